@@ -1,0 +1,53 @@
+# make demo   draw private synthetic patterns, in out/demo/
+# make test   run the tests
+# make lint   style, types and layers
+# make clean  remove everything made here
+#
+# Needs Python 3.11 or later: make demo PYTHON=python3.12 chooses one.
+
+PYTHON ?= python3
+VENV ?= .venv
+
+bin := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: demo test lint dev clean
+
+demo: $(VENV)/.installed
+	$(bin)/python examples/demo.py
+
+# The tests fill the cores with processes, so each keeps to one thread of linear algebra.
+test: $(VENV)/.installed-test
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n auto $(PYTEST_ARGS)
+
+lint: $(VENV)/.installed-lint
+	$(bin)/ruff check .
+	$(bin)/ruff format --check .
+	$(bin)/mypy -p dpppsynth
+	$(bin)/lint-imports
+
+# Everything in one installation, for those who change the package.
+dev: $(VENV)/.installed-dev
+
+clean:
+	rm -rf $(VENV) build dist dpppsynth.egg-info out .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "dpppsynth needs Python 3.11 or later; '$(PYTHON)' is not one. Name another: make demo PYTHON=python3.12" >&2; \
+		exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(VENV)/.created
+	$(bin)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.installed-test $(VENV)/.installed-lint: $(VENV)/.installed-%: pyproject.toml $(VENV)/.created
+	$(bin)/python -m pip install --quiet --editable '.[$*]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/.created
+	$(bin)/python -m pip install --quiet --editable '.[dev]'
+	@touch $(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-lint $@

@@ -1,0 +1,42 @@
+"""Differentially private synthesis of spatial point patterns.
+
+A custodian of sensitive points, such as homes of patients or places of crimes, brings a `PointPattern`, a public
+`Window` and a privacy budget. The bound is checked from public parameters before the data are touched; then one release
+spends the budget, and everything drawn from that release is free::
+
+    import dpppsynth as dps
+
+    deaths = dps.datasets.soho_deaths()                   # a PointPattern in a Window
+    lgcp = dps.LGCPSynthesizer(epsilon=1.0, alpha=25.0)   # alpha in the unit of the window, here metres
+    lgcp.check(deaths.domain, n=len(deaths))              # a Guarantee, from public parameters alone
+    release = lgcp.release(deaths)                        # a CoxRelease: spends the budget once
+    release.save("public/")                               # synthetic patterns and their certificate
+
+Where to look next:
+
+==================== ==========================================================================================
+`Window`             the public domain; `read_window` reads one from a file
+`PointPattern`       points in a domain; `read_pattern` reads one, `datasets` holds some
+`LaplaceSynthesizer` a private piecewise intensity from discrete Laplace noise
+`LGCPSynthesizer`    Bayesian inference of a log-Gaussian Cox process from a private statistic
+`CoxRelease`         a private intensity to draw patterns from; `load_release` goes on from a saved one
+`privacy`            neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
+`models`             covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
+`linear_network`     point patterns on linear networks
+`io`, `plotting`     reading, writing and drawing patterns and releases
+==================== ==========================================================================================
+
+Every error raised on purpose is a `DpppsynthError`. Names load when first used, so importing the package is quick.
+"""
+
+import lazy_loader
+
+_lazy_getattr, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("dpppsynth")
+    return _lazy_getattr(name)

@@ -1,0 +1,40 @@
+from . import datasets, io, linear_network, models, plotting, privacy, synthesizers
+from .domains import Window
+from .errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
+from .io import read_pattern, read_window
+from .mesh import Mesh
+from .patterns import PointPattern
+from .privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
+from .release import CoxRelease, load_release
+from .synthesizers import LaplaceSynthesizer, LGCPSynthesizer
+
+__version__: str
+
+__all__ = [
+    "AddRemove",
+    "AlphaNeighbours",
+    "BudgetError",
+    "CoxRelease",
+    "DpppsynthError",
+    "Guarantee",
+    "InputError",
+    "LGCPSynthesizer",
+    "LaplaceSynthesizer",
+    "Mesh",
+    "PointPattern",
+    "PrivacyCheckError",
+    "QualityError",
+    "ReleaseBlocked",
+    "ReplaceOne",
+    "Window",
+    "datasets",
+    "io",
+    "linear_network",
+    "load_release",
+    "models",
+    "plotting",
+    "privacy",
+    "read_pattern",
+    "read_window",
+    "synthesizers",
+]

@@ -1,0 +1,381 @@
+"""Domains: the public regions that hold point patterns.
+
+A domain is chosen before the data are seen and may be shown to anybody, so its coordinates appear freely in messages.
+Distances, areas and the privacy radius are read in the unit of its coordinate reference system (CRS), which is why a
+geographic CRS (degrees) is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+from shapely.geometry import MultiPolygon, Polygon
+
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from pyproj import CRS
+
+    CRSLike = str | int | CRS
+
+REMEDY = 're-project first: to_crs= (on the command line --to-crs), for example "EPSG:27700"'
+
+
+@runtime_checkable
+class Domain(Protocol):
+    """What a pattern asks of the region it lives on; `Window` and `LinearNetwork` both provide it."""
+
+    @property
+    def crs(self) -> str | None:
+        """Coordinate reference system, such as ``"EPSG:27700"``."""
+
+    @property
+    def unit(self) -> str:
+        """Name of the unit of length."""
+
+    def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
+        """Tell for each row of an (n, 2) array whether the point belongs to the domain."""
+
+    def fingerprint(self) -> str:
+        """Return a digest that equal domains share."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Window:
+    """A planar region with positive area: the public window in which a pattern is observed.
+
+    Build it with `Window.rectangle`, `Window.polygon` or `Window.from_geojson`.
+
+    Parameters
+    ----------
+    geometry : shapely.Polygon or shapely.MultiPolygon
+        A valid region, holes allowed. Stored in two dimensions, in one canonical order of parts, rings and vertices.
+    crs : str, int, pyproj.CRS or None
+        A projected CRS, kept as ``"EPSG:27700"`` where an authority code exists and as WKT otherwise; None when the
+        coordinates are plain numbers.
+
+    Raises
+    ------
+    InputError
+        The geometry is not a valid region of positive area with finite bounds, or the CRS is unknown or geographic.
+
+    Examples
+    --------
+    >>> soho = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
+    >>> soho
+    Window(rectangle [529100, 529770] x [180680, 181350], EPSG:27700, metre)
+    >>> soho.contains([[529200.0, 181000.0], [0.0, 0.0]])
+    array([ True, False])
+    """
+
+    geometry: Polygon | MultiPolygon
+    crs: str | None = None
+
+    def __post_init__(self) -> None:
+        region = _canonical(self.geometry)
+        object.__setattr__(self, "geometry", region)
+        object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
+
+    @classmethod
+    def rectangle(cls, x0: float, y0: float, x1: float, y1: float, crs: CRSLike | None = None) -> Self:
+        """Build the rectangle [x0, x1] x [y0, y1].
+
+        Raises
+        ------
+        InputError
+            A bound is not finite, x1 <= x0 or y1 <= y0.
+        """
+        bounds = _finite_bounds(x0, y0, x1, y1)
+        for axis, low, high in (("x", bounds[0], bounds[2]), ("y", bounds[1], bounds[3])):
+            if high <= low:
+                got = f"{axis}0={low:.15g}, {axis}1={high:.15g}"
+                msg = f"{axis}1: must be larger than {axis}0; got {got}. The order is x0, y0, x1, y1"
+                raise InputError(msg)
+        return cls(shapely.box(*bounds), None if crs is None else projected_crs(crs))
+
+    @classmethod
+    def polygon(cls, geometry: Any, crs: CRSLike | None = None) -> Self:
+        """Build a window from a polygon or multi-polygon, holes allowed.
+
+        Parameters
+        ----------
+        geometry : shapely geometry, GeoJSON-like mapping, or object with ``__geo_interface__``
+            The region.
+        crs : str, int, pyproj.CRS or None
+            Its projected coordinate reference system.
+        """
+        return cls(_as_shapely(geometry), None if crs is None else projected_crs(crs))
+
+    @classmethod
+    def from_geojson(cls, document: Mapping[str, Any]) -> Self:
+        """Rebuild a window from the dictionary that `to_geojson` wrote.
+
+        Any FeatureCollection, Feature or geometry of polygons with a ``crs`` member will do; several polygons are
+        united. A missing member means degrees (RFC 7946), which is refused; ``null`` means that there is no CRS.
+
+        Raises
+        ------
+        InputError
+            The document has no ``crs`` member, or does not describe polygons.
+        """
+        if not isinstance(document, Mapping) or "type" not in document:
+            msg = "document: must be a GeoJSON dictionary with a 'type'; Window.to_geojson() makes one"
+            raise InputError(msg)
+        if "crs" not in document:
+            msg = f"document: has no 'crs' member, and standard GeoJSON is in degrees. With read_window, {REMEDY}"
+            raise InputError(msg)
+        crs = crs_from_member(document["crs"])
+        parts = [_as_shapely(geometry) for geometry in _geometries(document)]
+        return cls(parts[0] if len(parts) == 1 else unite(parts), crs)
+
+    @cached_property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Bounding box (x0, y0, x1, y1)."""
+        x0, y0, x1, y1 = (float(v) for v in self.geometry.bounds)
+        return x0, y0, x1, y1
+
+    @cached_property
+    def area(self) -> float:
+        """Area in squared units."""
+        return float(self.geometry.area)
+
+    @cached_property
+    def diameter(self) -> float:
+        """Largest Euclidean distance between two points of the window."""
+        corners = shapely.get_coordinates(self.geometry.convex_hull)
+        return max(float(np.hypot(*(corners[i:] - corner).T).max()) for i, corner in enumerate(corners))
+
+    @cached_property
+    def is_rectangle(self) -> bool:
+        """Whether the window is a rectangle with sides along the axes."""
+        return bool(self.geometry.equals(shapely.box(*self.bounds)))
+
+    @cached_property
+    def is_convex(self) -> bool:
+        """Whether straight segments between points of the window stay inside it."""
+        if isinstance(self.geometry, MultiPolygon) or self.geometry.interiors:
+            return False
+        hull = self.geometry.convex_hull
+        # Area alone would miss a slit a few rounding errors wide, which lengthens every path around it.
+        dent = shapely.distance(hull.exterior, shapely.points(shapely.get_coordinates(self.geometry))).max()
+        return bool(hull.area - self.area <= 1e-12 * hull.area and dent <= 1e-9 * self.diameter)
+
+    @cached_property
+    def unit(self) -> str:
+        """Unit of length: "metre", "US survey foot", ..., or "unit" when there is no CRS."""
+        return "unit" if self.crs is None else str(_parse_crs(self.crs).axis_info[0].unit_name)
+
+    @cached_property
+    def resolution(self) -> float:
+        """Spacing of the public grid of released coordinates: the largest power of ten <= diameter * 1e-7."""
+        bound = self.diameter / 1e7
+        exponent = math.floor(math.log10(bound)) + 1
+        while float(f"1e{exponent}") > bound:
+            exponent -= 1
+        return float(f"1e{exponent}")
+
+    def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
+        """Tell which points lie in the window, its border included.
+
+        Parameters
+        ----------
+        xy : array_like, shape (n, 2)
+            Points. A point that is not finite is not contained.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+        """
+        points = np.asarray(xy, dtype=np.float64)
+        if points.ndim != 2 or points.shape[1] != 2:
+            msg = f"xy: must have shape (n, 2); got {points.ndim} dimension(s)"
+            raise InputError(msg)
+        x, y = points.T
+        x0, y0, x1, y1 = self.bounds
+        inside: NDArray[np.bool_] = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
+        if not self.is_rectangle:
+            shapely.prepare(self.geometry)
+            inside[inside] = shapely.intersects_xy(self.geometry, x[inside], y[inside])
+        return inside
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Describe the window as a GeoJSON FeatureCollection with a named CRS, as GDAL and QGIS read it."""
+        geometry = shapely.geometry.mapping(self.geometry)
+        feature = {"type": "Feature", "properties": {}, "geometry": json.loads(json.dumps(geometry))}
+        return {"type": "FeatureCollection", "crs": crs_member(self.crs), "features": [feature]}
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 hex digest of the canonical GeoJSON; equal windows have equal digests."""
+        return self._fingerprint
+
+    def __repr__(self) -> str:
+        x0, y0, x1, y1 = self.bounds
+        kind = "rectangle" if self.is_rectangle else f"{self.geometry.geom_type.lower()} in"
+        name = "no CRS" if self.crs is None else crs_label(self.crs)
+        return f"Window({kind} [{x0:.10g}, {x1:.10g}] x [{y0:.10g}, {y1:.10g}], {name}, {self.unit})"
+
+
+def same_crs(a: CRSLike | None, b: CRSLike | None) -> bool:
+    """Tell whether two coordinate reference systems are the same; None equals None alone."""
+    if a is None or b is None:
+        return a is b
+    return a == b or bool(_parse_crs(a).equals(_parse_crs(b), ignore_axis_order=True))
+
+
+def projected_crs(crs: CRSLike) -> str:
+    """Name a CRS by authority code, or by WKT where it has none, after refusing one that is not planar.
+
+    Raises
+    ------
+    InputError
+        The CRS is unknown, geographic (degrees), geocentric or vertical.
+    """
+    parsed = _parse_crs(crs)
+    if parsed.is_geographic:
+        msg = f"crs: distances need a projected CRS, and {crs_label(crs)} ({parsed.name}) is in degrees; {REMEDY}"
+        raise InputError(msg)
+    if parsed.is_geocentric or len(parsed.axis_info) < 2:
+        msg = f"crs: must be a map projection, and {crs_label(crs)} ({parsed.name}) is not one; {REMEDY}"
+        raise InputError(msg)
+    authority = parsed.to_authority(min_confidence=100)
+    return ":".join(authority) if authority else _settled_wkt(parsed)
+
+
+def crs_member(crs: str | None) -> dict[str, Any] | None:
+    """Describe a CRS as the ``crs`` member of a GeoJSON file; None says that there is none."""
+    if crs is None:
+        return None
+    authority, _, code = crs.partition(":")
+    name = f"urn:ogc:def:crs:{authority}::{code}" if code.isalnum() else crs
+    return {"type": "name", "properties": {"name": name}}
+
+
+def crs_from_member(member: Any) -> str | None:
+    """Read the ``crs`` member of a GeoJSON file."""
+    if member is None:
+        return None
+    try:
+        return str(member["properties"]["name"])
+    except (KeyError, TypeError):
+        example = json.dumps(crs_member("EPSG:27700"))
+        msg = f"crs: the 'crs' member of a GeoJSON document must look like {example}"
+        raise InputError(msg) from None
+
+
+def canonical_json(value: Any) -> str:
+    """Write JSON in the one form that is hashed: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def unite(parts: list[Any]) -> Any:
+    """Join polygons into one region."""
+    bad = [part for part in parts if part.geom_type not in ("Polygon", "MultiPolygon")]
+    if bad or not parts:
+        found = bad[0].geom_type if bad else "nothing"
+        msg = f"geometry: a window is made of polygons; found {found}. Leave out every other kind of geometry"
+        raise InputError(msg)
+    for part in parts:
+        _refuse_invalid(part)
+    return shapely.union_all(parts)
+
+
+def _parse_crs(crs: CRSLike) -> CRS:
+    if not isinstance(crs, Hashable):
+        msg = f'crs: must be a string, a number or a pyproj.CRS; got {type(crs).__name__}. For example "EPSG:27700"'
+        raise InputError(msg)
+    return _parsed(crs)
+
+
+@lru_cache(maxsize=64)
+def _parsed(crs: CRSLike) -> CRS:
+    import pyproj
+
+    try:
+        return pyproj.CRS.from_user_input(crs)
+    except pyproj.exceptions.CRSError:
+        msg = f'crs: unknown coordinate reference system {crs!r}; give a code such as "EPSG:27700"'
+        raise InputError(msg) from None
+
+
+def _settled_wkt(crs: CRS) -> str:
+    """Write WKT that reads back as itself, which the first writing of a CRS given in another form may not do."""
+    text = str(crs.to_wkt())
+    for _ in range(3):
+        text, previous = str(_parsed(text).to_wkt()), text
+        if text == previous:
+            break
+    return text
+
+
+def crs_label(crs: CRSLike) -> str:
+    """Name a CRS in a few words, for messages."""
+    text = f"EPSG:{crs}" if isinstance(crs, int) else str(crs)
+    return text if len(text) <= 24 else str(_parse_crs(crs).name)
+
+
+def _finite_bounds(*bounds: float) -> tuple[float, ...]:
+    try:
+        values = tuple(float(v) for v in bounds)
+    except (TypeError, ValueError):
+        values = (math.nan,)
+    if not all(map(math.isfinite, values)):
+        msg = "x0, y0, x1, y1: the bounds of a window must be finite numbers"
+        raise InputError(msg)
+    return values
+
+
+def _geometries(document: Mapping[str, Any]) -> list[Any]:
+    if document["type"] == "FeatureCollection":
+        return [feature.get("geometry") for feature in document.get("features", [])]
+    return [document["geometry"] if document["type"] == "Feature" else document]
+
+
+def _as_shapely(geometry: Any) -> Any:
+    if isinstance(geometry, shapely.Geometry):
+        return geometry
+    try:
+        return shapely.geometry.shape(geometry)
+    except Exception:  # noqa: BLE001 - shapely raises many kinds for malformed mappings
+        msg = "geometry: must be a shapely Polygon or MultiPolygon, or a GeoJSON-like dictionary of one"
+        raise InputError(msg) from None
+
+
+def _refuse_invalid(region: Any) -> None:
+    if not region.is_valid:
+        msg = f"geometry: must be valid; {shapely.is_valid_reason(region)}. Repair it with shapely.make_valid"
+        raise InputError(msg)
+
+
+def _canonical(geometry: Any) -> Polygon | MultiPolygon:
+    """Check a region and order its parts, rings (counter-clockwise outside) and vertices in the one canonical way."""
+    kind = getattr(geometry, "geom_type", type(geometry).__name__)
+    if kind not in ("Polygon", "MultiPolygon"):
+        msg = f"geometry: a window must be a Polygon or MultiPolygon; got {kind}"
+        raise InputError(msg)
+    if geometry.is_empty:
+        msg = "geometry: a window must not be empty"
+        raise InputError(msg)
+    _finite_bounds(*shapely.get_coordinates(geometry).ravel())
+    if not geometry.area > 0.0:
+        msg = "geometry: a window must have positive area"
+        raise InputError(msg)
+    _refuse_invalid(geometry)
+    # Adding zero turns -0.0 into 0.0, which would print differently.
+    flat = shapely.transform(shapely.force_2d(geometry), lambda xy: xy + 0.0)
+    region = shapely.orient_polygons(shapely.normalize(flat))
+    if isinstance(region, MultiPolygon) and len(region.geoms) == 1:
+        return region.geoms[0]
+    return region

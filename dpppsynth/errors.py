@@ -1,0 +1,41 @@
+"""Every error the package raises on purpose.
+
+The command line maps them to exit codes: `InputError` 2, `PrivacyCheckError` 3, `BudgetError` 4, `ReleaseBlocked` and `QualityError` 5.
+"""
+
+
+class DpppsynthError(Exception):
+    """Root of all errors raised by this package."""
+
+
+class InputError(DpppsynthError, ValueError):
+    """An argument or a file breaks a stated rule; the message names argument, rule, value and remedy."""
+
+
+class PrivacyCheckError(DpppsynthError):
+    """A privacy bound does not hold, or a certificate does not support its claim."""
+
+
+class BudgetError(DpppsynthError):
+    """A release would exceed the privacy budget."""
+
+
+class ReleaseBlocked(DpppsynthError):
+    """A release was refused after the data were touched; it counts as spent."""
+
+
+class QualityError(DpppsynthError):
+    """Inference on a private statistic failed its diagnostics.
+
+    The statistic is already private, so nothing leaks and nothing is lost: `statistic` holds it, and
+    `statistic.infer(...)` tries again at no privacy cost.
+
+    Attributes
+    ----------
+    statistic : PrivateStatistic or None
+        The paid-for private statistic.
+    """
+
+    def __init__(self, message: str, statistic: object = None) -> None:
+        super().__init__(message)
+        self.statistic = statistic

@@ -1,0 +1,102 @@
+"""Find the rows that a custodian must clean before a file can be used."""
+
+from __future__ import annotations
+
+import csv
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpppsynth.domains import Domain
+from dpppsynth.errors import InputError
+from dpppsynth.io.rows import Rows, examine
+from dpppsynth.io.tables import Table, read_table
+
+if TYPE_CHECKING:
+    from dpppsynth.domains import CRSLike
+
+REPORT_NAME = "CONFIDENTIAL_offending_rows.csv"
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What `inspect_points` found, without a row, a coordinate or a number of rows.
+
+    Attributes
+    ----------
+    rules : tuple of str
+        The rules that the file breaks somewhere: "wrong number of fields", "not a number", "missing coordinate",
+        "not a point", "not finite", "outside window", "bad count", "no points".
+    report : Path or None
+        The confidential file with the offending rows; None when there is nothing to write.
+    """
+
+    rules: tuple[str, ...]
+    report: Path | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether `read_pattern` will accept the rows."""
+        return not self.rules
+
+
+def inspect_points(
+    path: str | Path,
+    domain: Domain,
+    *,
+    report_to: str | Path,
+    x: str | None = None,
+    y: str | None = None,
+    crs: CRSLike | None = None,
+    to_crs: CRSLike | None = None,
+    count: str | None = None,
+) -> Inspection:
+    """Check every row of a file, and write those that break a rule to ``CONFIDENTIAL_offending_rows.csv``.
+
+    The report is as sensitive as the file itself: only its owner can read it. Its columns are ``row`` (data rows
+    counted from 1), ``rule``, and the columns of the file; geometries are written as WKT.
+
+    Parameters
+    ----------
+    report_to : str or Path
+        Existing folder that receives the report; one of an earlier inspection is replaced.
+    path, domain, x, y, crs, to_crs, count
+        As for `read_pattern`.
+
+    Raises
+    ------
+    InputError
+        The file as a whole cannot be used (missing, unreadable, lacking a column, wrong CRS), or the folder does not
+        exist.
+    """
+    folder = Path(report_to)
+    if not folder.is_dir():
+        msg = f"report_to: must be an existing folder; there is none at {str(folder)!r}"
+        raise InputError(msg)
+    table = read_table(path, x=x, y=y, crs=crs)
+    rows = examine(table, domain, count=count, to_crs=to_crs)
+    if not rows.broken:
+        return Inspection(() if len(rows.xy) else ("no points",), None)
+    return Inspection(tuple(rows.broken), _write_report(folder / REPORT_NAME, table, rows))
+
+
+def _write_report(path: Path, table: Table, rows: Rows) -> Path:
+    offending = np.flatnonzero(np.logical_or.reduce(list(rows.broken.values())))
+    # mkstemp creates the file readable by its owner alone, before anything is written to it.
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".CONFIDENTIAL_", suffix=".csv")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(["row", "rule", *table.header])
+            for i in offending:
+                rules = "; ".join(rule for rule, mask in rows.broken.items() if mask[i])
+                writer.writerow([int(i) + 1, rules, *table.original(int(i))])
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path

@@ -1,0 +1,146 @@
+"""Read windows and patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import shapely
+
+from dpppsynth.domains import Domain, Window, projected_crs, unite
+from dpppsynth.errors import InputError
+from dpppsynth.io.rows import Rows, examine, reproject
+from dpppsynth.io.tables import Table, from_geodataframe, read_table
+from dpppsynth.patterns import PointPattern
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from dpppsynth.domains import CRSLike
+
+
+def read_pattern(
+    path: str | Path,
+    domain: Domain,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    crs: CRSLike | None = None,
+    to_crs: CRSLike | None = None,
+    count: str | None = None,
+    marks: Iterable[str] = (),
+) -> PointPattern:
+    """Read a sensitive pattern from a CSV, GeoJSON, GeoPackage or GeoParquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+        File ending in .csv, .geojson, .json, .gpkg or .parquet.
+    domain : Window or LinearNetwork
+        The public region.
+    x, y : str, optional
+        Coordinate columns of a CSV file; "x" and "y" unless given.
+    crs : str, int or pyproj.CRS, optional
+        The CRS of a file that does not name one. A CSV file without it is taken to be in the CRS of the domain. GeoJSON
+        without a ``crs`` member is in degrees, as its standard says.
+    to_crs : str, int or pyproj.CRS, optional
+        Re-project the points to this CRS, which must be the one of the domain.
+    count : str, optional
+        Column of non-negative integers: a row with k stands for k coincident points, 0 for none.
+    marks : iterable of str
+        Columns kept as marks.
+
+    Raises
+    ------
+    InputError
+        The file is missing or unreadable, lacks a column, has another CRS than the domain, or holds a row that breaks a
+        rule. The message names the rules; `inspect_points` finds the rows.
+    """
+    table = read_table(path, x=x, y=y, crs=crs)
+    return _pattern(table, examine(table, domain, count=count, to_crs=to_crs), domain, marks, Path(path).name)
+
+
+def pattern_from_geodataframe(
+    gdf: geopandas.GeoDataFrame,
+    domain: Domain,
+    *,
+    count: str | None = None,
+    marks: Iterable[str] = (),
+    to_crs: CRSLike | None = None,
+) -> PointPattern:
+    """Take the points of a GeoDataFrame; see `PointPattern.from_geodataframe`."""
+    table = from_geodataframe(gdf)
+    return _pattern(table, examine(table, domain, count=count, to_crs=to_crs), domain, marks, "gdf")
+
+
+def read_synthetic(path: str | Path, domain: Domain) -> PointPattern:
+    """Read a synthetic pattern that `write_pattern` wrote; it may be empty.
+
+    Raises
+    ------
+    InputError
+        As for `read_pattern`.
+    """
+    table = read_table(path)
+    rows = examine(table, domain)
+    _refuse_broken(rows, Path(path).name)
+    return PointPattern.synthetic(rows.xy, domain)
+
+
+def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike | None = None) -> Window:
+    """Read a public window: the union of all polygons of a GeoJSON, GeoPackage or GeoParquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+        File ending in .geojson, .json, .gpkg or .parquet.
+    crs : str, int or pyproj.CRS, optional
+        The CRS of a file that does not name one.
+    to_crs : str, int or pyproj.CRS, optional
+        Re-project the vertices to this CRS; edges stay straight between them.
+
+    Raises
+    ------
+    InputError
+        The file is missing or unreadable, holds anything but polygons, is in degrees, or is not a valid region.
+    """
+    if Path(path).suffix.lower() == ".csv":
+        msg = "path: a window is made of polygons, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
+        raise InputError(msg)
+    table = read_table(path, crs=crs)
+    source = table.crs
+    if any(mask.any() for mask in table.garbled.values()):
+        msg = f"path: {Path(path).name} holds a geometry that is not valid GeoJSON; export the file again"
+        raise InputError(msg)
+    target = projected_crs(to_crs) if to_crs is not None else (None if source is None else projected_crs(source))
+    region = unite([shape for shape in table.geometry if shape is not None and not shape.is_empty])
+    if target is None or to_crs is None:
+        return Window.polygon(region, target)
+    if source is None:
+        msg = "to_crs: the file does not say which CRS it is in; name it with crs= (on the command line --crs)"
+        raise InputError(msg)
+    flat = shapely.force_2d(region)
+    return Window.polygon(shapely.transform(flat, lambda xy: reproject(xy, source, target)), target)
+
+
+def _pattern(table: Table, rows: Rows, domain: Domain, marks: Iterable[str], name: str) -> PointPattern:
+    if isinstance(marks, str):
+        msg = f"marks: must be a list of column names; write [{marks!r}]"
+        raise InputError(msg)
+    columns = {mark: table.column(mark, argument="marks") for mark in marks}
+    _refuse_broken(rows, name)
+    if not len(rows.xy):
+        msg = f"{name}: must hold at least one point; it holds none"
+        raise InputError(msg)
+    return PointPattern(rows.xy, domain, {mark: np.asarray(values)[rows.row] for mark, values in columns.items()})
+
+
+def _refuse_broken(rows: Rows, name: str) -> None:
+    if rows.broken:
+        msg = (
+            f"{name}: some rows break the rules ({', '.join(rows.broken)}). `dpppsynth inspect` "
+            "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them or leave them out"
+        )
+        raise InputError(msg)

@@ -1,0 +1,244 @@
+"""Tables: the rows of a file before any rule is applied to them.
+
+The readers here hide what their libraries say about a bad file, because parsers like to quote the offending cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpppsynth.domains import crs_from_member, crs_label, same_crs
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from dpppsynth.domains import CRSLike
+
+SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Geometries and attributes, row by row, in a coordinate reference system that may be unknown.
+
+    Attributes
+    ----------
+    geometry : ndarray of shapely geometries, shape (n,)
+        None where a row has no geometry.
+    columns : dict of str to ndarray, shape (n,)
+        Attribute columns.
+    crs : str, pyproj.CRS or None
+        None when the file does not say.
+    garbled : dict of str to ndarray of bool, shape (n,)
+        Rules of the format itself, and the rows that break them.
+    original : function of a row number
+        The cells of the row as they stand in the file, in the order of `header`.
+    """
+
+    geometry: NDArray[Any]
+    columns: dict[str, NDArray[Any]]
+    crs: CRSLike | None
+    header: Sequence[str]
+    original: Callable[[int], list[Any]]
+    garbled: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.geometry)
+
+    def column(self, name: str, *, argument: str) -> NDArray[Any]:
+        """Return one attribute column, or say which ones exist."""
+        if name not in self.columns:
+            msg = f"{argument}: there is no column {name!r}; {_existing(self.columns)}"
+            raise InputError(msg)
+        return self.columns[name]
+
+
+def read_table(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
+    """Read a file into a `Table`; `x` and `y` name the coordinate columns of a CSV file."""
+    source = checked_path(path)
+    if source.suffix.lower() == ".csv":
+        return _read_csv(source, x or "x", y or "y", crs)
+    if x is not None or y is not None:
+        msg = f"x, y: name coordinate columns of a CSV file; {source.name} holds geometries. Leave them out"
+        raise InputError(msg)
+    return _with_crs(_read_json(source) if source.suffix.lower() in (".geojson", ".json") else _read_geo(source), crs)
+
+
+def from_geodataframe(gdf: geopandas.GeoDataFrame) -> Table:
+    """Take the rows of a GeoDataFrame."""
+    import geopandas
+
+    name = gdf.active_geometry_name if isinstance(gdf, geopandas.GeoDataFrame) else None
+    if name is None:
+        msg = f"gdf: must be a GeoDataFrame with a geometry column; got {type(gdf).__name__}"
+        raise InputError(msg)
+    columns = {str(key): gdf[key].to_numpy() for key in gdf.columns if key != name}
+    return _geometry_table(gdf.geometry.to_numpy(), columns, gdf.crs)
+
+
+def number(cell: Any) -> float | None:
+    """Read one cell as a number: NaN when it is empty, None when it is something else."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return math.nan
+    if isinstance(cell, str) and "_" in cell:
+        return None
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return math.nan if type(cell).__name__ in ("NAType", "NaTType") else None
+
+
+def checked_path(path: str | Path) -> Path:
+    """Refuse a file that does not exist or whose format is unknown."""
+    source = Path(path)
+    if source.suffix.lower() not in SUFFIXES:
+        msg = f"path: the format must be one of {', '.join(SUFFIXES)}; got {source.suffix or 'no suffix'!r}"
+        raise InputError(msg)
+    if not source.is_file():
+        msg = f"path: there is no file {str(source)!r}"
+        raise InputError(msg)
+    return source
+
+
+def _unreadable(source: Path, what: str) -> InputError:
+    return InputError(
+        f"path: {source.name} cannot be read as {what}; check that the file is whole and its format right"
+    )
+
+
+def _existing(names: Iterable[str]) -> str:
+    """List column names, unless they look like the first row of a file without a header."""
+    words = [str(name) for name in names]
+    cells = [cell for word in words for cell in word.replace(";", " ").replace("\t", " ").split()]
+    if any(number(cell) is not None for cell in cells):
+        return (
+            "the columns are not listed, because they look like data; if there is no header line, add one such as x,y"
+        )
+    return f"the columns are {', '.join(map(repr, words)) or 'none'}"
+
+
+def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None) -> Table:
+    try:
+        with source.open(encoding="utf-8-sig", newline="") as stream:
+            lines = [line for line in csv.reader(stream, strict=True) if line]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        raise _unreadable(source, "CSV (comma-separated, UTF-8)") from None
+    header, rows = ([name.strip() for name in lines[0]], lines[1:]) if lines else ([], [])
+    if len({name for name in header if name}) < sum(map(bool, header)):
+        msg = f"path: the column names of {source.name} must differ; {_existing(header)}"
+        raise InputError(msg)
+    for argument, name in (("x", x), ("y", y)):
+        if header.count(name) != 1:
+            msg = f"{argument}: {source.name} has no column {name!r}; {_existing(header)}"
+            raise InputError(msg)
+    ragged = np.array([len(row) != len(header) for row in rows], dtype=bool)
+    cells = {name: [row[i] if i < len(row) else "" for row in rows] for i, name in enumerate(header)}
+    xs, ys = ([number(cell) for cell in cells[name]] for name in (x, y))
+    text = np.array([a is None or b is None for a, b in zip(xs, ys, strict=True)], dtype=bool)
+    columns = {name: _typed(values) for name, values in cells.items()}
+    geometry = shapely.points(np.array(xs, dtype=np.float64), np.array(ys, dtype=np.float64))
+    garbled = {"wrong number of fields": ragged, "not a number": text}
+    return Table(np.atleast_1d(geometry), columns, crs, header, lambda i: list(rows[i]), garbled)
+
+
+def _typed(cells: list[str]) -> NDArray[Any]:
+    """Read a column of text as integers or as numbers where every cell allows it."""
+    for kind in (np.int64, np.float64):
+        try:
+            return np.array(cells, dtype=np.str_).astype(kind)
+        except (ValueError, OverflowError):
+            continue
+    return np.array(cells, dtype=np.str_)
+
+
+def _read_json(source: Path) -> Table:
+    try:
+        document = json.loads(source.read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError):
+        raise _unreadable(source, "GeoJSON") from None
+    features = document.get("features") if isinstance(document, dict) else None
+    if not isinstance(features, list) or not all(isinstance(feature, dict) for feature in features):
+        msg = f"path: {source.name} must hold a GeoJSON FeatureCollection"
+        raise InputError(msg)
+    # RFC 7946: a file that names no CRS is in degrees.
+    crs = crs_from_member(document["crs"]) if "crs" in document else "OGC:CRS84"
+    geometry, text = _shapes([feature.get("geometry") for feature in features])
+    properties = [feature.get("properties") or {} for feature in features]
+    names = dict.fromkeys(str(name) for row in properties for name in row)
+    columns = {name: _objects([row.get(name) for row in properties]) for name in names}
+    return _geometry_table(geometry, columns, crs, {"not a number": text})
+
+
+def _shapes(mappings: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Build geometries, and tell which mappings could not be understood."""
+    shapes, text = np.full(len(mappings), None, dtype=object), np.zeros(len(mappings), dtype=bool)
+    for i, mapping in enumerate(mappings):
+        if mapping is not None:
+            try:
+                shapes[i] = shapely.geometry.shape(mapping)
+            except Exception:  # noqa: BLE001 - shapely raises many kinds for malformed mappings
+                text[i] = True
+    return shapes, text
+
+
+def _read_geo(source: Path) -> Table:
+    import geopandas
+    import pyogrio
+
+    try:
+        if source.suffix.lower() == ".parquet":
+            return from_geodataframe(geopandas.read_parquet(source))
+        layers = [str(name) for name, kind in pyogrio.list_layers(source) if kind is not None]
+        frame = geopandas.read_file(source, layer=layers[0]) if len(layers) == 1 else None
+    except InputError:
+        raise
+    except Exception:  # noqa: BLE001 - many libraries, many kinds; their messages may quote the file
+        raise _unreadable(source, "GeoParquet" if source.suffix.lower() == ".parquet" else "GeoPackage") from None
+    if frame is None:
+        msg = f"path: {source.name} must hold exactly one layer with geometries; it has {layers}. Export one of them"
+        raise InputError(msg)
+    return from_geodataframe(frame)
+
+
+def _with_crs(table: Table, crs: CRSLike | None) -> Table:
+    """Let the caller name the CRS of a file that does not, and check the name otherwise."""
+    if crs is None or (table.crs is not None and same_crs(crs, table.crs)):
+        return table
+    if table.crs is not None:
+        msg = f"crs: the file says {crs_label(table.crs)}, not {crs_label(crs)}; leave crs out, to_crs= re-projects"
+        raise InputError(msg)
+    return Table(table.geometry, table.columns, crs, table.header, table.original, table.garbled)
+
+
+def _geometry_table(
+    geometry: NDArray[Any],
+    columns: dict[str, NDArray[Any]],
+    crs: CRSLike | None,
+    garbled: dict[str, NDArray[np.bool_]] | None = None,
+) -> Table:
+    def original(i: int) -> list[Any]:
+        return [*(values[i] for values in columns.values()), shapely.to_wkt(geometry[i], rounding_precision=-1)]
+
+    return Table(np.asarray(geometry, dtype=object), columns, crs, [*columns, "geometry"], original, garbled or {})
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    """Turn JSON values into the plainest array that holds them."""
+    if values and all(isinstance(value, (bool, int, float)) for value in values):
+        return np.array(values)
+    if values and all(isinstance(value, str) for value in values):
+        return np.array(values, dtype=np.str_)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column

@@ -1,0 +1,116 @@
+"""Write patterns.
+
+A file holds the points, their marks and the CRS, nothing else: no row numbers, no time of writing. Coordinates are
+written with all their digits, so that a pattern reads back exactly.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpppsynth.domains import crs_member
+from dpppsynth.errors import InputError
+from dpppsynth.patterns import PointPattern
+
+LONG_AGO = "2000-01-01T00:00:00.000Z"
+
+
+def write_pattern(pattern: PointPattern, path: str | Path) -> None:
+    """Write a pattern to a GeoJSON, CSV, GeoPackage or GeoParquet file, which is replaced if it exists.
+
+    GeoJSON names the CRS in the ``crs`` member that GDAL and QGIS read; CSV has columns x, y and one per mark, and does
+    not name it. Where the domain has no CRS the member is null, which most programs take for degrees.
+
+    Parameters
+    ----------
+    pattern : PointPattern
+        The pattern; a synthetic one may be empty.
+    path : str or Path
+        File ending in .geojson, .json, .csv, .gpkg or .parquet, in an existing folder.
+
+    Raises
+    ------
+    InputError
+        The format is unknown, the folder does not exist, or a mark has the name of a coordinate.
+    """
+    target = Path(path)
+    writer = _WRITERS.get(target.suffix.lower())
+    if writer is None:
+        msg = f"path: the format must be one of {', '.join(_WRITERS)}; got {target.suffix or 'no suffix'!r}"
+        raise InputError(msg)
+    if not target.parent.is_dir():
+        msg = f"path: there is no folder {str(target.parent)!r}"
+        raise InputError(msg)
+    clash = {"x", "y", "geometry"} & set(pattern.marks or ())
+    if clash:
+        msg = f"marks: the names {sorted(clash)} are taken by the coordinates; rename these marks"
+        raise InputError(msg)
+    # A half-written file never stands under the final name, and no layer of an older file survives.
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".writing_") as folder:
+        draft = Path(folder) / target.name
+        writer(pattern, draft)
+        draft.replace(target)
+
+
+def _write_geojson(pattern: PointPattern, path: Path) -> None:
+    marks = {name: values.tolist() for name, values in (pattern.marks or {}).items()}
+    features = [
+        {
+            "type": "Feature",
+            "properties": {name: _json_value(values[i]) for name, values in marks.items()},
+            "geometry": {"type": "Point", "coordinates": xy},
+        }
+        for i, xy in enumerate(pattern.xy.tolist())
+    ]
+    lines = ",\n".join(json.dumps(feature, allow_nan=False) for feature in features)
+    crs = json.dumps(crs_member(pattern.domain.crs))
+    path.write_text(f'{{"type": "FeatureCollection",\n"crs": {crs},\n"features": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+def _json_value(value: Any) -> Any:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def _write_csv(pattern: PointPattern, path: Path) -> None:
+    marks = pattern.marks or {}
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["x", "y", *marks])
+        writer.writerows(zip(*pattern.xy.T.tolist(), *(values.tolist() for values in marks.values()), strict=True))
+
+
+def _write_gpkg(pattern: PointPattern, path: Path) -> None:
+    import pyogrio
+
+    # GDAL stamps the present time on the file, which would tell how long a release took.
+    before = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
+    pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": LONG_AGO})
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "'crs' was not provided", UserWarning)
+            frame = pattern.to_geodataframe()
+            pyogrio.write_dataframe(frame, path, layer=path.stem, driver="GPKG", geometry_type="Point")
+    finally:
+        pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": before})
+
+
+def _write_parquet(pattern: PointPattern, path: Path) -> None:
+    pattern.to_geodataframe().to_parquet(path, index=False)
+
+
+_WRITERS: dict[str, Callable[[PointPattern, Path], None]] = {
+    ".geojson": _write_geojson,
+    ".json": _write_geojson,
+    ".csv": _write_csv,
+    ".gpkg": _write_gpkg,
+    ".parquet": _write_parquet,
+}

@@ -1,0 +1,303 @@
+"""The one finite-element mesh: vertices, elements, basis functions and their integrals over the domain.
+
+Planar builders live in `dpppsynth.models`. Everything downstream (tents, fields, bounds, samplers) is written against
+this class alone.
+
+An element may stick out of the domain. The basis is defined on the whole element, integrals run over the part inside:
+`measure[j] = integral over the domain of phi_j`, from signed simplices that tile each element's part (`Pieces`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import shapely
+
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.domains import Window
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Nodes per element by kind.
+NODES = {"triangle": 3, "square": 4}
+# Parts of an element smaller than this fraction of it are left out of the mesh.
+SLIVER = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Signed triangles that tile elements' parts inside the domain.
+
+    Attributes
+    ----------
+    corners : (Q, 3, 2) array
+        Corner coordinates.
+    element : (Q,) array
+        Index of the element each triangle belongs to.
+    weight : (Q,) array
+        Signed area times any public offset: the integral of f is the sum of weight * (mean of f over the triangle).
+    """
+
+    corners: Floats
+    element: Ints
+    weight: Floats
+
+    def quadrature(self) -> tuple[Floats, Ints, Floats]:
+        """Edge-midpoint rule, exact for quadratics: points (3Q, 2), their elements (3Q,), weights (3Q,)."""
+        points = (self.corners + np.roll(self.corners, -1, axis=1)) / 2
+        return points.reshape(-1, 2), np.repeat(self.element, 3), np.repeat(self.weight / 3, 3)
+
+
+def fan(geometry: Any, element: Ints) -> Pieces:
+    """Cut polygons into signed triangles, one fan per ring (holes turn the other way and subtract).
+
+    Parameters
+    ----------
+    geometry : array of shapely geometries
+        Polygonal parts, in any order.
+    element : (G,) array
+        The element each geometry belongs to.
+    """
+    parts, owner = shapely.get_parts(geometry, return_index=True)
+    polygonal = shapely.get_dimensions(parts) == 2
+    parts = shapely.orient_polygons(parts[polygonal])
+    rings, ring_owner = shapely.get_rings(parts, return_index=True)
+    element = element[owner[polygonal]][ring_owner]
+    xy, ring = shapely.get_coordinates(rings, return_index=True)
+    first = np.searchsorted(ring, np.arange(len(rings)))
+    start = np.flatnonzero(ring[1:] == ring[:-1])
+    corners = np.stack([xy[first[ring[start]]], xy[start], xy[start + 1]], axis=1)
+    area = np.linalg.det(corners[:, 1:] - corners[:, :1]) / 2
+    solid = area != 0
+    return Pieces(corners[solid], element[ring[start[solid]]], area[solid])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mesh:
+    """A conforming mesh of P1 (bilinear on squares) elements covering a domain.
+
+    Attributes
+    ----------
+    vertices : (V, 2) array
+        Vertex coordinates, in the domain's unit.
+    elements : (T, k) array of int
+        Vertex numbers of each element, anticlockwise.
+    kind : {"triangle", "square"}
+        Squares may be any parallelogram; their basis is bilinear.
+    domain : Window
+        The public domain the mesh covers.
+    pieces : Pieces
+        Signed triangles tiling the elements' parts inside the domain.
+    recipe : dict
+        Public numbers from which `dpppsynth.models.mesh_from_recipe` makes this mesh again.
+    find : callable, optional
+        Fast guess of the element holding each point, (n, 2) -> (n,), -1 where it does not know.
+    """
+
+    vertices: Floats
+    elements: Ints
+    kind: str
+    domain: "Window"
+    pieces: Pieces
+    recipe: dict[str, Any]
+    find: Callable[[Floats], Ints] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in NODES or self.elements.ndim != 2 or self.elements.shape[1] != NODES[self.kind]:
+            msg = f"elements: kind {self.kind!r} needs an array (T, {NODES.get(self.kind, 'k')}) of vertex numbers."
+            raise InputError(msg)
+        if np.any(np.linalg.det(self._edges) <= 0):
+            msg = "elements: every element must have positive area and list its vertices anticlockwise; remove flat ones."
+            raise InputError(msg)
+        for array in (self.vertices, self.elements):
+            array.flags.writeable = False
+
+    @classmethod
+    def from_arrays(cls, vertices: npt.ArrayLike, elements: npt.ArrayLike, domain: "Window") -> "Mesh":
+        """Mesh from your own triangles (k = 3) or parallelograms (k = 4) that cover a planar window.
+
+        Raises
+        ------
+        InputError
+            When the elements do not cover the window, overlap, or are flat.
+        """
+        xy = np.array(vertices, dtype=float).reshape(-1, 2)
+        tri = np.array(elements, dtype=np.int64)
+        polygons = shapely.polygons(xy[tri])
+        pieces = clip(polygons, domain)
+        recipe = {"builder": "arrays", "vertices": xy.tolist(), "elements": tri.tolist()}
+        kind = {k: name for name, k in NODES.items()}.get(tri.shape[1], "?")
+        mesh = cls(xy, tri, kind, domain, pieces, recipe)
+        if abs(mesh.measure.sum() - domain.area) > 1e-9 * domain.area or not mesh._conforms():
+            msg = (
+                "elements: together they must cover the window exactly once, and neighbours must share whole edges; "
+                "check for gaps, overlaps, doubled vertices and vertices in the middle of another element's edge."
+            )
+            raise InputError(msg)
+        return mesh
+
+    def _conforms(self) -> bool:
+        """No edge inside the window belongs to one element alone: what keeps the basis continuous there."""
+        ends = np.stack([self.elements, np.roll(self.elements, -1, axis=1)], axis=-1).reshape(-1, 2)
+        edge, inverse, count = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True, return_counts=True)
+        forward = np.bincount(inverse.ravel(), ends[:, 0] < ends[:, 1])
+        if np.any(count > 2) or np.any((count == 2) & (forward != 1)):
+            return False
+        border = shapely.linestrings(self.vertices[edge[count == 1]])
+        inside = shapely.intersection(border, self.domain.geometry)
+        # What is left of a border edge after taking the window's own border away runs through its interior.
+        through = shapely.difference(inside, shapely.buffer(self.domain.geometry.boundary, 1e-9 * self.domain.diameter))
+        return float(shapely.length(through).sum()) == 0.0
+
+    def __repr__(self) -> str:
+        return f"Mesh({len(self.vertices)} vertices, {len(self.elements)} {self.kind}s)"
+
+    @cached_property
+    def _edges(self) -> Floats:
+        """(T, 2, 2): rows are the two edges leaving each element's first vertex."""
+        corner = self.vertices[self.elements]
+        return np.stack([corner[:, 1] - corner[:, 0], corner[:, -1] - corner[:, 0]], axis=1)
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        return np.linalg.inv(self._edges)
+
+    @cached_property
+    def element_polygons(self) -> Any:
+        """(T,) shapely polygons of the whole elements."""
+        return shapely.polygons(self.vertices[self.elements])
+
+    @cached_property
+    def _tree(self) -> shapely.STRtree:
+        return shapely.STRtree(self.element_polygons)
+
+    @cached_property
+    def area(self) -> Floats:
+        """(T,) areas of the whole elements, parts outside the domain included."""
+        return np.linalg.det(self._edges) / (2 if self.kind == "triangle" else 1)
+
+    def weights(self, element: Ints, xy: Floats) -> Floats:
+        """(n, k) values at `xy` of the basis functions of the given elements, in the elements' vertex order."""
+        u = np.einsum("ni,nij->nj", xy - self.vertices[self.elements[element, 0]], self._inverse[element])
+        s, t = u[:, 0], u[:, 1]
+        if self.kind == "triangle":
+            return np.stack([1 - s - t, s, t], axis=1)
+        return np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=1)
+
+    def locate(self, xy: Floats) -> Ints:
+        """(n,) element holding each point; a point on a border belongs to one element by a fixed rule."""
+        xy = np.asarray(xy, dtype=float).reshape(-1, 2)
+        element = np.full(len(xy), -1) if self.find is None else self.find(xy)
+        lost = np.flatnonzero(element < 0)
+        if len(lost):
+            points = shapely.points(xy[lost])
+            query, found = self._tree.query_nearest(points, all_matches=True)
+            first = np.full(len(lost), len(self.elements))
+            np.minimum.at(first, query, found)
+            element[lost] = first
+        return element
+
+    def basis(self, xy: Floats) -> sp.csr_array:
+        """Sparse (n, V) matrix of basis values; every row is non-negative and sums to one."""
+        element = self.locate(xy)
+        weight = np.clip(self.weights(element, np.asarray(xy, dtype=float).reshape(-1, 2)), 0, None)
+        weight /= weight.sum(axis=1, keepdims=True)
+        return self.gather(element, weight)
+
+    def gather(self, element: Ints, weight: Floats) -> sp.csr_array:
+        """Sparse (n, V) matrix from elements (n,) and basis values (n, k)."""
+        n, k = weight.shape
+        rows = np.arange(0, n * k + 1, k)
+        return sp.csr_array((weight.ravel(), self.elements[element].ravel(), rows), shape=(n, len(self.vertices)))
+
+    def integrate(self, pieces: Pieces) -> Floats:
+        """(V,) integrals of the basis functions over the pieces."""
+        points, element, weight = pieces.quadrature()
+        mass = self.weights(element, points) * weight[:, None]
+        return np.bincount(self.elements[element].ravel(), mass.ravel(), minlength=len(self.vertices))
+
+    @cached_property
+    def measure(self) -> Floats:
+        """(V,) `a_j`, the integral of phi_j over the domain; the sum is the domain's area."""
+        return self.integrate(self.pieces)
+
+    @cached_property
+    def element_measure(self) -> Floats:
+        """(T,) area of each element's part inside the domain."""
+        return np.bincount(self.pieces.element, self.pieces.weight, minlength=len(self.elements))
+
+    @cached_property
+    def gradients(self) -> Floats:
+        """(T, c, k, 2) basis gradients at c points per element between which they are linear.
+
+        One point on triangles, where the gradient is constant; the four corners on squares.
+        """
+        if self.kind == "triangle":
+            local = np.array([[[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]]])
+        else:
+            s, t = np.array([0.0, 1.0, 1.0, 0.0])[:, None], np.array([0.0, 0.0, 1.0, 1.0])[:, None]
+            local = np.stack([np.hstack([t - 1, 1 - t, t, -t]), np.hstack([s - 1, -s, s, 1 - s])], axis=2)
+        return np.einsum("cka,tia->tcki", local, self._inverse)
+
+    @cached_property
+    def tent_slope(self) -> float:
+        """Largest change of the tent masses, in L1, per unit of length moved: `sup |sum_j s_j grad phi_j|` over signs s.
+
+        `2 / smallest altitude` on triangles, `2 sqrt(2) / side` on squares (docs/theory.md, section 3).
+        """
+        k = self.elements.shape[1]
+        signs = np.array([(1, *rest) for rest in product((-1, 1), repeat=k - 1)], dtype=float)
+        steepest = np.einsum("sk,tcki->tcsi", signs, self.gradients)
+        return float(np.sqrt(np.max((steepest**2).sum(axis=-1))))
+
+    @cached_property
+    def _incidence(self) -> sp.csr_array:
+        shape = (len(self.elements), len(self.vertices))
+        return self.gather(np.arange(shape[0]), np.ones(self.elements.shape))
+
+    @cached_property
+    def element_adjacency(self) -> sp.csr_array:
+        """(T, T) boolean: elements that share an edge."""
+        shared = (self._incidence @ self._incidence.T >= 2).tolil()
+        shared.setdiag(False)
+        return sp.csr_array(shared)
+
+    @cached_property
+    def vertex_adjacency(self) -> sp.csr_array:
+        """(V, V) boolean: vertices joined by an edge of some element."""
+        ends = np.stack([self.elements, np.roll(self.elements, -1, axis=1)], axis=-1).reshape(-1, 2)
+        both = np.concatenate([ends, ends[:, ::-1]])
+        count = len(self.vertices)
+        return sp.csr_array((np.ones(len(both)), both.T), shape=(count, count)).astype(bool)
+
+    def voronoi_cells(self) -> Any:
+        """(V,) shapely polygons: the part of a rectangular window nearer to each vertex than to any other.
+
+        The dual mesh of Kim & Lim's likelihood and of their Figure 1. On windows that cut elements it loses mass
+        (docs/theory.md, section 8), so it is refused there; use `measure`.
+        """
+        if not self.domain.is_rectangle:
+            msg = "voronoi_cells: defined on rectangular windows only; use `mesh.measure` on this window."
+            raise InputError(msg)
+        sites = shapely.multipoints(self.vertices)
+        cells = shapely.voronoi_polygons(sites, extend_to=self.domain.geometry, ordered=True)
+        return shapely.intersection(shapely.get_parts(cells), self.domain.geometry)
+
+
+def clip(polygons: Any, domain: "Window") -> Pieces:
+    """Pieces of element polygons (T,) inside a window; elements wholly inside are not cut."""
+    index = np.arange(len(polygons))
+    shapely.prepare(domain.geometry)
+    inside = shapely.covers(domain.geometry, polygons)
+    parts = polygons.copy()
+    parts[~inside] = shapely.intersection(polygons[~inside], domain.geometry)
+    keep = shapely.area(parts) > SLIVER * shapely.area(polygons)
+    return fan(parts[keep], index[keep])

@@ -1,0 +1,184 @@
+"""Point patterns: points, possibly sensitive, in a public domain.
+
+Nothing in this module shows a coordinate or a number of points: not in a `repr`, not in a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+
+from dpppsynth.domains import Domain
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from dpppsynth.domains import CRSLike
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointPattern:
+    """A finite set of points in a domain; points may coincide.
+
+    Parameters
+    ----------
+    xy : array_like, shape (n, 2)
+        Coordinates in the CRS of the domain, at least one row. Copied, and read-only afterwards.
+    domain : Window or LinearNetwork
+        The public region. It must not be derived from the points.
+    marks : mapping of str to array_like, shape (n,), optional
+        Attributes of the points.
+
+    Raises
+    ------
+    InputError
+        A coordinate is not finite, a point lies outside the domain, the pattern is empty or a mark has another length.
+        Messages never say which points, where, or how many.
+
+    Examples
+    --------
+    >>> from dpppsynth.domains import Window
+    >>> PointPattern([[0.25, 0.5], [0.75, 0.5]], Window.rectangle(0, 0, 1, 1))
+    PointPattern(Window(rectangle [0, 1] x [0, 1], no CRS, unit))
+    """
+
+    xy: NDArray[np.float64]
+    domain: Domain
+    marks: dict[str, NDArray[Any]] | None = None
+
+    def __post_init__(self) -> None:
+        self._settle()
+        if not len(self.xy):
+            msg = "xy: a pattern must hold at least one point; check the file or the filter that made it"
+            raise InputError(msg)
+
+    @classmethod
+    def synthetic(cls, xy: ArrayLike, domain: Domain) -> Self:
+        """Build a synthetic pattern, which unlike an observed one may be empty: a Poisson pattern can be."""
+        pattern = object.__new__(cls)
+        object.__setattr__(pattern, "xy", xy)
+        object.__setattr__(pattern, "domain", domain)
+        object.__setattr__(pattern, "marks", None)
+        pattern._settle()
+        return pattern
+
+    @staticmethod
+    def from_geodataframe(
+        gdf: geopandas.GeoDataFrame,
+        domain: Domain,
+        *,
+        count: str | None = None,
+        marks: Iterable[str] = (),
+        to_crs: CRSLike | None = None,
+    ) -> PointPattern:
+        """Take the points of a GeoDataFrame.
+
+        Parameters
+        ----------
+        gdf : geopandas.GeoDataFrame
+            Points; a MultiPoint counts as its points.
+        domain : Window or LinearNetwork
+            The public region.
+        count : str, optional
+            Column of non-negative integers: a row with k stands for k coincident points, 0 for none.
+        marks : iterable of str
+            Columns kept as marks.
+        to_crs : str, int or pyproj.CRS, optional
+            Re-project the points to this CRS, which must be the one of the domain.
+
+        Raises
+        ------
+        InputError
+            The CRS differs from the one of the domain, a column is missing, or a row breaks a rule (not a point,
+            missing or infinite coordinate, outside the domain, bad count).
+        """
+        from dpppsynth.io import pattern_from_geodataframe
+
+        return pattern_from_geodataframe(gdf, domain, count=count, marks=marks, to_crs=to_crs)
+
+    @staticmethod
+    def from_file(path: str | Path, domain: Domain, **options: Any) -> PointPattern:
+        """Read a CSV, GeoJSON, GeoPackage or GeoParquet file; the options are those of `dpppsynth.io.read_pattern`."""
+        from dpppsynth.io import read_pattern
+
+        return read_pattern(path, domain, **options)
+
+    def unmarked(self) -> PointPattern:
+        """Return the same points without marks."""
+        return self if self.marks is None else PointPattern(self.xy, self.domain)
+
+    def to_geodataframe(self) -> geopandas.GeoDataFrame:
+        """Return the points and their marks as a GeoDataFrame in the CRS of the domain."""
+        import geopandas
+
+        return geopandas.GeoDataFrame(dict(self.marks or {}), geometry=shapely.points(self.xy), crs=self.domain.crs)
+
+    def _settle(self) -> None:
+        """Check the fields and replace them by read-only copies."""
+        if not isinstance(self.domain, Domain):
+            msg = f"domain: must be a Window or a LinearNetwork; got {type(self.domain).__name__}"
+            raise InputError(msg)
+        xy = _coordinates(self.xy)
+        if not self.domain.contains(xy).all():
+            msg = (
+                "xy: every point must lie in the window; some do not. `dpppsynth inspect` writes the offending rows to "
+                "a CONFIDENTIAL file; leave them out, or choose a larger window from public knowledge"
+            )
+            raise InputError(msg)
+        object.__setattr__(self, "xy", xy)
+        object.__setattr__(self, "marks", None if not self.marks else _marks(self.marks, len(xy)))
+
+    def __len__(self) -> int:
+        return len(self.xy)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain!r})"
+
+
+def _coordinates(values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        # Copying a masked array would bring back the values that its owner hid.
+        plain = np.ma.filled(values.astype(np.float64), np.nan) if isinstance(values, np.ma.MaskedArray) else values
+        xy = np.array(plain, dtype=np.float64)
+    except (TypeError, ValueError):
+        msg = "xy: must be numbers of shape (n, 2)"
+        raise InputError(msg) from None  # numpy's own message shows the value
+    if xy.ndim != 2 or xy.shape[1] != 2:
+        if xy.size == 0:
+            return _frozen(xy.reshape(0, 2))
+        msg = "xy: must have shape (n, 2): one row per point, one column per coordinate"
+        raise InputError(msg)
+    if not np.isfinite(xy).all():
+        msg = (
+            "xy: every coordinate must be finite; some are missing (NaN) or infinite. Repair or leave out these points"
+        )
+        raise InputError(msg)
+    return _frozen(xy)
+
+
+def _marks(marks: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:
+    if not isinstance(marks, Mapping):
+        msg = f"marks: must be a dictionary of arrays by name; got {type(marks).__name__}"
+        raise InputError(msg)
+    settled = {}
+    for name, values in marks.items():
+        try:
+            settled[str(name)] = _frozen(np.array(values))
+        except ValueError:
+            settled[str(name)] = np.empty(())
+        if settled[str(name)].shape != (n,):
+            msg = f"marks: {name!r} must hold exactly one value per point"
+            raise InputError(msg) from None  # numpy's own message shows how many points there are
+    return settled
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array

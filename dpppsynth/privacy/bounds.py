@@ -1,0 +1,117 @@
+"""The bound functions: public numbers in, a `Guarantee` out. Proofs in docs/theory.md."""
+
+import math
+
+import numpy as np
+
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Mesh
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.relations import AddRemove, Relation
+
+# Lattice of the tent masses: multiples of 2^-20 of a point.
+LATTICE_BITS = 20
+# Two roundings change a move's L1 distance by at most 8/3 (triangles) or 4 (squares); the rest is room for
+# floating-point error in the basis values (docs/theory.md, section 4).
+ROUNDING = {"triangle": 4, "square": 6}
+
+DISCRETE = "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system."
+ONE_RELEASE = "This is the only release from these data; the epsilons of several releases add up."
+PUBLIC = "Window, mesh, privacy radius and budget were chosen without looking at the points."
+CAP = "No person has more than {k} points in the pattern."
+SNAPPED = "Positions are the coordinates handed to the software; mistakes made before (geocoding, rounding) are outside."
+NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
+WIDE_CAP = "Each person has one point in the pattern."
+
+
+def counts_sensitivity(relation: Relation) -> int:
+    """L1 sensitivity of cell counts: two cells change by one under a move, one under add/remove; times the cap."""
+    return relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
+
+
+def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BITS, reach: float | None = None) -> int:
+    """L1 sensitivity of the tent masses on the lattice of multiples of `2^-bits`.
+
+    `min(2^(bits+1), floor(2^bits * slope * alpha) + r)` under a move of geodesic length alpha, `2^bits` under add/remove,
+    times the cap on points per person. The slope is `2 / smallest altitude` on triangles.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    relation : Relation
+    bits : int
+        Lattice spacing is `2^-bits` of a point.
+    reach : float, optional
+        Distance moved, instead of the relation's own.
+    """
+    _lattice_is_safe(mesh, bits)
+    unit = 2**bits
+    if isinstance(relation, AddRemove):
+        return relation.max_points_per_person * unit
+    change = unit * mesh.tent_slope * (relation.reach if reach is None else reach)
+    step = 2 * unit if change >= 2 * unit else min(2 * unit, math.floor(change * (1 + 1e-12)) + ROUNDING[mesh.kind])
+    return relation.max_points_per_person * step
+
+
+def counts(relation: Relation, *, scale: float) -> Guarantee:
+    """Guarantee of integer cell counts with discrete Laplace noise of the given scale."""
+    epsilon = counts_sensitivity(relation) / scale
+    return Guarantee(relation, PureDP(epsilon), "Theorem 1 (counts)", _assumptions(relation))
+
+
+def tents(mesh: Mesh, relation: Relation, *, scale: float, bits: int = LATTICE_BITS) -> Guarantee:
+    """Guarantee of lattice tent masses with discrete Laplace noise of the given scale (lattice units)."""
+    epsilon = tents_sensitivity(mesh, relation, bits=bits) / scale
+    return Guarantee(relation, PureDP(epsilon), "Theorem 2 (tents)", _assumptions(relation), _curve(mesh, relation, scale, bits))
+
+
+def _curve(mesh: Mesh, relation: Relation, scale: float, bits: int) -> tuple[tuple[float, float], ...]:
+    """(d, epsilon) for one point that moves by d, up to where the masses have nothing more to lose."""
+    if isinstance(relation, AddRemove):
+        return ()
+    farthest = min(mesh.domain.diameter, 2.5 / mesh.tent_slope)
+    cap = relation.max_points_per_person
+    return tuple(
+        (float(d), tents_sensitivity(mesh, relation, bits=bits, reach=float(d)) / cap / scale)
+        for d in np.linspace(0, farthest, 41)[1:]
+    )
+
+
+def require_small_delta(delta: float, n: int | None, *, allow_large_delta: bool = False) -> None:
+    """Refuse a delta outside [0, 1), or one not far below 1/n.
+
+    Publishing one random record verbatim is (0, 1/n)-DP, so a delta of that size promises nothing.
+
+    Raises
+    ------
+    InputError
+    """
+    if not 0 <= delta < 1:
+        msg = f"delta: must lie in [0, 1), got {delta!r}; 1e-6 is a common choice."
+        raise InputError(msg)
+    if n is None and delta > 1e-5:
+        msg = f"delta: at most 1e-5 where the number of points is secret, got {delta!r}; take 1e-6."
+        raise InputError(msg)
+    if n is not None and delta * n >= 1 and not allow_large_delta:
+        msg = (
+            f"delta: must be below 1/n (publishing one random record whole satisfies delta = 1/n), got {delta!r}; "
+            "take 1e-6, or say allow_large_delta=True to reproduce published experiments."
+        )
+        raise InputError(msg)
+
+
+def _lattice_is_safe(mesh: Mesh, bits: int) -> None:
+    """Basis values are computed to about `64 ulp * extent / height`; that must stay below the lattice's spare room."""
+    height = 2 / mesh.tent_slope
+    extent = float(np.max(np.abs(mesh.vertices))) + mesh.domain.diameter
+    error = 64 * np.finfo(float).eps * extent / height
+    if 2**bits * 8 * error > 1:
+        msg = "mesh: elements are too small for the size of its coordinates; coarsen the mesh or shift the origin."
+        raise InputError(msg)
+
+
+def _assumptions(relation: Relation) -> tuple[str, ...]:
+    cap = relation.max_points_per_person
+    people = CAP.format(k=cap) if cap > 1 else WIDE_CAP
+    tail = () if relation.n_is_public else (NOT_EMPTY,)
+    return (PUBLIC, people, DISCRETE, ONE_RELEASE, SNAPPED, *tail)

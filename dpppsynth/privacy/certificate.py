@@ -1,0 +1,117 @@
+"""The certificate of a release: every public parameter, the guarantee, and hashes, as canonical JSON.
+
+The content hash covers the whole certificate but itself. It shows edits, not origin: sign the file with a tool made for
+that if origin matters.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from dpppsynth.errors import InputError
+from dpppsynth.privacy.guarantee import Guarantee
+
+SCHEMA_VERSION = 1
+FILENAME = "certificate.json"
+SEEDED = "This run was seeded: it is reproducible, and therefore not private."
+PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
+
+
+def canonical(data: Any) -> str:
+    """JSON with sorted keys and no spare blanks; NaN and infinities are refused."""
+    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def content_hash(certificate: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON of everything but `content_hash`."""
+    body = {key: value for key, value in certificate.items() if key != "content_hash"}
+    return hashlib.sha256(canonical(body).encode()).hexdigest()
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def build(
+    *,
+    mechanism: str,
+    parameters: Mapping[str, Any],
+    guarantee: Guarantee,
+    domain: Mapping[str, Any],
+    noise: str,
+    seeded: bool,
+    hashes: Mapping[str, str],
+) -> dict[str, Any]:
+    """Assemble a certificate.
+
+    Parameters
+    ----------
+    mechanism : str
+        For instance "lgcp-tents".
+    parameters : mapping
+        Public parameters from which `recompute` derives the bound again.
+    guarantee : Guarantee
+    domain : mapping
+        File name, hash, CRS and unit of the domain.
+    noise : str
+        Sampler and entropy of the noise.
+    seeded : bool
+        True when the noise can be reproduced.
+    hashes : mapping
+        SHA-256 of every released file, by name.
+    """
+    certificate = {
+        "schema_version": SCHEMA_VERSION,
+        "mechanism": mechanism,
+        "parameters": dict(parameters),
+        "guarantee": guarantee.to_dict(),
+        "domain": dict(domain),
+        "noise": noise,
+        "seeded": seeded,
+        "warning": SEEDED if seeded else None,
+        "releasable": not seeded,
+        "versions": {name: version(name) for name in PRINTED_VERSIONS},
+        "files": dict(hashes),
+    }
+    return certificate | {"content_hash": content_hash(certificate)}
+
+
+def write(certificate: Mapping[str, Any], folder: Path) -> None:
+    """Write `certificate.json`, indented for people; the hash is over the canonical form."""
+    (folder / FILENAME).write_text(json.dumps(certificate, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """Read a certificate (or the one in a folder) and check it against the schema.
+
+    Raises
+    ------
+    InputError
+        When the file is missing, is not JSON, or is not a certificate of a known version.
+    """
+    path = Path(path)
+    path = path / FILENAME if path.is_dir() else path
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as err:
+        reason = err.strerror if isinstance(err, OSError) else "it is not JSON"
+        msg = f"certificate: cannot read {path}: {reason}."
+        raise InputError(msg) from None
+    import jsonschema
+
+    problem = next(jsonschema.Draft202012Validator(schema()).iter_errors(data), None)
+    if problem is not None:
+        where = "/".join(map(str, problem.absolute_path)) or "top level"
+        msg = f"certificate: {path} is not a certificate of version {SCHEMA_VERSION} (at {where}: {problem.validator})."
+        raise InputError(msg)
+    return data
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of certificates."""
+    return json.loads((files("dpppsynth.privacy") / "certificate.schema.json").read_text())

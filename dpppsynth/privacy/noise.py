@@ -1,0 +1,104 @@
+"""Integer noise that carries guarantees.
+
+The discrete Laplace law comes from OpenDP, which samples it exactly with entropy of the operating system; its `contrib`
+switch is turned on here and nowhere else. A given `rng` swaps in a floating-point sampler for tests and reproducible
+studies: such a run is not private and its certificate says so.
+"""
+
+import math
+from typing import Protocol
+
+import numpy as np
+
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.mesh import Ints
+from dpppsynth.randomness import RngLike
+
+# Lattice values and noise stay far inside 64-bit integers.
+LARGEST = 2**60
+
+
+class DiscreteNoise(Protocol):
+    """Additive noise on integers."""
+
+    @property
+    def name(self) -> str:
+        """What the certificate says of the sampler."""
+
+    @property
+    def seeded(self) -> bool:
+        """True when the noise can be reproduced: then nothing is private."""
+
+    def add(self, values: Ints) -> Ints:
+        """Values plus independent noise."""
+
+
+class OpenDPLaplace:
+    """Discrete Laplace noise, P(k) proportional to exp(-|k| / scale), from OpenDP.
+
+    Parameters
+    ----------
+    scale : float
+        In lattice units.
+    sensitivity : int
+        L1 sensitivity of the vector, in lattice units.
+    epsilon : float
+        Bound that OpenDP's own privacy map must confirm.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When OpenDP's map gives more than `epsilon`.
+    """
+
+    name = "discrete Laplace, OpenDP make_laplace (contrib), operating-system entropy"
+    seeded = False
+
+    def __init__(self, scale: float, *, sensitivity: int, epsilon: float) -> None:
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
+        self._measurement = dp.m.make_laplace(*space, scale=scale)
+        spent = self._measurement.map(sensitivity)
+        if not spent <= epsilon:
+            msg = f"noise: scale {scale!r} spends epsilon {spent!r} on sensitivity {sensitivity}, more than {epsilon!r}."
+            raise PrivacyCheckError(msg)
+
+    def add(self, values: Ints) -> Ints:
+        """Values plus secret noise."""
+        return np.array(self._measurement([int(v) for v in values]), dtype=np.int64)
+
+
+class SeededLaplace:
+    """The same law from a numpy generator: for tests and studies, never for a release."""
+
+    name = "discrete Laplace from a seeded generator: reproducible, not private"
+    seeded = True
+
+    def __init__(self, scale: float, rng: RngLike) -> None:
+        self._scale, self._rng = scale, np.random.default_rng(rng)
+
+    def add(self, values: Ints) -> Ints:
+        """Values plus the difference of two geometric variables."""
+        p = -math.expm1(-1 / self._scale)
+        up, down = self._rng.geometric(p, (2, len(values)))
+        return values + up - down
+
+
+def laplace_noise(scale: float, *, sensitivity: int, epsilon: float, rng: RngLike = None) -> DiscreteNoise:
+    """The noise of a release: OpenDP's, or the seeded one when `rng` is given."""
+    if not scale * 100 + sensitivity < LARGEST:
+        msg = f"epsilon: {epsilon!r} asks for noise beyond 64-bit integers; take a larger epsilon."
+        raise InputError(msg)
+    if rng is not None:
+        return SeededLaplace(scale, rng)
+    return OpenDPLaplace(scale, sensitivity=sensitivity, epsilon=epsilon)
+
+
+def laplace_scale(sensitivity: int, epsilon: float) -> float:
+    """Smallest scale, up to one rounding, with `sensitivity / scale <= epsilon` also after rounding upwards."""
+    scale = sensitivity / epsilon
+    while math.nextafter(sensitivity / scale, math.inf) > epsilon:
+        scale = math.nextafter(scale, math.inf)
+    return scale

@@ -1,0 +1,144 @@
+"""Neighbouring relations: which two patterns a release must not tell apart.
+
+Distances are geodesic, the length of the shortest path inside the domain. A person contributes at most
+`max_points_per_person` points, a public cap; with a cap of one the unit of privacy is the point.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpppsynth.errors import InputError
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Base of all relations.
+
+    Attributes
+    ----------
+    max_points_per_person : int
+        Public cap on the points of one person, all of which may change at once.
+    """
+
+    max_points_per_person: int = 1
+    name: ClassVar[str] = ""
+    n_is_public: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        k = self.max_points_per_person
+        if isinstance(k, bool) or int(k) != k or k < 1:
+            msg = f"max_points_per_person: needs a whole number of at least 1, got {k!r}."
+            raise InputError(msg)
+
+    @property
+    def unit(self) -> str:
+        """"point" when a person has one point, "person" otherwise."""
+        return "point" if self.max_points_per_person == 1 else "person"
+
+    @property
+    def reach(self) -> float:
+        """Largest distance one point may move; infinite when it may go anywhere."""
+        return float("inf")
+
+    def implies(self, other: "Relation") -> bool:
+        """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
+        same = type(self) is type(other) or (isinstance(self, ReplaceOne) and isinstance(other, AlphaNeighbours))
+        return same and self.reach >= other.reach and self.max_points_per_person >= other.max_points_per_person
+
+    def describe(self) -> str:
+        """The relation in words."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, inverse of `relation_from_dict`."""
+        return {"name": self.name, "max_points_per_person": self.max_points_per_person}
+
+    def _who(self, singular: str, plural: str) -> str:
+        k = self.max_points_per_person
+        return singular if k == 1 else plural.format(k=k)
+
+
+@dataclass(frozen=True)
+class AlphaNeighbours(Relation):
+    """One point (or the points of one person) moves by at most `alpha`; the number of points is public.
+
+    Attributes
+    ----------
+    alpha : float
+        Privacy radius, in the domain's unit of length; positive.
+
+    Examples
+    --------
+    >>> ReplaceOne().implies(AlphaNeighbours(25.0))
+    True
+    >>> AlphaNeighbours(25.0).implies(AlphaNeighbours(50.0))
+    False
+    """
+
+    max_points_per_person: int = 1
+    alpha: float = float("nan")
+    name: ClassVar[str] = "alpha-neighbours"
+
+    def __init__(self, alpha: float, *, max_points_per_person: int = 1) -> None:
+        object.__setattr__(self, "alpha", _positive("alpha", alpha))
+        object.__setattr__(self, "max_points_per_person", max_points_per_person)
+        self.__post_init__()
+
+    @property
+    def reach(self) -> float:
+        """`alpha`."""
+        return self.alpha
+
+    def describe(self) -> str:
+        """The relation in words."""
+        who = self._who("one point moves", "up to {k} points of one person move")
+        return f"the number of points is public and {who} by at most {self.alpha:g} along a path inside the domain"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return super().to_dict() | {"alpha": self.alpha}
+
+
+@dataclass(frozen=True)
+class ReplaceOne(Relation):
+    """One point (or the points of one person) moves anywhere in the domain; the number of points is public."""
+
+    name: ClassVar[str] = "replace-one"
+
+    def describe(self) -> str:
+        """The relation in words."""
+        who = self._who("one point moves", "up to {k} points of one person move")
+        return f"the number of points is public and {who} anywhere in the domain"
+
+
+@dataclass(frozen=True)
+class AddRemove(Relation):
+    """One point (or the points of one person) is added or removed; the number of points is secret."""
+
+    name: ClassVar[str] = "add-remove"
+    n_is_public: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        """The relation in words."""
+        who = self._who("one point is", "up to {k} points of one person are")
+        return f"the number of points is secret and {who} added or removed"
+
+
+def relation_from_dict(data: dict[str, Any]) -> Relation:
+    """Relation from its JSON form; InputError for a name this version does not know."""
+    cap = data.get("max_points_per_person", 1)
+    name = data.get("name")
+    if name == AlphaNeighbours.name and "alpha" in data:
+        return AlphaNeighbours(data["alpha"], max_points_per_person=cap)
+    for simple in (ReplaceOne, AddRemove):
+        if name == simple.name:
+            return simple(cap)
+    msg = f"relation: {name!r} is not known; expected 'alpha-neighbours' with alpha, 'replace-one' or 'add-remove'."
+    raise InputError(msg)
+
+
+def _positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        msg = f"{name}: must be a positive finite number in the domain's unit of length, got {value!r}."
+        raise InputError(msg)
+    return float(value)

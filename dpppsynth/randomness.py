@@ -1,0 +1,27 @@
+"""The one place random generators come from.
+
+Without an explicit `rng` every call gives a fresh ChaCha20 generator keyed with 256 bits from the operating system, so no
+two releases, and no two forked workers, share a stream. Secret noise never comes from here: OpenDP draws it from the
+operating system itself (`dpppsynth.privacy.noise`).
+"""
+
+import os
+
+import numpy as np
+
+RngLike = int | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None
+
+
+def generator(rng: RngLike = None) -> np.random.Generator:
+    """Return a generator for released patterns and post-processing.
+
+    Parameters
+    ----------
+    rng : None, int, numpy.random.Generator, SeedSequence or BitGenerator
+        None asks the operating system for a new key; anything else goes through `numpy.random.default_rng` (SPEC 7).
+    """
+    if rng is not None:
+        return np.random.default_rng(rng)
+    from randomgen import ChaCha
+
+    return np.random.Generator(ChaCha(key=int.from_bytes(os.urandom(32), "little")))

@@ -1,0 +1,188 @@
+"""`CoxRelease`: a private intensity, its guarantee, and as many synthetic patterns as wanted."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError
+from dpppsynth.intensity import LogLinearMean, PiecewiseConstant, PiecewiseLinear
+from dpppsynth.mesh import Floats
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.randomness import RngLike, generator
+from dpppsynth.release.field import FieldModel, Posterior, Progress
+from dpppsynth.release.projection import Projection
+from dpppsynth.sampling import binomial_pattern, poisson_pattern
+from dpppsynth.statistic import PrivateStatistic
+
+
+@dataclass(frozen=True)
+class CredibleInterval:
+    """Pointwise credible interval of the intensity: `lower` and `upper` (n,), at probability `level`."""
+
+    lower: Floats
+    upper: Floats
+    level: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CoxRelease:
+    """Result of a release: everything in it is public.
+
+    Attributes
+    ----------
+    mechanism : str
+        For instance "lgcp-tents".
+    statistic : PrivateStatistic
+        What the budget was spent on.
+    estimator : Projection or FieldModel
+        How the intensity was made from it.
+    draws : Posterior or None
+        Posterior draws, where the estimator has a posterior; None also when inference has not succeeded yet.
+    """
+
+    mechanism: str
+    statistic: PrivateStatistic
+    estimator: Projection | FieldModel
+    draws: Posterior | None = None
+
+    def __repr__(self) -> str:
+        tail = ", seeded: not private" if self.seeded else ""
+        return f"CoxRelease({self.mechanism}, epsilon={self.guarantee.epsilon():.4g}, {self.domain!r}{tail})"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was proved from public parameters before the data were touched."""
+        return self.statistic.plan.guarantee
+
+    @property
+    def domain(self) -> Window:
+        """Public window."""
+        return self.statistic.plan.mesh.domain
+
+    @property
+    def seeded(self) -> bool:
+        """True when the noise was reproducible: then the release is not private."""
+        return self.statistic.seeded
+
+    @cached_property
+    def intensity(self) -> PiecewiseConstant | PiecewiseLinear | LogLinearMean:
+        """Private intensity, callable at points (n, 2): posterior mean per unit area for field models."""
+        if isinstance(self.estimator, Projection):
+            return self.estimator.intensity(self.statistic)
+        return self.estimator.intensity(self._require_draws())
+
+    @cached_property
+    def posterior(self) -> Any:
+        """`xarray.Dataset` of posterior draws in ArviZ layout; no observed data in it."""
+        return self._require_draws().to_xarray(self._field_model().mesh)
+
+    def interval(self, xy: Any, level: float = 0.9) -> CredibleInterval:
+        """Pointwise credible interval of the intensity at points (n, 2)."""
+        if not 0 < level < 1:
+            msg = f"level: must lie strictly between 0 and 1, got {level!r}."
+            raise InputError(msg)
+        mean = self._field_model().intensity(self._require_draws())
+        lower, upper = mean.quantiles(xy, np.array([(1 - level) / 2, (1 + level) / 2]))
+        return CredibleInterval(lower, upper, level)
+
+    def sample(
+        self, m: int = 1, rng: RngLike = None, *, source: str = "draws", fixed_n: bool = False
+    ) -> list[PointPattern]:
+        """Draw synthetic patterns; free, because the release is already private.
+
+        Parameters
+        ----------
+        m : int
+            Number of patterns.
+        rng : None, int or Generator
+            May be seeded freely.
+        source : {"draws", "mean"}
+            With a posterior: m different posterior draws (proper multiple synthesis), or the posterior mean each time.
+        fixed_n : bool
+            Give every pattern exactly the public number of points instead of a Poisson number.
+
+        Returns
+        -------
+        list of PointPattern
+        """
+        if source not in ("draws", "mean"):
+            msg = f"source: expected 'draws' or 'mean', got {source!r}."
+            raise InputError(msg)
+        if isinstance(m, bool) or int(m) != m or m < 0:
+            msg = f"m: needs a whole number of patterns, got {m!r}."
+            raise InputError(msg)
+        n = self.statistic.plan.n
+        if fixed_n and n is None:
+            msg = "fixed_n: the relation keeps the number of points secret; leave fixed_n=False."
+            raise InputError(msg)
+        rng = generator(rng)
+        if isinstance(self.intensity, LogLinearMean) and source == "draws":
+            total = len(self.intensity.fields)
+            chosen = rng.choice(total, size=m, replace=m > total)
+            intensities: list[Any] = [self.intensity.draw(int(k)) for k in chosen]
+        else:
+            intensities = [self.intensity] * m
+        if fixed_n and n is not None:
+            return [binomial_pattern(each, n, rng) for each in intensities]
+        return [poisson_pattern(each, rng) for each in intensities]
+
+    def infer(self, rng: RngLike = None, *, progress: Progress | None = None, **changes: Any) -> "CoxRelease":
+        """Run inference again on the same private statistic, at no privacy cost.
+
+        Parameters
+        ----------
+        rng : None, int or Generator
+        progress : callable, optional
+        **changes
+            New `FieldModel` settings: `inference`, `engine`, `sigma`, `length_scales`.
+
+        Raises
+        ------
+        QualityError
+            When NUTS fails its diagnostics.
+        """
+        known = {"inference", "engine", "sigma", "length_scales"}
+        if set(changes) - known:
+            msg = f"infer: unknown setting {sorted(set(changes) - known)}; expected some of {sorted(known)}."
+            raise InputError(msg)
+        model = replace(self._field_model(), **changes)
+        return replace(self, estimator=model, draws=model.fit(self.statistic, rng, progress))
+
+    def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, fixed_n: bool = False) -> Path:
+        """Write the release to a new or empty folder: synthetic patterns, statistic, posterior, domain, certificate.
+
+        Parameters
+        ----------
+        path : str or Path
+            The folder appears whole or not at all.
+        patterns : int
+            Number of synthetic patterns to draw and write.
+        rng : None, int or Generator
+        fixed_n : bool
+            As in `sample`.
+
+        Returns
+        -------
+        Path
+            The folder.
+        """
+        from dpppsynth.release.folder import save
+
+        return save(self, Path(path), self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
+
+    def _field_model(self) -> FieldModel:
+        if not isinstance(self.estimator, FieldModel):
+            msg = f"posterior: a {self.mechanism} release has none; use LGCPSynthesizer for posterior draws."
+            raise InputError(msg)
+        return self.estimator
+
+    def _require_draws(self) -> Posterior:
+        if self.draws is None:
+            msg = "release: inference has not been run on its private statistic; call `release.infer(...)` first."
+            raise InputError(msg)
+        return self.draws

@@ -1,0 +1,253 @@
+"""The noise-aware log-Gaussian Cox posterior of private tent masses (docs/theory.md, section 6).
+
+Pure post-processing: it may fail, be run again, be tuned on the release, at no privacy cost.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpppsynth.errors import InputError, QualityError
+from dpppsynth.intensity import LogLinearMean, integrate_exp
+from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.models.covariances import PoweredExponential, factor
+from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
+from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.offset import Offset
+from dpppsynth.randomness import RngLike, generator
+from dpppsynth.statistic import PrivateStatistic
+
+# Standard deviation of the denoiser's field and of the intercept's prior where n is secret (log scale).
+SIGMA = 1.6
+INTERCEPT_SD = 2.0
+# A length scale with less posterior weight than this is not worth a run of its own.
+NEGLIGIBLE = 0.01
+# Draws kept for the release, all chains together, and draws per chain of every NUTS run.
+KEPT_DRAWS = 2000
+NUTS_DRAWS, NUTS_TUNE = 1500, 500
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Posterior draws of the log-intensity.
+
+    Attributes
+    ----------
+    fields : (chains, draws, V) array of float32
+        Log-intensity at the mesh's vertices (of its ratio to the offset, if there is one).
+    length_scale : (draws,) array
+        Length scale each draw was made with.
+    """
+
+    fields: Any
+    length_scale: Floats
+
+    def to_xarray(self, mesh: Mesh) -> Any:
+        """`xarray.Dataset` in ArviZ layout: `log_intensity` (chain, draw, vertex), `length_scale` (draw)."""
+        import xarray as xr
+
+        return xr.Dataset(
+            {"log_intensity": (("chain", "draw", "vertex"), self.fields), "length_scale": (("draw",), self.length_scale)},
+            coords={
+                "chain": np.arange(self.fields.shape[0]),
+                "draw": np.arange(self.fields.shape[1]),
+                "x": ("vertex", mesh.vertices[:, 0]),
+                "y": ("vertex", mesh.vertices[:, 1]),
+            },
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FieldModel:
+    """Prior and inference settings of the noise-aware posterior; all public.
+
+    Attributes
+    ----------
+    mesh : Mesh
+        Mesh of the field: the tents' own, or a refinement of it.
+    length_scales : tuple of float
+        Averaged over with weights evidence * l^2.
+    sigma : float
+    offset : Offset, optional
+        Public base intensity.
+    inference : {"nuts", "laplace"}
+    engine : {"nutpie", "pymc"}
+        Who runs NUTS.
+    """
+
+    mesh: Mesh
+    length_scales: tuple[float, ...]
+    sigma: float = SIGMA
+    offset: Offset | None = None
+    inference: str = "nuts"
+    engine: str = "nutpie"
+
+    def __post_init__(self) -> None:
+        if self.inference not in ("nuts", "laplace"):
+            msg = f"inference: expected 'nuts' or 'laplace', got {self.inference!r}."
+            raise InputError(msg)
+        if self.engine not in ("nutpie", "pymc"):
+            msg = f"engine: expected 'nutpie' or 'pymc', got {self.engine!r}."
+            raise InputError(msg)
+        if not self.measure.sum() > 0:
+            msg = "offset: it is zero everywhere in the window; check its coordinates and CRS."
+            raise InputError(msg)
+
+    def __repr__(self) -> str:
+        return f"FieldModel({self.mesh!r}, length_scales={self.length_scales}, inference={self.inference!r})"
+
+    @cached_property
+    def measure(self) -> Floats:
+        """(V,) integral over the window of each basis function, times the offset."""
+        return self.mesh.measure if self.offset is None else self.mesh.integrate(self.offset.restrict(self.mesh))
+
+    def likelihood(self, statistic: PrivateStatistic) -> NoisyMasses:
+        """Likelihood of the field given the private masses."""
+        plan = statistic.plan
+        tents = sp.csr_array(plan.mesh.basis(self.mesh.vertices).T)
+        return NoisyMasses(statistic.masses, statistic.noise_scale, self.measure, tents, plan.n)
+
+    def prior_factor(self, length_scale: float, *, intercept: bool) -> Floats:
+        """(V, r) factor of the prior covariance; a Gaussian intercept is one more column."""
+        root = factor(PoweredExponential(self.sigma, length_scale).matrix(self.mesh.vertices))
+        return np.hstack([root, np.full((len(root), 1), INTERCEPT_SD)]) if intercept else root
+
+    def fit(self, statistic: PrivateStatistic, rng: RngLike = None, progress: Progress | None = None) -> Posterior:
+        """Posterior of the log-intensity.
+
+        Parameters
+        ----------
+        statistic : PrivateStatistic
+        rng : None, int or Generator
+            Free to seed: this is post-processing.
+        progress : callable, optional
+            Told in words what is going on.
+
+        Raises
+        ------
+        QualityError
+            When NUTS fails its diagnostics; the error carries the statistic, so nothing is lost.
+        """
+        rng, say = generator(rng), progress or _silent
+        plan, likelihood = statistic.plan, self.likelihood(statistic)
+        centre = 0.0 if plan.n is not None else float(np.log((plan.expected_n or 1.0) / self.measure.sum()))
+        say("Laplace approximations")
+        fits = [
+            laplace_posterior(likelihood, self.prior_factor(scale, intercept=plan.n is None), centre)
+            for scale in self.length_scales
+        ]
+        share = _weights(fits, self.length_scales)
+        if self.inference == "laplace":
+            count = _apportion(share, KEPT_DRAWS)
+            runs = [fit.draw(k, rng)[None] for fit, k in zip(fits, count, strict=True)]
+        else:
+            share = np.where(share >= NEGLIGIBLE, share, 0) / share[share >= NEGLIGIBLE].sum()
+            count = _apportion(share, KEPT_DRAWS // 4)
+            runs = self._nuts(statistic, likelihood, fits, count, rng, say)
+        fields = self._normalise(np.concatenate(runs, axis=1), plan.n)
+        return Posterior(fields, np.repeat(self.length_scales, count))
+
+    def _nuts(
+        self,
+        statistic: PrivateStatistic,
+        likelihood: NoisyMasses,
+        fits: list[LaplacePosterior],
+        count: Any,
+        rng: np.random.Generator,
+        say: Progress,
+    ) -> list[Floats]:
+        """(4, k, V) draws for each length scale, evenly thinned from a run that passed its diagnostics."""
+        from dpppsynth.models.lgcp import build_noise_aware
+        from dpppsynth.models.nuts import Sampler, diagnose
+
+        width = max(fit.basis.shape[1] for fit in fits)
+        pad = [np.pad(fit.basis, ((0, 0), (0, width - fit.basis.shape[1]))) for fit in fits]
+        centre = float(fits[0].centre[0])
+        say("compiling the model")
+        sampler = Sampler(build_noise_aware(likelihood, pad[0], centre), self.engine)
+        runs = []
+        for i in range(len(fits)):
+            if not count[i]:
+                runs.append(np.empty((4, 0, len(self.mesh.vertices))))
+                continue
+            say(f"NUTS, length scale {self.length_scales[i]:.4g}")
+            chains = sampler.sample(
+                draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=int(rng.integers(2**31)), data={"basis": pad[i]}
+            )
+            monitored = self._monitored(likelihood, centre + chains.z @ pad[i].T)
+            complaint = diagnose(monitored, chains.divergences).complaint()
+            if complaint is not None:
+                msg = (
+                    f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this error "
+                    "(`error.statistic`); infer again with another seed or with inference='laplace', at no privacy cost."
+                )
+                raise QualityError(msg, statistic)
+            picked = np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)
+            runs.append(centre + chains.z[:, picked] @ pad[i].T)
+        return runs
+
+    @staticmethod
+    def _monitored(likelihood: NoisyMasses, fields: Floats) -> Floats:
+        """(chains, draws, K) log expected tent masses, what the data inform."""
+        mass = likelihood.measure * np.exp(fields - fields.max(axis=-1, keepdims=True) * (likelihood.n is not None))
+        masses = mass.reshape(-1, mass.shape[-1]) @ likelihood.tents.T
+        log_masses = np.log(np.maximum(masses, 1e-300)).reshape(*fields.shape[:2], -1)
+        if likelihood.n is not None:
+            log_masses -= np.log(mass.sum(axis=-1))[..., None]
+        return log_masses
+
+    def _normalise(self, fields: Floats, n: int | None) -> Any:
+        """Log-intensities whose exact integral is the public n (as they are, where n is secret), in single precision."""
+        if n is not None:
+            flat = fields.reshape(-1, fields.shape[-1])
+            flat = flat - flat.max(axis=1, keepdims=True)
+            totals = integrate_exp(self.mesh, self.pieces, flat)
+            fields = (flat + np.log(n / totals)[:, None]).reshape(fields.shape)
+        return fields.astype(np.float32)
+
+    @cached_property
+    def pieces(self) -> Any:
+        """Signed triangles over which intensities integrate."""
+        return self.mesh.pieces if self.offset is None else self.offset.restrict(self.mesh)
+
+    def intensity(self, posterior: Posterior) -> LogLinearMean:
+        """Posterior mean intensity, from which single draws can be taken."""
+        flat = posterior.fields.reshape(-1, posterior.fields.shape[-1]).astype(float)
+        return LogLinearMean(self.mesh, flat, self.offset)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {
+            "kind": "field",
+            "mesh": self.mesh.recipe,
+            "length_scales": list(self.length_scales),
+            "sigma": self.sigma,
+            "offset": None if self.offset is None else self.offset.fingerprint,
+            "inference": self.inference,
+            "engine": self.engine,
+        }
+
+
+def _silent(text: str) -> None:
+    """Progress nobody listens to."""
+
+
+def _weights(fits: list[LaplacePosterior], length_scales: tuple[float, ...]) -> Floats:
+    """Posterior weights of the length scales, evidence * l^2, normalised."""
+    log_weight = np.array([fit.log_evidence for fit in fits]) + 2 * np.log(length_scales)
+    weight = np.exp(log_weight - log_weight.max())
+    return weight / weight.sum()
+
+
+def _apportion(share: Floats, seats: int) -> Any:
+    """Whole numbers in proportion to `share` that sum to `seats`, by largest remainders."""
+    count = np.floor(share * seats).astype(int)
+    rest = np.argsort(count - share * seats)[: seats - count.sum()]
+    count[rest] += 1
+    return count

@@ -1,0 +1,56 @@
+"""From noised masses straight to an intensity: clip at zero, or project onto the public total."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.errors import InputError
+from dpppsynth.intensity import PiecewiseConstant, PiecewiseLinear
+from dpppsynth.mesh import Floats
+from dpppsynth.statistic import PrivateStatistic
+
+
+def project_to_simplex(masses: Floats, total: float) -> Floats:
+    """Nearest vector (Euclidean) with non-negative entries that sum to `total`."""
+    descending = np.sort(masses)[::-1]
+    excess = (np.cumsum(descending) - total) / np.arange(1, len(masses) + 1)
+    last = np.flatnonzero(descending > excess)[-1]
+    return np.maximum(masses - excess[last], 0)
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Post-processing of noised masses into a non-negative intensity.
+
+    Attributes
+    ----------
+    postprocess : {"clip", "keep-n"}
+        "clip" sets negative masses to zero, which adds points on average; "keep-n" projects onto the masses that sum
+        to the public n.
+    """
+
+    postprocess: str
+
+    def __post_init__(self) -> None:
+        if self.postprocess not in ("clip", "keep-n"):
+            msg = f"postprocess: expected 'clip' or 'keep-n', got {self.postprocess!r}."
+            raise InputError(msg)
+
+    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant | PiecewiseLinear:
+        """Intensity with the projected masses: constant on cells, linear between vertices for tents."""
+        plan = statistic.plan
+        if self.postprocess == "keep-n" and plan.n is None:
+            msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
+            raise InputError(msg)
+        if self.postprocess == "clip":
+            masses = np.maximum(statistic.masses, 0)
+        else:
+            masses = project_to_simplex(statistic.masses, float(plan.n or 0))
+        if plan.basis == "cells":
+            return PiecewiseConstant(plan.mesh, masses / plan.mesh.element_measure)
+        return PiecewiseLinear(plan.mesh, masses / plan.mesh.measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {"kind": "projection", "postprocess": self.postprocess}

@@ -1,0 +1,89 @@
+"""Exact sampling of Poisson and binomial point patterns from an intensity on a mesh.
+
+On every element a homogeneous Poisson process at the element's upper bound is thinned to the intensity: exact, with no
+integral and no restart. Coordinates are rounded to the window's public grid *before* the test against the domain.
+"""
+
+import numpy as np
+
+from dpppsynth.errors import InputError
+from dpppsynth.intensity import Intensity, LogLinearMean
+from dpppsynth.mesh import Floats, Ints, Mesh
+from dpppsynth.patterns import PointPattern
+from dpppsynth.randomness import RngLike, generator
+
+
+def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
+    """One realisation of the Poisson process with the given intensity.
+
+    Parameters
+    ----------
+    intensity : Intensity
+    rng : None, int or numpy.random.Generator
+        Free to seed: sampling from a released intensity is post-processing.
+    """
+    rng = generator(rng)
+    mesh = intensity.mesh
+    if isinstance(intensity, LogLinearMean):
+        return binomial_pattern(intensity, int(rng.poisson(intensity.total)), rng)
+    count = rng.poisson(intensity.element_bound * mesh.area)
+    xy = _thin(intensity, np.repeat(np.arange(len(count)), count), rng)
+    return PointPattern.synthetic(rng.permutation(xy), mesh.domain)
+
+
+def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> PointPattern:
+    """`n` independent points with density proportional to the intensity (`n` must be public).
+
+    Raises
+    ------
+    InputError
+        When n is negative or the intensity is zero everywhere.
+    """
+    if n < 0 or int(n) != n:
+        msg = f"n: needs a whole number of points, got {n!r}."
+        raise InputError(msg)
+    rng = generator(rng)
+    if isinstance(intensity, LogLinearMean):
+        # Each point from a draw of its own: the law of the average, without averaging at every candidate.
+        count = rng.multinomial(int(n), intensity.totals / intensity.totals.sum())
+        parts = [_binomial(intensity.draw(k), int(count[k]), intensity.totals[k], rng) for k in np.flatnonzero(count)]
+    else:
+        parts = [_binomial(intensity, int(n), intensity.total, rng)]
+    xy = np.concatenate([np.empty((0, 2)), *parts])
+    return PointPattern.synthetic(rng.permutation(xy), intensity.mesh.domain)
+
+
+def _binomial(intensity: Intensity, n: int, total: float, rng: np.random.Generator) -> Floats:
+    ceiling = intensity.element_bound * intensity.mesh.area
+    if not total > 0:
+        msg = "intensity: zero everywhere, no point can be drawn from it."
+        raise InputError(msg)
+    parts, have = [np.empty((0, 2))], 0
+    while have < n:
+        tries = int((n - have) * ceiling.sum() / total * 1.1) + 16
+        element = rng.choice(len(ceiling), size=tries, p=ceiling / ceiling.sum())
+        # Candidates come in random order, so keeping the first ones biases nothing.
+        parts.append(_thin(intensity, element, rng)[: n - have])
+        have += len(parts[-1])
+    return np.concatenate(parts)
+
+
+def _thin(intensity: Intensity, element: Ints, rng: np.random.Generator) -> Floats:
+    """Uniform candidates in the given elements, kept with probability intensity / bound and if inside the domain."""
+    mesh = intensity.mesh
+    weight = uniform_weights(mesh, len(element), rng)
+    xy = np.einsum("nk,nkd->nd", weight, mesh.vertices[mesh.elements[element]])
+    grid = mesh.domain.resolution
+    xy = np.round(xy / grid) * grid
+    keep = rng.random(len(xy)) * intensity.element_bound[element] < intensity.at(element, weight, xy)
+    xy = xy[keep]
+    return xy[mesh.domain.contains(xy)]
+
+
+def uniform_weights(mesh: Mesh, n: int, rng: np.random.Generator) -> Floats:
+    """(n, k) basis values of points uniform in an element."""
+    u, v = rng.random((2, n))
+    if mesh.kind == "triangle":
+        low, high = np.minimum(u, v), np.maximum(u, v)
+        return np.stack([low, high - low, 1 - high], axis=1)
+    return np.stack([(1 - u) * (1 - v), u * (1 - v), u * v, (1 - u) * v], axis=1)

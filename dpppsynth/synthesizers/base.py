@@ -1,0 +1,153 @@
+"""What all synthesizers share: validation of public arguments, and check / plan / release."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import AlphaNeighbours, Relation, ReplaceOne
+from dpppsynth.randomness import RngLike
+from dpppsynth.release import CoxRelease
+from dpppsynth.release.field import FieldModel, Progress
+from dpppsynth.release.projection import Projection
+from dpppsynth.statistic import StatisticPlan
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """A release settled down to the last public number, before any data are touched.
+
+    Attributes
+    ----------
+    mechanism : str
+    statistic : StatisticPlan
+        What will be measured.
+    estimator : Projection or FieldModel
+        How the intensity will be made from it.
+    """
+
+    mechanism: str
+    statistic: StatisticPlan
+    estimator: Projection | FieldModel
+
+    def __repr__(self) -> str:
+        return f"Plan({self.mechanism}, {self.statistic!r}, {self.estimator!r})"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The bound of this release."""
+        return self.statistic.guarantee
+
+    def release(self, pattern: PointPattern, rng: RngLike = None, *, progress: Progress | None = None) -> CoxRelease:
+        """Spend the budget on a pattern.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None for a private release. Anything else makes it reproducible, not private, and marks it so.
+        progress : callable, optional
+            Told in words what is going on; the words depend on public parameters and the private statistic only.
+        """
+        statistic = self.statistic.measure(pattern, rng)
+        release = CoxRelease(self.mechanism, statistic, self.estimator)
+        if isinstance(self.estimator, Projection):
+            return release
+        return release.infer(rng, progress=progress)
+
+
+class Synthesizer:
+    """Base: `plan` is each synthesizer's own; `check` and `release` follow from it."""
+
+    relation: Relation | None
+    epsilon: float
+
+    def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone."""
+        raise NotImplementedError
+
+    def check(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Guarantee:
+        """Guarantee of a release, from public parameters alone.
+
+        Parameters
+        ----------
+        domain : Window
+        n : int
+            Number of points, public under alpha-neighbours and replace-one.
+        expected_n : float
+            Public guess of the number of points; takes the place of n under add/remove.
+
+        Raises
+        ------
+        InputError, PrivacyCheckError
+        """
+        return self.plan(domain, n=n, expected_n=expected_n).guarantee
+
+    def release(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        expected_n: float | None = None,
+        progress: Progress | None = None,
+    ) -> CoxRelease:
+        """Spend the budget on a pattern once; see `Plan.release`."""
+        if not isinstance(pattern.domain, Window):
+            msg = "pattern: this synthesizer works on planar windows."
+            raise InputError(msg)
+        n = len(pattern) if self._neighbours().n_is_public else None
+        return self.plan(pattern.domain, n=n, expected_n=expected_n).release(pattern, rng, progress=progress)
+
+    def _neighbours(self) -> Relation:
+        """The relation in force: the one given, else alpha-neighbours, else replace-one."""
+        alpha = getattr(self, "alpha", None)
+        if self.relation is not None:
+            if alpha is not None and not (isinstance(self.relation, AlphaNeighbours) and self.relation.alpha == alpha):
+                msg = "relation: it contradicts alpha; give `alpha=` or `relation=`, not both."
+                raise InputError(msg)
+            return self.relation
+        return ReplaceOne() if alpha is None else AlphaNeighbours(alpha)
+
+    def _size(self, n: int | None, expected_n: float | None) -> float | None:
+        """The public number of points, exact or guessed, that default rules may use."""
+        relation = self._neighbours()
+        if relation.n_is_public:
+            if expected_n is not None:
+                msg = "expected_n: n is public under this relation; pass n= instead."
+                raise InputError(msg)
+            if n is None or isinstance(n, bool) or int(n) != n or n < 1:
+                msg = f"n: the public number of points is needed, a whole number of at least 1, got {n!r}."
+                raise InputError(msg)
+            return float(n)
+        if n is not None:
+            msg = "n: it is secret under add/remove; pass a public guess as expected_n= instead."
+            raise InputError(msg)
+        if expected_n is not None:
+            positive("expected_n", expected_n)
+        return expected_n
+
+
+def positive(name: str, value: Any) -> float:
+    """Refuse anything but a positive finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        msg = f"{name}: must be a positive finite number, got {value!r}."
+        raise InputError(msg)
+    return float(value)
+
+
+def need_size(size: float | None) -> float:
+    """The guess a rule cannot do without, under add/remove."""
+    if size is None:
+        msg = "expected_n: a public guess of the number of points is needed under add/remove; for instance expected_n=500."
+        raise InputError(msg)
+    return size
+
+
+def covering(domain: Window, mesh: Any) -> Any:
+    """A caller's mesh, after making sure that it covers this window."""
+    if mesh.domain.fingerprint() != domain.fingerprint():
+        msg = "mesh: it covers another window; build it on the pattern's window."
+        raise InputError(msg)
+    return mesh

@@ -1,0 +1,79 @@
+"""Noised cell counts or tent masses, made non-negative: the Laplace synthesizer (docs/theory.md, sections 2 to 4)."""
+
+from dataclasses import KW_ONLY, dataclass
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Mesh
+from dpppsynth.models.planar import regular_squares, regular_triangulation
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.release.projection import Projection
+from dpppsynth.statistic import StatisticPlan
+from dpppsynth.synthesizers import rules
+from dpppsynth.synthesizers.base import Plan, Synthesizer, need_size, positive
+
+
+@dataclass(frozen=True)
+class LaplaceSynthesizer(Synthesizer):
+    """Private counts per cell, or private tent masses per vertex, turned into an intensity without a model.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget; the release is (epsilon, 0)-differentially private.
+    alpha : float, optional
+        Privacy radius in the window's unit; None protects a move anywhere (replace-one).
+    basis : {"cells", "tents"}
+        "cells": counts on squares, noise of scale 2 / epsilon whatever alpha. "tents": P1 masses on triangles, whose
+        noise shrinks with alpha.
+    spacing : float, optional
+        Side of a cell; None takes a public rule of window, n, epsilon and relation.
+    postprocess : {"clip", "keep-n"}, optional
+        None is "keep-n" where n is public and "clip" where it is secret.
+    relation : Relation, optional
+        Neighbouring relation, instead of alpha.
+
+    Examples
+    --------
+    >>> window = Window.rectangle(0, 0, 1000, 1000)
+    >>> LaplaceSynthesizer(1.0, alpha=25.0, basis="tents").check(window, n=400).epsilon() <= 1.0
+    True
+    """
+
+    epsilon: float
+    _: KW_ONLY
+    alpha: float | None = None
+    basis: str = "cells"
+    spacing: float | None = None
+    postprocess: str | None = None
+    relation: Relation | None = None
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        if self.basis not in ("cells", "tents"):
+            msg = f"basis: expected 'cells' or 'tents', got {self.basis!r}."
+            raise InputError(msg)
+        if self.spacing is not None:
+            positive("spacing", self.spacing)
+        relation = self._neighbours()
+        if self.postprocess is not None:
+            Projection(self.postprocess)
+        if self.postprocess == "keep-n" and not relation.n_is_public:
+            msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
+            raise InputError(msg)
+
+    def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; parameters as in `check`."""
+        relation, size = self._neighbours(), self._size(n, expected_n)
+        mesh = self._mesh(domain, size, relation)
+        statistic = StatisticPlan(self.basis, mesh, relation, n, expected_n, float(self.epsilon))
+        default = "keep-n" if relation.n_is_public else "clip"
+        return Plan(f"laplace-{self.basis}", statistic, Projection(self.postprocess or default))
+
+    def _mesh(self, domain: Window, size: float | None, relation: Relation) -> Mesh:
+        build, shape = (
+            (regular_squares, rules.cells_shape) if self.basis == "cells" else (regular_triangulation, rules.tents_shape)
+        )
+        if self.spacing is not None:
+            return build(domain, spacing=self.spacing)
+        return build(domain, shape=shape(domain, need_size(size), self.epsilon, relation))

@@ -1,0 +1,93 @@
+"""Default rules from public inputs: window, number of points, budget, relation. Never from the points.
+
+Tuned on four simulated intensities and a Soho-like one (docs/mechanisms.md); a caller's own choice always wins.
+"""
+
+import numpy as np
+
+from dpppsynth.domains import Window
+from dpppsynth.mesh import Mesh
+from dpppsynth.models.planar import refine
+from dpppsynth.privacy.relations import AddRemove, Relation
+
+# Length scales the posterior averages over, in units of sqrt(area).
+LENGTH_SCALES = (0.1, 0.15, 0.2, 0.3, 0.45)
+MOST_VERTICES = 200
+# Spacing of the field's mesh in units of sqrt(area), and vertices per side beyond which tents are not refined.
+FIELD_SPACING, FIELD_SIDE = 0.05, 31
+
+
+def length_scale(window: Window, n: float) -> float:
+    """`sqrt|S| clip(0.35 (n / 100)^(-1/8), 0.1, 0.5)`: the scale that sizes the mesh."""
+    return float(np.sqrt(window.area) * np.clip(0.35 * (n / 100) ** (-1 / 8), 0.1, 0.5))
+
+
+def tents_shape(
+    window: Window, n: float, epsilon: float, relation: Relation, *, scale: float | None = None
+) -> tuple[int, int]:
+    """Finest mesh whose vertices hold enough points against the noise.
+
+    With a posterior behind it (`scale`, the field's length scale, given): spacing at least `0.55 scale` and
+    `n / vertices >= 2 max(1, sqrt2 Delta / epsilon)`. Without: `n / vertices >= 2 sqrt2 Delta / epsilon`.
+
+    Returns
+    -------
+    (int, int)
+        Vertices along x and y, at least three along the longer side.
+    """
+    best = _shape(window, 3)
+    for m in range(4, MOST_VERTICES + 1):
+        shape = _shape(window, m)
+        side, delta, vertices = _geometry(window, shape, relation)
+        noise = np.sqrt(2) * delta / epsilon
+        need = 2 * noise if scale is None else 2 * max(1.0, noise)
+        fine_enough = scale is None or side >= 0.55 * scale * (1 - 1e-9)
+        if n / vertices >= need and fine_enough:
+            best = shape
+    return best
+
+
+def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) -> tuple[int, int]:
+    """Finest grid of cells with `n / cells >= 2 sqrt2 Delta / epsilon`; vertices along x and y."""
+    delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
+    best = _shape(window, 2)
+    for m in range(3, MOST_VERTICES + 1):
+        nx, ny = _shape(window, m)
+        cells = (nx - 1) * (ny - 1) * _filled(window)
+        if n / cells >= 2 * np.sqrt(2) * delta / epsilon:
+            best = (nx, ny)
+    return best
+
+
+def field_mesh(tents: Mesh) -> Mesh:
+    """Mesh of the field: the tents' regular mesh refined to `0.05 sqrt|S|`, so interpolation does not limit the fit."""
+    if tents.recipe["builder"] != "regular":
+        return tents
+    longest = max(tents.recipe["shape"])
+    x0, y0, x1, y1 = tents.domain.bounds
+    side = max(x1 - x0, y1 - y0) / (longest - 1)
+    wanted = int(np.ceil(side / (FIELD_SPACING * np.sqrt(tents.domain.area))))
+    return refine(tents, max(1, min(wanted, (FIELD_SIDE - 1) // (longest - 1))))
+
+
+def _shape(window: Window, m: int) -> tuple[int, int]:
+    """m vertices along the longer side and as nearly square cells as fit along the shorter."""
+    x0, y0, x1, y1 = window.bounds
+    width, height = x1 - x0, y1 - y0
+    short = max(2, round(min(width, height) / max(width, height) * (m - 1)) + 1)
+    return (m, short) if width >= height else (short, m)
+
+
+def _geometry(window: Window, shape: tuple[int, int], relation: Relation) -> tuple[float, float, float]:
+    """Shorter side of a cell, sensitivity of the tents in points, expected number of vertices in the window."""
+    x0, y0, x1, y1 = window.bounds
+    hx, hy = (x1 - x0) / (shape[0] - 1), (y1 - y0) / (shape[1] - 1)
+    altitude = hx * hy / np.hypot(hx, hy)
+    moved = 1.0 if isinstance(relation, AddRemove) else min(2.0, 2 * relation.reach / altitude)
+    return min(hx, hy), relation.max_points_per_person * moved, shape[0] * shape[1] * _filled(window)
+
+
+def _filled(window: Window) -> float:
+    """Share of the bounding box that the window fills."""
+    x0, y0, x1, y1 = window.bounds
+    return window.area / ((x1 - x0) * (y1 - y0))

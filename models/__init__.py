@@ -1,0 +1,36 @@
+"""Meshes, covariances and log-Gaussian Cox models.
+
+* Planar meshes: `regular_triangulation`, `regular_squares`, `refine`.
+* Covariances: `PoweredExponential`, `factor`.
+* PyMC models: `build_lgcp` (raw data, not private), `build_noise_aware` (private tent masses).
+* Fast posteriors: `laplace_posterior` with a likelihood `PoissonMasses` or `NoisyMasses`; NUTS through `Sampler`.
+"""
+
+from dpppsynth.models.covariances import Covariance, PoweredExponential, factor
+from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
+from dpppsynth.models.lgcp import build_lgcp, build_noise_aware, dual_measure, tent_masses
+from dpppsynth.models.likelihood import NoisyMasses, PoissonMasses
+from dpppsynth.models.nuts import Chains, Diagnostics, Sampler, diagnose
+from dpppsynth.models.planar import mesh_from_recipe, refine, regular_squares, regular_triangulation
+
+__all__ = [
+    "Chains",
+    "Covariance",
+    "Diagnostics",
+    "LaplacePosterior",
+    "NoisyMasses",
+    "PoissonMasses",
+    "PoweredExponential",
+    "Sampler",
+    "build_lgcp",
+    "build_noise_aware",
+    "diagnose",
+    "dual_measure",
+    "factor",
+    "laplace_posterior",
+    "mesh_from_recipe",
+    "refine",
+    "regular_squares",
+    "regular_triangulation",
+    "tent_masses",
+]

@@ -1,0 +1,88 @@
+"""Posterior mode and Laplace approximation of a Gaussian field `w = c + M z`, `z ~ N(0, I)`."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from dpppsynth.errors import QualityError
+from dpppsynth.mesh import Floats
+from dpppsynth.models.likelihood import Likelihood
+
+
+@dataclass(frozen=True, eq=False)
+class LaplacePosterior:
+    """Gaussian approximation of the posterior at its mode.
+
+    Attributes
+    ----------
+    centre : (V,) array
+        Prior mean c of the field.
+    basis : (V, r) array
+        Factor M of the prior covariance.
+    mode : (r,) array
+        Mode of z.
+    cholesky : (r, r) array
+        Lower Cholesky factor of the precision of z.
+    log_evidence : float
+        Laplace approximation of the log marginal likelihood, up to a constant shared by all M.
+    """
+
+    centre: Floats
+    basis: Floats
+    mode: Floats
+    cholesky: Floats
+    log_evidence: float
+
+    @property
+    def field_mode(self) -> Floats:
+        """(V,) field at the mode."""
+        return self.centre + self.basis @ self.mode
+
+    def draw(self, k: int, rng: np.random.Generator) -> Floats:
+        """(k, V) fields drawn from the approximation."""
+        z = rng.standard_normal((len(self.mode), k))
+        z = self.mode[:, None] + scipy.linalg.solve_triangular(self.cholesky, z, lower=True, trans="T")
+        return self.centre + (self.basis @ z).T
+
+
+def laplace_posterior(
+    likelihood: Likelihood, basis: Floats, centre: Floats | float = 0.0, *, tolerance: float = 1e-10, steps: int = 100
+) -> LaplacePosterior:
+    """Find the mode by Newton's method with expected information and step halving.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+    basis : (V, r) array
+        Factor M of the prior covariance.
+    centre : float or (V,) array
+        Prior mean of the field.
+    tolerance : float
+        Newton decrement (squared distance to the mode in posterior standard deviations) at which to stop.
+
+    Raises
+    ------
+    QualityError
+        When the mode is not found in `steps` steps.
+    """
+    c = np.broadcast_to(np.asarray(centre, dtype=float), basis.shape[:1])
+    z = np.zeros(basis.shape[1])
+    here = likelihood.evaluate(c + basis @ z)
+    for _ in range(steps):
+        gradient = basis.T @ here.gradient - z
+        root = here.root @ basis
+        cholesky = np.linalg.cholesky(np.eye(len(z)) + root.T @ root)
+        log_posterior = here.value - z @ z / 2
+        step = scipy.linalg.cho_solve((cholesky, True), gradient)
+        if gradient @ step <= tolerance:
+            evidence = log_posterior - np.log(np.diag(cholesky)).sum()
+            return LaplacePosterior(c, basis, z, cholesky, float(evidence))
+        for halving in range(40):
+            trial = z + step * 0.5**halving
+            there = likelihood.evaluate(c + basis @ trial)
+            if there.value - trial @ trial / 2 >= log_posterior:
+                break
+        z, here = trial, there
+    msg = "inference: the posterior mode was not found; use inference='nuts', or a coarser mesh."
+    raise QualityError(msg)

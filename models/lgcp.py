@@ -1,0 +1,106 @@
+"""Log-Gaussian Cox models in PyMC, for release (noise-aware) and for research (raw, non-private data)."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.models.covariances import Covariance, factor
+from dpppsynth.models.likelihood import NoisyMasses
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+    from dpppsynth.patterns import PointPattern
+
+
+def tent_masses(pattern: "PointPattern", mesh: Mesh) -> Floats:
+    """(V,) `psi_j = sum_i phi_j(x_i)`: all an LGCP posterior on the mesh sees of a pattern. Not private."""
+    return np.asarray(mesh.basis(pattern.xy).sum(axis=0)).ravel()
+
+
+def dual_measure(mesh: Mesh, dual: str) -> Floats:
+    """(V,) dual-mesh areas: "voronoi" cells (Kim & Lim; rectangles only) or "basis" integrals (any window)."""
+    if dual == "voronoi":
+        return np.asarray(shapely.area(mesh.voronoi_cells()))
+    if dual == "basis":
+        return mesh.measure
+    msg = f"dual: expected 'voronoi' or 'basis', got {dual!r}."
+    raise InputError(msg)
+
+
+def build_lgcp(pattern: "PointPattern", mesh: Mesh, covariance: Covariance, *, dual: str = "voronoi") -> "pm.Model":
+    """Log-Gaussian Cox model of raw points, for data that need no protection: its posterior is **not** private.
+
+    `log lambda = intercept + field`, flat intercept, field `M z` with `M M'` the covariance on the vertices, and the
+    dual-mesh likelihood `sum_j psi_j w_j - a_j exp(w_j)`.
+
+    Parameters
+    ----------
+    pattern : PointPattern
+    mesh : Mesh
+    covariance : Covariance
+        For instance `PoweredExponential(sigma, length_scale)`.
+    dual : {"voronoi", "basis"}
+        Which areas a_j; Kim & Lim's Voronoi cells exist on rectangles, basis integrals on every window.
+
+    Returns
+    -------
+    pymc.Model
+        Variables `intercept`, `z`, `log_intensity` (vertices); potential `log_likelihood`. Extend it in a `with` block.
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    psi, measure = tent_masses(pattern, mesh), dual_measure(mesh, dual)
+    root = factor(covariance.matrix(mesh.vertices))
+    with pm.Model() as model:
+        intercept = pm.Flat("intercept", initval=np.log(psi.sum() / measure.sum()))
+        z = pm.Normal("z", 0, 1, shape=root.shape[1])
+        w = pm.Deterministic("log_intensity", intercept + pt.dot(root, z))
+        pm.Potential("log_likelihood", pt.dot(psi, w) - pt.dot(measure, pt.exp(w)))
+    return model
+
+
+def build_noise_aware(likelihood: NoisyMasses, basis: Floats, centre: float = 0.0) -> "pm.Model":
+    """Model of a field given private tent masses: `NoisyMasses` written in PyMC, prior `w = centre + basis z`.
+
+    Parameters
+    ----------
+    likelihood : NoisyMasses
+        Private masses, noise scale, measure, tents and public n.
+    basis : (V, r) array
+        Factor M of the prior covariance; the data container "basis" may be exchanged between runs.
+    centre : float
+        Prior mean of the log-intensity; irrelevant when n is public.
+
+    Returns
+    -------
+    pymc.Model
+        Variable `z`; potential `log_likelihood`; data `basis` and `masses`.
+    """
+    import pymc as pm
+    import pytensor.tensor as pt
+
+    with pm.Model() as model:
+        root, masses = pm.Data("basis", basis), pm.Data("masses", likelihood.masses)
+        z = pm.Normal("z", 0, 1, shape=basis.shape[1])
+        mass = likelihood.measure * pt.exp(centre + pt.dot(root, z))
+        pm.Potential("log_likelihood", _log_density(pt, likelihood, masses, mass))
+    return model
+
+
+def _log_density(pt: Any, likelihood: NoisyMasses, masses: Any, mass: Any) -> Any:
+    """The formula of `NoisyMasses.evaluate`, value only; its gradient is PyTensor's."""
+    n, tents = likelihood.n, likelihood.tents.toarray()
+    if n is not None:
+        mass = mass * (n / mass.sum())
+    m = mass if np.array_equal(tents, np.eye(len(tents))) else pt.dot(tents, mass)
+    d = m + 2 * likelihood.noise_scale**2
+    r = masses - m
+    if n is None:
+        return -0.5 * (pt.log(d) + r * r / d).sum()
+    rest = 1 - (m * m / d).sum() / n
+    return -0.5 * ((pt.log(d) + r * r / d).sum() + pt.log(rest) + (m * r / d).sum() ** 2 / (n * rest))

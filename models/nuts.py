@@ -1,0 +1,153 @@
+"""NUTS on the models of `dpppsynth.models.lgcp`, by nutpie or by PyMC itself, with the diagnostics that gate a result.
+
+PyMC 5 hands out ArviZ `InferenceData`, PyMC 6 an xarray `DataTree`; both leave here as plain arrays.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Floats
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+CHAINS = 4
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """Figures that tell whether the chains can be trusted.
+
+    Attributes
+    ----------
+    rhat : float
+        Largest R-hat over the monitored quantities.
+    ess : float
+        Smallest effective sample size, bulk or tail.
+    divergences : int
+    """
+
+    rhat: float
+    ess: float
+    divergences: int
+
+    RHAT_LIMIT = 1.01
+    ESS_LIMIT = 400
+
+    def complaint(self) -> str | None:
+        """What is wrong, with the figure; None when nothing is."""
+        if self.divergences:
+            return f"{self.divergences} divergent transitions (none allowed)"
+        if not self.rhat <= self.RHAT_LIMIT:
+            return f"R-hat {self.rhat:.3f} (at most {self.RHAT_LIMIT})"
+        if not self.ess >= self.ESS_LIMIT:
+            return f"effective sample size {self.ess:.0f} (at least {self.ESS_LIMIT})"
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """Draws of z, (chains, draws, r), and the number of divergent transitions."""
+
+    z: Floats
+    divergences: int
+
+
+class Sampler:
+    """NUTS for one model whose data containers may change between runs; compiled once.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        With a vector variable `z`.
+    engine : {"nutpie", "pymc"}
+        nutpie is faster; "pymc" is PyMC's own sampler.
+    """
+
+    def __init__(self, model: "pm.Model", engine: str = "nutpie") -> None:
+        if engine not in ("nutpie", "pymc"):
+            msg = f"engine: expected 'nutpie' or 'pymc', got {engine!r}."
+            raise InputError(msg)
+        self._model, self._engine = model, engine
+        if engine == "nutpie":
+            import nutpie
+
+            with quiet():
+                self._compiled = nutpie.compile_pymc_model(model)
+
+    def sample(self, *, draws: int, tune: int, seed: int, data: dict[str, Any] | None = None) -> Chains:
+        """Run four chains.
+
+        Parameters
+        ----------
+        draws, tune : int
+            Draws kept and discarded, per chain.
+        seed : int
+            Post-processing may be seeded freely; draw it from `randomness.generator`.
+        data : dict, optional
+            New values of data containers.
+        """
+        with quiet():
+            trace = self._nutpie(draws, tune, seed, data) if self._engine == "nutpie" else self._pymc(draws, tune, seed, data)
+        diverging = trace["sample_stats"]["diverging"]
+        return Chains(np.asarray(trace["posterior"]["z"]), int(np.asarray(diverging).sum()))
+
+    def _nutpie(self, draws: int, tune: int, seed: int, data: dict[str, Any] | None) -> Any:
+        import nutpie
+
+        compiled = self._compiled.with_data(**data) if data else self._compiled
+        return nutpie.sample(
+            compiled, draws=draws, tune=tune, chains=CHAINS, seed=seed, progress_bar=False, save_warmup=False
+        )
+
+    def _pymc(self, draws: int, tune: int, seed: int, data: dict[str, Any] | None) -> Any:
+        import pymc as pm
+
+        with self._model:
+            if data:
+                pm.set_data(data)
+            return pm.sample(
+                draws, tune=tune, chains=CHAINS, cores=1, random_seed=seed, progressbar=False, compute_convergence_checks=False
+            )
+
+
+def diagnose(values: Floats, divergences: int) -> Diagnostics:
+    """Diagnostics of monitored quantities (chains, draws, q)."""
+    with quiet():
+        import arviz as az
+
+        data = _dataset(values)
+        rhat = az.rhat(data)
+        ess = [az.ess(data, method=method) for method in ("bulk", "tail")]
+    worst = np.max(np.asarray(rhat["q"]))
+    return Diagnostics(float(worst), float(min(np.min(np.asarray(e["q"])) for e in ess)), divergences)
+
+
+def _dataset(values: Floats) -> Any:
+    import xarray as xr
+
+    return xr.Dataset({"q": (("chain", "draw", "quantity"), values)})
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the samplers' own warnings and log lines: they would speak of data-dependent trouble on a shared screen."""
+    import logging
+
+    loggers = [logging.getLogger(name) for name in ("pymc", "pytensor", "nutpie")]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
