@@ -241,7 +241,7 @@ def projected_crs(crs: CRSLike) -> str:
     Raises
     ------
     InputError
-        The CRS is unknown, geographic (degrees), geocentric or vertical.
+        The CRS is unknown, geographic (degrees), geocentric, vertical, or Web Mercator.
     """
     parsed = _parse_crs(crs)
     if parsed.is_geographic:
@@ -249,6 +249,12 @@ def projected_crs(crs: CRSLike) -> str:
         raise InputError(msg)
     if parsed.is_geocentric or len(parsed.axis_info) < 2:
         msg = f"crs: must be a map projection, and {crs_label(crs)} ({parsed.name}) is not one; {REMEDY}"
+        raise InputError(msg)
+    if "Pseudo-Mercator" in parsed.name or "Pseudo Mercator" in parsed.name:
+        msg = (
+            f"crs: {crs_label(crs)} (Web Mercator) stretches distances, 1.6 times in London, so a privacy radius would "
+            f"protect less than it says; {REMEDY}"
+        )
         raise InputError(msg)
     authority = parsed.to_authority(min_confidence=100)
     return ":".join(authority) if authority else _settled_wkt(parsed)

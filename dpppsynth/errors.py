@@ -1,6 +1,7 @@
 """Every error the package raises on purpose.
 
-The command line maps them to exit codes: `InputError` 2, `PrivacyCheckError` 3, `BudgetError` 4, `ReleaseBlocked` and `QualityError` 5.
+The command line maps them to exit codes: `InputError` 2, `PrivacyCheckError` 3, `BudgetError` 4, `ReleaseBlocked`
+and `QualityError` 5.
 """
 
 

@@ -115,7 +115,9 @@ class Mesh:
             msg = f"elements: kind {self.kind!r} needs an array (T, {NODES.get(self.kind, 'k')}) of vertex numbers."
             raise InputError(msg)
         if np.any(np.linalg.det(self._edges) <= 0):
-            msg = "elements: every element must have positive area and list its vertices anticlockwise; remove flat ones."
+            msg = (
+                "elements: every element must have positive area and list its vertices anticlockwise; remove flat ones."
+            )
             raise InputError(msg)
         for array in (self.vertices, self.elements):
             array.flags.writeable = False
@@ -168,7 +170,7 @@ class Mesh:
 
     @cached_property
     def _inverse(self) -> Floats:
-        return np.linalg.inv(self._edges)
+        return np.asarray(np.linalg.inv(self._edges), dtype=np.float64)
 
     @cached_property
     def element_polygons(self) -> Any:
@@ -222,7 +224,8 @@ class Mesh:
         """(V,) integrals of the basis functions over the pieces."""
         points, element, weight = pieces.quadrature()
         mass = self.weights(element, points) * weight[:, None]
-        return np.bincount(self.elements[element].ravel(), mass.ravel(), minlength=len(self.vertices))
+        total = np.bincount(self.elements[element].ravel(), mass.ravel(), minlength=len(self.vertices))
+        return total.astype(np.float64)
 
     @cached_property
     def measure(self) -> Floats:
@@ -232,7 +235,7 @@ class Mesh:
     @cached_property
     def element_measure(self) -> Floats:
         """(T,) area of each element's part inside the domain."""
-        return np.bincount(self.pieces.element, self.pieces.weight, minlength=len(self.elements))
+        return np.bincount(self.pieces.element, self.pieces.weight, minlength=len(self.elements)).astype(np.float64)
 
     @cached_property
     def gradients(self) -> Floats:
@@ -249,7 +252,7 @@ class Mesh:
 
     @cached_property
     def tent_slope(self) -> float:
-        """Largest change of the tent masses, in L1, per unit of length moved: `sup |sum_j s_j grad phi_j|` over signs s.
+        """Largest L1 change of the tent masses per unit of length moved: `sup |sum_j s_j grad phi_j|` over signs s.
 
         `2 / smallest altitude` on triangles, `2 sqrt(2) / side` on squares (docs/theory.md, section 3).
         """

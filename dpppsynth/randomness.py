@@ -1,8 +1,8 @@
 """The one place random generators come from.
 
-Without an explicit `rng` every call gives a fresh ChaCha20 generator keyed with 256 bits from the operating system, so no
-two releases, and no two forked workers, share a stream. Secret noise never comes from here: OpenDP draws it from the
-operating system itself (`dpppsynth.privacy.noise`).
+Without an explicit `rng` every call gives a fresh ChaCha20 generator keyed with 256 bits from the operating system, so
+no two releases, and no two forked workers, share a stream. Secret noise never comes from here: OpenDP draws it from
+the operating system itself (`dpppsynth.privacy.noise`).
 """
 
 import os

@@ -46,7 +46,9 @@ def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> Point
     if isinstance(intensity, LogLinearMean):
         # Each point from a draw of its own: the law of the average, without averaging at every candidate.
         count = rng.multinomial(int(n), intensity.totals / intensity.totals.sum())
-        parts = [_binomial(intensity.draw(k), int(count[k]), intensity.totals[k], rng) for k in np.flatnonzero(count)]
+        parts = [
+            _binomial(intensity.draw(int(k)), int(count[k]), intensity.totals[k], rng) for k in np.flatnonzero(count)
+        ]
     else:
         parts = [_binomial(intensity, int(n), intensity.total, rng)]
     xy = np.concatenate([np.empty((0, 2)), *parts])

@@ -1,7 +1,7 @@
 """Private statistics: the only place where noise meets sensitive points.
 
-A `StatisticPlan` is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns a
-`PrivateStatistic`, public from then on.
+A `StatisticPlan` is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns
+a `PrivateStatistic`, public from then on.
 """
 
 from collections.abc import Mapping

@@ -53,7 +53,7 @@ class PoweredExponential:
         return self.sigma**2 * np.exp(-((distance / self.length_scale) ** self.power))
 
 
-def factor(covariance: Floats, lost: float = 1e-4) -> Floats:
+def factor(covariance: Floats, lost: float = 1e-3) -> Floats:
     """(V, r) matrix M with `M M'` the covariance but for a share `lost` of its trace, in the smallest eigenvalues.
 
     Leaving eigenvectors out only lowers the field's variance, and shortens a sampler's state a lot.

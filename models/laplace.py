@@ -39,6 +39,10 @@ class LaplacePosterior:
         """(V,) field at the mode."""
         return self.centre + self.basis @ self.mode
 
+    def rotated_basis(self) -> Floats:
+        """(V, r) factor of the same prior covariance in whose coordinates the posterior precision is diagonal."""
+        return np.ascontiguousarray(self.basis @ np.linalg.eigh(self.cholesky @ self.cholesky.T)[1])
+
     def draw(self, k: int, rng: np.random.Generator) -> Floats:
         """(k, V) fields drawn from the approximation."""
         z = rng.standard_normal((len(self.mode), k))
@@ -77,7 +81,7 @@ def laplace_posterior(
         step = scipy.linalg.cho_solve((cholesky, True), gradient)
         if gradient @ step <= tolerance:
             evidence = log_posterior - np.log(np.diag(cholesky)).sum()
-            return LaplacePosterior(c, basis, z, cholesky, float(evidence))
+            return LaplacePosterior(c, basis, z, np.asarray(cholesky, dtype=np.float64), float(evidence))
         for halving in range(40):
             trial = z + step * 0.5**halving
             there = likelihood.evaluate(c + basis @ trial)

@@ -1,6 +1,6 @@
 """Log-Gaussian Cox models in PyMC, for release (noise-aware) and for research (raw, non-private data)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
@@ -82,25 +82,13 @@ def build_noise_aware(likelihood: NoisyMasses, basis: Floats, centre: float = 0.
         Variable `z`; potential `log_likelihood`; data `basis` and `masses`.
     """
     import pymc as pm
-    import pytensor.tensor as pt
 
+    from dpppsynth.models.density_op import NoisyLogDensity
+
+    masses, *rest = likelihood.arguments
     with pm.Model() as model:
-        root, masses = pm.Data("basis", basis), pm.Data("masses", likelihood.masses)
+        data = pm.Data("basis", basis), pm.Data("masses", masses)
         z = pm.Normal("z", 0, 1, shape=basis.shape[1])
-        mass = likelihood.measure * pt.exp(centre + pt.dot(root, z))
-        pm.Potential("log_likelihood", _log_density(pt, likelihood, masses, mass))
+        value, _ = NoisyLogDensity()(z, data[0], centre, data[1], *rest)
+        pm.Potential("log_likelihood", value)
     return model
-
-
-def _log_density(pt: Any, likelihood: NoisyMasses, masses: Any, mass: Any) -> Any:
-    """The formula of `NoisyMasses.evaluate`, value only; its gradient is PyTensor's."""
-    n, tents = likelihood.n, likelihood.tents.toarray()
-    if n is not None:
-        mass = mass * (n / mass.sum())
-    m = mass if np.array_equal(tents, np.eye(len(tents))) else pt.dot(tents, mass)
-    d = m + 2 * likelihood.noise_scale**2
-    r = masses - m
-    if n is None:
-        return -0.5 * (pt.log(d) + r * r / d).sum()
-    rest = 1 - (m * m / d).sum() / n
-    return -0.5 * ((pt.log(d) + r * r / d).sum() + pt.log(rest) + (m * r / d).sum() ** 2 / (n * rest))

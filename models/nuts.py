@@ -94,7 +94,11 @@ class Sampler:
             New values of data containers.
         """
         with quiet():
-            trace = self._nutpie(draws, tune, seed, data) if self._engine == "nutpie" else self._pymc(draws, tune, seed, data)
+            trace = (
+                self._nutpie(draws, tune, seed, data)
+                if self._engine == "nutpie"
+                else self._pymc(draws, tune, seed, data)
+            )
         diverging = trace["sample_stats"]["diverging"]
         return Chains(np.asarray(trace["posterior"]["z"]), int(np.asarray(diverging).sum()))
 
@@ -113,7 +117,13 @@ class Sampler:
             if data:
                 pm.set_data(data)
             return pm.sample(
-                draws, tune=tune, chains=CHAINS, cores=1, random_seed=seed, progressbar=False, compute_convergence_checks=False
+                draws,
+                tune=tune,
+                chains=CHAINS,
+                cores=1,
+                random_seed=seed,
+                progressbar=False,
+                compute_convergence_checks=False,
             )
 
 
@@ -137,7 +147,7 @@ def _dataset(values: Floats) -> Any:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence the samplers' own warnings and log lines: they would speak of data-dependent trouble on a shared screen."""
+    """Silence the samplers' own warnings and log lines: the diagnostics here replace them."""
     import logging
 
     loggers = [logging.getLogger(name) for name in ("pymc", "pytensor", "nutpie")]

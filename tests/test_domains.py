@@ -211,6 +211,10 @@ class TestCRS:
         assert not same_crs("EPSG:27700", "EPSG:3857")
         assert not same_crs("EPSG:2223", "EPSG:2222")
 
+    def test_web_mercator_is_refused_with_the_remedy(self):
+        with pytest.raises(InputError, match=r"Web Mercator.*protect less.*--to-crs"):
+            Window.rectangle(0, 0, 100, 100, 3857)
+
     def test_custom_projection_settles_to_one_text(self):
         for text in ("+proj=lcc +lat_1=10 +lat_2=20 +units=km", "+proj=utm +zone=30 +ellps=airy +towgs84=1,2,3"):
             once = projected_crs(text)

@@ -235,7 +235,7 @@ class TestCSV:
     def test_crs_of_the_file_must_be_that_of_the_window(self, csv_file):
         file = csv_file(f"x,y\n{GOOD}\n")
         assert len(read_pattern(file, WINDOW, crs=27700)) == 1
-        assert 'set to_crs="EPSG:27700"' in refused(read_pattern, file, WINDOW, crs="EPSG:3857")
+        assert 'set to_crs="EPSG:27700"' in refused(read_pattern, file, WINDOW, crs="EPSG:32630")
         assert "name it with crs=" in refused(read_pattern, file, WINDOW, to_crs="EPSG:27700")
 
     @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ class TestGeometryFiles:
         file = write(tmp_path / "a.geojson", self.features({"type": "Point", "coordinates": [1, 1]}))
         assert "the file says OGC:CRS84, not EPSG:27700" in refused(read_pattern, file, WINDOW, crs="EPSG:27700")
         nameless = write(tmp_path / "b.geojson", self.features({"type": "Point", "coordinates": [0, 0]}, crs=None))
-        moved = read_pattern(nameless, Window.rectangle(-1, -1, 1, 1, 3857), crs=4326, to_crs=3857)
+        moved = read_pattern(nameless, Window.rectangle(-1, -1, 1, 1, 8857), crs=4326, to_crs=8857)
         np.testing.assert_allclose(moved.xy, [[0, 0]], atol=1e-6)
 
     @pytest.mark.parametrize(

@@ -259,12 +259,12 @@ class TestGeoDataFrame:
         np.testing.assert_allclose(pattern.xy, XY, atol=1e-3)
 
     def test_other_projected_crs_is_refused_with_the_remedy(self):
-        message = refused(frame().to_crs(3857), WINDOW, build=PointPattern.from_geodataframe)
+        message = refused(frame().to_crs(32630), WINDOW, build=PointPattern.from_geodataframe)
         assert 'set to_crs="EPSG:27700" (on the command line --to-crs)' in message
 
     def test_to_crs_must_be_the_crs_of_the_domain(self):
-        message = refused(frame(), WINDOW, to_crs=3857, build=PointPattern.from_geodataframe)
-        assert message.startswith("to_crs: must be the CRS of the domain, EPSG:27700; got EPSG:3857")
+        message = refused(frame(), WINDOW, to_crs=32630, build=PointPattern.from_geodataframe)
+        assert message.startswith("to_crs: must be the CRS of the domain, EPSG:27700; got EPSG:32630")
         bare = Window.rectangle(0, 0, 1000, 1000)
         message = refused(frame(), bare, to_crs=27700, build=PointPattern.from_geodataframe)
         assert message.startswith("to_crs: must be the CRS of the domain, no CRS")

@@ -19,7 +19,9 @@ DISCRETE = "The noise is an exact discrete Laplace variable, drawn with secret r
 ONE_RELEASE = "This is the only release from these data; the epsilons of several releases add up."
 PUBLIC = "Window, mesh, privacy radius and budget were chosen without looking at the points."
 CAP = "No person has more than {k} points in the pattern."
-SNAPPED = "Positions are the coordinates handed to the software; mistakes made before (geocoding, rounding) are outside."
+SNAPPED = (
+    "Positions are the coordinates handed to the software; mistakes made before (geocoding, rounding) are outside."
+)
 NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
 WIDE_CAP = "Each person has one point in the pattern."
 
@@ -32,8 +34,8 @@ def counts_sensitivity(relation: Relation) -> int:
 def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BITS, reach: float | None = None) -> int:
     """L1 sensitivity of the tent masses on the lattice of multiples of `2^-bits`.
 
-    `min(2^(bits+1), floor(2^bits * slope * alpha) + r)` under a move of geodesic length alpha, `2^bits` under add/remove,
-    times the cap on points per person. The slope is `2 / smallest altitude` on triangles.
+    `min(2^(bits+1), floor(2^bits * slope * alpha) + r)` under a move of geodesic length alpha, `2^bits` under
+    add/remove, times the cap on points per person. The slope is `2 / smallest altitude` on triangles.
 
     Parameters
     ----------
@@ -62,7 +64,9 @@ def counts(relation: Relation, *, scale: float) -> Guarantee:
 def tents(mesh: Mesh, relation: Relation, *, scale: float, bits: int = LATTICE_BITS) -> Guarantee:
     """Guarantee of lattice tent masses with discrete Laplace noise of the given scale (lattice units)."""
     epsilon = tents_sensitivity(mesh, relation, bits=bits) / scale
-    return Guarantee(relation, PureDP(epsilon), "Theorem 2 (tents)", _assumptions(relation), _curve(mesh, relation, scale, bits))
+    return Guarantee(
+        relation, PureDP(epsilon), "Theorem 2 (tents)", _assumptions(relation), _curve(mesh, relation, scale, bits)
+    )
 
 
 def _curve(mesh: Mesh, relation: Relation, scale: float, bits: int) -> tuple[tuple[float, float], ...]:

@@ -62,7 +62,9 @@ class OpenDPLaplace:
         self._measurement = dp.m.make_laplace(*space, scale=scale)
         spent = self._measurement.map(sensitivity)
         if not spent <= epsilon:
-            msg = f"noise: scale {scale!r} spends epsilon {spent!r} on sensitivity {sensitivity}, more than {epsilon!r}."
+            msg = (
+                f"noise: scale {scale!r} spends epsilon {spent!r} on sensitivity {sensitivity}, more than {epsilon!r}."
+            )
             raise PrivacyCheckError(msg)
 
     def add(self, values: Ints) -> Ints:

@@ -32,7 +32,7 @@ class Relation:
 
     @property
     def unit(self) -> str:
-        """"point" when a person has one point, "person" otherwise."""
+        """The word "point" when a person has one point, "person" otherwise."""
         return "point" if self.max_points_per_person == 1 else "person"
 
     @property

@@ -17,7 +17,7 @@ from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.relations import relation_from_dict
 
 
-def _cells(parameters: Mapping[str, Any], relation: Any, domain: Window) -> Guarantee:
+def _cells(parameters: Mapping[str, Any], relation: Any, _domain: Window) -> Guarantee:
     return bounds.counts(relation, scale=parameters["scale"])
 
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.intensity import LogLinearMean, integrate_exp
@@ -53,7 +52,10 @@ class Posterior:
         import xarray as xr
 
         return xr.Dataset(
-            {"log_intensity": (("chain", "draw", "vertex"), self.fields), "length_scale": (("draw",), self.length_scale)},
+            {
+                "log_intensity": (("chain", "draw", "vertex"), self.fields),
+                "length_scale": (("draw",), self.length_scale),
+            },
             coords={
                 "chain": np.arange(self.fields.shape[0]),
                 "draw": np.arange(self.fields.shape[1]),
@@ -110,7 +112,7 @@ class FieldModel:
     def likelihood(self, statistic: PrivateStatistic) -> NoisyMasses:
         """Likelihood of the field given the private masses."""
         plan = statistic.plan
-        tents = sp.csr_array(plan.mesh.basis(self.mesh.vertices).T)
+        tents = plan.mesh.basis(self.mesh.vertices).toarray().T.copy()
         return NoisyMasses(statistic.masses, statistic.noise_scale, self.measure, tents, plan.n)
 
     def prior_factor(self, length_scale: float, *, intercept: bool) -> Floats:
@@ -166,44 +168,32 @@ class FieldModel:
         from dpppsynth.models.lgcp import build_noise_aware
         from dpppsynth.models.nuts import Sampler, diagnose
 
-        width = max(fit.basis.shape[1] for fit in fits)
-        pad = [np.pad(fit.basis, ((0, 0), (0, width - fit.basis.shape[1]))) for fit in fits]
+        # Rotated so that the posterior precision is about diagonal: NUTS then needs few steps a draw.
+        bases = {i: fits[i].rotated_basis() for i in np.flatnonzero(count)}
+        width = max(basis.shape[1] for basis in bases.values())
+        bases = {i: np.pad(basis, ((0, 0), (0, width - basis.shape[1]))) for i, basis in bases.items()}
         centre = float(fits[0].centre[0])
         say("compiling the model")
-        sampler = Sampler(build_noise_aware(likelihood, pad[0], centre), self.engine)
-        runs = []
-        for i in range(len(fits)):
-            if not count[i]:
-                runs.append(np.empty((4, 0, len(self.mesh.vertices))))
-                continue
+        sampler = Sampler(build_noise_aware(likelihood, next(iter(bases.values())), centre), self.engine)
+        runs = [np.empty((4, 0, len(self.mesh.vertices)))] * len(fits)
+        for i, basis in bases.items():
             say(f"NUTS, length scale {self.length_scales[i]:.4g}")
-            chains = sampler.sample(
-                draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=int(rng.integers(2**31)), data={"basis": pad[i]}
-            )
-            monitored = self._monitored(likelihood, centre + chains.z @ pad[i].T)
-            complaint = diagnose(monitored, chains.divergences).complaint()
+            seed = int(rng.integers(2**31))
+            chains = sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed, data={"basis": basis})
+            fields = centre + chains.z @ basis.T
+            complaint = diagnose(np.log(likelihood.expected_masses(fields)), chains.divergences).complaint()
             if complaint is not None:
                 msg = (
-                    f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this error "
-                    "(`error.statistic`); infer again with another seed or with inference='laplace', at no privacy cost."
+                    f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this "
+                    "error (`error.statistic`); infer again with another seed or with inference='laplace', at no "
+                    "privacy cost."
                 )
                 raise QualityError(msg, statistic)
-            picked = np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)
-            runs.append(centre + chains.z[:, picked] @ pad[i].T)
+            runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
         return runs
 
-    @staticmethod
-    def _monitored(likelihood: NoisyMasses, fields: Floats) -> Floats:
-        """(chains, draws, K) log expected tent masses, what the data inform."""
-        mass = likelihood.measure * np.exp(fields - fields.max(axis=-1, keepdims=True) * (likelihood.n is not None))
-        masses = mass.reshape(-1, mass.shape[-1]) @ likelihood.tents.T
-        log_masses = np.log(np.maximum(masses, 1e-300)).reshape(*fields.shape[:2], -1)
-        if likelihood.n is not None:
-            log_masses -= np.log(mass.sum(axis=-1))[..., None]
-        return log_masses
-
     def _normalise(self, fields: Floats, n: int | None) -> Any:
-        """Log-intensities whose exact integral is the public n (as they are, where n is secret), in single precision."""
+        """Log-intensities whose exact integral is the public n (unchanged where n is secret), in single precision."""
         if n is not None:
             flat = fields.reshape(-1, fields.shape[-1])
             flat = flat - flat.max(axis=1, keepdims=True)

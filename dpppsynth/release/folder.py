@@ -1,7 +1,6 @@
 """A release on disk: plain files that an auditor, QGIS or the next script can open. No pickle."""
 
 import json
-import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -39,7 +38,7 @@ def save(release: CoxRelease, folder: Path, patterns: list[PointPattern]) -> Pat
         _write_certificate(release, work)
         if folder.exists():
             folder.rmdir()
-        os.replace(work, folder)
+        work.replace(folder)
     return folder
 
 
@@ -53,8 +52,8 @@ def append_patterns(folder: Path, release: CoxRelease, patterns: list[PointPatte
             write_pattern(pattern, work / f"synthetic_{k:03d}.geojson")
         _write_certificate(release, work)
         old = Path(scratch) / "old"
-        os.replace(folder, old)
-        os.replace(work, folder)
+        folder.replace(old)
+        work.replace(folder)
 
 
 def load_release(path: str | Path) -> CoxRelease:
@@ -85,7 +84,9 @@ def load_release(path: str | Path) -> CoxRelease:
         epsilon=parameters["epsilon"],
     )
     statistic = PrivateStatistic.from_dict(plan, _json(folder / STATISTIC))
-    return CoxRelease(cert["mechanism"], statistic, _estimator(parameters["estimator"], domain, folder), _posterior(folder))
+    return CoxRelease(
+        cert["mechanism"], statistic, _estimator(parameters["estimator"], domain, folder), _posterior(folder)
+    )
 
 
 def _write_parts(release: CoxRelease, work: Path, patterns: list[PointPattern]) -> None:

@@ -97,10 +97,10 @@ class Synthesizer:
         if not isinstance(pattern.domain, Window):
             msg = "pattern: this synthesizer works on planar windows."
             raise InputError(msg)
-        n = len(pattern) if self._neighbours().n_is_public else None
+        n = len(pattern) if self.neighbouring().n_is_public else None
         return self.plan(pattern.domain, n=n, expected_n=expected_n).release(pattern, rng, progress=progress)
 
-    def _neighbours(self) -> Relation:
+    def neighbouring(self) -> Relation:
         """The relation in force: the one given, else alpha-neighbours, else replace-one."""
         alpha = getattr(self, "alpha", None)
         if self.relation is not None:
@@ -110,9 +110,9 @@ class Synthesizer:
             return self.relation
         return ReplaceOne() if alpha is None else AlphaNeighbours(alpha)
 
-    def _size(self, n: int | None, expected_n: float | None) -> float | None:
+    def public_size(self, n: int | None, expected_n: float | None) -> float | None:
         """The public number of points, exact or guessed, that default rules may use."""
-        relation = self._neighbours()
+        relation = self.neighbouring()
         if relation.n_is_public:
             if expected_n is not None:
                 msg = "expected_n: n is public under this relation; pass n= instead."
@@ -140,7 +140,7 @@ def positive(name: str, value: Any) -> float:
 def need_size(size: float | None) -> float:
     """The guess a rule cannot do without, under add/remove."""
     if size is None:
-        msg = "expected_n: a public guess of the number of points is needed under add/remove; for instance expected_n=500."
+        msg = "expected_n: a public guess of the number of points is needed under add/remove, such as expected_n=500."
         raise InputError(msg)
     return size
 

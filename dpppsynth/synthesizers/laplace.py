@@ -55,7 +55,7 @@ class LaplaceSynthesizer(Synthesizer):
             raise InputError(msg)
         if self.spacing is not None:
             positive("spacing", self.spacing)
-        relation = self._neighbours()
+        relation = self.neighbouring()
         if self.postprocess is not None:
             Projection(self.postprocess)
         if self.postprocess == "keep-n" and not relation.n_is_public:
@@ -64,7 +64,7 @@ class LaplaceSynthesizer(Synthesizer):
 
     def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
-        relation, size = self._neighbours(), self._size(n, expected_n)
+        relation, size = self.neighbouring(), self.public_size(n, expected_n)
         mesh = self._mesh(domain, size, relation)
         statistic = StatisticPlan(self.basis, mesh, relation, n, expected_n, float(self.epsilon))
         default = "keep-n" if relation.n_is_public else "clip"
@@ -72,7 +72,9 @@ class LaplaceSynthesizer(Synthesizer):
 
     def _mesh(self, domain: Window, size: float | None, relation: Relation) -> Mesh:
         build, shape = (
-            (regular_squares, rules.cells_shape) if self.basis == "cells" else (regular_triangulation, rules.tents_shape)
+            (regular_squares, rules.cells_shape)
+            if self.basis == "cells"
+            else (regular_triangulation, rules.tents_shape)
         )
         if self.spacing is not None:
             return build(domain, spacing=self.spacing)

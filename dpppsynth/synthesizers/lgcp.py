@@ -70,7 +70,7 @@ class LGCPSynthesizer(Synthesizer):
         if self.alpha is None and self.relation is None:
             msg = "alpha: give the privacy radius, for instance alpha=25.0, or a relation such as ReplaceOne()."
             raise InputError(msg)
-        self._neighbours()
+        self.neighbouring()
         if self.length_scale is not None:
             positive("length_scale", self.length_scale)
         if self.mechanism not in MECHANISMS:
@@ -80,17 +80,17 @@ class LGCPSynthesizer(Synthesizer):
 
     def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
-        self._size(n, expected_n)
+        self.public_size(n, expected_n)
         require_small_delta(self.delta, n, allow_large_delta=self.allow_large_delta)
         return MECHANISMS[self.mechanism](self, domain, n, expected_n)
 
 
 def _plan_tents(synthesizer: LGCPSynthesizer, domain: Window, n: int | None, expected_n: float | None) -> Plan:
-    s, relation = synthesizer, synthesizer._neighbours()
+    s, relation = synthesizer, synthesizer.neighbouring()
     if s.delta > 0:
         msg = f"delta: mechanism 'tents' is purely epsilon-private and spends no delta, got {s.delta!r}; drop delta."
         raise InputError(msg)
-    size = need_size(s._size(n, expected_n))
+    size = need_size(s.public_size(n, expected_n))
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
     else:

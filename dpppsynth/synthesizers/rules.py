@@ -14,7 +14,7 @@ from dpppsynth.privacy.relations import AddRemove, Relation
 LENGTH_SCALES = (0.1, 0.15, 0.2, 0.3, 0.45)
 MOST_VERTICES = 200
 # Spacing of the field's mesh in units of sqrt(area), and vertices per side beyond which tents are not refined.
-FIELD_SPACING, FIELD_SIDE = 0.05, 31
+FIELD_SPACING, FIELD_SIDE = 0.06, 31
 
 
 def length_scale(window: Window, n: float) -> float:
@@ -60,7 +60,7 @@ def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) ->
 
 
 def field_mesh(tents: Mesh) -> Mesh:
-    """Mesh of the field: the tents' regular mesh refined to `0.05 sqrt|S|`, so interpolation does not limit the fit."""
+    """Mesh of the field: the tents' regular mesh refined to `0.06 sqrt|S|`, so interpolation does not limit the fit."""
     if tents.recipe["builder"] != "regular":
         return tents
     longest = max(tents.recipe["shape"])
@@ -71,7 +71,7 @@ def field_mesh(tents: Mesh) -> Mesh:
 
 
 def _shape(window: Window, m: int) -> tuple[int, int]:
-    """m vertices along the longer side and as nearly square cells as fit along the shorter."""
+    """Give m vertices along the longer side and as nearly square cells as fit along the shorter."""
     x0, y0, x1, y1 = window.bounds
     width, height = x1 - x0, y1 - y0
     short = max(2, round(min(width, height) / max(width, height) * (m - 1)) + 1)

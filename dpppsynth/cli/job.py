@@ -1,0 +1,174 @@
+"""From options to the library's objects: window, relation, synthesizer, plan. No sensitive file is opened here."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpppsynth.cli.options import Basis, Engine, Inference, Mechanism, Method, Neighbours, Postprocess
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.domains import Window
+    from dpppsynth.privacy import Relation
+    from dpppsynth.synthesizers import Plan, Synthesizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the points lie."""
+
+    window: str | None
+    window_file: Path | None
+    crs: str | None
+    to_crs: str | None
+
+    def domain(self) -> "Window":
+        """The public window."""
+        from dpppsynth.domains import Window
+
+        if (self.window is None) == (self.window_file is None):
+            msg = "window: give either --window x0,y0,x1,y1 or --window-file, not both and not neither"
+            raise InputError(msg)
+        if self.window is not None:
+            return Window.rectangle(*_bounds(self.window), crs=self.to_crs or self.crs)
+        return self._from_file(self.window_file or Path())
+
+    def _from_file(self, path: Path) -> "Window":
+        from dpppsynth.io import read_window
+        from dpppsynth.io.tables import read_table
+
+        # --crs is for inputs that do not name their own, and the points may need it while the window does not.
+        named = path.suffix.lower() == ".csv" or read_table(path).crs is not None
+        return read_window(path, crs=None if named else self.crs, to_crs=self.to_crs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What to do with them: everything public that a release depends on."""
+
+    method: Method
+    epsilon: float
+    mechanism: Mechanism | None = None
+    delta: float = 0.0
+    alpha: float | None = None
+    relation: Neighbours | None = None
+    max_points_per_person: int = 1
+    basis: Basis | None = None
+    spacing: float | None = None
+    length_scale: float | None = None
+    postprocess: Postprocess | None = None
+    inference: Inference | None = None
+    engine: Engine | None = None
+    offset_file: Path | None = None
+    offset_column: str | None = None
+
+    def __post_init__(self) -> None:
+        foreign = {
+            Method.LGCP: ("postprocess",),
+            Method.LAPLACE: ("mechanism", "length_scale", "inference", "engine", "offset_file", "offset_column"),
+        }[self.method]
+        for name in foreign:
+            if getattr(self, name) is not None:
+                option = "--" + name.replace("_", "-")
+                msg = f"{option}: not an option of --method {self.method}; leave it out"
+                raise InputError(msg)
+        if self.method is Method.LGCP and self.basis is Basis.CELLS:
+            msg = "basis: --method lgcp is built on tents; leave --basis out, or take --method laplace"
+            raise InputError(msg)
+        if self.delta != 0:
+            what = (
+                f"mechanism {self.mechanism or Mechanism.TENTS}" if self.method is Method.LGCP else "--method laplace"
+            )
+            msg = f"delta: {what} is purely epsilon-private and spends no delta, got {self.delta!r}; leave --delta out"
+            raise InputError(msg)
+
+    def neighbours(self) -> "Relation":
+        """The neighbouring relation in force."""
+        from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
+
+        kind, cap = self.relation, self.max_points_per_person
+        if kind is None and self.alpha is None and self.method is Method.LGCP:
+            msg = "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one or add-remove"
+            raise InputError(msg)
+        if kind is Neighbours.ALPHA or (kind is None and self.alpha is not None):
+            if self.alpha is None:
+                msg = "alpha: --relation alpha needs the privacy radius, for instance --alpha 25"
+                raise InputError(msg)
+            return AlphaNeighbours(self.alpha, max_points_per_person=cap)
+        if self.alpha is not None:
+            msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
+            raise InputError(msg)
+        return AddRemove(cap) if kind is Neighbours.ADD_REMOVE else ReplaceOne(cap)
+
+    def synthesizer(self, window: "Window") -> "Synthesizer":
+        """The synthesizer, with its mesh where the spacing is given."""
+        from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
+
+        relation = self.neighbours()
+        if self.method is Method.LAPLACE:
+            basis, post = str(self.basis or Basis.CELLS), None if self.postprocess is None else str(self.postprocess)
+            return LaplaceSynthesizer(
+                self.epsilon, basis=basis, spacing=self.spacing, postprocess=post, relation=relation
+            )
+        from dpppsynth.models import regular_triangulation
+
+        return LGCPSynthesizer(
+            self.epsilon,
+            mechanism=str(self.mechanism or Mechanism.TENTS),
+            length_scale=self.length_scale,
+            mesh=None if self.spacing is None else regular_triangulation(window, spacing=self.spacing),
+            inference=str(self.inference or Inference.NUTS),
+            engine=str(self.engine or Engine.NUTPIE),
+            offset=self._offset(window),
+            relation=relation,
+        )
+
+    def plan(self, window: "Window", n: int | None, expected_n: float | None) -> "Plan":
+        """Settle everything from public parameters; the sizes are checked against the relation."""
+        relation = self.neighbours()
+        if relation.n_is_public and expected_n is not None:
+            msg = "expected_n: the number of points is public under this relation; give --n instead"
+            raise InputError(msg)
+        if not relation.n_is_public and n is not None:
+            msg = "n: the number of points is secret under add-remove; give a public guess with --expected-n instead"
+            raise InputError(msg)
+        if relation.n_is_public and n is None:
+            msg = "n: the public number of points is needed, for instance --n 500"
+            raise InputError(msg)
+        return self.synthesizer(window).plan(window, n=n, expected_n=expected_n)
+
+    def _offset(self, window: "Window") -> Any:
+        if self.offset_file is None and self.offset_column is None:
+            return None
+        if self.offset_file is None or self.offset_column is None:
+            msg = "offset: give both --offset-file and --offset-column"
+            raise InputError(msg)
+        from dpppsynth.cli.layers import read_offset
+
+        return read_offset(self.offset_file, self.offset_column, window)
+
+
+def require_new_folder(path: Path) -> None:
+    """Refuse an output folder that is in use or cannot be made, before anything is spent.
+
+    Raises
+    ------
+    InputError
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        msg = f"--out: {path} exists and is not an empty folder; choose another, releases are never overwritten"
+        raise InputError(msg)
+    above = next(each for each in path.absolute().parents if each.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        msg = f"--out: no folder can be made in {above}; choose a place where you may write"
+        raise InputError(msg)
+
+
+def _bounds(text: str) -> tuple[float, float, float, float]:
+    try:
+        x0, y0, x1, y1 = (float(part) for part in text.split(","))
+    except ValueError:
+        msg = f"--window: needs four numbers x0,y0,x1,y1 separated by commas, got {text!r}"
+        raise InputError(msg) from None
+    return x0, y0, x1, y1

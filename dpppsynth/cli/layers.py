@@ -1,0 +1,60 @@
+"""Public layers: offsets and landmarks."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.domains import Window
+    from dpppsynth.offset import Offset
+    from dpppsynth.patterns import PointPattern
+
+
+def read_offset(path: Path, column: str, window: "Window") -> "Offset":
+    """Read a public base intensity from a polygon layer, re-projected to the window's CRS where the file names one.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, lacks the column, or holds values or polygons that an offset cannot have.
+    """
+    import numpy as np
+    import shapely
+
+    from dpppsynth.domains import same_crs
+    from dpppsynth.io.rows import reproject
+    from dpppsynth.io.tables import read_table
+    from dpppsynth.offset import Offset
+
+    if path.suffix.lower() == ".csv":
+        msg = "--offset-file: polygons are needed, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
+        raise InputError(msg)
+    table = read_table(path)
+    try:
+        values = np.asarray(table.column(column, argument="--offset-column"), dtype=float)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        msg = f"--offset-column: {column!r} must hold numbers only"
+        raise InputError(msg) from None
+    shapes = shapely.force_2d(table.geometry)
+    source, target = table.crs, window.crs
+    if source is not None and target is None:
+        msg = "--offset-file: it names a coordinate system and the window has none; give --crs"
+        raise InputError(msg)
+    if source is not None and target is not None and not same_crs(source, target):
+        shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))
+    parts, row = shapely.get_parts(shapes, return_index=True)
+    return Offset(parts, values[row])
+
+
+def read_landmarks(path: Path, window: "Window") -> "PointPattern":
+    """Read public places, in the window or outside it; a file without a CRS is taken to be in the window's."""
+    from dpppsynth.domains import Window
+    from dpppsynth.io import read_pattern
+    from dpppsynth.io.tables import read_table
+
+    everywhere = Window.rectangle(-1e9, -1e9, 1e9, 1e9, window.crs)
+    named = read_table(path).crs is not None
+    return read_pattern(path, everywhere, to_crs=window.crs if named else None)

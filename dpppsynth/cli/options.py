@@ -1,0 +1,154 @@
+"""The options that commands share: their types, names and help texts."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Option
+
+WHERE, PRIVACY, HOW, READING, WRITING = "Window", "Privacy", "Method", "Reading the points", "Output"
+
+
+class Method(StrEnum):
+    """Families of mechanisms on planar windows."""
+
+    LGCP = "lgcp"
+    LAPLACE = "laplace"
+
+
+class Mechanism(StrEnum):
+    """What `lgcp` makes private."""
+
+    TENTS = "tents"
+
+
+class Basis(StrEnum):
+    """What `laplace` measures."""
+
+    CELLS = "cells"
+    TENTS = "tents"
+
+
+class Neighbours(StrEnum):
+    """Neighbouring relations."""
+
+    ALPHA = "alpha"
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+
+class Postprocess(StrEnum):
+    """How `laplace` makes its masses non-negative."""
+
+    CLIP = "clip"
+    KEEP_N = "keep-n"
+
+
+class Inference(StrEnum):
+    """How `lgcp` finds the posterior."""
+
+    NUTS = "nuts"
+    LAPLACE = "laplace"
+
+
+class Engine(StrEnum):
+    """Who runs NUTS."""
+
+    NUTPIE = "nutpie"
+    PYMC = "pymc"
+
+
+class Source(StrEnum):
+    """What further patterns are drawn from."""
+
+    DRAWS = "draws"
+    MEAN = "mean"
+
+
+WindowOption = Annotated[
+    str | None,
+    Option("--window", metavar="X0,Y0,X1,Y1", help="Public rectangle that holds the points.", rich_help_panel=WHERE),
+]
+WindowFileOption = Annotated[
+    Path | None,
+    Option(help="Public polygons that hold the points: .geojson, .gpkg or .parquet.", rich_help_panel=WHERE),
+]
+CrsOption = Annotated[
+    str | None,
+    Option(help="Coordinate system of inputs that do not name one, for example EPSG:27700.", rich_help_panel=WHERE),
+]
+ToCrsOption = Annotated[
+    str | None,
+    Option(help="Re-project files to this system; --window is then given in it.", rich_help_panel=WHERE),
+]
+
+MethodOption = Annotated[Method, Option(help="Log-Gaussian Cox process, or noised masses alone.", rich_help_panel=HOW)]
+MechanismOption = Annotated[
+    Mechanism | None, Option(help="What lgcp makes private. [default: tents]", rich_help_panel=HOW)
+]
+BasisOption = Annotated[
+    Basis | None, Option(help="What laplace measures: counts or tent masses. [default: cells]", rich_help_panel=HOW)
+]
+SpacingOption = Annotated[
+    float | None,
+    Option(help="Side of a mesh cell, in the unit of the window. [default: a public rule]", rich_help_panel=HOW),
+]
+LengthScaleOption = Annotated[
+    float | None,
+    Option(help="Length scale of lgcp's field. [default: an average over public scales]", rich_help_panel=HOW),
+]
+PostprocessOption = Annotated[
+    Postprocess | None,
+    Option(help="How laplace removes negative masses. [default: keep-n where n is public]", rich_help_panel=HOW),
+]
+InferenceOption = Annotated[
+    Inference | None,
+    Option(help="How lgcp finds its posterior: sampled, or approximated faster. [default: nuts]", rich_help_panel=HOW),
+]
+EngineOption = Annotated[Engine | None, Option(help="Who runs NUTS. [default: nutpie]", rich_help_panel=HOW)]
+OffsetFileOption = Annotated[
+    Path | None,
+    Option(
+        help="Polygons with a public density, such as population, that multiplies lgcp's field.", rich_help_panel=HOW
+    ),
+]
+OffsetColumnOption = Annotated[
+    str | None, Option(help="Numeric column of --offset-file: a density, not a count.", rich_help_panel=HOW)
+]
+
+EpsilonOption = Annotated[float, Option(help="Privacy budget.", rich_help_panel=PRIVACY)]
+DeltaOption = Annotated[
+    float, Option(help="Budget of mechanisms that are not purely epsilon-private.", rich_help_panel=PRIVACY)
+]
+AlphaOption = Annotated[
+    float | None, Option(help="Privacy radius, in the unit of the window.", rich_help_panel=PRIVACY)
+]
+RelationOption = Annotated[
+    Neighbours | None,
+    Option(help="Which patterns must not be told apart. [default: alpha if --alpha is given]", rich_help_panel=PRIVACY),
+]
+CapOption = Annotated[int, Option(help="Public cap on the points of one person.", rich_help_panel=PRIVACY)]
+CountOfPointsOption = Annotated[
+    int | None, Option("--n", help="Number of points, where it is public.", rich_help_panel=PRIVACY)
+]
+ExpectedOption = Annotated[
+    float | None,
+    Option(help="Public guess of the number of points, where it is secret (add-remove).", rich_help_panel=PRIVACY),
+]
+
+PointsArgument = Annotated[
+    Path, Argument(help="Sensitive points: .csv, .geojson, .gpkg or .parquet.", show_default=False)
+]
+XOption = Annotated[str | None, Option(help="Column of a CSV file. [default: x]", rich_help_panel=READING)]
+YOption = Annotated[str | None, Option(help="Column of a CSV file. [default: y]", rich_help_panel=READING)]
+CountOption = Annotated[
+    str | None, Option(help="Column of whole numbers: a row with k stands for k points.", rich_help_panel=READING)
+]
+
+ReleaseArgument = Annotated[Path, Argument(help="Folder of a saved release.", show_default=False)]
+PatternsOption = Annotated[int, Option(min=1, help="Number of synthetic patterns.", rich_help_panel=WRITING)]
+FixedNOption = Annotated[
+    bool,
+    Option("--fixed-n", help="Give each pattern exactly the public number of points.", rich_help_panel=WRITING),
+]
+JsonOption = Annotated[bool, Option("--json", help="Print one JSON object.", rich_help_panel=WRITING)]

@@ -1,0 +1,96 @@
+"""What the commands show: results on standard output, progress and errors on standard error.
+
+Nothing here ever sees a point or a number of points.
+"""
+
+import json
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+from dpppsynth.errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError
+
+# Arguments of the library that the command line calls otherwise.
+RENAMED = {"offset": "--offset-file", "n": "--n", "crs": "--crs", "to_crs": "--to-crs"}
+OPTIONS = ["alpha", "basis", "count", "delta", "engine", "epsilon", "expected_n", "fixed_n", "inference", "length_scale", "max_points_per_person", "mechanism", "postprocess", "relation", "report_to", "spacing", "window", "x", "y"]
+
+
+def exit_code(error: DpppsynthError) -> int:
+    """Bad input 2, guarantee 3, budget 4; 5 when a release is blocked or fails its diagnostics."""
+    codes = {InputError: 2, PrivacyCheckError: 3, BudgetError: 4}
+    return next((code for kind, code in codes.items() if isinstance(error, kind)), 5)
+
+
+def complain(message: str) -> None:
+    """Say on standard error what is wrong, in the words of the command line."""
+    head, colon, rest = message.partition(":")
+    if colon and (head in RENAMED or head in OPTIONS):
+        message = RENAMED.get(head, "--" + head.replace("_", "-")) + colon + rest
+    typer.secho("Error: ", fg=typer.colors.RED, nl=False, err=True)
+    typer.echo(message, err=True)
+
+
+def report_crash(error: Exception) -> None:
+    """Say where an unforeseen error happened. Its message is withheld: other libraries quote the data in theirs."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = "\n".join(f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames)
+    complain(f"unforeseen {type(error).__name__}; its message is withheld, because it may quote the data\n{where}")
+
+
+def show_json(result: dict[str, Any]) -> None:
+    """Print one JSON object."""
+    typer.echo(json.dumps(result, indent=2, allow_nan=False))
+
+
+def show_text(text: str) -> None:
+    """Print a paragraph, wrapped to the screen."""
+    _console().print(text, markup=False, highlight=False)
+
+
+def show_table(title: str, rows: Iterable[tuple[str, ...]], header: tuple[str, ...] = ()) -> None:
+    """Print a table; without a header its first column holds names."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE, show_header=bool(header))
+    for name in header or ("", ""):
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    _console().print(table)
+
+
+def show_checks(checks: Iterable[tuple[str, bool, str]]) -> None:
+    """Print checks with a tick or a cross."""
+    unicode = "utf" in (sys.stdout.encoding or "").lower()
+    yes, no = ("✓", "✗") if unicode else ("ok", "FAILS")
+    for name, holds, detail in checks:
+        typer.secho(f"{yes if holds else no} ", fg=typer.colors.GREEN if holds else typer.colors.RED, nl=False)
+        typer.echo(f"{name}: {detail}")
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Yield a function to announce each step: a moving line with a clock on a terminal, plain lines elsewhere."""
+    if not sys.stderr.isatty():
+        yield lambda step: typer.echo(f"... {step}", err=True)
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting", total=None)
+        yield lambda step: bar.update(task, description=re.sub(r"\s+", " ", step))
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console()
