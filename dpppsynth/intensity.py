@@ -30,6 +30,10 @@ class Intensity(Protocol):
     def element_bound(self) -> Floats:
         """(T,) upper bounds of the intensity on the elements."""
 
+    @property
+    def piece_bound(self) -> Floats:
+        """(Q,) upper bounds of the intensity on the mesh's pieces."""
+
     def at(self, element: Ints, weight: Floats, xy: Floats) -> Floats:
         """(n,) values at points given by element (n,), basis values (n, k) and coordinates (n, 2)."""
 
@@ -41,6 +45,15 @@ class _OnMesh:
     """Evaluation at free points, by locating them in the mesh."""
 
     mesh: Mesh
+
+    @property
+    def element_bound(self) -> Floats:
+        raise NotImplementedError
+
+    @cached_property
+    def piece_bound(self) -> Floats:
+        """(Q,) upper bounds on the mesh's pieces: the element's, unless a kind knows better."""
+        return self.element_bound[self.mesh.pieces.element]
 
     def __call__(self, xy: Floats) -> Floats:
         xy = np.asarray(xy, dtype=float).reshape(-1, 2)
@@ -99,6 +112,12 @@ class PiecewiseLinear(_OnMesh):
         """(T,) largest vertex value: a convex combination never exceeds it."""
         return self.values[self.mesh.elements].max(axis=1)
 
+    @cached_property
+    def piece_bound(self) -> Floats:
+        """(Q,) largest value on each piece, or the box around it on squares: a vertex outside may be far higher."""
+        value = self.values[self.mesh.elements[self.mesh.pieces.element]]
+        return np.asarray(np.einsum("qck,qk->qc", box_weights(self.mesh), value).max(axis=1))
+
     def at(self, element: Ints, weight: Floats, xy: Floats) -> Floats:
         """(n,) values at points of the given elements."""
         return np.einsum("nk,nk->n", weight, self.values[self.mesh.elements[element]])
@@ -126,7 +145,7 @@ class LogLinear(_OnMesh):
 
     @cached_property
     def pieces(self) -> Pieces:
-        """Signed triangles over which the total is taken."""
+        """Triangles over which the total is taken."""
         return self.mesh.pieces if self.offset is None else self.offset.restrict(self.mesh)
 
     @cached_property
@@ -139,7 +158,8 @@ class LogLinear(_OnMesh):
         """Estimated absolute error of `total`: rounding on triangles, quadrature on squares."""
         if self.mesh.kind == "triangle":
             return 1e-12 * self.total
-        return float(abs(_gauss_exp(self.mesh, self.pieces, self.log_values[None], order=5)[0] - self.total))
+        coarse = _gauss_exp(self.mesh, self.pieces, self.log_values[None], order=5)[0]
+        return float(abs(coarse - self.total)) + 1e-12 * self.total
 
     @property
     def element_bound(self) -> Floats:
@@ -171,7 +191,10 @@ class LogLinearMean(_OnMesh):
     offset: Offset | None = None
 
     def __post_init__(self) -> None:
-        _require("fields", self.fields.ravel(), self.fields.size)
+        if np.ndim(self.fields) != 2 or not len(self.fields):
+            msg = "fields: needs one row of finite numbers per draw, and at least one draw."
+            raise InputError(msg)
+        _require("fields", self.fields.ravel(), len(self.fields) * len(self.mesh.vertices))
 
     def draw(self, k: int) -> LogLinear:
         """The k-th intensity of the average."""
@@ -217,7 +240,7 @@ class LogLinearMean(_OnMesh):
 
 def _chunks(n: int, draws: int) -> list[slice]:
     """Slices of range(n) that keep (points x draws) arrays below 32 MB."""
-    step = max(1, 4_000_000 // draws)
+    step = max(1, 4_000_000 // max(1, draws))
     return [slice(i, i + step) for i in range(0, n, step)]
 
 
@@ -230,6 +253,18 @@ def _require(name: str, values: Floats, length: int, non_negative: bool = False)
         raise InputError(msg)
 
 
+def box_weights(mesh: Mesh) -> Floats:
+    """(Q, c, k) basis values where a (bi)linear function on a piece is largest: its corners, or those of its box."""
+    corners, element = mesh.pieces.corners, mesh.pieces.element
+    weight = mesh.weights(np.repeat(element, 3), corners.reshape(-1, 2)).reshape(len(corners), 3, -1)
+    if mesh.kind == "triangle":
+        return np.clip(weight, 0, None)
+    s, t = weight[:, :, 1] + weight[:, :, 2], weight[:, :, 2] + weight[:, :, 3]
+    s0, s1, t0, t1 = s.min(axis=1), s.max(axis=1), t.min(axis=1), t.max(axis=1)
+    s, t = np.stack([s0, s1, s1, s0], axis=1), np.stack([t0, t0, t1, t1], axis=1)
+    return np.clip(np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=2), 0, None)
+
+
 def integrate_exp(mesh: Mesh, pieces: Pieces, fields: Floats) -> Floats:
     """(K,) integrals over the pieces of exp of the fields (K, V): exact on triangles, Gauss rule on squares."""
     if mesh.kind != "triangle":
@@ -239,7 +274,7 @@ def integrate_exp(mesh: Mesh, pieces: Pieces, fields: Floats) -> Floats:
     at_corner = mesh.gather(np.repeat(pieces.element, 3), weight)
     out = np.empty(len(fields))
     for part in _chunks(len(fields), 3 * q):
-        corner = (at_corner @ fields[part].T).reshape(q, 3, -1)
+        corner = (at_corner @ fields[part].T).reshape(q, 3, len(fields[part]))
         out[part] = 2 * pieces.weight @ exp_divided_difference(corner)
     return out
 
@@ -271,11 +306,11 @@ def _exp_slope(a: Floats, b: Floats) -> Floats:
     """`(e^b - e^a) / (b - a)`, continuous at a = b."""
     gap = b - a
     safe = np.where(gap == 0, 1.0, gap)
-    return np.exp(a) * np.where(gap == 0, 1.0, np.expm1(safe) / safe)
+    return np.exp(b) * np.where(gap == 0, 1.0, -np.expm1(-safe) / safe)
 
 
 def _gauss_exp(mesh: Mesh, pieces: Pieces, fields: Floats, order: int) -> Floats:
-    """Gauss-Legendre product rule collapsed onto each signed triangle."""
+    """Gauss-Legendre product rule collapsed onto each triangle."""
     x, w = np.polynomial.legendre.leggauss(order)
     x, w = (x + 1) / 2, w / 2
     u, v = (g.ravel() for g in np.meshgrid(x, x, indexing="ij"))

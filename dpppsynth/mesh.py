@@ -4,7 +4,7 @@ Planar builders live in `dpppsynth.models`. Everything downstream (tents, fields
 this class alone.
 
 An element may stick out of the domain. The basis is defined on the whole element, integrals run over the part inside:
-`measure[j] = integral over the domain of phi_j`, from signed simplices that tile each element's part (`Pieces`).
+`measure[j] = integral over the domain of phi_j`, from triangles that tile each element's part (`Pieces`).
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ SLIVER = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Signed triangles that tile elements' parts inside the domain.
+    """Triangles that tile the elements' parts inside the domain.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Pieces:
     element : (Q,) array
         Index of the element each triangle belongs to.
     weight : (Q,) array
-        Signed area times any public offset: the integral of f is the sum of weight * (mean of f over the triangle).
+        Area times any public offset: the integral of f is the sum of weight * (mean of f over the triangle).
     """
 
     corners: Floats
@@ -56,8 +56,8 @@ class Pieces:
         return points.reshape(-1, 2), np.repeat(self.element, 3), np.repeat(self.weight / 3, 3)
 
 
-def fan(geometry: Any, element: Ints) -> Pieces:
-    """Cut polygons into signed triangles, one fan per ring (holes turn the other way and subtract).
+def triangulate(geometry: Any, element: Ints) -> Pieces:
+    """Cut polygons into triangles without new vertices (constrained Delaunay).
 
     Parameters
     ----------
@@ -66,18 +66,11 @@ def fan(geometry: Any, element: Ints) -> Pieces:
     element : (G,) array
         The element each geometry belongs to.
     """
-    parts, owner = shapely.get_parts(geometry, return_index=True)
-    polygonal = shapely.get_dimensions(parts) == 2
-    parts = shapely.orient_polygons(parts[polygonal])
-    rings, ring_owner = shapely.get_rings(parts, return_index=True)
-    element = element[owner[polygonal]][ring_owner]
-    xy, ring = shapely.get_coordinates(rings, return_index=True)
-    first = np.searchsorted(ring, np.arange(len(rings)))
-    start = np.flatnonzero(ring[1:] == ring[:-1])
-    corners = np.stack([xy[first[ring[start]]], xy[start], xy[start + 1]], axis=1)
-    area = np.linalg.det(corners[:, 1:] - corners[:, :1]) / 2
-    solid = area != 0
-    return Pieces(corners[solid], element[ring[start[solid]]], area[solid])
+    triangles, owner = shapely.get_parts(shapely.constrained_delaunay_triangles(geometry), return_index=True)
+    corners = shapely.get_coordinates(triangles).reshape(-1, 4, 2)[:, :3]
+    area = np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])) / 2
+    solid = area > 0
+    return Pieces(corners[solid], element[owner[solid]], area[solid])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +88,7 @@ class Mesh:
     domain : Window
         The public domain the mesh covers.
     pieces : Pieces
-        Signed triangles tiling the elements' parts inside the domain.
+        Triangles tiling the elements' parts inside the domain.
     recipe : dict
         Public numbers from which `dpppsynth.models.mesh_from_recipe` makes this mesh again.
     find : callable, optional
@@ -119,6 +112,11 @@ class Mesh:
                 "elements: every element must have positive area and list its vertices anticlockwise; remove flat ones."
             )
             raise InputError(msg)
+        if self.kind == "square":
+            a, b, c, d = np.moveaxis(self.vertices[self.elements], 1, 0)
+            if np.abs(a - b + c - d).max() > 1e-9 * np.abs(self._edges).max():
+                msg = "elements: squares must be parallelograms, or neighbours' bases do not meet; use triangles."
+                raise InputError(msg)
         for array in (self.vertices, self.elements):
             array.flags.writeable = False
 
@@ -133,12 +131,21 @@ class Mesh:
         """
         xy = np.array(vertices, dtype=float).reshape(-1, 2)
         tri = np.array(elements, dtype=np.int64)
+        if (
+            tri.ndim != 2
+            or tri.shape[1] not in NODES.values()
+            or not np.array_equal(np.unique(tri), np.arange(len(xy)))
+        ):
+            msg = "elements: needs an array (T, 3) or (T, 4) of vertex numbers from 0 that leaves no vertex idle."
+            raise InputError(msg)
         polygons = shapely.polygons(xy[tri])
         pieces = clip(polygons, domain)
         recipe = {"builder": "arrays", "vertices": xy.tolist(), "elements": tri.tolist()}
         kind = {k: name for name, k in NODES.items()}.get(tri.shape[1], "?")
         mesh = cls(xy, tri, kind, domain, pieces, recipe)
-        if abs(mesh.measure.sum() - domain.area) > 1e-9 * domain.area or not mesh._conforms():
+        bare = shapely.difference(domain.geometry, shapely.union_all(polygons)).area
+        uneven = max(bare, abs(mesh.measure.sum() - domain.area)) > 1e-9 * domain.area
+        if uneven or not mesh.measure.min() > 0 or not mesh._conforms():
             msg = (
                 "elements: together they must cover the window exactly once, and neighbours must share whole edges; "
                 "check for gaps, overlaps, doubled vertices and vertices in the middle of another element's edge."
@@ -223,7 +230,7 @@ class Mesh:
     def integrate(self, pieces: Pieces) -> Floats:
         """(V,) integrals of the basis functions over the pieces."""
         points, element, weight = pieces.quadrature()
-        mass = self.weights(element, points) * weight[:, None]
+        mass = np.clip(self.weights(element, points), 0, None) * weight[:, None]
         total = np.bincount(self.elements[element].ravel(), mass.ravel(), minlength=len(self.vertices))
         return total.astype(np.float64)
 
@@ -303,4 +310,4 @@ def clip(polygons: Any, domain: "Window") -> Pieces:
     parts = polygons.copy()
     parts[~inside] = shapely.intersection(polygons[~inside], domain.geometry)
     keep = shapely.area(parts) > SLIVER * shapely.area(polygons)
-    return fan(parts[keep], index[keep])
+    return triangulate(parts[keep], index[keep])

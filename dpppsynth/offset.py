@@ -12,7 +12,7 @@ import numpy.typing as npt
 import shapely
 
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Mesh, Pieces, fan
+from dpppsynth.mesh import Floats, Mesh, Pieces, triangulate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +65,12 @@ class Offset:
     def from_grid(cls, values: npt.ArrayLike, bounds: tuple[float, float, float, float]) -> "Offset":
         """Offset from a raster (rows, columns), first row at the top, covering `bounds` = (x0, y0, x1, y1)."""
         raster = np.asarray(values, dtype=float)
+        if raster.ndim != 2:
+            msg = f"values: the raster needs two dimensions (rows, columns), got {raster.ndim}."
+            raise InputError(msg)
+        if not (bounds[0] < bounds[2] and bounds[1] < bounds[3]):
+            msg = f"bounds: expected (x0, y0, x1, y1) with x0 < x1 and y0 < y1, got {tuple(bounds)}."
+            raise InputError(msg)
         rows, columns = raster.shape
         x = np.linspace(bounds[0], bounds[2], columns + 1)
         y = np.linspace(bounds[3], bounds[1], rows + 1)
@@ -86,11 +92,11 @@ class Offset:
         return np.append(self.values, 0.0)[chosen]
 
     def restrict(self, mesh: Mesh) -> Pieces:
-        """Signed triangles of the mesh's elements, cut by the offset's polygons, with the offset in their weights."""
+        """Triangles of the mesh's elements, cut by the offset's polygons, with the offset in their weights."""
         parts = shapely.intersection(mesh.element_polygons, mesh.domain.geometry)
         element, polygon = self._tree.query(parts, predicate="intersects")
         common = shapely.intersection(parts[element], self.polygons[polygon])
-        pieces = fan(common, np.arange(len(common)))
+        pieces = triangulate(common, np.arange(len(common)))
         pair = pieces.element
         weight = pieces.weight * self.values[polygon[pair]]
         return Pieces(pieces.corners, element[pair], weight)

@@ -1,14 +1,15 @@
 """Exact sampling of Poisson and binomial point patterns from an intensity on a mesh.
 
-On every element a homogeneous Poisson process at the element's upper bound is thinned to the intensity: exact, with no
-integral and no restart. Coordinates are rounded to the window's public grid *before* the test against the domain.
+On every triangle that tiles an element's part of the domain, a homogeneous Poisson process at the intensity's upper
+bound there is thinned to the intensity: exact, with no integral and no restart. Coordinates are rounded to the window's
+public grid *before* the test against the domain.
 """
 
 import numpy as np
 
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import Intensity, LogLinearMean
-from dpppsynth.mesh import Floats, Ints, Mesh
+from dpppsynth.mesh import Floats, Ints
 from dpppsynth.patterns import PointPattern
 from dpppsynth.randomness import RngLike, generator
 
@@ -26,7 +27,7 @@ def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
     mesh = intensity.mesh
     if isinstance(intensity, LogLinearMean):
         return binomial_pattern(intensity, int(rng.poisson(intensity.total)), rng)
-    count = rng.poisson(intensity.element_bound * mesh.area)
+    count = rng.poisson(intensity.piece_bound * mesh.pieces.weight)
     xy = _thin(intensity, np.repeat(np.arange(len(count)), count), rng)
     return PointPattern.synthetic(rng.permutation(xy), mesh.domain)
 
@@ -39,12 +40,15 @@ def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> Point
     InputError
         When n is negative or the intensity is zero everywhere.
     """
-    if n < 0 or int(n) != n:
+    if not (np.isfinite(n) and n >= 0 and int(n) == n):
         msg = f"n: needs a whole number of points, got {n!r}."
         raise InputError(msg)
     rng = generator(rng)
     if isinstance(intensity, LogLinearMean):
         # Each point from a draw of its own: the law of the average, without averaging at every candidate.
+        if not intensity.totals.sum() > 0:
+            msg = "intensity: zero everywhere, no point can be drawn from it."
+            raise InputError(msg)
         count = rng.multinomial(int(n), intensity.totals / intensity.totals.sum())
         parts = [
             _binomial(intensity.draw(int(k)), int(count[k]), intensity.totals[k], rng) for k in np.flatnonzero(count)
@@ -56,7 +60,7 @@ def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> Point
 
 
 def _binomial(intensity: Intensity, n: int, total: float, rng: np.random.Generator) -> Floats:
-    ceiling = intensity.element_bound * intensity.mesh.area
+    ceiling = intensity.piece_bound * intensity.mesh.pieces.weight
     if not total > 0:
         msg = "intensity: zero everywhere, no point can be drawn from it."
         raise InputError(msg)
@@ -70,22 +74,14 @@ def _binomial(intensity: Intensity, n: int, total: float, rng: np.random.Generat
     return np.concatenate(parts)
 
 
-def _thin(intensity: Intensity, element: Ints, rng: np.random.Generator) -> Floats:
-    """Uniform candidates in the given elements, kept with probability intensity / bound and if inside the domain."""
+def _thin(intensity: Intensity, piece: Ints, rng: np.random.Generator) -> Floats:
+    """Uniform candidates in the given pieces, kept with probability intensity / bound and if inside the domain."""
     mesh = intensity.mesh
-    weight = uniform_weights(mesh, len(element), rng)
-    xy = np.einsum("nk,nkd->nd", weight, mesh.vertices[mesh.elements[element]])
+    u, v = np.sort(rng.random((2, len(piece))), axis=0)
+    xy = np.einsum("cn,ncd->nd", np.stack([u, v - u, 1 - v]), mesh.pieces.corners[piece])
+    element = mesh.pieces.element[piece]
     grid = mesh.domain.resolution
     xy = np.round(xy / grid) * grid
-    keep = rng.random(len(xy)) * intensity.element_bound[element] < intensity.at(element, weight, xy)
-    xy = xy[keep]
+    value = intensity.at(element, np.clip(mesh.weights(element, xy), 0, 1), xy)
+    xy = xy[rng.random(len(xy)) * intensity.piece_bound[piece] < value]
     return xy[mesh.domain.contains(xy)]
-
-
-def uniform_weights(mesh: Mesh, n: int, rng: np.random.Generator) -> Floats:
-    """(n, k) basis values of points uniform in an element."""
-    u, v = rng.random((2, n))
-    if mesh.kind == "triangle":
-        low, high = np.minimum(u, v), np.maximum(u, v)
-        return np.stack([low, high - low, 1 - high], axis=1)
-    return np.stack([(1 - u) * (1 - v), u * (1 - v), u * v, (1 - u) * v], axis=1)

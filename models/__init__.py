@@ -3,13 +3,13 @@
 * Planar meshes: `regular_triangulation`, `regular_squares`, `refine`.
 * Covariances: `PoweredExponential`, `factor`.
 * PyMC models: `build_lgcp` (raw data, not private), `build_noise_aware` (private tent masses).
-* Fast posteriors: `laplace_posterior` with a likelihood `PoissonMasses` or `NoisyMasses`; NUTS through `Sampler`.
+* Fast posteriors: `laplace_posterior` of `NoisyMasses`; NUTS through `Sampler`.
 """
 
 from dpppsynth.models.covariances import Covariance, PoweredExponential, factor
 from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
 from dpppsynth.models.lgcp import build_lgcp, build_noise_aware, dual_measure, tent_masses
-from dpppsynth.models.likelihood import NoisyMasses, PoissonMasses
+from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.nuts import Chains, Diagnostics, Sampler, diagnose
 from dpppsynth.models.planar import mesh_from_recipe, refine, regular_squares, regular_triangulation
 
@@ -19,7 +19,6 @@ __all__ = [
     "Diagnostics",
     "LaplacePosterior",
     "NoisyMasses",
-    "PoissonMasses",
     "PoweredExponential",
     "Sampler",
     "build_lgcp",

@@ -1,7 +1,7 @@
-"""The noise-aware log-density as one PyTensor operation.
+"""The log-density of masses as one PyTensor operation.
 
 Written out in PyTensor, the same graph takes Numba 10 to 36 s to compile on a cold cache; as one operation it takes
-about 8 s, and the formula stands in one place (`noisy_log_density`) for NumPy and PyMC alike.
+about 8 s, and the formula stands in one place (`mass_log_density`) for NumPy and PyMC alike.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from pytensor.graph.basic import Apply
 from pytensor.graph.op import Op
 from pytensor.link.numba.dispatch.basic import numba_njit, register_funcify_default_op_cache_key
 
-from dpppsynth.models.likelihood import noisy_log_density
+from dpppsynth.models.likelihood import mass_log_density
 
 
-class NoisyLogDensity(Op):
-    """`z, basis, centre, masses, measure, tents, n, variance -> log-density, gradient in z`."""
+class MassLogDensity(Op):
+    """`z, basis, centre, shifted, measure, tents, n, shift -> log-density, gradient in z`."""
 
     __props__ = ()
 
@@ -30,7 +30,7 @@ class NoisyLogDensity(Op):
     def perform(self, node: Apply, inputs: Any, outputs: Any) -> None:
         """Plain NumPy evaluation, for backends without Numba."""
         z, basis, centre, *rest = inputs
-        value, gradient = noisy_log_density(centre + basis @ z, *rest)
+        value, gradient = mass_log_density(centre + basis @ z, *rest)
         outputs[0][0] = np.asarray(value)
         outputs[1][0] = gradient @ basis
 
@@ -42,13 +42,13 @@ class NoisyLogDensity(Op):
     L_op = pullback
 
 
-@register_funcify_default_op_cache_key(NoisyLogDensity)  # type: ignore[untyped-decorator]
-def _compile(_op: NoisyLogDensity, node: Any = None, **_options: Any) -> Callable[..., Any]:  # noqa: ARG001
-    density = numba_njit(noisy_log_density)
+@register_funcify_default_op_cache_key(MassLogDensity)  # type: ignore[untyped-decorator]
+def _compile(_op: MassLogDensity, node: Any = None, **_options: Any) -> Callable[..., Any]:  # noqa: ARG001
+    density = numba_njit(mass_log_density)
 
     @numba_njit
-    def evaluate(z, basis, centre, masses, measure, tents, n, variance):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-        value, gradient = density(np.dot(basis, z) + centre, masses, measure, tents, n.item(), variance.item())
+    def evaluate(z, basis, centre, shifted, measure, tents, n, shift):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+        value, gradient = density(np.dot(basis, z) + centre, shifted, measure, tents, n.item(), shift.item())
         return np.asarray(value), np.dot(gradient, basis)
 
     return evaluate

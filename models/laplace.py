@@ -7,7 +7,7 @@ import scipy.linalg
 
 from dpppsynth.errors import QualityError
 from dpppsynth.mesh import Floats
-from dpppsynth.models.likelihood import Likelihood
+from dpppsynth.models.likelihood import NoisyMasses
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +51,13 @@ class LaplacePosterior:
 
 
 def laplace_posterior(
-    likelihood: Likelihood, basis: Floats, centre: Floats | float = 0.0, *, tolerance: float = 1e-10, steps: int = 100
+    likelihood: NoisyMasses, basis: Floats, centre: Floats | float = 0.0, *, tolerance: float = 1e-6, steps: int = 200
 ) -> LaplacePosterior:
     """Find the mode by Newton's method with expected information and step halving.
 
     Parameters
     ----------
-    likelihood : Likelihood
+    likelihood : NoisyMasses
     basis : (V, r) array
         Factor M of the prior covariance.
     centre : float or (V,) array

@@ -79,16 +79,16 @@ def build_noise_aware(likelihood: NoisyMasses, basis: Floats, centre: float = 0.
     Returns
     -------
     pymc.Model
-        Variable `z`; potential `log_likelihood`; data `basis` and `masses`.
+        Variable `z`; potential `log_likelihood`; data `basis` and `shifted_masses` (`NoisyMasses.arguments`).
     """
     import pymc as pm
 
-    from dpppsynth.models.density_op import NoisyLogDensity
+    from dpppsynth.models.density_op import MassLogDensity
 
-    masses, *rest = likelihood.arguments
+    shifted, *rest = likelihood.arguments
     with pm.Model() as model:
-        data = pm.Data("basis", basis), pm.Data("masses", masses)
+        data = pm.Data("basis", basis), pm.Data("shifted_masses", shifted)
         z = pm.Normal("z", 0, 1, shape=basis.shape[1])
-        value, _ = NoisyLogDensity()(z, data[0], centre, data[1], *rest)
+        value, _ = MassLogDensity()(z, data[0], centre, data[1], *rest)
         pm.Potential("log_likelihood", value)
     return model

@@ -46,11 +46,11 @@ def regular_squares(window: Window, *, spacing: float | None = None, shape: tupl
 
 def mesh_from_recipe(recipe: dict[str, Any], window: Window) -> Mesh:
     """Build a mesh again from `Mesh.recipe`."""
-    if recipe.get("builder") == "arrays":
+    if recipe.get("builder") == "arrays" and {"vertices", "elements"} <= recipe.keys():
         return Mesh.from_arrays(recipe["vertices"], recipe["elements"], window)
-    kinds = ("triangle", "square")
-    shape = recipe.get("shape")
-    if recipe.get("builder") != "regular" or recipe.get("kind") not in kinds or not isinstance(shape, list | tuple):
+    kinds, shape = ("triangle", "square"), recipe.get("shape")
+    known = recipe.get("builder") == "regular" and recipe.get("kind") in kinds
+    if not known or not isinstance(shape, list | tuple) or len(shape) != 2:
         msg = f"mesh: recipe {recipe!r} is not known; expected builder 'arrays', or 'regular' with kind and shape."
         raise InputError(msg)
     return _regular(window, recipe["kind"], None, (int(shape[0]), int(shape[1])))
@@ -58,6 +58,9 @@ def mesh_from_recipe(recipe: dict[str, Any], window: Window) -> Mesh:
 
 def refine(mesh: Mesh, factor: int) -> Mesh:
     """Regular mesh whose cells are `factor` times smaller and nested in those of `mesh`."""
+    if mesh.recipe.get("builder") != "regular":
+        msg = "mesh: only regular meshes can be refined; build a finer one by hand."
+        raise InputError(msg)
     nx, ny = mesh.recipe["shape"]
     shape = (factor * (nx - 1) + 1, factor * (ny - 1) + 1)
     return _regular(mesh.domain, mesh.recipe["kind"], None, shape)
@@ -141,13 +144,17 @@ def _shape(window: Window, spacing: float | None, shape: tuple[int, int] | None)
         msg = "mesh: give either `spacing` or `shape`, not both and not neither."
         raise InputError(msg)
     if shape is not None:
-        if len(shape) != 2 or min(shape) < 2 or any(int(k) != k for k in shape):
+        if not isinstance(shape, list | tuple) or len(shape) != 2 or not all(_whole(k) and k >= 2 for k in shape):
             msg = f"shape: needs two whole numbers of at least 2 vertices, got {shape!r}; for instance (11, 11)."
             raise InputError(msg)
         return int(shape[0]), int(shape[1])
     x0, y0, x1, y1 = window.bounds
-    if not (spacing is not None and np.isfinite(spacing) and 0 < spacing <= max(x1 - x0, y1 - y0)):
+    if not isinstance(spacing, int | float) or not 0 < spacing <= max(x1 - x0, y1 - y0):
         msg = f"spacing: must be positive and at most the window's longer side, got {spacing!r} ({window.unit})."
         raise InputError(msg)
     # The small allowance keeps 670 / 67 at ten cells in spite of rounding.
     return tuple(max(1, int(np.floor(side / spacing * (1 + 1e-9)))) + 1 for side in (x1 - x0, y1 - y0))  # type: ignore[return-value]
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) or (isinstance(value, float) and value.is_integer())

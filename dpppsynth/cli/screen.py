@@ -17,7 +17,27 @@ from dpppsynth.errors import BudgetError, DpppsynthError, InputError, PrivacyChe
 
 # Arguments of the library that the command line calls otherwise.
 RENAMED = {"offset": "--offset-file", "n": "--n", "crs": "--crs", "to_crs": "--to-crs"}
-OPTIONS = ["alpha", "basis", "count", "delta", "engine", "epsilon", "expected_n", "fixed_n", "inference", "length_scale", "max_points_per_person", "mechanism", "postprocess", "relation", "report_to", "spacing", "window", "x", "y"]
+OPTIONS = [
+    "alpha",
+    "basis",
+    "count",
+    "delta",
+    "engine",
+    "epsilon",
+    "expected_n",
+    "fixed_n",
+    "inference",
+    "length_scale",
+    "max_points_per_person",
+    "mechanism",
+    "postprocess",
+    "relation",
+    "report_to",
+    "spacing",
+    "window",
+    "x",
+    "y",
+]
 
 
 def exit_code(error: DpppsynthError) -> int:

@@ -152,7 +152,7 @@ class FieldModel:
             share = np.where(share >= NEGLIGIBLE, share, 0) / share[share >= NEGLIGIBLE].sum()
             count = _apportion(share, KEPT_DRAWS // 4)
             runs = self._nuts(statistic, likelihood, fits, count, rng, say)
-        fields = self._normalise(np.concatenate(runs, axis=1), plan.n)
+        fields = self.normalise(np.concatenate(runs, axis=1), plan.n)
         return Posterior(fields, np.repeat(self.length_scales, count))
 
     def _nuts(
@@ -192,7 +192,7 @@ class FieldModel:
             runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
         return runs
 
-    def _normalise(self, fields: Floats, n: int | None) -> Any:
+    def normalise(self, fields: Floats, n: int | None) -> Any:
         """Log-intensities whose exact integral is the public n (unchanged where n is secret), in single precision."""
         if n is not None:
             flat = fields.reshape(-1, fields.shape[-1])

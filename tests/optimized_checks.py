@@ -1,0 +1,121 @@
+"""Privacy checks must hold without `assert`: run as `python -O tests/optimized_checks.py`.
+
+Every entry must be refused with the error named beside it. Exits 1, naming what was let through.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from dpppsynth import statistic
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.models import regular_triangulation
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import (
+    AddRemove,
+    AlphaNeighbours,
+    ReplaceOne,
+    certificate,
+    laplace_scale,
+    require_small_delta,
+    verify,
+)
+from dpppsynth.privacy.noise import OpenDPLaplace
+from dpppsynth.release import load_release
+from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
+
+WINDOW = Window.rectangle(0, 0, 1000, 1000)
+OTHER = Window.rectangle(0, 0, 1000, 2000)
+PATTERN = PointPattern(np.random.default_rng(1).uniform(0, 1000, (50, 2)), WINDOW)
+TENTS = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=250.0)
+
+
+def halved_noise() -> None:
+    statistic.laplace_scale = lambda *args: laplace_scale(*args) / 2
+    try:
+        TENTS.release(PATTERN)
+    finally:
+        statistic.laplace_scale = laplace_scale
+
+
+def edited(folder: Path, *, rehash: bool) -> None:
+    path = folder / "certificate.json"
+    original = path.read_text()
+    cert = json.loads(original)
+    cert["guarantee"]["profile"]["epsilon"] = 0.1
+    if rehash:
+        cert["content_hash"] = certificate.content_hash(cert)
+    path.write_text(json.dumps(cert))
+    try:
+        verify(folder).require()
+    finally:
+        path.write_text(original)
+
+
+def changed_file(folder: Path) -> None:
+    (folder / "statistic.json").write_text("{}")
+    load_release(folder)
+
+
+def refusals(folder: Path, seeded: Path) -> dict[str, tuple[type[Exception], Callable[[], object]]]:
+    """What must be refused, in this order, and how."""
+    return {
+        "noise of half the scale": (PrivacyCheckError, halved_noise),
+        "OpenDP's own map": (PrivacyCheckError, lambda: OpenDPLaplace(1.0, sensitivity=2, epsilon=1.0)),
+        "a certificate edited": (PrivacyCheckError, lambda: edited(folder, rehash=False)),
+        "a certificate edited and hashed again": (PrivacyCheckError, lambda: edited(folder, rehash=True)),
+        "a seeded run": (PrivacyCheckError, lambda: verify(seeded).require()),
+        "a released file changed": (PrivacyCheckError, lambda: changed_file(folder)),
+        "epsilon of zero": (InputError, lambda: LaplaceSynthesizer(0.0)),
+        "alpha of zero": (InputError, lambda: AlphaNeighbours(0.0)),
+        "nobody's points": (InputError, lambda: ReplaceOne(0)),
+        "delta of 1/n": (InputError, lambda: require_small_delta(0.02, 50)),
+        "delta with n secret": (InputError, lambda: require_small_delta(1e-4, None)),
+        "delta without use": (InputError, lambda: LGCPSynthesizer(1.0, 25.0, delta=1e-6).check(WINDOW, n=50)),
+        "secret n given": (InputError, lambda: LaplaceSynthesizer(1.0, relation=AddRemove()).check(WINDOW, n=50)),
+        "another number of points": (InputError, lambda: TENTS.plan(WINDOW, n=49).release(PATTERN)),
+        "another window": (InputError, lambda: TENTS.plan(OTHER, n=50).release(PATTERN)),
+        "marks": (InputError, lambda: TENTS.release(PointPattern(PATTERN.xy, WINDOW, {"age": np.arange(50)}))),
+        "a mesh of another window": (
+            InputError,
+            lambda: LGCPSynthesizer(1.0, 25.0, mesh=regular_triangulation(OTHER, shape=(3, 3))).check(WINDOW, n=50),
+        ),
+        "a point outside": (InputError, lambda: PointPattern([[5000.0, 1.0]], WINDOW)),
+        "no point": (InputError, lambda: PointPattern([], WINDOW)),
+        "degrees": (InputError, lambda: Window.rectangle(0, 51, 1, 52, "EPSG:4326")),
+        "noise beyond 64 bits": (InputError, lambda: LaplaceSynthesizer(1e-25).release(PATTERN)),
+        "a release saved over another": (InputError, lambda: TENTS.release(PATTERN).save(folder)),
+    }
+
+
+def main() -> int:
+    """Number of checks that let something through, as an exit status."""
+    if __debug__:
+        sys.stderr.write("run with python -O: otherwise this shows nothing new\n")
+        return 1
+    wrong = []
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = TENTS.release(PATTERN).save(Path(scratch) / "private")
+        seeded = TENTS.release(PATTERN, rng=1).save(Path(scratch) / "seeded")
+        verify(folder).require()
+        cases = refusals(folder, seeded)
+        for name, (error, call) in cases.items():
+            try:
+                call()
+            except error:
+                continue
+            except Exception as other:  # noqa: BLE001 - any other error is a failure to report
+                wrong.append(f"{name}: {type(other).__name__} instead of {error.__name__}")
+            else:
+                wrong.append(f"{name}: let through")
+    sys.stdout.write(("\n".join(wrong) or f"python -O: all {len(cases)} refusals stand") + "\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
