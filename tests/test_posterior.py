@@ -74,7 +74,7 @@ def _quadrature(likelihood, basis, contrast):
 
 SBC_MESH = regular_triangulation(WINDOW, shape=(4, 4))
 SBC_BASIS = factor(PoweredExponential(1.6, 3.0).matrix(SBC_MESH.vertices))
-SBC_N, SBC_NOISE = 100, 1.0
+SBC_N, SBC_NOISE = 100, 3.0
 
 
 def _ranks(repeats, noise_in_model, seed):
@@ -123,10 +123,8 @@ def test_calibration_notices_a_model_that_forgets_the_noise():
 def test_intervals_of_the_intensity_cover(epsilon):
     """Real points, real discrete Laplace noise: 50 % and 90 % intervals within five points of nominal."""
     rng = np.random.default_rng([3, round(10 * epsilon)])
-    window, n, alpha, scale = WINDOW, 400, 0.7, 3.0
-    tents = regular_triangulation(window, shape=(5, 5))
-    synthesizer = LGCPSynthesizer(epsilon, alpha, mesh=tents, length_scale=scale)
-    plan = synthesizer.plan(window, n=n)
+    window, n, scale = WINDOW, 400, 3.0
+    plan = LGCPSynthesizer(epsilon, 0.7, length_scale=scale).plan(window, n=n)
     model = plan.estimator
     truth_mesh = regular_triangulation(window, shape=(25, 25))
     truth_root = factor(PoweredExponential(field.SIGMA, scale).matrix(truth_mesh.vertices), lost=1e-6)

@@ -14,6 +14,7 @@ from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, relation_f
 
 A25, A50 = AlphaNeighbours(25.0), AlphaNeighbours(50.0)
 ALL = [A25, A50, ReplaceOne(), AddRemove(), AlphaNeighbours(25.0, max_points_per_person=3), ReplaceOne(3), AddRemove(3)]
+PERSON = "up to 3 points of one person"
 
 
 class TestImplies:
@@ -65,8 +66,7 @@ class TestWords:
             (A25, "the number of points is public and one point moves by at most 25 along a path inside the domain"),
             (
                 AlphaNeighbours(7, max_points_per_person=3),
-                "the number of points is public and up to 3 points of one person move by at most 7 along a path inside "
-                "the domain",
+                f"the number of points is public and {PERSON} move by at most 7 along a path inside the domain",
             ),
             (ReplaceOne(), "the number of points is public and one point moves anywhere in the domain"),
             (
