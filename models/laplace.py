@@ -22,8 +22,8 @@ class LaplacePosterior:
         Factor M of the prior covariance.
     mode : (r,) array
         Mode of z.
-    cholesky : (r, r) array
-        Lower Cholesky factor of the precision of z.
+    root : (K, r) array
+        Root of the information in z at the mode: the posterior precision is `I + root' root`.
     log_evidence : float
         Laplace approximation of the log marginal likelihood, up to a constant shared by all M.
     """
@@ -31,7 +31,7 @@ class LaplacePosterior:
     centre: Floats
     basis: Floats
     mode: Floats
-    cholesky: Floats
+    root: Floats
     log_evidence: float
 
     @property
@@ -41,13 +41,22 @@ class LaplacePosterior:
 
     def rotated_basis(self) -> Floats:
         """(V, r) factor of the same prior covariance in whose coordinates the posterior precision is diagonal."""
-        return np.ascontiguousarray(self.basis @ np.linalg.eigh(self.cholesky @ self.cholesky.T)[1])
+        return np.ascontiguousarray(self.basis @ np.linalg.eigh(self.root.T @ self.root)[1])
 
     def draw(self, k: int, rng: np.random.Generator) -> Floats:
-        """(k, V) fields drawn from the approximation."""
+        """(k, V) fields drawn from the approximation.
+
+        A prior draw corrected by the residual of noisy pseudo-observations: only a (K, K) system is solved.
+        """
         z = rng.standard_normal((len(self.mode), k))
-        z = self.mode[:, None] + scipy.linalg.solve_triangular(self.cholesky, z, lower=True, trans="T")
+        misfit = self.root @ z + rng.standard_normal((len(self.root), k))
+        z = self.mode[:, None] + z - self.root.T @ scipy.linalg.cho_solve(_small_system(self.root), misfit)
         return self.centre + (self.basis @ z).T
+
+
+def _small_system(root: Floats) -> tuple[Floats, bool]:
+    """Cholesky factor of `I + root root'`, through which the precision `I + root' root` is inverted (Woodbury)."""
+    return scipy.linalg.cho_factor(np.eye(len(root)) + root @ root.T, lower=True)
 
 
 def laplace_posterior(
@@ -76,12 +85,12 @@ def laplace_posterior(
     for _ in range(steps):
         gradient = basis.T @ here.gradient - z
         root = here.root @ basis
-        cholesky = np.linalg.cholesky(np.eye(len(z)) + root.T @ root)
+        small = _small_system(root)
         log_posterior = here.value - z @ z / 2
-        step = scipy.linalg.cho_solve((cholesky, True), gradient)
+        step = gradient - root.T @ scipy.linalg.cho_solve(small, root @ gradient)
         if gradient @ step <= tolerance:
-            evidence = log_posterior - np.log(np.diag(cholesky)).sum()
-            return LaplacePosterior(c, basis, z, np.asarray(cholesky, dtype=np.float64), float(evidence))
+            evidence = log_posterior - np.log(np.diag(small[0])).sum()
+            return LaplacePosterior(c, basis, z, root, float(evidence))
         for halving in range(40):
             trial = z + step * 0.5**halving
             there = likelihood.evaluate(c + basis @ trial)
