@@ -130,6 +130,9 @@ class StatisticPlan:
         return PrivateStatistic(self, noise.add(exact), noise.name, noise.seeded)
 
     def _require_match(self, pattern: PointPattern) -> None:
+        if not isinstance(pattern, PointPattern):
+            msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
+            raise InputError(msg)
         if pattern.marks:
             msg = "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`."
             raise InputError(msg)
@@ -160,6 +163,9 @@ class PrivateStatistic:
     lattice: Ints
     noise: str
     seeded: bool
+
+    def __post_init__(self) -> None:
+        self.lattice.flags.writeable = False
 
     def __repr__(self) -> str:
         return f"PrivateStatistic({self.plan.basis} on {self.plan.mesh!r})"

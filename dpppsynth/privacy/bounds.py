@@ -90,13 +90,13 @@ def require_small_delta(delta: float, n: int | None, *, allow_large_delta: bool 
     ------
     InputError
     """
-    if not 0 <= delta < 1:
+    if not isinstance(delta, int | float) or not 0 <= delta < 1:
         msg = f"delta: must lie in [0, 1), got {delta!r}; 1e-6 is a common choice."
         raise InputError(msg)
     if n is None and delta > 1e-5:
         msg = f"delta: at most 1e-5 where the number of points is secret, got {delta!r}; take 1e-6."
         raise InputError(msg)
-    if n is not None and delta * n >= 1 and not allow_large_delta:
+    if n and delta >= 1 / n and not allow_large_delta:
         msg = (
             f"delta: must be below 1/n (publishing one random record whole satisfies delta = 1/n), got {delta!r}; "
             "take 1e-6, or say allow_large_delta=True to reproduce published experiments."

@@ -97,9 +97,9 @@ def read(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     path = path / FILENAME if path.is_dir() else path
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as err:
-        reason = err.strerror if isinstance(err, OSError) else "it is not JSON"
+        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
+    except (OSError, ValueError, RecursionError) as err:
+        reason = err.strerror if isinstance(err, OSError) else "it is not JSON, or says something twice"
         msg = f"certificate: cannot read {path}: {reason}."
         raise InputError(msg) from None
     import jsonschema
@@ -110,6 +110,19 @@ def read(path: str | Path) -> dict[str, Any]:
         msg = f"certificate: {path} is not a certificate of version {SCHEMA_VERSION} (at {where}: {problem.validator})."
         raise InputError(msg)
     return data
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a key that stands twice: a reader would see one value, and the hash would cover the other."""
+    if len(dict(pairs)) != len(pairs):
+        msg = "repeated key"
+        raise ValueError(msg)
+    return dict(pairs)
+
+
+def _refuse(constant: str) -> Any:
+    msg = f"{constant} is not JSON"
+    raise ValueError(msg)
 
 
 def schema() -> dict[str, Any]:

@@ -37,7 +37,7 @@ class PureDP:
     level: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.level < math.inf:
+        if not isinstance(self.level, int | float) or not 0 < self.level < math.inf:
             msg = f"epsilon: must be positive and finite, got {self.level!r}."
             raise InputError(msg)
 
@@ -45,7 +45,7 @@ class PureDP:
         """`(e^level - e^epsilon)_+ / (e^level + 1)`."""
         if epsilon >= self.level:
             return 0.0
-        return math.expm1(self.level - epsilon) / (math.exp(self.level - epsilon) + math.exp(-epsilon))
+        return -math.expm1(epsilon - self.level) / (1 + math.exp(-self.level))
 
     def epsilon(self, delta: float) -> float:
         """`log(e^level - delta (e^level + 1))`, at least zero."""
@@ -58,10 +58,9 @@ class PureDP:
 
     def describe(self) -> str:
         """The promise in words."""
-        odds = math.exp(self.level)
-        factor = f"{odds:.2f}" if odds < 1e4 else f"{odds:.2e}"
+        factor = f"{math.exp(self.level):.2f} times (e^{self.level:g})" if self.level < 9 else f"e^{self.level:g} times"
         return (
-            f"Whatever an attacker sees in the release is at most {factor} times (e^{self.level:g}) as likely for one "
+            f"Whatever an attacker sees in the release is at most {factor} as likely for one "
             "of two neighbouring patterns as for the other"
         )
 

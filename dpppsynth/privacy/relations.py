@@ -5,6 +5,7 @@ Distances are geodesic, the length of the shortest path inside the domain. A per
 """
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 from dpppsynth.errors import InputError
@@ -26,9 +27,10 @@ class Relation:
 
     def __post_init__(self) -> None:
         k = self.max_points_per_person
-        if isinstance(k, bool) or int(k) != k or k < 1:
+        if isinstance(k, bool) or not isinstance(k, Real) or not 1 <= k < float("inf") or k != int(k):
             msg = f"max_points_per_person: needs a whole number of at least 1, got {k!r}."
             raise InputError(msg)
+        object.__setattr__(self, "max_points_per_person", int(k))
 
     @property
     def unit(self) -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from shapely.errors import ShapelyError
 
 from dpppsynth.domains import Window
-from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.errors import PrivacyCheckError
 from dpppsynth.models.planar import mesh_from_recipe
 from dpppsynth.privacy import bounds, certificate
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
@@ -31,6 +32,9 @@ RECOMPUTE: dict[str, Callable[[Mapping[str, Any], Any, Window], Guarantee]] = {
     "laplace-tents": _tents,
     "lgcp-tents": _tents,
 }
+
+
+BASIS = {"laplace-cells": "cells", "laplace-tents": "tents", "lgcp-tents": "tents"}
 
 
 @dataclass(frozen=True)
@@ -116,22 +120,31 @@ def _check_bound(cert: Mapping[str, Any], folder: Path) -> Check:
     try:
         domain = Window.from_geojson(json.loads((folder / cert["domain"]["file"]).read_text(encoding="utf-8")))
         derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
-    except (OSError, KeyError, TypeError, ValueError, ArithmeticError, InputError):
+    except (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, ShapelyError):
         return Check("bound", False, "it cannot be derived from the certificate's parameters and domain file.")
-    if domain.fingerprint() != cert["domain"]["fingerprint"]:
+    stated = cert["domain"]
+    if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return Check("bound", False, "the domain file is not the domain of the certificate.")
-    if not _agree(derived, guarantee_from_dict(cert["guarantee"]), cert["guarantee"]["in_words"]):
+    if not math.isclose(derived.epsilon(), cert["parameters"].get("epsilon", math.nan), rel_tol=1e-9):
+        return Check("bound", False, f"the scale gives epsilon = {derived.epsilon():.6g}, the stated budget differs.")
+    if cert["parameters"].get("basis") != BASIS[cert["mechanism"]]:
+        return Check("bound", False, "the stated basis is not that of the mechanism.")
+    if (cert["parameters"].get("n") is not None) != derived.relation.n_is_public:
+        return Check("bound", False, "the number of points must be stated where it is public, and nowhere else.")
+    said = cert["guarantee"]
+    if not _agree(derived, guarantee_from_dict(said), said["in_words"], said["profile"]):
         return Check("bound", False, f"the parameters give epsilon = {derived.epsilon():.6g}, the claim differs.")
     return Check("bound", True, f"epsilon = {derived.epsilon():.6g} follows from the public parameters")
 
 
-def _agree(derived: Guarantee, claimed: Guarantee, in_words: str) -> bool:
+def _agree(derived: Guarantee, claimed: Guarantee, in_words: str, claimed_profile: dict[str, Any]) -> bool:
     """Same promise: numbers to rounding across machines, everything else to the letter."""
     return (
         derived.relation == claimed.relation
         and derived.theorem == claimed.theorem
         and set(derived.assumptions) <= set(claimed.assumptions)
         and math.isclose(derived.epsilon(), claimed.epsilon(), rel_tol=1e-12)
+        and claimed_profile | {"epsilon": 0} == derived.profile.to_dict() | {"epsilon": 0}
         and len(derived.by_distance) == len(claimed.by_distance)
         and np.allclose(derived.by_distance, claimed.by_distance, rtol=1e-9, atol=0)
         and in_words == str(claimed)

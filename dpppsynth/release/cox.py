@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,8 @@ class CoxRelease:
     @cached_property
     def posterior(self) -> Any:
         """`xarray.Dataset` of posterior draws in ArviZ layout; no observed data in it."""
-        return self._require_draws().to_xarray(self._field_model().mesh)
+        mesh = self._field_model().mesh
+        return self._require_draws().to_xarray(mesh)
 
     def interval(self, xy: Any, level: float = 0.9) -> CredibleInterval:
         """Pointwise credible interval of the intensity at points (n, 2)."""
@@ -113,14 +115,14 @@ class CoxRelease:
         if source not in ("draws", "mean"):
             msg = f"source: expected 'draws' or 'mean', got {source!r}."
             raise InputError(msg)
-        if isinstance(m, bool) or int(m) != m or m < 0:
+        if isinstance(m, bool) or not isinstance(m, Real) or not 0 <= m < float("inf") or m != int(m):
             msg = f"m: needs a whole number of patterns, got {m!r}."
             raise InputError(msg)
         n = self.statistic.plan.n
         if fixed_n and n is None:
             msg = "fixed_n: the relation keeps the number of points secret; leave fixed_n=False."
             raise InputError(msg)
-        rng = generator(rng)
+        rng, m = generator(rng), int(m)
         if isinstance(self.intensity, LogLinearMean) and source == "draws":
             total = len(self.intensity.fields)
             chosen = rng.choice(total, size=m, replace=m > total)

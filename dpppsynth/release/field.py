@@ -29,7 +29,16 @@ NEGLIGIBLE = 0.01
 KEPT_DRAWS = 2000
 NUTS_DRAWS, NUTS_TUNE = 1500, 500
 
+INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
+
 Progress = Callable[[str], None]
+
+
+def choose(name: str, value: Any, known: tuple[str, str]) -> None:
+    """Refuse a setting that is not known."""
+    if value not in known:
+        msg = f"{name}: expected {known[0]!r} or {known[1]!r}, got {value!r}."
+        raise InputError(msg)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,12 +100,8 @@ class FieldModel:
     engine: str = "nutpie"
 
     def __post_init__(self) -> None:
-        if self.inference not in ("nuts", "laplace"):
-            msg = f"inference: expected 'nuts' or 'laplace', got {self.inference!r}."
-            raise InputError(msg)
-        if self.engine not in ("nutpie", "pymc"):
-            msg = f"engine: expected 'nutpie' or 'pymc', got {self.engine!r}."
-            raise InputError(msg)
+        choose("inference", self.inference, INFERENCES)
+        choose("engine", self.engine, ENGINES)
         if not self.measure.sum() > 0:
             msg = "offset: it is zero everywhere in the window; check its coordinates and CRS."
             raise InputError(msg)

@@ -30,7 +30,11 @@ def save(release: CoxRelease, folder: Path, patterns: list[PointPattern]) -> Pat
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         msg = f"path: {folder} exists and is not an empty folder; choose another, releases are never overwritten."
         raise InputError(msg)
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        msg = f"path: cannot make the folder {folder.parent}: {err.strerror}; choose another."
+        raise InputError(msg) from None
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         work = Path(scratch) / "release"
         work.mkdir()
@@ -53,7 +57,11 @@ def append_patterns(folder: Path, release: CoxRelease, patterns: list[PointPatte
         _write_certificate(release, work)
         old = Path(scratch) / "old"
         folder.replace(old)
-        work.replace(folder)
+        try:
+            work.replace(folder)
+        except OSError:
+            old.replace(folder)
+            raise
 
 
 def load_release(path: str | Path) -> CoxRelease:

@@ -1,13 +1,16 @@
 """What all synthesizers share: validation of public arguments, and check / plan / release."""
 
+import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
+from dpppsynth.mesh import Mesh
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import AlphaNeighbours, Relation, ReplaceOne
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne
 from dpppsynth.randomness import RngLike
 from dpppsynth.release import CoxRelease
 from dpppsynth.release.field import FieldModel, Progress
@@ -94,8 +97,8 @@ class Synthesizer:
         progress: Progress | None = None,
     ) -> CoxRelease:
         """Spend the budget on a pattern once; see `Plan.release`."""
-        if not isinstance(pattern.domain, Window):
-            msg = "pattern: this synthesizer works on planar windows."
+        if not isinstance(pattern, PointPattern) or not isinstance(pattern.domain, Window):
+            msg = f"pattern: needs a PointPattern in a planar Window, got {type(pattern).__name__}."
             raise InputError(msg)
         n = len(pattern) if self.neighbouring().n_is_public else None
         return self.plan(pattern.domain, n=n, expected_n=expected_n).release(pattern, rng, progress=progress)
@@ -104,6 +107,9 @@ class Synthesizer:
         """The relation in force: the one given, else alpha-neighbours, else replace-one."""
         alpha = getattr(self, "alpha", None)
         if self.relation is not None:
+            if not isinstance(self.relation, AlphaNeighbours | ReplaceOne | AddRemove):
+                msg = f"relation: expected a relation such as ReplaceOne() or AddRemove(), got {self.relation!r}."
+                raise InputError(msg)
             if alpha is not None and not (isinstance(self.relation, AlphaNeighbours) and self.relation.alpha == alpha):
                 msg = "relation: it contradicts alpha; give `alpha=` or `relation=`, not both."
                 raise InputError(msg)
@@ -117,7 +123,7 @@ class Synthesizer:
             if expected_n is not None:
                 msg = "expected_n: n is public under this relation; pass n= instead."
                 raise InputError(msg)
-            if n is None or isinstance(n, bool) or int(n) != n or n < 1:
+            if isinstance(n, bool) or not isinstance(n, Real) or not 1 <= n < float("inf") or n != int(n):
                 msg = f"n: the public number of points is needed, a whole number of at least 1, got {n!r}."
                 raise InputError(msg)
             return float(n)
@@ -125,13 +131,13 @@ class Synthesizer:
             msg = "n: it is secret under add/remove; pass a public guess as expected_n= instead."
             raise InputError(msg)
         if expected_n is not None:
-            positive("expected_n", expected_n)
-        return expected_n
+            return positive("expected_n", expected_n)
+        return None
 
 
 def positive(name: str, value: Any) -> float:
     """Refuse anything but a positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
         msg = f"{name}: must be a positive finite number, got {value!r}."
         raise InputError(msg)
     return float(value)
@@ -145,8 +151,23 @@ def need_size(size: float | None) -> float:
     return size
 
 
+def exact_or_guess(n: int | None, size: float | None) -> tuple[int | None, float | None]:
+    """(n, None) where n is public, (None, expected_n) where it is secret, as plain numbers for the certificate."""
+    return (None, size) if n is None else (int(n), None)
+
+
+def planar(domain: Any) -> None:
+    """Refuse anything but a window."""
+    if not isinstance(domain, Window):
+        msg = f"domain: needs a Window, for instance Window.rectangle(0, 0, 1000, 1000), got {type(domain).__name__}."
+        raise InputError(msg)
+
+
 def covering(domain: Window, mesh: Any) -> Any:
     """A caller's mesh, after making sure that it covers this window."""
+    if not isinstance(mesh, Mesh):
+        msg = f"mesh: needs a Mesh, for instance from dpppsynth.models.regular_triangulation, got {mesh!r}."
+        raise InputError(msg)
     if mesh.domain.fingerprint() != domain.fingerprint():
         msg = "mesh: it covers another window; build it on the pattern's window."
         raise InputError(msg)

@@ -10,7 +10,7 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, need_size, positive
+from dpppsynth.synthesizers.base import Plan, Synthesizer, exact_or_guess, need_size, planar, positive
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,10 @@ class LaplaceSynthesizer(Synthesizer):
 
     def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
+        planar(domain)
         relation, size = self.neighbouring(), self.public_size(n, expected_n)
         mesh = self._mesh(domain, size, relation)
-        statistic = StatisticPlan(self.basis, mesh, relation, n, expected_n, float(self.epsilon))
+        statistic = StatisticPlan(self.basis, mesh, relation, *exact_or_guess(n, size), float(self.epsilon))
         default = "keep-n" if relation.n_is_public else "clip"
         return Plan(f"laplace-{self.basis}", statistic, Projection(self.postprocess or default))
 

@@ -10,10 +10,10 @@ from dpppsynth.models.planar import regular_triangulation
 from dpppsynth.offset import Offset
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.release.field import FieldModel
+from dpppsynth.release.field import ENGINES, INFERENCES, FieldModel, choose
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, covering, need_size, positive
+from dpppsynth.synthesizers.base import Plan, Synthesizer, covering, exact_or_guess, need_size, planar, positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,13 +73,19 @@ class LGCPSynthesizer(Synthesizer):
         self.neighbouring()
         if self.length_scale is not None:
             positive("length_scale", self.length_scale)
-        if self.mechanism not in MECHANISMS:
+        if not isinstance(self.mechanism, str) or self.mechanism not in MECHANISMS:
             msg = f"mechanism: {self.mechanism!r} is not in this version; expected one of {sorted(MECHANISMS)}."
             raise InputError(msg)
         require_small_delta(self.delta, 0, allow_large_delta=True)
+        if self.offset is not None and not isinstance(self.offset, Offset):
+            msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {self.offset!r}."
+            raise InputError(msg)
+        for name, known in (("inference", INFERENCES), ("engine", ENGINES)):
+            choose(name, getattr(self, name), known)
 
     def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
+        planar(domain)
         self.public_size(n, expected_n)
         require_small_delta(self.delta, n, allow_large_delta=self.allow_large_delta)
         return MECHANISMS[self.mechanism](self, domain, n, expected_n)
@@ -98,7 +104,7 @@ def _plan_tents(synthesizer: LGCPSynthesizer, domain: Window, n: int | None, exp
         mesh = regular_triangulation(domain, shape=rules.tents_shape(domain, size, s.epsilon, relation, scale=scale))
     scales = tuple(r * domain.area**0.5 for r in rules.LENGTH_SCALES) if s.length_scale is None else (s.length_scale,)
     model = FieldModel(rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine)
-    return Plan("lgcp-tents", StatisticPlan("tents", mesh, relation, n, expected_n, float(s.epsilon)), model)
+    return Plan("lgcp-tents", StatisticPlan("tents", mesh, relation, *exact_or_guess(n, size), float(s.epsilon)), model)
 
 
 Planner = Callable[[LGCPSynthesizer, Window, int | None, float | None], Plan]

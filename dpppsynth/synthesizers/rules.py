@@ -3,6 +3,8 @@
 Tuned on four simulated intensities and a Soho-like one (docs/mechanisms.md); a caller's own choice always wins.
 """
 
+import math
+
 import numpy as np
 
 from dpppsynth.domains import Window
@@ -39,7 +41,7 @@ def tents_shape(
     for m in range(4, MOST_VERTICES + 1):
         shape = _shape(window, m)
         side, delta, vertices = _geometry(window, shape, relation)
-        noise = np.sqrt(2) * delta / epsilon
+        noise = math.sqrt(2) * delta / epsilon
         need = 2 * noise if scale is None else 2 * max(1.0, noise)
         fine_enough = scale is None or side >= 0.55 * scale * (1 - 1e-9)
         if n / vertices >= need and fine_enough:
@@ -54,7 +56,7 @@ def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) ->
     for m in range(3, MOST_VERTICES + 1):
         nx, ny = _shape(window, m)
         cells = (nx - 1) * (ny - 1) * _filled(window)
-        if n / cells >= 2 * np.sqrt(2) * delta / epsilon:
+        if n / cells >= 2 * math.sqrt(2) * delta / epsilon:
             best = (nx, ny)
     return best
 
