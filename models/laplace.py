@@ -10,7 +10,6 @@ from dpppsynth.errors import QualityError
 from dpppsynth.mesh import Floats
 from dpppsynth.models.likelihood import NoisyMasses, mass_log_density
 
-
 # Prior-whitened coordinates are well scaled; the Newton decrement decides in the end whether the mode is good enough.
 SEARCH = {"maxiter": 2000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
 
@@ -88,7 +87,7 @@ def laplace_posterior(
 
     def loss(z: Floats) -> tuple[float, Floats]:
         value, gradient = mass_log_density(c + basis @ z, *likelihood.arguments)
-        return z @ z / 2 - value, z - basis.T @ gradient
+        return float(z @ z / 2 - value), z - basis.T @ gradient
 
     z = scipy.optimize.minimize(loss, np.zeros(basis.shape[1]), jac=True, method="L-BFGS-B", options=SEARCH).x
     here = likelihood.evaluate(c + basis @ z)

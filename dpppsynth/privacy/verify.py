@@ -103,7 +103,9 @@ def _check_files(cert: Mapping[str, Any], folder: Path) -> Check:
     ]
     if cert["domain"]["file"] not in cert["files"]:
         wrong.append(cert["domain"]["file"])
-    detail = f"missing or changed: {', '.join(wrong)}." if wrong else f"{len(cert['files'])} files as released"
+    others = sorted(f.name for f in folder.iterdir() if f.name not in {*cert["files"], certificate.FILENAME})
+    beside = f"; not covered: {', '.join(others)}" if others else ""
+    detail = f"missing or changed: {', '.join(wrong)}." if wrong else f"{len(cert['files'])} files as released{beside}"
     return Check("files", not wrong, detail)
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import threadpoolctl
 
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.intensity import LogLinearMean, integrate_exp
@@ -141,7 +142,11 @@ class FieldModel:
         QualityError
             When NUTS fails its diagnostics; the error carries the statistic, so nothing is lost.
         """
-        rng, say = generator(rng), progress or _silent
+        # Small matrices, and chains in parallel: threads of the linear algebra library only get in each other's way.
+        with threadpoolctl.threadpool_limits(1):
+            return self._fit(statistic, generator(rng), progress or _silent)
+
+    def _fit(self, statistic: PrivateStatistic, rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood = statistic.plan, self.likelihood(statistic)
         centre = 0.0 if plan.n is not None else float(np.log((plan.expected_n or 1.0) / self.measure.sum()))
         say("Laplace approximations")

@@ -39,7 +39,7 @@ def save(release: CoxRelease, folder: Path, patterns: list[PointPattern]) -> Pat
         work = Path(scratch) / "release"
         work.mkdir()
         _write_parts(release, work, patterns)
-        _write_certificate(release, work)
+        _write_certificate(release, work, {f.name for f in work.iterdir()})
         if folder.exists():
             folder.rmdir()
         work.replace(folder)
@@ -47,14 +47,19 @@ def save(release: CoxRelease, folder: Path, patterns: list[PointPattern]) -> Pat
 
 
 def append_patterns(folder: Path, release: CoxRelease, patterns: list[PointPattern]) -> None:
-    """Add synthetic patterns to a saved release, numbered on, and renew the certificate's file list."""
+    """Add synthetic patterns to a saved release, numbered on, and renew the certificate's file list.
+
+    Files that are not the release's own stay out of the certificate.
+    """
+    known = set(certificate.read(folder)["files"])
     first = len(list(folder.glob("synthetic_*.geojson")))
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         work = Path(scratch) / "release"
         shutil.copytree(folder, work)
         for k, pattern in enumerate(patterns, first):
+            known.add(f"synthetic_{k:03d}.geojson")
             write_pattern(pattern, work / f"synthetic_{k:03d}.geojson")
-        _write_certificate(release, work)
+        _write_certificate(release, work, known)
         old = Path(scratch) / "old"
         folder.replace(old)
         try:
@@ -80,7 +85,14 @@ def load_release(path: str | Path) -> CoxRelease:
     if failed:
         msg = f"release: {folder} is not as it was released; " + " ".join(f"{c.name}: {c.detail}" for c in failed)
         raise PrivacyCheckError(msg)
-    cert = certificate.read(folder)
+    try:
+        return _load(folder, certificate.read(folder))
+    except (KeyError, TypeError, AttributeError):
+        msg = f"release: {folder} has a certificate but is not a whole release of this version."
+        raise InputError(msg) from None
+
+
+def _load(folder: Path, cert: dict[str, Any]) -> CoxRelease:
     parameters = cert["parameters"]
     domain = Window.from_geojson(_json(folder / DOMAIN))
     plan = StatisticPlan(
@@ -108,8 +120,7 @@ def _write_parts(release: CoxRelease, work: Path, patterns: list[PointPattern]) 
         write_pattern(pattern, work / f"synthetic_{k:03d}.geojson")
 
 
-def _write_certificate(release: CoxRelease, work: Path) -> None:
-    names = sorted(f.name for f in work.iterdir() if f.name != certificate.FILENAME)
+def _write_certificate(release: CoxRelease, work: Path, names: set[str]) -> None:
     cert = certificate.build(
         mechanism=release.mechanism,
         parameters=release.statistic.plan.parameters() | {"estimator": release.estimator.to_dict()},
@@ -122,7 +133,7 @@ def _write_certificate(release: CoxRelease, work: Path) -> None:
         },
         noise=release.statistic.noise,
         seeded=release.seeded,
-        hashes={name: certificate.file_hash(work / name) for name in names},
+        hashes={name: certificate.file_hash(work / name) for name in sorted(names)},
     )
     certificate.write(cert, work)
 

@@ -11,7 +11,7 @@ from dpppsynth.mesh import Mesh
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne
-from dpppsynth.randomness import RngLike
+from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release import CoxRelease
 from dpppsynth.release.field import FieldModel, Progress
 from dpppsynth.release.projection import Projection
@@ -54,6 +54,8 @@ class Plan:
         progress : callable, optional
             Told in words what is going on; the words depend on public parameters and the private statistic only.
         """
+        # One generator for both, so that a seeded run's noise and inference do not share a stream.
+        rng = None if rng is None else generator(rng)
         statistic = self.statistic.measure(pattern, rng)
         release = CoxRelease(self.mechanism, statistic, self.estimator)
         if isinstance(self.estimator, Projection):
