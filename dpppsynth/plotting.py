@@ -266,8 +266,14 @@ def save_picture(axes: Axes | Sequence[Axes], path: str | Path, *, dpi: int = 15
     return target
 
 
-def refuse_release_folder(folder: str | Path) -> None:
-    """Refuse a folder that belongs to a release, where nothing confidential may be written.
+def refuse_release_folder(folder: str | Path, argument: str = "confidential") -> None:
+    """Refuse a folder that belongs to a release, where only the release itself may write.
+
+    Parameters
+    ----------
+    folder : str or Path
+    argument : str
+        What the error calls it.
 
     Raises
     ------
@@ -277,7 +283,7 @@ def refuse_release_folder(folder: str | Path) -> None:
     place = Path(folder).resolve()
     for each in (place, *place.parents):
         if (each / FILENAME).exists():
-            msg = f"confidential: {folder} lies in the public folder of a release ({each}); choose a folder outside it"
+            msg = f"{argument}: {folder} lies in the public folder of a release ({each}); choose a folder outside it"
             raise InputError(msg)
 
 

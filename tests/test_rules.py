@@ -38,7 +38,7 @@ def meets(window, shape, n, epsilon, relation, scale):
     noise = math.sqrt(2) * change(window, shape, relation) / epsilon
     held = n / (shape[0] * shape[1] * filled(window))
     if scale is None:
-        return held >= 2 * noise * (1 - 1e-12)
+        return held >= max(1, 2 * noise) * (1 - 1e-12)
     return held >= 2 * max(1, noise) * (1 - 1e-12) and spacing >= 0.55 * scale * (1 - 1e-8)
 
 
@@ -60,7 +60,7 @@ class TestTentsShape:
     @pytest.mark.parametrize("relation", RELATIONS, ids=repr)
     @pytest.mark.parametrize("posterior", [True, False])
     def test_is_the_finest_that_meets_its_inequalities(self, window, relation, posterior):
-        for n, epsilon in [(392, 1.0), (5000, 0.3), (100_000, 2.0)]:
+        for n, epsilon in [(392, 1.0), (392, 20.0), (5000, 0.3), (100_000, 2.0)]:
             scale = rules.length_scale(window, n) if posterior else None
             shape = rules.tents_shape(window, n, epsilon, relation, scale=scale)
             longest = max(shape)
@@ -123,13 +123,13 @@ class TestCellsShape:
     @pytest.mark.parametrize("window", [SOHO, LONG, DISC], ids=["square", "long", "disc"])
     def test_is_the_finest_that_meets_its_inequality(self, window, relation):
         delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
-        for n, epsilon in [(392, 1.0), (5000, 0.3)]:
+        for n, epsilon in [(392, 1.0), (392, 20.0), (5000, 0.3)]:
             shape = rules.cells_shape(window, n, epsilon, relation)
 
             def held(shape, n=n):
                 return n / ((shape[0] - 1) * (shape[1] - 1) * filled(window))
 
-            need = 2 * math.sqrt(2) * delta / epsilon
+            need = max(1, 2 * math.sqrt(2) * delta / epsilon)
             assert max(shape) == 2 or held(shape) >= need
             assert held(finer(window, max(shape) + 1)) < need
 

@@ -11,7 +11,7 @@ from dpppsynth.errors import InputError
 if TYPE_CHECKING:
     from dpppsynth.domains import Window
     from dpppsynth.privacy import Relation
-    from dpppsynth.synthesizers import Plan, Synthesizer
+    from dpppsynth.synthesizers import Synthesizer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,8 +124,8 @@ class Job:
             relation=relation,
         )
 
-    def plan(self, window: "Window", n: int | None, expected_n: float | None) -> "Plan":
-        """Settle everything from public parameters; the sizes are checked against the relation."""
+    def require_sizes(self, n: int | None, expected_n: float | None, *, data_follow: bool = False) -> None:
+        """Check which of the two sizes is given against the relation; where data follow, they tell a public n."""
         relation = self.neighbours()
         if relation.n_is_public and expected_n is not None:
             msg = "expected_n: the number of points is public under this relation; give --n instead"
@@ -133,10 +133,9 @@ class Job:
         if not relation.n_is_public and n is not None:
             msg = "n: the number of points is secret under add-remove; give a public guess with --expected-n instead"
             raise InputError(msg)
-        if relation.n_is_public and n is None:
+        if relation.n_is_public and n is None and not data_follow:
             msg = "n: the public number of points is needed, for instance --n 500"
             raise InputError(msg)
-        return self.synthesizer(window).plan(window, n=n, expected_n=expected_n)
 
     def _offset(self, window: "Window") -> Any:
         if self.offset_file is None and self.offset_column is None:

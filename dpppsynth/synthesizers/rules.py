@@ -30,7 +30,7 @@ def tents_shape(
     """Finest mesh whose vertices hold enough points against the noise.
 
     With a posterior behind it (`scale`, the field's length scale, given): spacing at least `0.55 scale` and
-    `n / vertices >= 2 max(1, sqrt2 Delta / epsilon)`. Without: `n / vertices >= 2 sqrt2 Delta / epsilon`.
+    `n / vertices >= 2 max(1, sqrt2 Delta / epsilon)`. Without: `n / vertices >= max(1, 2 sqrt2 Delta / epsilon)`.
 
     Returns
     -------
@@ -42,7 +42,7 @@ def tents_shape(
         shape = _shape(window, m)
         side, delta, vertices = _geometry(window, shape, relation)
         noise = math.sqrt(2) * delta / epsilon
-        need = 2 * noise if scale is None else 2 * max(1.0, noise)
+        need = 2 * max(0.5 if scale is None else 1.0, noise)
         fine_enough = scale is None or side >= 0.55 * scale * (1 - 1e-9)
         if n / vertices >= need and fine_enough:
             best = shape
@@ -50,13 +50,13 @@ def tents_shape(
 
 
 def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) -> tuple[int, int]:
-    """Finest grid of cells with `n / cells >= 2 sqrt2 Delta / epsilon`; vertices along x and y."""
+    """Finest grid of cells with `n / cells >= max(1, 2 sqrt2 Delta / epsilon)`; vertices along x and y."""
     delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
     best = _shape(window, 2)
     for m in range(3, MOST_VERTICES + 1):
         nx, ny = _shape(window, m)
         cells = (nx - 1) * (ny - 1) * _filled(window)
-        if n / cells >= 2 * math.sqrt(2) * delta / epsilon:
+        if n / cells >= max(1.0, 2 * math.sqrt(2) * delta / epsilon):
             best = (nx, ny)
     return best
 

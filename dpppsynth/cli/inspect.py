@@ -1,0 +1,48 @@
+"""`dpppsynth inspect`: what a custodian must clean in a file before it can be used."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.job import Place
+from dpppsynth.cli.screen import show_json, show_text
+
+
+def inspect(
+    points: o.PointsArgument,
+    report_to: Annotated[
+        Path, typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING)
+    ],
+    x: o.XOption = None,
+    y: o.YOption = None,
+    count: o.CountOption = None,
+    window: o.WindowOption = None,
+    window_file: o.WindowFileOption = None,
+    crs: o.CrsOption = None,
+    to_crs: o.ToCrsOption = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
+
+    Exit code 0: the file can be used; 2: it cannot.
+    """
+    from dpppsynth.io import inspect_points
+    from dpppsynth.plotting import refuse_release_folder
+
+    refuse_release_folder(report_to, "--report-to")
+    domain = Place(window=window, window_file=window_file, crs=crs, to_crs=to_crs).domain()
+    report_to.mkdir(parents=True, exist_ok=True, mode=0o700)
+    found = inspect_points(points, domain, report_to=report_to, x=x, y=y, crs=crs, to_crs=to_crs, count=count)
+    if json:
+        report = None if found.report is None else str(found.report)
+        show_json({"ok": found.ok, "rules": list(found.rules), "report": report})
+    elif found.ok:
+        show_text("Every row keeps the rules.")
+    else:
+        show_text(f"Rules broken: {', '.join(found.rules)}")
+        if found.report is not None:
+            show_text(f"The offending rows, for the custodian's eyes only: {found.report}")
+    if not found.ok:
+        raise typer.Exit(2)

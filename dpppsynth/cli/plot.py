@@ -1,0 +1,107 @@
+"""`dpppsynth plot`: pictures of a saved release, and the confidential one beside the original."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.screen import progress, show_text
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.patterns import PointPattern
+    from dpppsynth.release import CoxRelease
+
+OutOption = Annotated[Path, Option(help="Folder for the public pictures.", rich_help_panel=o.WRITING)]
+OriginalOption = Annotated[
+    Path | None,
+    Option(help="Sensitive points to draw beside a synthetic pattern, for the custodian.", rich_help_panel=o.READING),
+]
+ConfidentialOption = Annotated[
+    Path | None,
+    Option(help="Folder for that picture, outside every release. Only it is drawn then.", rich_help_panel=o.WRITING),
+]
+WhichOption = Annotated[int, Option(min=0, help="Number of the synthetic pattern to draw.", rich_help_panel=o.WRITING)]
+LandmarksOption = Annotated[
+    Path | None, Option(help="Public places to show for orientation.", rich_help_panel=o.READING)
+]
+LabelOption = Annotated[str, Option(help="What the landmarks are.", rich_help_panel=o.READING)]
+
+
+def plot(
+    release: o.ReleaseArgument,
+    out: OutOption = Path("pictures"),
+    pattern: WhichOption = 0,
+    landmarks: LandmarksOption = None,
+    landmarks_label: LabelOption = "landmark",
+    original: OriginalOption = None,
+    x: o.XOption = None,
+    y: o.YOption = None,
+    count: o.CountOption = None,
+    crs: o.CrsOption = None,
+    to_crs: o.ToCrsOption = None,
+    confidential: ConfidentialOption = None,
+) -> None:
+    """Draw pattern, intensity, mesh with its dual, and epsilon by distance; or the original beside a synthetic pattern."""
+    from dpppsynth.cli.layers import read_landmarks
+    from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
+
+    if (original is None) != (confidential is None):
+        msg = "--original: goes with --confidential, a folder outside every release"
+        raise InputError(msg)
+    if confidential is not None:
+        refuse_release_folder(confidential)
+    else:
+        refuse_release_folder(out, "--out")
+
+    from dpppsynth.io import read_pattern
+    from dpppsynth.release import load_release
+
+    folder = release if release.is_dir() else release.parent
+    with progress() as say:
+        say("opening the release")
+        opened = load_release(release)
+        marks: dict[str, Any] = {"landmark_label": landmarks_label}
+        if landmarks is not None:
+            marks["landmarks"] = read_landmarks(landmarks, opened.domain)
+        synthetic = _synthetic(opened, folder, pattern)
+        say("drawing")
+        if original is None or confidential is None:
+            written = _public(opened, synthetic, out, marks)
+        else:
+            sensitive = read_pattern(original, opened.domain, x=x, y=y, crs=crs, to_crs=to_crs, count=count)
+            if synthetic is None:
+                msg = f"--pattern: {folder} holds no synthetic pattern with this number; see dpppsynth sample"
+                raise InputError(msg)
+            axes = plot_comparison(sensitive, synthetic, **marks)
+            written = [save_picture(axes, confidential / "CONFIDENTIAL_comparison.png")]
+    show_text("\n".join(map(str, written)))
+
+
+def _synthetic(release: "CoxRelease", folder: Path, number: int) -> "PointPattern | None":
+    from dpppsynth.io import read_synthetic
+
+    path = folder / f"synthetic_{number:03d}.geojson"
+    return read_synthetic(path, release.domain) if path.exists() else None
+
+
+def _public(
+    release: "CoxRelease", synthetic: "PointPattern | None", out: Path, marks: dict[str, Any]
+) -> list[Path]:
+    """The pictures that may be published; those that the release has nothing for are left out."""
+    from dpppsynth.plotting import plot_epsilon_curve, plot_intensity, plot_mesh, plot_pattern, save_picture
+    from dpppsynth.release import FieldModel
+
+    fitted = isinstance(release.estimator, FieldModel)
+    axes = {
+        "mesh": plot_mesh(release.statistic.plan.mesh, title=f"Mesh of the {release.statistic.plan.basis}"),
+        "epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit),
+    }
+    if synthetic is not None:
+        title = f"Synthetic pattern, ε = {release.guarantee.epsilon():.3g}"
+        axes["pattern"] = plot_pattern(synthetic, title=title, **marks)
+    if not fitted or release.draws is not None:
+        title = "Private intensity, posterior mean" if fitted else "Private intensity"
+        axes["intensity"] = plot_intensity(release.intensity, title=title, **marks)
+    return [save_picture(ax, out / f"{name}.png") for name, ax in sorted(axes.items())]

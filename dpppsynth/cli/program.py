@@ -1,0 +1,73 @@
+"""The program: its commands, and what becomes of errors."""
+
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from dpppsynth.cli import check, inspect, plot, sample, synthesize, verify
+from dpppsynth.cli.screen import complain, exit_code, report_crash
+from dpppsynth.errors import DpppsynthError
+
+EPILOG = "Exit codes: 0 done; 2 bad input; 3 the guarantee does not hold; 4 budget; 5 release blocked, or poor inference."
+
+
+class _Program(TyperGroup):
+    """Turns the errors that are raised on purpose into one sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except DpppsynthError as error:
+            complain(str(error))
+            raise typer.Exit(exit_code(error)) from None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            complain(f"{error.strerror or type(error).__name__}: {error.filename}")
+            raise typer.Exit(2) from None
+
+
+app = typer.Typer(
+    name="dpppsynth",
+    cls=_Program,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    pretty_exceptions_show_locals=False,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (check.check, synthesize.synthesize, sample.sample, verify.verify, plot.plot, inspect.inspect):
+    app.command()(command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"dpppsynth {version('dpppsynth')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _begin(
+    version: Annotated[  # noqa: ARG001 - answered by its callback
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Differentially private synthesis of spatial point patterns."""
+
+
+def main() -> None:
+    """Run the command line; an unforeseen error is shown without its message and without local variables."""
+    if not sys.warnoptions:
+        # Warnings of other libraries may quote the data.
+        warnings.simplefilter("ignore")
+    try:
+        app()
+    except Exception as error:  # noqa: BLE001 - whatever it is, its message must not reach the screen
+        report_crash(error)
+        sys.exit(1)

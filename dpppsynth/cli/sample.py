@@ -1,0 +1,101 @@
+"""`dpppsynth sample`: more patterns from a saved release, at no privacy cost."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Option
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.job import require_new_folder
+from dpppsynth.cli.screen import progress, show_json, show_text
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.patterns import PointPattern
+    from dpppsynth.release import CoxRelease
+
+OutOption = Annotated[
+    Path | None,
+    Option(help="New folder for the patterns alone, or, with --inference, for the new release.", rich_help_panel=o.WRITING),
+]
+SourceOption = Annotated[
+    o.Source, Option(help="A posterior draw for each pattern, or the posterior mean for all.", rich_help_panel=o.HOW)
+]
+AgainOption = Annotated[
+    o.Inference | None, Option(help="Infer again from the saved private statistic first.", rich_help_panel=o.HOW)
+]
+
+
+def sample(
+    release: o.ReleaseArgument,
+    patterns: o.PatternsOption = 1,
+    fixed_n: o.FixedNOption = False,
+    source: SourceOption = o.Source.DRAWS,
+    inference: AgainOption = None,
+    engine: o.EngineOption = None,
+    out: OutOption = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Draw more synthetic patterns from a saved release; free, because it is already private.
+
+    They are added to the release and its certificate, or written into --out alone.
+    """
+    if engine is not None and inference is not o.Inference.NUTS:
+        msg = "engine: goes with --inference nuts; leave it out"
+        raise InputError(msg)
+    if inference is not None and out is None:
+        msg = "--out: inference makes a new release; name a new folder for it"
+        raise InputError(msg)
+    if out is not None:
+        require_new_folder(out)
+
+    from dpppsynth.release import append_patterns, load_release
+    from dpppsynth.release.folder import save
+
+    folder = release if release.is_dir() else release.parent
+    with progress() as say:
+        say("opening the release")
+        opened = load_release(release)
+        _require_fit(opened, folder, fixed_n=fixed_n, again=inference is not None)
+        if inference is not None:
+            changes = {"inference": str(inference)} | ({} if engine is None else {"engine": str(engine)})
+            opened = opened.infer(progress=say, **changes)
+        say("drawing synthetic patterns")
+        drawn = opened.sample(patterns, source=str(source), fixed_n=fixed_n)
+        if inference is not None and out is not None:
+            save(opened, out, drawn)
+        elif out is not None:
+            _write(drawn, out)
+        else:
+            append_patterns(folder, opened, drawn)
+    where = out or folder
+    if json:
+        show_json({"out": str(where), "patterns": sorted(path.name for path in where.glob("synthetic_*.geojson"))})
+    else:
+        show_text(f"Written to {where}: {patterns} synthetic pattern{'s' if patterns > 1 else ''}")
+
+
+def _require_fit(release: "CoxRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
+    from dpppsynth.release import FieldModel
+
+    if fixed_n and not release.guarantee.relation.n_is_public:
+        msg = "fixed_n: the number of points is secret in this release; leave --fixed-n out"
+        raise InputError(msg)
+    fitted = isinstance(release.estimator, FieldModel)
+    if again and not fitted:
+        msg = f"inference: a {release.mechanism} release has no posterior; leave --inference out"
+        raise InputError(msg)
+    if fitted and release.draws is None and not again:
+        msg = (
+            f"release: {folder} holds a private statistic from which nothing has been inferred yet; "
+            f"dpppsynth sample {folder} --inference laplace --out NEW"
+        )
+        raise InputError(msg)
+
+
+def _write(patterns: "list[PointPattern]", folder: Path) -> None:
+    from dpppsynth.io import write_pattern
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for k, pattern in enumerate(patterns):
+        write_pattern(pattern, folder / f"synthetic_{k:03d}.geojson")

@@ -1,0 +1,36 @@
+"""`dpppsynth verify`: an auditor's look at a certificate, without the data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.screen import show_checks, show_json, show_text
+
+
+def verify(
+    path: Annotated[
+        Path, typer.Argument(help="certificate.json, or the folder that holds it.", show_default=False)
+    ],
+    json: o.JsonOption = False,
+) -> None:
+    """Derive the bound again from the certificate, and check its hash and the files beside it.
+
+    Exit code 0: it holds; 2: there is no readable certificate; 3: it does not hold.
+    """
+    from dpppsynth.privacy import verify as examine
+
+    result = examine(path)
+    if json:
+        checks = [{"name": c.name, "holds": c.holds, "detail": c.detail} for c in result.checks]
+        show_json({"holds": result.holds, "checks": checks, "guarantee": result.guarantee.to_dict()})
+    else:
+        show_checks((check.name, check.holds, check.detail) for check in result.checks)
+        show_text("")
+        if result.holds:
+            show_text(f"The certificate holds. {result.guarantee}")
+        else:
+            show_text("The certificate does NOT hold: do not rely on this release.")
+    if not result.holds:
+        raise typer.Exit(3)
