@@ -1,6 +1,6 @@
 """The main job, from the shell's point of view: the cholera deaths of Soho, London, 1854.
 
-Checks the guarantee, synthesizes three patterns, verifies the certificate, draws pictures, and writes everything to out/demo/:
+Checks the guarantee, synthesizes three patterns, verifies the certificate and draws pictures, into out/demo/:
 
     public/        what may be published: synthetic patterns, certificate, window, private statistic, posterior draws
     pictures/      pictures of it, public as well
@@ -32,7 +32,8 @@ def dpppsynth(*arguments: object, quiet: bool = False) -> str:
     words = [str(argument) for argument in arguments]
     print(f"\n$ dpppsynth {shlex.join(words)}", flush=True)
     start = time.perf_counter()
-    result = subprocess.run([sys.executable, "-m", "dpppsynth.cli", *words], stdout=subprocess.PIPE, text=True, check=False)
+    command = [sys.executable, "-m", "dpppsynth.cli", *words]
+    result = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603
     seconds = time.perf_counter() - start
     if not quiet:
         print(result.stdout, end="")
@@ -56,7 +57,9 @@ def main() -> None:
     dpppsynth("check", *PRIVACY, *WINDOW, "--crs", "EPSG:27700", "--n", 392)
 
     print("\n2. Spend the budget once, on a file of addresses with their numbers of deaths.")
-    said = dpppsynth("synthesize", deaths, *DEATHS, *WINDOW, *PRIVACY, "--patterns", 3, "--out", PUBLIC, "--json", quiet=True)
+    said = dpppsynth(
+        "synthesize", deaths, *DEATHS, *WINDOW, *PRIVACY, "--patterns", 3, "--out", PUBLIC, "--json", quiet=True
+    )
     release = json.loads(said)
     print(f"epsilon {release['guarantee']['profile']['epsilon']:.6g}, delta 0, by {release['guarantee']['theorem']}")
     print(f"written to {PUBLIC}: {', '.join(release['files'])}")

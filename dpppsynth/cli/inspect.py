@@ -7,13 +7,14 @@ import typer
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.job import Place
-from dpppsynth.cli.screen import show_json, show_text
+from dpppsynth.cli.screen import show_json, show_line
 
 
 def inspect(
     points: o.PointsArgument,
     report_to: Annotated[
-        Path, typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING)
+        Path,
+        typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),
     ],
     x: o.XOption = None,
     y: o.YOption = None,
@@ -39,10 +40,10 @@ def inspect(
         report = None if found.report is None else str(found.report)
         show_json({"ok": found.ok, "rules": list(found.rules), "report": report})
     elif found.ok:
-        show_text("Every row keeps the rules.")
+        show_line("Every row keeps the rules.")
     else:
-        show_text(f"Rules broken: {', '.join(found.rules)}")
+        show_line(f"Rules broken: {', '.join(found.rules)}")
         if found.report is not None:
-            show_text(f"The offending rows, for the custodian's eyes only: {found.report}")
+            show_line(f"The offending rows, for the custodian's eyes only: {found.report}")
     if not found.ok:
         raise typer.Exit(2)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.screen import progress, show_text
+from dpppsynth.cli.screen import progress, show_line
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def plot(
     to_crs: o.ToCrsOption = None,
     confidential: ConfidentialOption = None,
 ) -> None:
-    """Draw pattern, intensity, mesh with its dual, and epsilon by distance; or the original beside a synthetic pattern."""
+    """Draw pattern, intensity, mesh and epsilon by distance; or the original beside a synthetic pattern."""
     from dpppsynth.cli.layers import read_landmarks
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 
@@ -76,7 +76,7 @@ def plot(
                 raise InputError(msg)
             axes = plot_comparison(sensitive, synthetic, **marks)
             written = [save_picture(axes, confidential / "CONFIDENTIAL_comparison.png")]
-    show_text("\n".join(map(str, written)))
+    show_line("\n".join(map(str, written)))
 
 
 def _synthetic(release: "CoxRelease", folder: Path, number: int) -> "PointPattern | None":
@@ -86,9 +86,7 @@ def _synthetic(release: "CoxRelease", folder: Path, number: int) -> "PointPatter
     return read_synthetic(path, release.domain) if path.exists() else None
 
 
-def _public(
-    release: "CoxRelease", synthetic: "PointPattern | None", out: Path, marks: dict[str, Any]
-) -> list[Path]:
+def _public(release: "CoxRelease", synthetic: "PointPattern | None", out: Path, marks: dict[str, Any]) -> list[Path]:
     """The pictures that may be published; those that the release has nothing for are left out."""
     from dpppsynth.plotting import plot_epsilon_curve, plot_intensity, plot_mesh, plot_pattern, save_picture
     from dpppsynth.release import FieldModel

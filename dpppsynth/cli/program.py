@@ -11,7 +11,9 @@ from dpppsynth.cli import check, inspect, plot, sample, synthesize, verify
 from dpppsynth.cli.screen import complain, exit_code, report_crash
 from dpppsynth.errors import DpppsynthError
 
-EPILOG = "Exit codes: 0 done; 2 bad input; 3 the guarantee does not hold; 4 budget; 5 release blocked, or poor inference."
+EPILOG = (
+    "Exit codes: 0 done; 2 bad input; 3 the guarantee does not hold; 4 budget; 5 release blocked, or poor inference."
+)
 
 
 class _Program(TyperGroup):
@@ -54,7 +56,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def _begin(
-    version: Annotated[  # noqa: ARG001 - answered by its callback
+    version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:

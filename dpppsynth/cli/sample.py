@@ -1,13 +1,13 @@
 """`dpppsynth sample`: more patterns from a saved release, at no privacy cost."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.job import require_new_folder
-from dpppsynth.cli.screen import progress, show_json, show_text
+from dpppsynth.cli.screen import progress, show_json, show_line
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 OutOption = Annotated[
     Path | None,
-    Option(help="New folder for the patterns alone, or, with --inference, for the new release.", rich_help_panel=o.WRITING),
+    Option(
+        help="New folder for the patterns alone, or, with --inference, for the new release.", rich_help_panel=o.WRITING
+    ),
 ]
 SourceOption = Annotated[
     o.Source, Option(help="A posterior draw for each pattern, or the posterior mean for all.", rich_help_panel=o.HOW)
@@ -58,7 +60,9 @@ def sample(
         opened = load_release(release)
         _require_fit(opened, folder, fixed_n=fixed_n, again=inference is not None)
         if inference is not None:
-            changes = {"inference": str(inference)} | ({} if engine is None else {"engine": str(engine)})
+            changes: dict[str, Any] = {"inference": str(inference)} | (
+                {} if engine is None else {"engine": str(engine)}
+            )
             opened = opened.infer(progress=say, **changes)
         say("drawing synthetic patterns")
         drawn = opened.sample(patterns, source=str(source), fixed_n=fixed_n)
@@ -72,7 +76,7 @@ def sample(
     if json:
         show_json({"out": str(where), "patterns": sorted(path.name for path in where.glob("synthetic_*.geojson"))})
     else:
-        show_text(f"Written to {where}: {patterns} synthetic pattern{'s' if patterns > 1 else ''}")
+        show_line(f"Written to {where}: {patterns} synthetic pattern{'s' if patterns > 1 else ''}")
 
 
 def _require_fit(release: "CoxRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:

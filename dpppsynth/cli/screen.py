@@ -72,6 +72,11 @@ def show_text(text: str) -> None:
     _console().print(text, markup=False, highlight=False)
 
 
+def show_line(text: str) -> None:
+    """Print a line as it is: paths and commands must not be broken."""
+    typer.echo(text)
+
+
 def show_table(title: str, rows: Iterable[tuple[str, ...]], header: tuple[str, ...] = ()) -> None:
     """Print a table; without a header its first column holds names."""
     from rich import box

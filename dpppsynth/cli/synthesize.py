@@ -8,7 +8,7 @@ from typer import Option
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.job import Job, Place, require_new_folder
-from dpppsynth.cli.screen import progress, show_json, show_text
+from dpppsynth.cli.screen import progress, show_json, show_line, show_text
 from dpppsynth.errors import InputError, QualityError
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def synthesize(
 ) -> None:
     """Spend the budget once, and write synthetic patterns with their certificate.
 
-    Window, options and output folder are checked before the points are read. Where the number of points is public, --n may
-    state it: then the whole guarantee is checked before the file is opened, and a file with another number is refused.
+    Window, options and output folder are checked before the points are read. Where the number of points is public,
+    --n may state it: the whole guarantee is then checked before the file is opened, and a file with another number
+    of points is refused.
     """
     job = Job(
         method=method,
@@ -106,8 +107,8 @@ def _release(plan: "Plan", pattern: "PointPattern", out: Path, say: Callable[[st
         CoxRelease(plan.mechanism, error.statistic, plan.estimator).save(out, patterns=0)
         reason = str(error).partition(". ")[0]
         msg = (
-            f"{reason}. Nothing is lost: the budget is spent, and the private statistic is saved in {out}. Infer from it "
-            f"again, at no privacy cost: dpppsynth sample {out} --inference laplace --out NEW"
+            f"{reason}. Nothing is lost: the budget is spent, and the private statistic is saved in {out}. Infer "
+            f"from it again, at no privacy cost: dpppsynth sample {out} --inference laplace --out NEW"
         )
         raise QualityError(msg, error.statistic) from None
 
@@ -127,5 +128,5 @@ def _report(release: "CoxRelease", out: Path, *, json: bool) -> None:
         )
         return
     show_text(str(release.guarantee))
-    show_text(f"\nWritten to {out}: {', '.join(files)}")
-    show_text(f"Check it: dpppsynth verify {out}\nFurther patterns are free: dpppsynth sample {out} --patterns 100")
+    show_line(f"\nWritten to {out}: {', '.join(files)}")
+    show_line(f"Check it: dpppsynth verify {out}\nFurther patterns are free: dpppsynth sample {out} --patterns 100")

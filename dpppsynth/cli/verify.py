@@ -10,9 +10,7 @@ from dpppsynth.cli.screen import show_checks, show_json, show_text
 
 
 def verify(
-    path: Annotated[
-        Path, typer.Argument(help="certificate.json, or the folder that holds it.", show_default=False)
-    ],
+    path: Annotated[Path, typer.Argument(help="certificate.json, or the folder that holds it.", show_default=False)],
     json: o.JsonOption = False,
 ) -> None:
     """Derive the bound again from the certificate, and check its hash and the files beside it.

@@ -1,0 +1,113 @@
+"""The canvas of every picture: figures, the window as land, a scale bar, nothing else."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.path import Path as Outline
+
+# Of Okabe and Ito's palette, which colour-blind readers can tell apart.
+POINT, LANDMARK = "#0072b2", "#d55e00"
+LAND, BORDER, INK = "#f4f2ee", "#8a8580", "#2b2b2b"
+ABBREVIATIONS = {"metre": "m", "kilometre": "km", "foot": "ft", "US survey foot": "US ft", "unit": "units"}
+
+
+def planar(domain: Any) -> Window:
+    """Refuse anything but a window."""
+    if not isinstance(domain, Window):
+        msg = f"domain: this picture needs a planar Window; got {type(domain).__name__}"
+        raise InputError(msg)
+    return domain
+
+
+def short_unit(unit: str) -> str:
+    """Abbreviate the name of a unit of length."""
+    return ABBREVIATIONS.get(unit, unit)
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Make a figure of the given inches that belongs to no global state."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    engine: Any = figure.get_layout_engine()
+    engine.set(w_pad=0.12, h_pad=0.12)
+    return figure
+
+
+def map_figure(window: Window, panels: int = 1, beside: float = 0.0) -> Figure:
+    """A figure whose size suits the shape of the window, with inches to spare `beside` it."""
+    x0, y0, x1, y1 = window.bounds
+    ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.35, 2.0))
+    width = 6.4 / math.sqrt(ratio)
+    return new_figure(width * panels + beside, width * ratio + 0.8)
+
+
+def draw_window(window: Window, ax: Axes | None, title: str | None) -> Axes:
+    """Prepare axes: the window as land, a scale bar under it, nothing else."""
+    from matplotlib.patches import PathPatch
+
+    ax = map_figure(window).subplots() if ax is None else ax
+    shape = outline(window.geometry)
+    ax.add_patch(PathPatch(shape, facecolor=LAND, edgecolor="none", zorder=0))
+    ax.add_patch(PathPatch(shape, facecolor="none", edgecolor=BORDER, linewidth=1.0, zorder=2.5))
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    if title:
+        set_title(ax, title)
+    set_view(window, ax)
+    _scale_bar(window, ax)
+    return ax
+
+
+def set_view(window: Window, ax: Axes, bounds: tuple[float, float, float, float] | None = None) -> None:
+    """Show the window (or wider bounds) with a thin margin, and room for the scale bar below."""
+    boxes = np.array([window.bounds, bounds or window.bounds])
+    (x0, y0), (x1, y1) = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
+    margin = 0.015 * max(x1 - x0, y1 - y0)
+    room = _bar_level(window) - 2.6 * margin
+    ax.set(xlim=(x0 - margin, x1 + margin), ylim=(min(room, y0 - margin), y1 + margin))
+
+
+def set_title(ax: Axes, text: str) -> None:
+    """Write a title above the left corner."""
+    ax.set_title(text, loc="left", fontsize=13, color=INK, pad=8)
+
+
+def outline(geometry: Any) -> Outline:
+    """Compound path of all rings; holes run the other way round, so they stay empty."""
+    from matplotlib.path import Path as Outline
+
+    rings = shapely.get_rings(shapely.get_parts(shapely.orient_polygons(geometry)))
+    return Outline.make_compound_path(*(Outline(shapely.get_coordinates(ring), closed=True) for ring in rings))
+
+
+def _bar_level(window: Window) -> float:
+    x0, y0, x1, y1 = window.bounds
+    return y0 - 0.045 * max(x1 - x0, y1 - y0)
+
+
+def _scale_bar(window: Window, ax: Axes) -> None:
+    x0, y0, x1, y1 = window.bounds
+    rough = (x1 - x0) / 4
+    power = 10.0 ** math.floor(math.log10(rough))
+    length = max(step * power for step in (1, 2, 5) if step * power <= rough)
+    level = _bar_level(window)
+    tick = 0.012 * max(x1 - x0, y1 - y0)
+    bar = [(x0, level + tick), (x0, level), (x0 + length, level), (x0 + length, level + tick)]
+    ax.plot(*np.array(bar).T, color=INK, linewidth=1.4, solid_capstyle="butt", solid_joinstyle="miter", clip_on=False)
+    in_km = window.unit == "metre" and length >= 1000
+    text = f"{length / 1000:g} km" if in_km else f"{length:g} {short_unit(window.unit)}"
+    ax.annotate(text, (x0 + length, level), (6, 0), textcoords="offset points", va="center", fontsize=10, color=INK)

@@ -1,0 +1,68 @@
+"""What an attacker can tell apart, by distance."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpppsynth.mesh import Floats
+from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title, short_unit
+from dpppsynth.privacy.guarantee import Guarantee
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def plot_epsilon_curve(
+    guarantee: Guarantee, ax: Axes | None = None, *, unit: str = "unit", title: str | None = None
+) -> Axes:
+    """Draw what an attacker can tell apart: epsilon for one point that moves, by the distance it moves.
+
+    Where the guarantee does not depend on distance the line is level.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    ax : matplotlib.axes.Axes, optional
+    unit : str
+        Unit of length of the domain, `domain.unit`.
+    title : str, optional
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+    """
+    ax = new_figure(6.4, 4.2).subplots() if ax is None else ax
+    distance, values = _polyline(guarantee)
+    ax.plot(distance, values, color=POINT, linewidth=2.2)
+    reach = guarantee.relation.reach
+    if reach <= distance[-1] and guarantee.relation.max_points_per_person == 1:
+        _mark_radius(ax, reach, guarantee.epsilon(), short_unit(unit))
+    ax.set(xlim=(0, distance[-1]), ylim=(0, 1.12 * values.max()), ylabel="ε (0: cannot be told apart)")
+    ax.set_xlabel(f"distance one point moves ({short_unit(unit)})")
+    if not guarantee.by_distance and not math.isfinite(reach):
+        public = guarantee.relation.n_is_public
+        ax.set(xticks=[], xlabel="one point moves, however far" if public else "one point is added or removed")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
+    ax.set_axisbelow(True)
+    set_title(ax, "What an attacker can tell apart" if title is None else title)
+    return ax
+
+
+def _polyline(guarantee: Guarantee) -> tuple[Floats, Floats]:
+    """Distances and epsilons of one point; level where the guarantee does not depend on distance."""
+    if guarantee.by_distance:
+        distance, values = np.array([(0.0, 0.0), *guarantee.by_distance]).T
+        return distance, values
+    reach, cap = guarantee.relation.reach, guarantee.relation.max_points_per_person
+    return np.array([0.0, 4 * reach if math.isfinite(reach) else 1.0]), np.full(2, guarantee.epsilon() / cap)
+
+
+def _mark_radius(ax: Axes, reach: float, epsilon: float, unit: str) -> None:
+    ax.plot([reach, reach, 0], [0, epsilon, epsilon], color=LANDMARK, linewidth=1.2, linestyle=(0, (4, 3)))
+    ax.plot([reach], [epsilon], "o", color=LANDMARK, markersize=6)
+    text = f"privacy radius {reach:g} {unit}: ε = {epsilon:.3g}"
+    ax.annotate(text, (reach, epsilon), (10, -4), textcoords="offset points", va="top", color=LANDMARK)
