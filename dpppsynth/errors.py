@@ -28,15 +28,15 @@ class ReleaseBlocked(DpppsynthError):
 class QualityError(DpppsynthError):
     """Inference on a private statistic failed its diagnostics.
 
-    The statistic is already private, so nothing leaks and nothing is lost: `statistic` holds it, and
-    `statistic.infer(...)` tries again at no privacy cost.
+    The statistic is already private, so nothing leaks and nothing is lost: `error.release.infer(...)` tries again at no
+    privacy cost, and `error.release.save(path, patterns=0)` keeps it for later.
 
     Attributes
     ----------
-    statistic : PrivateStatistic or None
-        The paid-for private statistic.
+    release : CoxRelease or None
+        The paid-for release, its intensity still to be inferred.
     """
 
-    def __init__(self, message: str, statistic: object = None) -> None:
+    def __init__(self, message: str, release: object = None) -> None:
         super().__init__(message)
-        self.statistic = statistic
+        self.release = release

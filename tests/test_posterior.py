@@ -214,7 +214,9 @@ class TestDiagnostics:
         synthesizer = LGCPSynthesizer(1.0, 0.7, length_scale=3.0)
         with pytest.raises(QualityError, match="inference='laplace'") as caught:
             synthesizer.release(pattern, 3)
-        assert caught.value.statistic.plan.guarantee.epsilon() == pytest.approx(1.0)
+        kept = caught.value.release
+        assert kept.guarantee.epsilon() == pytest.approx(1.0)
+        assert kept.infer(4, inference="laplace").sample(1, 5)[0].domain is kept.domain
 
 
 def test_length_scales_are_weighed_by_evidence():

@@ -59,14 +59,20 @@ class TestImplies:
             assert not (a.implies(b) and b.implies(a)) or a == b
 
 
+UNIT = "(in the unit of the domain's coordinates) along a path inside the domain"
+
+
 class TestWords:
     @pytest.mark.parametrize(
         ("relation", "words"),
         [
-            (A25, "the number of points is public and one point moves by at most 25 along a path inside the domain"),
+            (
+                A25,
+                f"the number of points is public and one point moves by at most 25 {UNIT}",
+            ),
             (
                 AlphaNeighbours(7, max_points_per_person=3),
-                f"the number of points is public and {PERSON} move by at most 7 along a path inside the domain",
+                f"the number of points is public and {PERSON} move by at most 7 {UNIT}",
             ),
             (ReplaceOne(), "the number of points is public and one point moves anywhere in the domain"),
             (

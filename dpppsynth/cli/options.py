@@ -84,28 +84,30 @@ ToCrsOption = Annotated[
 
 MethodOption = Annotated[Method, Option(help="Log-Gaussian Cox process, or noised masses alone.", rich_help_panel=HOW)]
 MechanismOption = Annotated[
-    Mechanism | None, Option(help="What lgcp makes private. [default: tents]", rich_help_panel=HOW)
+    Mechanism | None, Option(help="What lgcp makes private. Unless given: tents.", rich_help_panel=HOW)
 ]
 BasisOption = Annotated[
-    Basis | None, Option(help="What laplace measures: counts or tent masses. [default: cells]", rich_help_panel=HOW)
+    Basis | None, Option(help="What laplace measures: counts or tent masses. Unless given: cells.", rich_help_panel=HOW)
 ]
 SpacingOption = Annotated[
     float | None,
-    Option(help="Side of a mesh cell, in the unit of the window. [default: a public rule]", rich_help_panel=HOW),
+    Option(help="Side of a mesh cell, in the unit of the window. Unless given: a public rule.", rich_help_panel=HOW),
 ]
 LengthScaleOption = Annotated[
     float | None,
-    Option(help="Length scale of lgcp's field. [default: an average over public scales]", rich_help_panel=HOW),
+    Option(help="Length scale of lgcp's field. Unless given: an average over public scales.", rich_help_panel=HOW),
 ]
 PostprocessOption = Annotated[
     Postprocess | None,
-    Option(help="How laplace removes negative masses. [default: keep-n where n is public]", rich_help_panel=HOW),
+    Option(help="How laplace removes negative masses. Unless given: keep-n where n is public.", rich_help_panel=HOW),
 ]
 InferenceOption = Annotated[
     Inference | None,
-    Option(help="How lgcp finds its posterior: sampled, or approximated faster. [default: nuts]", rich_help_panel=HOW),
+    Option(
+        help="How lgcp finds its posterior: sampled, or approximated faster. Unless given: nuts.", rich_help_panel=HOW
+    ),
 ]
-EngineOption = Annotated[Engine | None, Option(help="Who runs NUTS. [default: nutpie]", rich_help_panel=HOW)]
+EngineOption = Annotated[Engine | None, Option(help="Who runs NUTS. Unless given: nutpie.", rich_help_panel=HOW)]
 OffsetFileOption = Annotated[
     Path | None,
     Option(
@@ -125,7 +127,9 @@ AlphaOption = Annotated[
 ]
 RelationOption = Annotated[
     Neighbours | None,
-    Option(help="Which patterns must not be told apart. [default: alpha if --alpha is given]", rich_help_panel=PRIVACY),
+    Option(
+        help="Which patterns must not be told apart. Unless given: alpha if --alpha is given.", rich_help_panel=PRIVACY
+    ),
 ]
 CapOption = Annotated[int, Option(help="Public cap on the points of one person.", rich_help_panel=PRIVACY)]
 CountOfPointsOption = Annotated[
@@ -139,8 +143,8 @@ ExpectedOption = Annotated[
 PointsArgument = Annotated[
     Path, Argument(help="Sensitive points: .csv, .geojson, .gpkg or .parquet.", show_default=False)
 ]
-XOption = Annotated[str | None, Option(help="Column of a CSV file. [default: x]", rich_help_panel=READING)]
-YOption = Annotated[str | None, Option(help="Column of a CSV file. [default: y]", rich_help_panel=READING)]
+XOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given: x.", rich_help_panel=READING)]
+YOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given: y.", rich_help_panel=READING)]
 CountOption = Annotated[
     str | None, Option(help="Column of whole numbers: a row with k stands for k points.", rich_help_panel=READING)
 ]

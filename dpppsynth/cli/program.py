@@ -37,6 +37,7 @@ app = typer.Typer(
     cls=_Program,
     no_args_is_help=True,
     add_completion=False,
+    rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     pretty_exceptions_show_locals=False,
     epilog=EPILOG,

@@ -97,20 +97,19 @@ def synthesize(
 def _release(plan: "Plan", pattern: "PointPattern", out: Path, say: Callable[[str], None]) -> "CoxRelease":
     """Release, or keep the paid-for statistic when inference on it fails."""
     from dpppsynth.release import CoxRelease
-    from dpppsynth.statistic import PrivateStatistic
 
     try:
         return plan.release(pattern, progress=say)
     except QualityError as error:
-        if not isinstance(error.statistic, PrivateStatistic):
+        if not isinstance(error.release, CoxRelease):
             raise
-        CoxRelease(plan.mechanism, error.statistic, plan.estimator).save(out, patterns=0)
+        error.release.save(out, patterns=0)
         reason = str(error).partition(". ")[0]
         msg = (
             f"{reason}. Nothing is lost: the budget is spent, and the private statistic is saved in {out}. Infer "
             f"from it again, at no privacy cost: dpppsynth sample {out} --inference laplace --out NEW"
         )
-        raise QualityError(msg, error.statistic) from None
+        raise QualityError(msg, error.release) from None
 
 
 def _report(release: "CoxRelease", out: Path, *, json: bool) -> None:

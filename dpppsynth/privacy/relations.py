@@ -94,7 +94,10 @@ class AlphaNeighbours(Relation):
     def describe(self) -> str:
         """The relation in words."""
         who = self._who("one point moves", "up to {k} points of one person move")
-        return f"the number of points is public and {who} by at most {self.alpha:g} along a path inside the domain"
+        return (
+            f"the number of points is public and {who} by at most {self.alpha:g} (in the unit of the domain's "
+            "coordinates) along a path inside the domain"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.domains import Window
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InputError, QualityError
 from dpppsynth.intensity import LogLinearMean, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern
@@ -146,14 +146,18 @@ class CoxRelease:
         Raises
         ------
         QualityError
-            When NUTS fails its diagnostics.
+            When NUTS fails its diagnostics; `error.release` keeps the private statistic.
         """
         known = {"inference", "engine", "sigma", "length_scales"}
         if set(changes) - known:
             msg = f"infer: unknown setting {sorted(set(changes) - known)}; expected some of {sorted(known)}."
             raise InputError(msg)
         model = replace(self._field_model(), **changes)
-        return replace(self, estimator=model, draws=model.fit(self.statistic, rng, progress))
+        try:
+            return replace(self, estimator=model, draws=model.fit(self.statistic, rng, progress))
+        except QualityError as error:
+            error.release = replace(self, estimator=model, draws=None)
+            raise
 
     def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, fixed_n: bool = False) -> Path:
         """Write the release to a new or empty folder: synthetic patterns, statistic, posterior, domain, certificate.

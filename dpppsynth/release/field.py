@@ -140,7 +140,7 @@ class FieldModel:
         Raises
         ------
         QualityError
-            When NUTS fails its diagnostics; the error carries the statistic, so nothing is lost.
+            When NUTS fails its diagnostics.
         """
         # Small matrices, and chains in parallel: threads of the linear algebra library only get in each other's way.
         with threadpoolctl.threadpool_limits(1):
@@ -195,10 +195,10 @@ class FieldModel:
             if complaint is not None:
                 msg = (
                     f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this "
-                    "error (`error.statistic`); infer again with another seed or with inference='laplace', at no "
-                    "privacy cost."
+                    "error; `error.release.infer()` tries another seed, `error.release.infer(inference='laplace')` an "
+                    "approximation, at no privacy cost."
                 )
-                raise QualityError(msg, statistic)
+                raise QualityError(msg)
             runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
         return runs
 

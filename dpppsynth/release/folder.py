@@ -1,6 +1,7 @@
 """A release on disk: plain files that an auditor, QGIS or the next script can open. No pickle."""
 
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -52,7 +53,7 @@ def append_patterns(folder: Path, release: CoxRelease, patterns: list[PointPatte
     Files that are not the release's own stay out of the certificate.
     """
     known = set(certificate.read(folder)["files"])
-    first = len(list(folder.glob("synthetic_*.geojson")))
+    first = 1 + max((int(name[10:-8]) for name in known if re.fullmatch(r"synthetic_\d+\.geojson", name)), default=-1)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         work = Path(scratch) / "release"
         shutil.copytree(folder, work)
