@@ -7,6 +7,8 @@ of the mean distance over repeats. A uniform intensity scores .578 on the design
 """
 
 import argparse
+import shlex
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -101,6 +103,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--inference", default="laplace", choices=["laplace", "nuts"])
+    parser.add_argument("--epsilon", type=float, nargs="*", default=EPSILONS, help="only these rows")
+    parser.add_argument("--radius", choices=list(RADIUS), nargs="*", default=list(RADIUS), help="only these rows")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     start = time.perf_counter()
@@ -115,13 +119,15 @@ def main() -> None:
         "|---|---|---|---|---|---|---|",
     ]
     for (radius, epsilon), (projected, posterior) in DESIGN.items():
+        if epsilon not in args.epsilon or radius not in args.radius:
+            continue
         scores = cell(radius, epsilon, args.repeats, args.inference)
         direct, bayes = (geometric([s[k] for s in scores.values()]) for k in (0, 1))
         detail = ", ".join(f"{name} {s[1]:.3f}" for name, s in scores.items())
         line = f"| {radius} | {epsilon:g} | {direct:.3f} | {projected:.3f} | {bayes:.3f} | {posterior:.3f} | {detail} |"
         print(line, flush=True)
         lines.append(line)
-    command = f"python benchmarks/utility.py --repeats {args.repeats} --inference {args.inference}"
+    command = "python " + shlex.join(sys.argv)
     lines += ["", f"Made with `{command}` ({time.perf_counter() - start:.0f} s on two cores)."]
     if args.out:
         args.out.write_text("\n".join(lines) + "\n")

@@ -137,7 +137,8 @@ class TestGuarantee:
             "Whatever an attacker sees in the release is at most 2.72 times (e^1) as likely for one of two "
             "neighbouring patterns as for the other. "
             "Two patterns are neighbouring when the number of points is public and one point moves by at most 25 "
-            "(in the unit of the domain's coordinates) along a path inside the domain. Proved by Theorem 2 (tents). It is assumed that: "
+            "(in the unit of the domain's coordinates) along a path inside the domain. Proved by Theorem 2 (tents). "
+            "It is assumed that: "
             "(1) The first. (2) The second."
         )
 

@@ -131,15 +131,15 @@ def test_intervals_of_the_intensity_cover(epsilon):
     basis = model.prior_factor(scale, intercept=False)
     grid = np.stack(np.meshgrid(np.arange(0.5, 10), np.arange(0.5, 10)), axis=-1).reshape(-1, 2)
     sampler, hits = None, []
-    for _ in range(60):
+    for _ in range(50):
         w = truth_root @ rng.normal(size=truth_root.shape[1])
         truth = LogLinear(truth_mesh, w + np.log(n / LogLinear(truth_mesh, w).total))
         statistic = plan.statistic.measure(binomial_pattern(truth, n, rng), rng)
         likelihood = model.likelihood(statistic)
         sampler = sampler or Sampler(build_noise_aware(likelihood, basis))
         data = {"shifted_masses": likelihood.arguments[0]}
-        z = sampler.sample(draws=200, tune=300, seed=int(rng.integers(2**31)), data=data).z
-        mean = model.intensity(field.Posterior(model.normalise(z @ basis.T, n), np.full(200, scale)))
+        z = sampler.sample(draws=120, tune=250, seed=int(rng.integers(2**31)), data=data).z
+        mean = model.intensity(field.Posterior(model.normalise(z @ basis.T, n), np.full(120, scale)))
         low, first, third, high = mean.quantiles(grid, np.array([0.05, 0.25, 0.75, 0.95]))
         value = truth(grid)
         hits.append([np.mean((first <= value) & (value <= third)), np.mean((low <= value) & (value <= high))])
