@@ -1,7 +1,8 @@
-"""How close to the truth is a release? Total variation distance of the two tents mechanisms, beside design figures.
+"""How close to the truth is a release? Total variation distance of the two tents mechanisms, beside reference figures.
 
 Four intensities (three simulated, one like Soho), n between about 60 and 400; each cell is the geometric mean over them
-of the mean distance over repeats. A uniform intensity scores .578 on the design's versions of these patterns.
+of the mean distance over repeats. The reference figures come from a prototype of the same methods, written
+before this package, on its own draws of the same kinds of patterns (a uniform intensity scores .578 there).
 
     python benchmarks/utility.py --repeats 10 --out docs/results/utility.md
 """
@@ -22,8 +23,8 @@ from dpppsynth.sampling import poisson_pattern
 
 GRID = 128
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 10.0)
-# (privacy radius as a share of the side, epsilon): design's figures for "tents, projected" and "tents + posterior".
-DESIGN = {
+# (privacy radius as a share of the side, epsilon): reference figures for "tents, projected" and "tents + posterior".
+REFERENCE = {
     ("B/(10 sqrt2)", 0.1): (0.418, 0.324),
     ("B/(10 sqrt2)", 0.5): (0.317, 0.219),
     ("B/(10 sqrt2)", 1.0): (0.245, 0.184),
@@ -113,12 +114,13 @@ def main() -> None:
         "",
         "Total variation distance to the true normalised intensity, delta = 0; geometric mean over lambda2, lambda3,",
         f"lambda4 and a Soho-like intensity, {args.repeats} repeats a cell, inference `{args.inference}`.",
-        "Seeded runs; the mechanisms are the package's own with default rules.",
+        "Seeded runs of the package's own mechanisms with default rules. Reference: a prototype written before this",
+        "package, on its own draws of the same kinds of patterns.",
         "",
-        "| alpha | eps | tents, projected | design | tents + posterior | design | by truth (posterior) |",
+        "| alpha | eps | tents, projected | reference | tents + posterior | reference | by truth (posterior) |",
         "|---|---|---|---|---|---|---|",
     ]
-    for (radius, epsilon), (projected, posterior) in DESIGN.items():
+    for (radius, epsilon), (projected, posterior) in REFERENCE.items():
         if epsilon not in args.epsilon or radius not in args.radius:
             continue
         scores = cell(radius, epsilon, args.repeats, args.inference)

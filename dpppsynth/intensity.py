@@ -56,7 +56,8 @@ class _OnMesh:
         return self.element_bound[self.mesh.pieces.element]
 
     def __call__(self, xy: Floats) -> Floats:
-        xy = np.asarray(xy, dtype=float).reshape(-1, 2)
+        """(n,) values at points (n, 2) of the domain; a point outside takes the value of the nearest element."""
+        xy = _points(xy)
         element = self.mesh.locate(xy)
         return self.at(element, self.mesh.weights(element, xy), xy)
 
@@ -226,7 +227,7 @@ class LogLinearMean(_OnMesh):
 
     def quantiles(self, xy: Floats, levels: Floats) -> Floats:
         """(len(levels), n) posterior quantiles of the intensity at the points."""
-        xy = np.asarray(xy, dtype=float).reshape(-1, 2)
+        xy = _points(xy)
         element = self.mesh.locate(xy)
         weight = self.mesh.weights(element, xy)
         out = np.empty((len(levels), len(xy)))
@@ -236,6 +237,14 @@ class LogLinearMean(_OnMesh):
 
     def _log(self, element: Ints, weight: Floats) -> Floats:
         return self.mesh.gather(element, weight) @ self.fields.T
+
+
+def _points(xy: Floats) -> Floats:
+    points = np.asarray(xy, dtype=float)
+    if points.ndim not in (1, 2) or points.shape[-1:] != (2,) or not np.all(np.isfinite(points)):
+        msg = "xy: needs finite coordinates in an array (n, 2)."
+        raise InputError(msg)
+    return points.reshape(-1, 2)
 
 
 def _chunks(n: int, draws: int) -> list[slice]:

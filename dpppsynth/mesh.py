@@ -30,6 +30,8 @@ Ints = npt.NDArray[np.int64]
 NODES = {"triangle": 3, "square": 4}
 # Parts of an element smaller than this fraction of it are left out of the mesh.
 SLIVER = 1e-12
+# How far from the elements kept such parts may reach, in sides of an element: a hundredth of the lattice's spare room.
+THREAD = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +145,9 @@ class Mesh:
         recipe = {"builder": "arrays", "vertices": xy.tolist(), "elements": tri.tolist()}
         kind = {k: name for name, k in NODES.items()}.get(tri.shape[1], "?")
         mesh = cls(xy, tri, kind, domain, pieces, recipe)
-        bare = shapely.difference(domain.geometry, shapely.union_all(polygons)).area
-        uneven = max(bare, abs(mesh.measure.sum() - domain.area)) > 1e-9 * domain.area
-        if uneven or not mesh.measure.min() > 0 or not mesh._conforms():
+        bare = shapely.get_parts(shapely.difference(domain.geometry, shapely.union_all(polygons)))
+        uneven = abs(mesh.measure.sum() - domain.area) > 1e-9 * domain.area or far_from(polygons, bare)
+        if uneven or not mesh.measure.min() > 0 or not mesh._conforms() or not mesh._continuous():
             msg = (
                 "elements: together they must cover the window exactly once, and neighbours must share whole edges; "
                 "check for gaps, overlaps, doubled vertices and vertices in the middle of another element's edge."
@@ -165,6 +167,17 @@ class Mesh:
         # What is left of a border edge after taking the window's own border away runs through its interior.
         through = shapely.difference(inside, shapely.buffer(self.domain.geometry.boundary, 1e-9 * self.domain.diameter))
         return float(shapely.length(through).sum()) == 0.0
+
+    def _continuous(self) -> bool:
+        """All elements at a vertex of mesh or window give the same basis values there; a window may be pinched."""
+        corners = np.concatenate([self.vertices, shapely.get_coordinates(self.domain.geometry)])
+        near = 1e-9 * self.domain.diameter
+        corners = corners[shapely.dwithin(self.domain.geometry, shapely.points(corners), near)]
+        point, element = self._tree.query(shapely.points(corners), predicate="dwithin", distance=near)
+        weight = np.clip(self.weights(element, corners[point]), 0, None)
+        values = self.gather(element, weight / weight.sum(axis=1, keepdims=True))
+        _, first, group = np.unique(point, return_index=True, return_inverse=True)
+        return bool(abs(values - values[first[group.ravel()]]).max() < 1e-6)
 
     def __repr__(self) -> str:
         return f"Mesh({len(self.vertices)} vertices, {len(self.elements)} {self.kind}s)"
@@ -311,3 +324,25 @@ def clip(polygons: Any, domain: "Window") -> Pieces:
     parts[~inside] = shapely.intersection(polygons[~inside], domain.geometry)
     keep = shapely.area(parts) > SLIVER * shapely.area(polygons)
     return triangulate(parts[keep], index[keep])
+
+
+def far_from(kept: Any, parts: Any) -> bool:
+    """Whether parts of the window that no element covers reach away from the elements.
+
+    A point there takes the basis values of the nearest element. On a thread it would jump to a far one, and the tents'
+    sensitivity bound would fail; right beside an element it moves by less than the lattice can see.
+
+    Parameters
+    ----------
+    kept : (T,) array of shapely polygons
+        The mesh's elements.
+    parts : array of shapely geometries
+        Uncovered parts of the window.
+    """
+    parts = parts[shapely.area(parts) > 0]
+    if not len(parts):
+        return False
+    side = np.sqrt(shapely.area(kept).min())
+    points = shapely.points(shapely.get_coordinates(shapely.segmentize(parts, side / 20)))
+    _, distance = shapely.STRtree(kept).query_nearest(points, return_distance=True, all_matches=False)
+    return bool(distance.max() > THREAD * side)

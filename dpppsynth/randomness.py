@@ -9,6 +9,8 @@ import os
 
 import numpy as np
 
+from dpppsynth.errors import InputError
+
 RngLike = int | np.random.Generator | np.random.SeedSequence | np.random.BitGenerator | None
 
 
@@ -21,7 +23,11 @@ def generator(rng: RngLike = None) -> np.random.Generator:
         None asks the operating system for a new key; anything else goes through `numpy.random.default_rng` (SPEC 7).
     """
     if rng is not None:
-        return np.random.default_rng(rng)
+        try:
+            return np.random.default_rng(rng)
+        except (TypeError, ValueError):
+            msg = f"rng: expected None, a whole number or a numpy Generator, got {rng!r}."
+            raise InputError(msg) from None
     from randomgen import ChaCha
 
     return np.random.Generator(ChaCha(key=int.from_bytes(os.urandom(32), "little")))

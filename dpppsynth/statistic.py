@@ -16,7 +16,7 @@ from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import bounds
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import laplace_noise, laplace_scale
+from dpppsynth.privacy.noise import laplace_noise, laplace_scale, require_room
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomness import RngLike
 
@@ -67,6 +67,12 @@ class StatisticPlan:
     n: int | None
     expected_n: float | None
     epsilon: float
+
+    def __post_init__(self) -> None:
+        if self.basis not in ("cells", "tents"):
+            msg = f"basis: expected 'cells' or 'tents', got {self.basis!r}."
+            raise InputError(msg)
+        require_room(self.scale, self.sensitivity, self.epsilon)
 
     def __repr__(self) -> str:
         return f"StatisticPlan({self.basis} on {self.mesh!r}, {self.relation!r}, epsilon={self.epsilon:g})"

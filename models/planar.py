@@ -8,7 +8,10 @@ import shapely
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, clip
+from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, clip, far_from
+
+# Vertices of a regular mesh beyond which it would fill the memory of a small machine.
+MOST_VERTICES = 1_000_000
 
 
 def regular_triangulation(
@@ -79,7 +82,10 @@ def _regular(window: Window, kind: str, spacing: float | None, shape: tuple[int,
     kept = np.zeros(len(elements), dtype=bool)
     kept[pieces.element] = True
     if not window.is_rectangle:
-        _refuse_threads(window, shapely.polygons(vertices[elements]), kept)
+        polygons = shapely.polygons(vertices[elements])
+        if far_from(polygons[kept], shapely.intersection(polygons[~kept], window.geometry)):
+            msg = "window: it has parts far thinner than a mesh element; widen them (a small buffer) or cut them off."
+            raise InputError(msg)
     renumber = np.where(kept, np.cumsum(kept) - 1, -1)
     used, local = np.unique(elements[kept], return_inverse=True)
     return Mesh(
@@ -105,24 +111,6 @@ def _pieces(vertices: Floats, elements: Ints, window: Window) -> Pieces:
     return Pieces(corners, np.tile(index, len(halves)), area)
 
 
-def _refuse_threads(window: Window, polygons: Any, kept: npt.NDArray[np.bool_]) -> None:
-    """Refuse parts of the window so thin that their elements were left out, unless kept elements lie right beside them.
-
-    A point on such a thread would jump to a far element, and the tents' sensitivity bound would fail.
-    """
-    thin = shapely.intersection(polygons[~kept], window.geometry)
-    thin = thin[shapely.area(thin) > 0]
-    if not len(thin):
-        return
-    side = np.sqrt(shapely.area(polygons[0]))
-    points = shapely.points(shapely.get_coordinates(shapely.segmentize(thin, side / 20)))
-    tree = shapely.STRtree(polygons[kept])
-    _, distance = tree.query_nearest(points, return_distance=True, all_matches=False)
-    if distance.max() > 1e-6 * side:
-        msg = "window: it has parts far thinner than a mesh element; widen them (a small buffer) or cut them off."
-        raise InputError(msg)
-
-
 class _Finder:
     """Element of a regular grid that holds a point, by division; cell borders belong to the cell right and above."""
 
@@ -140,6 +128,14 @@ class _Finder:
 
 
 def _shape(window: Window, spacing: float | None, shape: tuple[int, int] | None) -> tuple[int, int]:
+    nx, ny = _sides(window, spacing, shape)
+    if nx * ny > MOST_VERTICES:
+        msg = f"mesh: {nx} x {ny} vertices are more than {MOST_VERTICES}; take a larger spacing or a smaller shape."
+        raise InputError(msg)
+    return nx, ny
+
+
+def _sides(window: Window, spacing: float | None, shape: tuple[int, int] | None) -> tuple[int, int]:
     if (spacing is None) == (shape is None):
         msg = "mesh: give either `spacing` or `shape`, not both and not neither."
         raise InputError(msg)

@@ -5,6 +5,7 @@ import json
 import math
 import re
 import shutil
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -87,7 +88,7 @@ class TestHolds:
         outcome = verify(folder)
         assert outcome.holds
         outcome.require()
-        assert [check.name for check in outcome.checks] == ["content", "files", "randomness", "bound"]
+        assert [check.name for check in outcome.checks] == ["content", "files", "randomness", "statistic", "bound"]
         assert outcome.guarantee == guarantee_from_dict(cert["guarantee"])
         assert outcome.guarantee.epsilon() <= 0.7
         assert verify(folder / "certificate.json").holds
@@ -357,7 +358,7 @@ class TestSeeded:
         assert not cert["releasable"]
         assert cert["warning"] == certificate.SEEDED
         assert "not private" in cert["noise"]
-        assert failed(seeded) == {"randomness"}
+        assert "randomness" in failed(seeded)
         with pytest.raises(PrivacyCheckError, match="This run was seeded"):
             verify(seeded).require()
 
@@ -366,7 +367,7 @@ class TestSeeded:
         cert = read(seeded)
         cert[field] = not cert[field]
         rewrite(seeded, cert, rehash=True)
-        assert failed(seeded) == {"randomness"}
+        assert "randomness" in failed(seeded)
 
     def test_still_loads_marked(self, seeded):
         assert load_release(seeded).seeded
@@ -413,3 +414,68 @@ class TestUnreadable:
         rewrite(folder, cert, rehash=True)
         with pytest.raises(InputError, match=r"version 1 \(at schema_version: const\)"):
             verify(folder)
+
+
+class TestForgeries:
+    """Claims that do not follow, with every hash made again by the forger."""
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            ("parameters/lattice_bits", -5),
+            ("parameters/lattice_bits", 0.5),
+            ("parameters/scale", 1e-12),
+            ("parameters/n", "lots"),
+            ("parameters/n", 0),
+            ("noise", "none at all"),
+            ("noise", "discrete Laplace from a seeded generator: reproducible, not private"),
+            ("warning", "all is well"),
+        ],
+    )
+    def test_a_field(self, folder, path, value):
+        cert = read(folder)
+        edit(cert, path.split("/"), value)
+        rewrite(folder, cert, rehash=True)
+        assert failed(folder)
+
+    def test_a_sentence_of_their_own(self, folder):
+        cert = read(folder)
+        said = cert["guarantee"]
+        said["assumptions"].append("In fact epsilon is 0.001.")
+        said["in_words"] = str(guarantee_from_dict(said))
+        rewrite(folder, cert, rehash=True)
+        assert failed(folder) == {"bound"}
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda statistic: statistic | {"seeded": True},
+            lambda statistic: statistic | {"noise": "none"},
+            lambda statistic: statistic | {"lattice": statistic["lattice"][1:]},
+            lambda statistic: statistic | {"lattice": [float(v) for v in statistic["lattice"]]},
+            lambda statistic: [],
+        ],
+        ids=["seeded", "other noise", "one number short", "no integers", "nothing"],
+    )
+    def test_another_statistic(self, folder, change):
+        path = folder / "statistic.json"
+        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+        cert = read(folder)
+        cert["files"]["statistic.json"] = certificate.file_hash(path)
+        rewrite(folder, cert, rehash=True)
+        assert failed(folder) == {"statistic"}
+        with pytest.raises(PrivacyCheckError):
+            load_release(folder)
+
+    def test_no_statistic_among_the_files(self, folder):
+        cert = read(folder)
+        del cert["files"]["statistic.json"]
+        rewrite(folder, cert, rehash=True)
+        assert failed(folder) == {"files"}
+
+
+def test_a_release_of_schema_version_1_still_holds():
+    """Its sentences are compared to the letter: to reword one, raise SCHEMA_VERSION and keep the old wording."""
+    stored = Path(__file__).parent / "data" / "release_v1"
+    verify(stored).require()
+    assert load_release(stored).guarantee.epsilon() <= 1.0

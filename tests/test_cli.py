@@ -311,13 +311,13 @@ class TestVerify:
     def test_holds(self, public):
         for path in (public, public / "certificate.json"):
             said = spoken(run("verify", path))
-            assert said.count("✓") == 4
+            assert said.count("✓") == 5
             assert "The certificate holds" in said
 
     def test_json(self, public):
         said = json.loads(run("verify", public, "--json").stdout)
         assert said["holds"] is True
-        assert {check["name"] for check in said["checks"]} == {"content", "files", "randomness", "bound"}
+        assert {check["name"] for check in said["checks"]} == {"content", "files", "randomness", "statistic", "bound"}
 
     @pytest.mark.parametrize("as_json", [True, False])
     def test_edited(self, copy, as_json):

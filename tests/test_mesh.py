@@ -324,3 +324,28 @@ class TestFromArrays:
         for array in (mesh.vertices, mesh.elements):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
+
+
+class TestPinchedWindows:
+    """A closed window may hold together at a single point, and a path may go through it."""
+
+    BOW_TIE = Window.polygon(
+        shapely.MultiPolygon([[[(0, 0), (-10, -5), (-10, 5)], []], [[(0, 0), (10, -5), (10, 5)], []]])
+    )
+    SHARED = ([[0, 0], [-10, 5], [-10, -5], [10, -5], [10, 5]], [[0, 1, 2], [0, 3, 4]])
+    DOUBLED = ([[0, 0], [-10, 5], [-10, -5], [0, 0], [10, -5], [10, 5]], [[0, 1, 2], [3, 4, 5]])
+
+    def test_a_shared_vertex_is_fine(self):
+        assert Mesh.from_arrays(*self.SHARED, self.BOW_TIE).measure.sum() == pytest.approx(100)
+
+    def test_a_doubled_vertex_would_let_the_tents_jump(self):
+        with pytest.raises(InputError, match=r"elements: .*doubled vertices"):
+            Mesh.from_arrays(*self.DOUBLED, self.BOW_TIE)
+
+    def test_an_uncovered_thread_would_too(self):
+        thread = shapely.union_all(
+            [shapely.box(0, 0, 10, 10), shapely.box(20, 0, 30, 10), shapely.box(9, 5, 21, 5 + 1e-9)]
+        )
+        corners = [[0, 0], [10, 0], [10, 10], [0, 10], [20, 0], [30, 0], [30, 10], [20, 10]]
+        with pytest.raises(InputError, match=r"elements: .*gaps"):
+            Mesh.from_arrays(corners, [[0, 1, 2, 3], [4, 5, 6, 7]], Window.polygon(thread))

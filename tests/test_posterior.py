@@ -3,6 +3,8 @@
 Statistical thresholds have a false-alarm rate below 1e-6; seeds are fixed.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -237,3 +239,10 @@ def test_refined_field_keeps_the_tents_masses():
     fine = refine(tents, 3)
     likelihood = NoisyMasses(np.zeros(16), 1.0, fine.measure, tents.basis(fine.vertices).toarray().T.copy(), 50)
     np.testing.assert_allclose(likelihood.expected_masses(np.zeros(len(fine.vertices))), 50 * tents.measure / 100)
+
+
+@pytest.mark.parametrize(("evidence", "share"), [([0.0, 0.0], [0.2, 0.8]), ([np.log(4.0), 0.0], [0.5, 0.5])])
+def test_weights_are_evidence_times_squared_scale(evidence, share):
+    likelihood, basis, _ = _two_dimensional(n=300)
+    fits = [replace(laplace_posterior(likelihood, basis), log_evidence=value) for value in evidence]
+    np.testing.assert_allclose(field._weights(fits, (100.0, 200.0)), share)

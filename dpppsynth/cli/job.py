@@ -1,6 +1,6 @@
 """From options to the library's objects: window, relation, synthesizer, plan. No sensitive file is opened here."""
 
-import os
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,9 +159,11 @@ def require_new_folder(path: Path) -> None:
         msg = f"--out: {path} exists and is not an empty folder; choose another, releases are never overwritten"
         raise InputError(msg)
     above = next(each for each in path.absolute().parents if each.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+    try:
+        tempfile.TemporaryDirectory(dir=above).cleanup()
+    except OSError:
         msg = f"--out: no folder can be made in {above}; choose a place where you may write"
-        raise InputError(msg)
+        raise InputError(msg) from None
 
 
 def _bounds(text: str) -> tuple[float, float, float, float]:

@@ -87,7 +87,7 @@ def synthesize(
         say("reading the points")
         pattern = read_pattern(points, domain, x=x, y=y, crs=crs, to_crs=to_crs, count=count)
         plan = settled or synthesizer.plan(domain, n=len(pattern))
-        say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}; spending it")
+        say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
         release = _release(plan, pattern, out, say)
         say("drawing and writing synthetic patterns")
         release.save(out, patterns=patterns, fixed_n=fixed_n)

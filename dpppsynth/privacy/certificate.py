@@ -15,8 +15,9 @@ from typing import Any
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
 
+# The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
 SCHEMA_VERSION = 1
-FILENAME = "certificate.json"
+FILENAME, STATISTIC = "certificate.json", "statistic.json"
 SEEDED = "This run was seeded: it is reproducible, and therefore not private."
 PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
 
@@ -110,6 +111,13 @@ def read(path: str | Path) -> dict[str, Any]:
         msg = f"certificate: {path} is not a certificate of version {SCHEMA_VERSION} (at {where}: {problem.validator})."
         raise InputError(msg)
     return data
+
+
+def parameters_make_sense(parameters: Mapping[str, Any]) -> bool:
+    """Whether parameters have the names and kinds of values of a release; read() leaves that open, to report edits."""
+    import jsonschema
+
+    return bool(jsonschema.Draft202012Validator(schema()["$defs"]["parameters"]).is_valid(parameters))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

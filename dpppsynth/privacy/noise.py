@@ -90,12 +90,17 @@ class SeededLaplace:
 
 def laplace_noise(scale: float, *, sensitivity: int, epsilon: float, rng: RngLike = None) -> DiscreteNoise:
     """The noise of a release: OpenDP's, or the seeded one when `rng` is given."""
-    if not scale * 100 + sensitivity < LARGEST:
-        msg = f"epsilon: {epsilon!r} asks for noise beyond 64-bit integers; take a larger epsilon."
-        raise InputError(msg)
+    require_room(scale, sensitivity, epsilon)
     if rng is not None:
         return SeededLaplace(scale, rng)
     return OpenDPLaplace(scale, sensitivity=sensitivity, epsilon=epsilon)
+
+
+def require_room(scale: float, sensitivity: int, epsilon: float) -> None:
+    """Refuse noise that would not fit into 64-bit integers."""
+    if not scale * 100 + sensitivity < LARGEST:
+        msg = f"epsilon: {epsilon!r} asks for noise beyond 64-bit integers; take a larger epsilon."
+        raise InputError(msg)
 
 
 def laplace_scale(sensitivity: int, epsilon: float) -> float:

@@ -143,7 +143,7 @@ def relation_from_dict(data: dict[str, Any]) -> Relation:
 
 
 def _positive(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-        msg = f"{name}: must be a positive finite number in the domain's unit of length, got {value!r}."
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
+        msg = f"{name}: must be a positive finite number in the domain's unit of length, got {value!r}; such as 25.0."
         raise InputError(msg)
     return float(value)

@@ -84,7 +84,10 @@ class CoxRelease:
         return self._require_draws().to_xarray(mesh)
 
     def interval(self, xy: Any, level: float = 0.9) -> CredibleInterval:
-        """Pointwise credible interval of the intensity at points (n, 2)."""
+        """Pointwise credible interval of the intensity at points (n, 2).
+
+        Measured coverage is in docs/theory.md, section 6; NUTS covers better than the Laplace approximation.
+        """
         if not 0 < level < 1:
             msg = f"level: must lie strictly between 0 and 1, got {level!r}."
             raise InputError(msg)

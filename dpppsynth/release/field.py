@@ -101,6 +101,10 @@ class FieldModel:
     engine: str = "nutpie"
 
     def __post_init__(self) -> None:
+        scales = self.length_scales
+        if not isinstance(scales, tuple) or not scales or not all(0 < scale < np.inf for scale in scales):
+            msg = f"length_scales: needs a tuple of positive numbers, such as (150.0, 300.0), got {scales!r}."
+            raise InputError(msg)
         choose("inference", self.inference, INFERENCES)
         choose("engine", self.engine, ENGINES)
         if not self.measure.sum() > 0:

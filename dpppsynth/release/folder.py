@@ -23,7 +23,7 @@ from dpppsynth.release.field import FieldModel, Posterior
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import PrivateStatistic, StatisticPlan
 
-DOMAIN, STATISTIC, POSTERIOR, OFFSET = "domain.geojson", "statistic.json", "posterior.nc", "offset.geojson"
+DOMAIN, POSTERIOR, OFFSET = "domain.geojson", "posterior.nc", "offset.geojson"
 
 
 def save(release: CoxRelease, folder: Path, patterns: list[PointPattern]) -> Path:
@@ -104,7 +104,7 @@ def _load(folder: Path, cert: dict[str, Any]) -> CoxRelease:
         expected_n=parameters["expected_n"],
         epsilon=parameters["epsilon"],
     )
-    statistic = PrivateStatistic.from_dict(plan, _json(folder / STATISTIC))
+    statistic = PrivateStatistic.from_dict(plan, _json(folder / certificate.STATISTIC))
     return CoxRelease(
         cert["mechanism"], statistic, _estimator(parameters["estimator"], domain, folder), _posterior(folder)
     )
@@ -112,7 +112,7 @@ def _load(folder: Path, cert: dict[str, Any]) -> CoxRelease:
 
 def _write_parts(release: CoxRelease, work: Path, patterns: list[PointPattern]) -> None:
     _dump(release.domain.to_geojson(), work / DOMAIN)
-    _dump(release.statistic.to_dict(), work / STATISTIC)
+    _dump(release.statistic.to_dict(), work / certificate.STATISTIC)
     if isinstance(release.estimator, FieldModel) and release.estimator.offset is not None:
         _dump(release.estimator.offset.to_geojson(), work / OFFSET)
     if release.draws is not None:

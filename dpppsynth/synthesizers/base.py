@@ -8,6 +8,7 @@ from typing import Any
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
+from dpppsynth.models.planar import mesh_from_recipe
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne
@@ -165,12 +166,12 @@ def planar(domain: Any) -> None:
         raise InputError(msg)
 
 
-def covering(domain: Window, mesh: Any) -> Any:
-    """A caller's mesh, after making sure that it covers this window."""
+def covering(domain: Window, mesh: Any) -> Mesh:
+    """A caller's mesh, built again from its recipe on this window: what is measured is what an auditor will rebuild."""
     if not isinstance(mesh, Mesh):
         msg = f"mesh: needs a Mesh, for instance from dpppsynth.models.regular_triangulation, got {mesh!r}."
         raise InputError(msg)
     if mesh.domain.fingerprint() != domain.fingerprint():
         msg = "mesh: it covers another window; build it on the pattern's window."
         raise InputError(msg)
-    return mesh
+    return mesh_from_recipe(mesh.recipe, domain)
