@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -20,19 +20,16 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 from shapely.geometry import MultiPolygon, Polygon
 
+from dpppsynth.crs import REMEDY, crs_from_member, crs_label, crs_member, projected_crs, unit_name
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from pyproj import CRS
-
-    CRSLike = str | int | CRS
-
-REMEDY = 're-project first: to_crs= (on the command line --to-crs), for example "EPSG:27700"'
+    from dpppsynth.crs import CRSLike
 
 
 @runtime_checkable
 class Domain(Protocol):
-    """What a pattern asks of the region it lives on; `Window` and `LinearNetwork` both provide it."""
+    """What a pattern asks of the region it lives on; which `Window` provides."""
 
     @property
     def crs(self) -> str | None:
@@ -172,7 +169,7 @@ class Window:
     @cached_property
     def unit(self) -> str:
         """Unit of length: "metre", "US survey foot", ..., or "unit" when there is no CRS."""
-        return "unit" if self.crs is None else str(_parse_crs(self.crs).axis_info[0].unit_name)
+        return "unit" if self.crs is None else unit_name(self.crs)
 
     @cached_property
     def resolution(self) -> float:
@@ -228,59 +225,6 @@ class Window:
         return f"Window({kind} [{x0:.10g}, {x1:.10g}] x [{y0:.10g}, {y1:.10g}], {name}, {self.unit})"
 
 
-def same_crs(a: CRSLike | None, b: CRSLike | None) -> bool:
-    """Tell whether two coordinate reference systems are the same; None equals None alone."""
-    if a is None or b is None:
-        return a is b
-    return a == b or bool(_parse_crs(a).equals(_parse_crs(b), ignore_axis_order=True))
-
-
-def projected_crs(crs: CRSLike) -> str:
-    """Name a CRS by authority code, or by WKT where it has none, after refusing one that is not planar.
-
-    Raises
-    ------
-    InputError
-        The CRS is unknown, geographic (degrees), geocentric, vertical, or Web Mercator.
-    """
-    parsed = _parse_crs(crs)
-    if parsed.is_geographic:
-        msg = f"crs: distances need a projected CRS, and {crs_label(crs)} ({parsed.name}) is in degrees; {REMEDY}"
-        raise InputError(msg)
-    if parsed.is_geocentric or len(parsed.axis_info) < 2:
-        msg = f"crs: must be a map projection, and {crs_label(crs)} ({parsed.name}) is not one; {REMEDY}"
-        raise InputError(msg)
-    if "Pseudo-Mercator" in parsed.name or "Pseudo Mercator" in parsed.name:
-        msg = (
-            f"crs: {crs_label(crs)} (Web Mercator) stretches distances, 1.6 times in London, so a privacy radius would "
-            f"protect less than it says; {REMEDY}"
-        )
-        raise InputError(msg)
-    authority = parsed.to_authority(min_confidence=100)
-    return ":".join(authority) if authority else _settled_wkt(parsed)
-
-
-def crs_member(crs: str | None) -> dict[str, Any] | None:
-    """Describe a CRS as the ``crs`` member of a GeoJSON file; None says that there is none."""
-    if crs is None:
-        return None
-    authority, _, code = crs.partition(":")
-    name = f"urn:ogc:def:crs:{authority}::{code}" if code.isalnum() else crs
-    return {"type": "name", "properties": {"name": name}}
-
-
-def crs_from_member(member: Any) -> str | None:
-    """Read the ``crs`` member of a GeoJSON file."""
-    if member is None:
-        return None
-    try:
-        return str(member["properties"]["name"])
-    except (KeyError, TypeError):
-        example = json.dumps(crs_member("EPSG:27700"))
-        msg = f"crs: the 'crs' member of a GeoJSON document must look like {example}"
-        raise InputError(msg) from None
-
-
 def canonical_json(value: Any) -> str:
     """Write JSON in the one form that is hashed: sorted keys, no spaces, no NaN."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -296,40 +240,6 @@ def unite(parts: list[Any]) -> Any:
     for part in parts:
         _refuse_invalid(part)
     return shapely.union_all(parts)
-
-
-def _parse_crs(crs: CRSLike) -> CRS:
-    if not isinstance(crs, Hashable):
-        msg = f'crs: must be a string, a number or a pyproj.CRS; got {type(crs).__name__}. For example "EPSG:27700"'
-        raise InputError(msg)
-    return _parsed(crs)
-
-
-@lru_cache(maxsize=64)
-def _parsed(crs: CRSLike) -> CRS:
-    import pyproj
-
-    try:
-        return pyproj.CRS.from_user_input(crs)
-    except pyproj.exceptions.CRSError:
-        msg = f'crs: unknown coordinate reference system {crs!r}; give a code such as "EPSG:27700"'
-        raise InputError(msg) from None
-
-
-def _settled_wkt(crs: CRS) -> str:
-    """Write WKT that reads back as itself, which the first writing of a CRS given in another form may not do."""
-    text = str(crs.to_wkt())
-    for _ in range(3):
-        text, previous = str(_parsed(text).to_wkt()), text
-        if text == previous:
-            break
-    return text
-
-
-def crs_label(crs: CRSLike) -> str:
-    """Name a CRS in a few words, for messages."""
-    text = f"EPSG:{crs}" if isinstance(crs, int) else str(crs)
-    return text if len(text) <= 24 else str(_parse_crs(crs).name)
 
 
 def _finite_bounds(*bounds: float) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from dpppsynth.errors import InputError
+from dpppsynth.exponential import chunks, gauss_exp, integrate_exp
 from dpppsynth.mesh import Floats, Ints, Mesh, Pieces
 from dpppsynth.offset import Offset
 
@@ -159,7 +160,7 @@ class LogLinear(_OnMesh):
         """Estimated absolute error of `total`: rounding on triangles, quadrature on squares."""
         if self.mesh.kind == "triangle":
             return 1e-12 * self.total
-        coarse = _gauss_exp(self.mesh, self.pieces, self.log_values[None], order=5)[0]
+        coarse = gauss_exp(self.mesh, self.pieces, self.log_values[None], order=5)[0]
         return float(abs(coarse - self.total)) + 1e-12 * self.total
 
     @property
@@ -221,7 +222,7 @@ class LogLinearMean(_OnMesh):
     def at(self, element: Ints, weight: Floats, xy: Floats) -> Floats:
         """(n,) posterior mean at points of the given elements."""
         out = np.empty(len(element))
-        for part in _chunks(len(element), len(self.fields)):
+        for part in chunks(len(element), len(self.fields)):
             out[part] = np.exp(self._log(element[part], weight[part])).mean(axis=1)
         return out if self.offset is None else out * self.offset(xy)
 
@@ -231,7 +232,7 @@ class LogLinearMean(_OnMesh):
         element = self.mesh.locate(xy)
         weight = self.mesh.weights(element, xy)
         out = np.empty((len(levels), len(xy)))
-        for part in _chunks(len(xy), len(self.fields)):
+        for part in chunks(len(xy), len(self.fields)):
             out[:, part] = np.exp(np.quantile(self._log(element[part], weight[part]), levels, axis=1))
         return out if self.offset is None else out * self.offset(xy)
 
@@ -245,12 +246,6 @@ def _points(xy: Floats) -> Floats:
         msg = "xy: needs finite coordinates in an array (n, 2)."
         raise InputError(msg)
     return points.reshape(-1, 2)
-
-
-def _chunks(n: int, draws: int) -> list[slice]:
-    """Slices of range(n) that keep (points x draws) arrays below 32 MB."""
-    step = max(1, 4_000_000 // max(1, draws))
-    return [slice(i, i + step) for i in range(0, n, step)]
 
 
 def _require(name: str, values: Floats, length: int, non_negative: bool = False) -> None:
@@ -272,64 +267,3 @@ def box_weights(mesh: Mesh) -> Floats:
     s0, s1, t0, t1 = s.min(axis=1), s.max(axis=1), t.min(axis=1), t.max(axis=1)
     s, t = np.stack([s0, s1, s1, s0], axis=1), np.stack([t0, t0, t1, t1], axis=1)
     return np.clip(np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=2), 0, None)
-
-
-def integrate_exp(mesh: Mesh, pieces: Pieces, fields: Floats) -> Floats:
-    """(K,) integrals over the pieces of exp of the fields (K, V): exact on triangles, Gauss rule on squares."""
-    if mesh.kind != "triangle":
-        return _gauss_exp(mesh, pieces, fields, order=8)
-    q = len(pieces.element)
-    weight = mesh.weights(np.repeat(pieces.element, 3), pieces.corners.reshape(-1, 2))
-    at_corner = mesh.gather(np.repeat(pieces.element, 3), weight)
-    out = np.empty(len(fields))
-    for part in _chunks(len(fields), 3 * q):
-        corner = (at_corner @ fields[part].T).reshape(q, 3, len(fields[part]))
-        out[part] = 2 * pieces.weight @ exp_divided_difference(corner)
-    return out
-
-
-def exp_divided_difference(f: Floats) -> Floats:
-    """`exp[f0, f1, f2]` along axis 1: half the mean of exp over a triangle with corner values f.
-
-    Recursion where the values differ, `sum_k h_k(f - mean) / (k + 2)!` (complete symmetric polynomials) where they are
-    close: either way to about 1e-14 relative.
-    """
-    low, mid, high = np.moveaxis(np.sort(f, axis=1), 1, 0)
-    spread = high - low
-    wide = np.where(spread > 1, spread, 1.0)
-    recursion = (_exp_slope(mid, high) - _exp_slope(low, mid)) / wide
-    centre = (low + mid + high) / 3
-    a, b, c = low - centre, mid - centre, high - centre
-    h1, h2, h3 = np.ones_like(a), np.ones_like(a), np.ones_like(a)
-    series, factorial = np.full_like(a, 0.5), 2.0
-    for k in range(1, 16):
-        h1 = np.where(spread > 1, 0, a * h1)
-        h2 = h1 + np.where(spread > 1, 0, b * h2)
-        h3 = h2 + np.where(spread > 1, 0, c * h3)
-        factorial *= k + 2
-        series = series + h3 / factorial
-    return np.where(spread > 1, recursion, np.exp(centre) * series)
-
-
-def _exp_slope(a: Floats, b: Floats) -> Floats:
-    """`(e^b - e^a) / (b - a)`, continuous at a = b."""
-    gap = b - a
-    safe = np.where(gap == 0, 1.0, gap)
-    return np.exp(b) * np.where(gap == 0, 1.0, -np.expm1(-safe) / safe)
-
-
-def _gauss_exp(mesh: Mesh, pieces: Pieces, fields: Floats, order: int) -> Floats:
-    """Gauss-Legendre product rule collapsed onto each triangle."""
-    x, w = np.polynomial.legendre.leggauss(order)
-    x, w = (x + 1) / 2, w / 2
-    u, v = (g.ravel() for g in np.meshgrid(x, x, indexing="ij"))
-    rule = 2 * np.outer(w * x, w).ravel()
-    bary = np.column_stack([1 - u, u * (1 - v), u * v])
-    points = np.einsum("pc,qcd->qpd", bary, pieces.corners).reshape(-1, 2)
-    element = np.repeat(pieces.element, len(rule))
-    basis = mesh.gather(element, mesh.weights(element, points))
-    weight = np.outer(pieces.weight, rule).ravel()
-    out = np.empty(len(fields))
-    for part in _chunks(len(fields), len(points)):
-        out[part] = weight @ np.exp(basis @ fields[part].T)
-    return out

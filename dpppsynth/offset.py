@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from dpppsynth.domains import canonical_json
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Mesh, Pieces, triangulate
 
@@ -118,4 +119,4 @@ class Offset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the canonical GeoJSON: what a certificate quotes."""
-        return hashlib.sha256(json.dumps(self.to_geojson(), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()

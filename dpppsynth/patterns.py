@@ -20,7 +20,7 @@ from dpppsynth.errors import InputError
 if TYPE_CHECKING:
     import geopandas
 
-    from dpppsynth.domains import CRSLike
+    from dpppsynth.crs import CRSLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)

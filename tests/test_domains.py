@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shapely.geometry import LineString, MultiPolygon, Polygon
 
-from dpppsynth.domains import Domain, Window, canonical_json, projected_crs, same_crs
+from dpppsynth.crs import projected_crs, same_crs
+from dpppsynth.domains import Domain, Window, canonical_json
 from dpppsynth.errors import InputError
 
 L_SHAPE = Polygon([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2), (0, 2)])

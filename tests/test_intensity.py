@@ -10,7 +10,8 @@ from shapely.geometry import Polygon
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear, exp_divided_difference
+from dpppsynth.exponential import exp_divided_difference
+from dpppsynth.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.mesh import Mesh
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.offset import Offset

@@ -17,7 +17,8 @@ import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dpppsynth.domains import Window, same_crs
+from dpppsynth.crs import same_crs
+from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.io import Inspection, inspect_points, read_pattern, read_synthetic, read_window, write_pattern
 from dpppsynth.patterns import PointPattern

@@ -9,11 +9,11 @@ import pytest
 import shapely
 
 from dpppsynth.domains import Window
+from dpppsynth.domains import canonical_json as canonical
 from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
-from dpppsynth.privacy.certificate import canonical
 from dpppsynth.release import CoxRelease
 from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
 

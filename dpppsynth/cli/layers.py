@@ -22,7 +22,7 @@ def read_offset(path: Path, column: str, window: "Window") -> "Offset":
     import numpy as np
     import shapely
 
-    from dpppsynth.domains import same_crs
+    from dpppsynth.crs import same_crs
     from dpppsynth.io.rows import reproject
     from dpppsynth.io.tables import read_table
     from dpppsynth.offset import Offset

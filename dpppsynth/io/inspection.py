@@ -17,7 +17,7 @@ from dpppsynth.io.rows import Rows, examine
 from dpppsynth.io.tables import Table, read_table
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import CRSLike
+    from dpppsynth.crs import CRSLike
 
 REPORT_NAME = "CONFIDENTIAL_offending_rows.csv"
 

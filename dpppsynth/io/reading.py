@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
-from dpppsynth.domains import Domain, Window, projected_crs, unite
+from dpppsynth.crs import projected_crs
+from dpppsynth.domains import Domain, Window, unite
 from dpppsynth.errors import InputError
 from dpppsynth.io.rows import Rows, examine, reproject
 from dpppsynth.io.tables import Table, from_geodataframe, read_table
@@ -18,7 +19,7 @@ from dpppsynth.patterns import PointPattern
 if TYPE_CHECKING:
     import geopandas
 
-    from dpppsynth.domains import CRSLike
+    from dpppsynth.crs import CRSLike
 
 
 def read_pattern(

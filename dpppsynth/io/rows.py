@@ -9,12 +9,13 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpppsynth.domains import Domain, crs_label, projected_crs, same_crs
+from dpppsynth.crs import crs_label, projected_crs, same_crs
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.io.tables import Table, number
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import CRSLike
+    from dpppsynth.crs import CRSLike
 
 LARGEST_COUNT = 10**8
 _ASK = "re-project the input with a tool that knows its datum"

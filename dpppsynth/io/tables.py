@@ -17,13 +17,13 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpppsynth.domains import crs_from_member, crs_label, same_crs
+from dpppsynth.crs import crs_from_member, crs_label, same_crs
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
     import geopandas
 
-    from dpppsynth.domains import CRSLike
+    from dpppsynth.crs import CRSLike
 
 SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
 

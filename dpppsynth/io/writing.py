@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dpppsynth.domains import crs_member
+from dpppsynth.crs import crs_member
 from dpppsynth.errors import InputError
 from dpppsynth.patterns import PointPattern
 

@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from dpppsynth.domains import canonical_json
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
 
@@ -22,15 +23,10 @@ SEEDED = "This run was seeded: it is reproducible, and therefore not private."
 PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
 
 
-def canonical(data: Any) -> str:
-    """JSON with sorted keys and no spare blanks; NaN and infinities are refused."""
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 def content_hash(certificate: Mapping[str, Any]) -> str:
     """SHA-256 of the canonical JSON of everything but `content_hash`."""
     body = {key: value for key, value in certificate.items() if key != "content_hash"}
-    return hashlib.sha256(canonical(body).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(body).encode()).hexdigest()
 
 
 def file_hash(path: Path) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 import threadpoolctl
 
 from dpppsynth.errors import InputError, QualityError
-from dpppsynth.intensity import LogLinearMean, integrate_exp
+from dpppsynth.exponential import integrate_exp
+from dpppsynth.intensity import LogLinearMean
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
