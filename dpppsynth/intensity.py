@@ -13,7 +13,7 @@ import numpy as np
 from dpppsynth.errors import InputError
 from dpppsynth.exponential import chunks, gauss_exp, integrate_exp
 from dpppsynth.mesh import Floats, Ints, Mesh, Pieces
-from dpppsynth.offset import Offset
+from dpppsynth.offset import Offset, weighted_pieces
 
 
 class Intensity(Protocol):
@@ -148,7 +148,7 @@ class LogLinear(_OnMesh):
     @cached_property
     def pieces(self) -> Pieces:
         """Triangles over which the total is taken."""
-        return self.mesh.pieces if self.offset is None else self.offset.restrict(self.mesh)
+        return weighted_pieces(self.mesh, self.offset)
 
     @cached_property
     def total(self) -> float:
@@ -205,8 +205,7 @@ class LogLinearMean(_OnMesh):
     @cached_property
     def totals(self) -> Floats:
         """(K,) integrals of the draws."""
-        pieces = self.mesh.pieces if self.offset is None else self.offset.restrict(self.mesh)
-        return integrate_exp(self.mesh, pieces, self.fields)
+        return integrate_exp(self.mesh, weighted_pieces(self.mesh, self.offset), self.fields)
 
     @property
     def total(self) -> float:

@@ -30,7 +30,7 @@ Ints = npt.NDArray[np.int64]
 NODES = {"triangle": 3, "square": 4}
 # Parts of an element smaller than this fraction of it are left out of the mesh.
 SLIVER = 1e-12
-# How far from the elements kept such parts may reach, in sides of an element: a hundredth of the lattice's spare room.
+# How far from the elements such parts may reach, in smallest heights: under a hundredth of the lattice's spare room.
 THREAD = 1e-9
 
 
@@ -146,7 +146,7 @@ class Mesh:
         kind = {k: name for name, k in NODES.items()}.get(tri.shape[1], "?")
         mesh = cls(xy, tri, kind, domain, pieces, recipe)
         bare = shapely.get_parts(shapely.difference(domain.geometry, shapely.union_all(polygons)))
-        uneven = abs(mesh.measure.sum() - domain.area) > 1e-9 * domain.area or far_from(polygons, bare)
+        uneven = abs(mesh.measure.sum() - domain.area) > 1e-9 * domain.area or mesh.misses(bare)
         if uneven or not mesh.measure.min() > 0 or not mesh._conforms() or not mesh._continuous():
             msg = (
                 "elements: together they must cover the window exactly once, and neighbours must share whole edges; "
@@ -154,6 +154,20 @@ class Mesh:
             )
             raise InputError(msg)
         return mesh
+
+    def misses(self, parts: Any) -> bool:
+        """Whether parts (array of geometries) of the window that no element covers reach away from the elements.
+
+        A point there takes the basis values of the nearest element. On a thread it would jump to a far one, and the
+        tents' sensitivity bound would fail; right beside an element it moves by less than the lattice can see.
+        """
+        parts = parts[shapely.area(parts) > 0]
+        if not len(parts):
+            return False
+        fine = shapely.segmentize(parts, np.sqrt(self.area.min()) / 20)
+        points = shapely.points(shapely.get_coordinates(fine))
+        _, distance = self._tree.query_nearest(points, return_distance=True, all_matches=False)
+        return bool(distance.max() > THREAD * 2 / self.tent_slope)
 
     def _conforms(self) -> bool:
         """No edge inside the window belongs to one element alone: what keeps the basis continuous there."""
@@ -324,25 +338,3 @@ def clip(polygons: Any, domain: "Window") -> Pieces:
     parts[~inside] = shapely.intersection(polygons[~inside], domain.geometry)
     keep = shapely.area(parts) > SLIVER * shapely.area(polygons)
     return triangulate(parts[keep], index[keep])
-
-
-def far_from(kept: Any, parts: Any) -> bool:
-    """Whether parts of the window that no element covers reach away from the elements.
-
-    A point there takes the basis values of the nearest element. On a thread it would jump to a far one, and the tents'
-    sensitivity bound would fail; right beside an element it moves by less than the lattice can see.
-
-    Parameters
-    ----------
-    kept : (T,) array of shapely polygons
-        The mesh's elements.
-    parts : array of shapely geometries
-        Uncovered parts of the window.
-    """
-    parts = parts[shapely.area(parts) > 0]
-    if not len(parts):
-        return False
-    side = np.sqrt(shapely.area(kept).min())
-    points = shapely.points(shapely.get_coordinates(shapely.segmentize(parts, side / 20)))
-    _, distance = shapely.STRtree(kept).query_nearest(points, return_distance=True, all_matches=False)
-    return bool(distance.max() > THREAD * side)

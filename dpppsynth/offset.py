@@ -16,6 +16,11 @@ from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Mesh, Pieces, triangulate
 
 
+def weighted_pieces(mesh: Mesh, offset: "Offset | None") -> Pieces:
+    """Triangles over which an intensity on the mesh integrates: the mesh's own, or cut and weighted by the offset."""
+    return mesh.pieces if offset is None else offset.restrict(mesh)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Offset:
     """Piecewise constant public intensity: a polygon layer, or a raster as its cells.

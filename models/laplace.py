@@ -85,8 +85,10 @@ def laplace_posterior(
     """
     c = np.broadcast_to(np.asarray(centre, dtype=float), basis.shape[:1])
 
+    arguments = likelihood.arguments
+
     def loss(z: Floats) -> tuple[float, Floats]:
-        value, gradient = mass_log_density(c + basis @ z, *likelihood.arguments)
+        value, gradient = mass_log_density(c + basis @ z, *arguments)
         return float(z @ z / 2 - value), z - basis.T @ gradient
 
     z = scipy.optimize.minimize(loss, np.zeros(basis.shape[1]), jac=True, method="L-BFGS-B", options=SEARCH).x

@@ -8,7 +8,7 @@ import shapely
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, clip, far_from
+from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, clip
 
 # Vertices of a regular mesh beyond which it would fill the memory of a small machine.
 MOST_VERTICES = 1_000_000
@@ -81,14 +81,9 @@ def _regular(window: Window, kind: str, spacing: float | None, shape: tuple[int,
     pieces = _pieces(vertices, elements, window)
     kept = np.zeros(len(elements), dtype=bool)
     kept[pieces.element] = True
-    if not window.is_rectangle:
-        polygons = shapely.polygons(vertices[elements])
-        if far_from(polygons[kept], shapely.intersection(polygons[~kept], window.geometry)):
-            msg = "window: it has parts far thinner than a mesh element; widen them (a small buffer) or cut them off."
-            raise InputError(msg)
     renumber = np.where(kept, np.cumsum(kept) - 1, -1)
     used, local = np.unique(elements[kept], return_inverse=True)
-    return Mesh(
+    mesh = Mesh(
         vertices=vertices[used],
         elements=local.reshape(-1, elements.shape[1]),
         kind=kind,
@@ -97,6 +92,11 @@ def _regular(window: Window, kind: str, spacing: float | None, shape: tuple[int,
         recipe={"builder": "regular", "kind": kind, "shape": [nx, ny]},
         find=_Finder(window.bounds, nx - 1, ny - 1, kind, renumber),
     )
+    left_out = shapely.polygons(vertices[elements[~kept]])
+    if len(left_out) and mesh.misses(shapely.intersection(left_out, window.geometry)):
+        msg = "window: it has parts far thinner than a mesh element; widen them (a small buffer) or cut them off."
+        raise InputError(msg)
+    return mesh
 
 
 def _pieces(vertices: Floats, elements: Ints, window: Window) -> Pieces:

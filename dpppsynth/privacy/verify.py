@@ -175,9 +175,9 @@ def _check_bound(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
         return Check("bound", False, f"the scale gives epsilon = {epsilon:.6g}, the stated budget differs.")
     if (parameters["n"] is not None) != guarantee.relation.n_is_public:
         return Check("bound", False, "the number of points must be stated where it is public, and nowhere else.")
-    if not _agree(guarantee, guarantee_from_dict(said), said["profile"]):
-        return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
     claimed = guarantee_from_dict(said)
+    if not _agree(guarantee, claimed, said["profile"]):
+        return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
     if claimed.assumptions != guarantee.assumptions or said["in_words"] != str(claimed):
         return Check(
             "bound", False, f"epsilon = {epsilon:.6g} follows, but the sentences are not this schema version's."

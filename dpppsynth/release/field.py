@@ -14,11 +14,11 @@ import threadpoolctl
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.exponential import integrate_exp
 from dpppsynth.intensity import LogLinearMean
-from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.mesh import Floats, Mesh, Pieces
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
 from dpppsynth.models.likelihood import NoisyMasses
-from dpppsynth.offset import Offset
+from dpppsynth.offset import Offset, weighted_pieces
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.statistic import PrivateStatistic
 
@@ -118,7 +118,12 @@ class FieldModel:
     @cached_property
     def measure(self) -> Floats:
         """(V,) integral over the window of each basis function, times the offset."""
-        return self.mesh.measure if self.offset is None else self.mesh.integrate(self.offset.restrict(self.mesh))
+        return self.mesh.integrate(self.pieces)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """Triangles over which intensities integrate."""
+        return weighted_pieces(self.mesh, self.offset)
 
     def likelihood(self, statistic: PrivateStatistic) -> NoisyMasses:
         """Likelihood of the field given the private masses."""
@@ -166,13 +171,12 @@ class FieldModel:
         else:
             share = np.where(share >= NEGLIGIBLE, share, 0) / share[share >= NEGLIGIBLE].sum()
             count = _apportion(share, KEPT_DRAWS // 4)
-            runs = self._nuts(statistic, likelihood, fits, count, rng, say)
+            runs = self._nuts(likelihood, fits, count, rng, say)
         fields = self.normalise(np.concatenate(runs, axis=1), plan.n)
         return Posterior(fields, np.repeat(self.length_scales, count))
 
     def _nuts(
         self,
-        statistic: PrivateStatistic,
         likelihood: NoisyMasses,
         fits: list[LaplacePosterior],
         count: Any,
@@ -215,11 +219,6 @@ class FieldModel:
             totals = integrate_exp(self.mesh, self.pieces, flat)
             fields = (flat + np.log(n / totals)[:, None]).reshape(fields.shape)
         return fields.astype(np.float32)
-
-    @cached_property
-    def pieces(self) -> Any:
-        """Signed triangles over which intensities integrate."""
-        return self.mesh.pieces if self.offset is None else self.offset.restrict(self.mesh)
 
     def intensity(self, posterior: Posterior) -> LogLinearMean:
         """Posterior mean intensity, from which single draws can be taken."""
