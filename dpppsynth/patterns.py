@@ -60,12 +60,12 @@ class PointPattern:
             raise InputError(msg)
 
     @classmethod
-    def synthetic(cls, xy: ArrayLike, domain: Domain) -> Self:
+    def synthetic(cls, xy: ArrayLike, domain: Domain, marks: Mapping[str, ArrayLike] | None = None) -> Self:
         """Build a synthetic pattern, which unlike an observed one may be empty: a Poisson pattern can be."""
         pattern = object.__new__(cls)
         object.__setattr__(pattern, "xy", xy)
         object.__setattr__(pattern, "domain", domain)
-        object.__setattr__(pattern, "marks", None)
+        object.__setattr__(pattern, "marks", marks)
         pattern._settle()
         return pattern
 

@@ -1,8 +1,9 @@
 """The one place random generators come from.
 
 Without an explicit `rng` every call gives a fresh ChaCha20 generator keyed with 256 bits from the operating system, so
-no two releases, and no two forked workers, share a stream. Secret noise never comes from here: OpenDP draws it from
-the operating system itself (`dpppsynth.privacy.noise`).
+no two releases, and no two forked workers, share a stream. Additive noise never comes from here: OpenDP draws it from
+the operating system itself (`dpppsynth.privacy.noise`). Mechanisms whose privacy is the randomness of a draw take a
+generator of their own for it, apart from the one that draws released patterns, and `source` names it on certificates.
 """
 
 import os
@@ -31,3 +32,10 @@ def generator(rng: RngLike = None) -> np.random.Generator:
     from randomgen import ChaCha
 
     return np.random.Generator(ChaCha(key=int.from_bytes(os.urandom(32), "little")))
+
+
+def source(what: str, *, seeded: bool) -> str:
+    """How a certificate names the randomness of a draw."""
+    if seeded:
+        return f"{what} from a seeded generator: reproducible, not private"
+    return f"{what}, floating point, ChaCha20 keyed with 256 bits of the operating system"

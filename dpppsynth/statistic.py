@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.patterns import PointPattern
@@ -81,6 +82,11 @@ class StatisticPlan:
     def bits(self) -> int:
         """Binary digits of the lattice: counts are whole, tent masses multiples of `2^-bits`."""
         return 0 if self.basis == "cells" else bounds.LATTICE_BITS
+
+    @property
+    def domain(self) -> Window:
+        """Public window."""
+        return self.mesh.domain
 
     @cached_property
     def sensitivity(self) -> int:

@@ -1,6 +1,6 @@
 """Log-Gaussian Cox models in PyMC, for release (noise-aware) and for research (raw, non-private data)."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -60,8 +60,15 @@ def build_lgcp(pattern: "PointPattern", mesh: Mesh, covariance: Covariance, *, d
         intercept = pm.Flat("intercept", initval=np.log(psi.sum() / measure.sum()))
         z = pm.Normal("z", 0, 1, shape=root.shape[1])
         w = pm.Deterministic("log_intensity", intercept + pt.dot(root, z))
-        pm.Potential("log_likelihood", pt.dot(psi, w) - pt.dot(measure, pt.exp(w)))
+        pm.Potential("log_likelihood", log_likelihood(w, psi, measure))
     return model
+
+
+def log_likelihood(w: Any, masses: Any, measure: Any) -> Any:
+    """PyTensor scalar `masses'w - measure'e^w`: the dual-mesh log-likelihood of a field w (V,) given exact masses."""
+    import pytensor.tensor as pt
+
+    return pt.dot(masses, w) - pt.dot(measure, pt.exp(w))
 
 
 def build_noise_aware(likelihood: NoisyMasses, basis: Floats, centre: float = 0.0) -> "pm.Model":

@@ -160,7 +160,7 @@ class TestGuarantee:
         assert data["in_words"] == str(self.guarantee)
         assert data["profile"] == {"kind": "pure", "epsilon": 1.0, "delta": 0.0}
 
-    @pytest.mark.parametrize("kind", ["gaussian", None, "Pure"])
+    @pytest.mark.parametrize("kind", ["renyi", None, "Pure"])
     def test_unknown_profile_is_refused(self, kind):
         data = self.guarantee.to_dict()
         data["profile"]["kind"] = kind

@@ -208,7 +208,7 @@ class TestInterval:
     @pytest.mark.parametrize("ask", [lambda r: r.interval(GRID), lambda r: r.posterior, lambda r: r.infer()])
     def test_there_is_none_without_a_model(self, cells, ask):
         with pytest.raises(
-            InputError, match=r"^posterior: a laplace-cells release has none; use LGCPSynthesizer for posterior draws"
+            InputError, match=r"^posterior: a laplace-cells release has none; mechanisms 'tents' and 'field'"
         ):
             ask(cells)
 

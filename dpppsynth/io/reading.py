@@ -76,7 +76,7 @@ def pattern_from_geodataframe(
     return _pattern(table, examine(table, domain, count=count, to_crs=to_crs), domain, marks, "gdf")
 
 
-def read_synthetic(path: str | Path, domain: Domain) -> PointPattern:
+def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
     """Read a synthetic pattern that `write_pattern` wrote; it may be empty.
 
     Raises
@@ -87,7 +87,8 @@ def read_synthetic(path: str | Path, domain: Domain) -> PointPattern:
     table = read_table(path)
     rows = examine(table, domain)
     _refuse_broken(rows, Path(path).name)
-    return PointPattern.synthetic(rows.xy, domain)
+    # A file without points has no columns either.
+    return PointPattern.synthetic(rows.xy, domain, _marks(table, rows, marks if len(rows.xy) else ()))
 
 
 def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike | None = None) -> Window:
@@ -127,15 +128,19 @@ def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike
 
 
 def _pattern(table: Table, rows: Rows, domain: Domain, marks: Iterable[str], name: str) -> PointPattern:
-    if isinstance(marks, str):
-        msg = f"marks: must be a list of column names; write [{marks!r}]"
-        raise InputError(msg)
-    columns = {mark: table.column(mark, argument="marks") for mark in marks}
+    kept = _marks(table, rows, marks)
     _refuse_broken(rows, name)
     if not len(rows.xy):
         msg = f"{name}: must hold at least one point; it holds none"
         raise InputError(msg)
-    return PointPattern(rows.xy, domain, {mark: np.asarray(values)[rows.row] for mark, values in columns.items()})
+    return PointPattern(rows.xy, domain, kept)
+
+
+def _marks(table: Table, rows: Rows, marks: Iterable[str]) -> dict[str, NDArray[Any]]:
+    if isinstance(marks, str):
+        msg = f"marks: must be a list of column names; write [{marks!r}]"
+        raise InputError(msg)
+    return {mark: np.asarray(table.column(mark, argument="marks"))[rows.row] for mark in marks}
 
 
 def _refuse_broken(rows: Rows, name: str) -> None:

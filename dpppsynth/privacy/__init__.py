@@ -1,7 +1,7 @@
 """Privacy: relations, guarantees, bounds, noise, certificates. Knows no synthesizer.
 
-Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`); bound functions (`counts`, `tents`) turn public
-numbers into a `Guarantee`; `verify` derives the bound of a certificate again.
+Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`); bound functions (`counts`, `tents`, `theorem_a`,
+`lipschitz`, `kim_lim_38`) turn public numbers into a `Guarantee`; `verify` derives the bound of a certificate again.
 """
 
 from dpppsynth.privacy.bounds import (
@@ -11,29 +11,69 @@ from dpppsynth.privacy.bounds import (
     tents,
     tents_sensitivity,
 )
-from dpppsynth.privacy.guarantee import Guarantee, Profile, PureDP, guarantee_from_dict
+from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.kim_lim import InformationWarning, carries_no_information, kim_lim_38, kim_lim_39, kim_lim_ratio
 from dpppsynth.privacy.noise import laplace_noise, laplace_scale
+from dpppsynth.privacy.posterior_draw import (
+    increment_sd,
+    largest_intercept_sd,
+    largest_sigma,
+    lipschitz,
+    point_sd,
+    posterior_mu,
+    theorem_a,
+)
+from dpppsynth.privacy.profiles import (
+    ApproximateDP,
+    GaussianDP,
+    PoissonGaussianDP,
+    Profile,
+    PureDP,
+    SmallestOf,
+    delta_gaussian,
+    gaussian_mu,
+    profile_from_dict,
+)
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne, relation_from_dict
 from dpppsynth.privacy.verify import Check, Verification, verify
 
 __all__ = [
     "AddRemove",
     "AlphaNeighbours",
+    "ApproximateDP",
     "Check",
+    "GaussianDP",
     "Guarantee",
+    "InformationWarning",
+    "PoissonGaussianDP",
     "Profile",
     "PureDP",
     "Relation",
     "ReplaceOne",
+    "SmallestOf",
     "Verification",
+    "carries_no_information",
     "counts",
     "counts_sensitivity",
+    "delta_gaussian",
+    "gaussian_mu",
     "guarantee_from_dict",
+    "increment_sd",
+    "kim_lim_38",
+    "kim_lim_39",
+    "kim_lim_ratio",
     "laplace_noise",
     "laplace_scale",
+    "largest_intercept_sd",
+    "largest_sigma",
+    "lipschitz",
+    "point_sd",
+    "posterior_mu",
+    "profile_from_dict",
     "relation_from_dict",
     "require_small_delta",
     "tents",
     "tents_sensitivity",
+    "theorem_a",
     "verify",
 ]

@@ -113,7 +113,9 @@ def parameters_make_sense(parameters: Mapping[str, Any]) -> bool:
     """Whether parameters have the names and kinds of values of a release; read() leaves that open, to report edits."""
     import jsonschema
 
-    return bool(jsonschema.Draft202012Validator(schema()["$defs"]["parameters"]).is_valid(parameters))
+    whole = schema()
+    part = {"$defs": whole["$defs"], "$ref": "#/$defs/parameters"}
+    return bool(jsonschema.Draft202012Validator(part).is_valid(parameters))
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

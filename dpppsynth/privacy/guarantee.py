@@ -1,68 +1,13 @@
 """A guarantee: what is proved about a release, under which relation, by which theorem, on which assumptions."""
 
-import math
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from dpppsynth.errors import InputError
+from dpppsynth.privacy.profiles import Profile, PureDP, profile_from_dict
 from dpppsynth.privacy.relations import Relation, relation_from_dict
 
-
-class Profile(Protocol):
-    """Privacy profile of a mechanism: the smallest delta for every epsilon."""
-
-    def delta(self, epsilon: float) -> float:
-        """Smallest delta at which (epsilon, delta) holds."""
-
-    def epsilon(self, delta: float) -> float:
-        """Smallest epsilon at which (epsilon, delta) holds."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form with a `kind`."""
-
-    def describe(self) -> str:
-        """The promise in words."""
-
-
-@dataclass(frozen=True)
-class PureDP:
-    """Pure differential privacy at level `level`; its profile is that of randomised response.
-
-    Examples
-    --------
-    >>> PureDP(1.0).delta(1.0), PureDP(1.0).epsilon(0.0)
-    (0.0, 1.0)
-    """
-
-    level: float
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.level, int | float) or not 0 < self.level < math.inf:
-            msg = f"epsilon: must be positive and finite, got {self.level!r}."
-            raise InputError(msg)
-
-    def delta(self, epsilon: float) -> float:
-        """`(e^level - e^epsilon)_+ / (e^level + 1)`."""
-        if epsilon >= self.level:
-            return 0.0
-        return -math.expm1(epsilon - self.level) / (1 + math.exp(-self.level))
-
-    def epsilon(self, delta: float) -> float:
-        """`log(e^level - delta (e^level + 1))`, at least zero."""
-        inside = 1 - delta * (1 + math.exp(-self.level))
-        return max(0.0, self.level + math.log(inside)) if inside > 0 else 0.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {"kind": "pure", "epsilon": self.level, "delta": 0.0}
-
-    def describe(self) -> str:
-        """The promise in words."""
-        factor = f"{math.exp(self.level):.2f} times (e^{self.level:g})" if self.level < 9 else f"e^{self.level:g} times"
-        return (
-            f"Whatever an attacker sees in the release is at most {factor} as likely for one "
-            "of two neighbouring patterns as for the other"
-        )
+__all__ = ["Guarantee", "Profile", "PureDP", "guarantee_from_dict"]
 
 
 @dataclass(frozen=True)
@@ -76,11 +21,11 @@ class Guarantee:
     profile : Profile
         delta as a function of epsilon.
     theorem : str
-        The theorem of docs/theory.md that proves it.
+        The theorem of docs/theory.md or docs/theory/ that proves it.
     assumptions : tuple of str
         Everything the proof takes for granted, in plain sentences.
     by_distance : tuple of (float, float)
-        (d, epsilon at delta = 0) for a single point that moves by d: what an adversary can tell apart, by distance.
+        (d, epsilon at the delta of `profile.at`) for one point that moves by d: what can be told apart, by distance.
     """
 
     relation: Relation
@@ -96,8 +41,9 @@ class Guarantee:
             raise InputError(msg)
         return self.profile.delta(epsilon)
 
-    def epsilon(self, delta: float = 0.0) -> float:
-        """Smallest epsilon at which (epsilon, delta) differential privacy holds."""
+    def epsilon(self, delta: float | None = None) -> float:
+        """Smallest epsilon at which (epsilon, delta) differential privacy holds; by default at `profile.at`."""
+        delta = self.profile.at if delta is None else delta
         if not 0 <= delta < 1:
             msg = f"delta: must lie in [0, 1), got {delta!r}."
             raise InputError(msg)
@@ -129,13 +75,9 @@ class Guarantee:
 
 def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:
     """Guarantee from its JSON form; InputError for a profile this version does not know."""
-    profile = data["profile"]
-    if profile.get("kind") != "pure":
-        msg = f"profile: kind {profile.get('kind')!r} is not known to this version; expected 'pure'."
-        raise InputError(msg)
     return Guarantee(
         relation=relation_from_dict(data["relation"]),
-        profile=PureDP(profile["epsilon"]),
+        profile=profile_from_dict(data["profile"]),
         theorem=data["theorem"],
         assumptions=tuple(data["assumptions"]),
         by_distance=tuple((float(d), float(e)) for d, e in data["by_distance"]),

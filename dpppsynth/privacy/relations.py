@@ -129,6 +129,11 @@ class AddRemove(Relation):
         return f"the number of points is secret and {who} added or removed"
 
 
+def as_relation(relation: Relation | float) -> Relation:
+    """The relation itself, or `AlphaNeighbours` where a privacy radius is given."""
+    return relation if isinstance(relation, Relation) else AlphaNeighbours(relation)
+
+
 def relation_from_dict(data: dict[str, Any]) -> Relation:
     """Relation from its JSON form; InputError for a name this version does not know."""
     cap = data.get("max_points_per_person", 1)

@@ -14,29 +14,44 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.models.planar import mesh_from_recipe
 from dpppsynth.privacy import bounds, certificate
-from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.guarantee import Guarantee, PureDP, guarantee_from_dict
 from dpppsynth.privacy.noise import OpenDPLaplace
+from dpppsynth.privacy.parallel import parallel
 from dpppsynth.privacy.relations import Relation, relation_from_dict
 
 
 @dataclass(frozen=True)
 class Derived:
-    """What a mechanism's public parameters imply: the guarantee, and how many numbers were released."""
+    """What a mechanism's public parameters imply.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+    noise : str
+        Sampler and entropy of the randomness that protects.
+    released : dict of str to int
+        Files of the statistics, and how many numbers each holds; none where only patterns are released.
+    """
 
     guarantee: Guarantee
-    released: int
+    noise: str
+    released: Mapping[str, int]
+
+
+def _holding(count: int) -> dict[str, int]:
+    return {certificate.STATISTIC: count}
 
 
 def _cells(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
     _require(parameters, basis="cells", lattice_bits=0)
     mesh = mesh_from_recipe(parameters["mesh"], domain)
-    return Derived(bounds.counts(relation, scale=parameters["scale"]), len(mesh.elements))
+    return Derived(bounds.counts(relation, scale=parameters["scale"]), OpenDPLaplace.name, _holding(len(mesh.elements)))
 
 
 def _tents(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
     _require(parameters, basis="tents", lattice_bits=bounds.LATTICE_BITS)
     mesh = mesh_from_recipe(parameters["mesh"], domain)
-    return Derived(bounds.tents(mesh, relation, scale=parameters["scale"]), len(mesh.vertices))
+    return Derived(bounds.tents(mesh, relation, scale=parameters["scale"]), OpenDPLaplace.name, _holding(len(mesh.vertices)))
 
 
 def _require(parameters: Mapping[str, Any], **stated: Any) -> None:
@@ -50,6 +65,30 @@ RECOMPUTE: dict[str, Callable[[Mapping[str, Any], Relation, Window], Derived]] =
     "laplace-tents": _tents,
     "lgcp-tents": _tents,
 }
+
+
+# The mechanism of a release by levels of a mark, and what the files of each level begin with.
+STRATA = "strata"
+
+
+def prefix(k: int) -> str:
+    """Beginning of the names of the k-th level's files."""
+    return f"level_{k:03d}_"
+
+
+def _strata(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
+    stated = parameters["strata"]
+    parts = [RECOMPUTE[each["mechanism"]](each["parameters"], relation, domain) for each in stated]
+    spent = all(_spends(part.guarantee, each["parameters"]) for part, each in zip(parts, stated, strict=True))
+    budgets, kinds = {_budget(each["parameters"]) for each in stated}, {part.noise for part in parts}
+    if not spent or len(parts) != len(parameters["levels"]) or len(budgets) > 1 or len(kinds) > 1:
+        msg = "parameters: one release for each level, all of one kind and budget."
+        raise InputError(msg)
+    released = {prefix(k) + name: count for k, part in enumerate(parts) for name, count in part.released.items()}
+    return Derived(parallel([part.guarantee for part in parts], parameters["by"]), parts[0].noise, released)
+
+
+RECOMPUTE[STRATA] = _strata
 
 
 @dataclass(frozen=True)
@@ -104,47 +143,50 @@ def verify(path: str | Path) -> Verification:
     derived = _derive(cert, folder)
     checks = (
         Check("content", unedited, "unedited" if unedited else "some field was edited after the release."),
-        _check_files(cert, folder),
-        _check_seed(cert),
+        _check_files(cert, folder, derived),
+        _check_seed(cert, derived),
         _check_statistic(cert, folder, derived),
         _check_bound(cert, derived),
     )
     return Verification(guarantee_from_dict(cert["guarantee"]), checks)
 
 
-def _check_files(cert: Mapping[str, Any], folder: Path) -> Check:
+def _check_files(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
     wrong = [
         name
         for name, digest in cert["files"].items()
         if not (folder / name).is_file() or certificate.file_hash(folder / name) != digest
     ]
-    wrong += [name for name in (cert["domain"]["file"], certificate.STATISTIC) if name not in cert["files"]]
+    needed = [cert["domain"]["file"], *(() if isinstance(derived, str) else derived.released)]
+    wrong += [name for name in needed if name not in cert["files"]]
     others = sorted(f.name for f in folder.iterdir() if f.name not in {*cert["files"], certificate.FILENAME})
     beside = f"; not covered: {', '.join(others)}" if others else ""
     detail = f"missing or changed: {', '.join(wrong)}." if wrong else f"{len(cert['files'])} files as released{beside}"
     return Check("files", not wrong, detail)
 
 
-def _check_seed(cert: Mapping[str, Any]) -> Check:
-    clean = (
-        not cert["seeded"] and cert["releasable"] and cert["warning"] is None and cert["noise"] == OpenDPLaplace.name
-    )
+def _check_seed(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
+    named = isinstance(derived, str) or cert["noise"] == derived.noise
+    clean = not cert["seeded"] and cert["releasable"] and cert["warning"] is None and named
     return Check("randomness", clean, "secret noise" if clean else certificate.SEEDED)
 
 
 def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
     """The released numbers are as many as the mesh has, and made with the noise that the certificate states."""
-    try:
-        statistic = json.loads((folder / certificate.STATISTIC).read_text(encoding="utf-8"))
-        same = (statistic["noise"], statistic["seeded"]) == (cert["noise"], cert["seeded"])
-        whole = all(type(value) is int for value in statistic["lattice"])
-        length = len(statistic["lattice"])
-    except (OSError, LookupError, TypeError, ValueError):
-        return Check("statistic", False, f"{certificate.STATISTIC} is missing or not a private statistic.")
-    fits = isinstance(derived, str) or length == derived.released
-    if not (same and whole and fits):
-        return Check("statistic", False, "it is not the one this certificate speaks of.")
-    return Check("statistic", True, f"{length} noised numbers")
+    # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
+    expected = {certificate.STATISTIC: -1} if isinstance(derived, str) else derived.released
+    for name, count in expected.items():
+        try:
+            statistic = json.loads((folder / name).read_text(encoding="utf-8"))
+            same = (statistic["noise"], statistic["seeded"]) == (cert["noise"], cert["seeded"])
+            whole = all(type(value) is int for value in statistic["lattice"])
+            fits = count in (-1, len(statistic["lattice"]))
+        except (OSError, LookupError, TypeError, ValueError):
+            return Check("statistic", False, f"{name} is missing or not a private statistic.")
+        if not (same and whole and fits):
+            return Check("statistic", False, f"{name} is not the one this certificate speaks of.")
+    numbers = sum(count for count in expected.values() if count > 0)
+    return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
 
 
 def _derive(cert: Mapping[str, Any], folder: Path) -> "Derived | str":
@@ -169,11 +211,12 @@ def _check_bound(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
     """Compare the derived guarantee, field by field, with the claim."""
     if isinstance(derived, str):
         return Check("bound", False, derived)
-    guarantee, parameters, said = derived.guarantee, cert["parameters"], cert["guarantee"]
+    guarantee, said = derived.guarantee, cert["guarantee"]
     epsilon = guarantee.epsilon()
-    if not math.isclose(epsilon, parameters["epsilon"], rel_tol=1e-9):
-        return Check("bound", False, f"the scale gives epsilon = {epsilon:.6g}, the stated budget differs.")
-    if (parameters["n"] is not None) != guarantee.relation.n_is_public:
+    parts = [part["parameters"] for part in cert["parameters"].get("strata", [])] or [cert["parameters"]]
+    if cert["mechanism"] != STRATA and not _spends(guarantee, cert["parameters"]):
+        return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the stated budget differs.")
+    if any((part["n"] is not None) != guarantee.relation.n_is_public for part in parts):
         return Check("bound", False, "the number of points must be stated where it is public, and nowhere else.")
     claimed = guarantee_from_dict(said)
     if not _agree(guarantee, claimed, said["profile"]):
@@ -185,13 +228,41 @@ def _check_bound(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
     return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters")
 
 
+def _spends(guarantee: Guarantee, parameters: Mapping[str, Any]) -> bool:
+    """Whether a guarantee keeps to the stated budget, and spends all of it where the noise is set from the budget."""
+    epsilon, (stated, delta) = guarantee.epsilon(), _budget(parameters)
+    low = 1 - 1e-9 if isinstance(guarantee.profile, PureDP) else 0.0
+    return low * stated <= epsilon <= (1 + 1e-9) * stated and guarantee.profile.at <= (1 + 1e-9) * delta
+
+
+def _budget(parameters: Mapping[str, Any]) -> tuple[float, float]:
+    return parameters["epsilon"], parameters.get("delta", 0.0)
+
+
 def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
     """Same promise, numbers to rounding across machines."""
     return (
         derived.relation == claimed.relation
         and derived.theorem == claimed.theorem
         and math.isclose(derived.epsilon(), claimed.epsilon(), rel_tol=1e-12)
-        and claimed_profile | {"epsilon": 0} == derived.profile.to_dict() | {"epsilon": 0}
+        and _alike(claimed_profile, derived.profile.to_dict())
         and len(derived.by_distance) == len(claimed.by_distance)
         and np.allclose(derived.by_distance, claimed.by_distance, rtol=1e-9, atol=0)
     )
+
+
+def _alike(claimed: Any, derived: Any) -> bool:
+    """Same JSON, numbers to rounding across machines."""
+    if isinstance(derived, dict):
+        return (
+            isinstance(claimed, dict)
+            and claimed.keys() == derived.keys()
+            and all(_alike(claimed[key], value) for key, value in derived.items())
+        )
+    if isinstance(derived, list):
+        return (
+            isinstance(claimed, list) and len(claimed) == len(derived) and all(map(_alike, claimed, derived))
+        )
+    if isinstance(derived, float):
+        return isinstance(claimed, int | float) and math.isclose(claimed, derived, rel_tol=1e-9)
+    return bool(claimed == derived)

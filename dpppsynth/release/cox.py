@@ -8,17 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, QualityError
-from dpppsynth.intensity import LogLinearMean, PiecewiseConstant, PiecewiseLinear
+from dpppsynth.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.randomness import RngLike, generator
+from dpppsynth.release.base import Release
+from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior, Progress
 from dpppsynth.release.projection import Projection
 from dpppsynth.sampling import binomial_pattern, poisson_pattern
-from dpppsynth.statistic import PrivateStatistic
 
 
 @dataclass(frozen=True)
@@ -31,51 +30,34 @@ class CredibleInterval:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CoxRelease:
+class CoxRelease(Release):
     """Result of a release: everything in it is public.
 
     Attributes
     ----------
     mechanism : str
         For instance "lgcp-tents".
-    statistic : PrivateStatistic
+    statistic : PrivateStatistic or PrivateDraw
         What the budget was spent on.
-    estimator : Projection or FieldModel
+    estimator : Projection, FieldModel or Drawn
         How the intensity was made from it.
     draws : Posterior or None
         Posterior draws, where the estimator has a posterior; None also when inference has not succeeded yet.
     """
 
-    mechanism: str
-    statistic: PrivateStatistic
-    estimator: Projection | FieldModel
+    estimator: Projection | FieldModel | Drawn
     draws: Posterior | None = None
 
-    def __repr__(self) -> str:
-        tail = ", seeded: not private" if self.seeded else ""
-        return f"CoxRelease({self.mechanism}, epsilon={self.guarantee.epsilon():.4g}, {self.domain!r}{tail})"
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """What was proved from public parameters before the data were touched."""
-        return self.statistic.plan.guarantee
-
-    @property
-    def domain(self) -> Window:
-        """Public window."""
-        return self.statistic.plan.mesh.domain
-
-    @property
-    def seeded(self) -> bool:
-        """True when the noise was reproducible: then the release is not private."""
-        return self.statistic.seeded
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters, as they stand on the certificate."""
+        return super().parameters() | {"estimator": self.estimator.to_dict()}
 
     @cached_property
-    def intensity(self) -> PiecewiseConstant | PiecewiseLinear | LogLinearMean:
+    def intensity(self) -> PiecewiseConstant | PiecewiseLinear | LogLinear | LogLinearMean:
         """Private intensity, callable at points (n, 2): posterior mean per unit area for field models."""
-        if isinstance(self.estimator, Projection):
-            return self.estimator.intensity(self.statistic)
-        return self.estimator.intensity(self._require_draws())
+        if isinstance(self.estimator, FieldModel):
+            return self.estimator.intensity(self._require_draws())
+        return self.estimator.intensity(self.statistic)
 
     @cached_property
     def posterior(self) -> Any:
@@ -180,13 +162,11 @@ class CoxRelease:
         Path
             The folder.
         """
-        from dpppsynth.release.folder import save
-
-        return save(self, Path(path), self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
+        return self._save(path, self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
 
     def _field_model(self) -> FieldModel:
         if not isinstance(self.estimator, FieldModel):
-            msg = f"posterior: a {self.mechanism} release has none; use LGCPSynthesizer for posterior draws."
+            msg = f"posterior: a {self.mechanism} release has none; mechanisms 'tents' and 'field' of LGCPSynthesizer have one."
             raise InputError(msg)
         return self.estimator
 

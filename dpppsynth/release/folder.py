@@ -18,7 +18,9 @@ from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.verify import verify
+from dpppsynth.release.base import Release
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import PrivateStatistic, StatisticPlan
@@ -26,7 +28,7 @@ from dpppsynth.statistic import PrivateStatistic, StatisticPlan
 DOMAIN, POSTERIOR, OFFSET = "domain.geojson", "posterior.nc", "offset.geojson"
 
 
-def save(release: CoxRelease, folder: Path, patterns: list[PointPattern]) -> Path:
+def save(release: Release, folder: Path, patterns: list[PointPattern]) -> Path:
     """Write everything into a temporary folder beside `folder`, then rename it into place."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         msg = f"path: {folder} exists and is not an empty folder; choose another, releases are never overwritten."
@@ -47,7 +49,7 @@ def save(release: CoxRelease, folder: Path, patterns: list[PointPattern]) -> Pat
     return folder
 
 
-def append_patterns(folder: Path, release: CoxRelease, patterns: list[PointPattern]) -> None:
+def append_patterns(folder: Path, release: Release, patterns: list[PointPattern]) -> None:
     """Add synthetic patterns to a saved release, numbered on, and renew the certificate's file list.
 
     Files that are not the release's own stay out of the certificate.
@@ -110,21 +112,26 @@ def _load(folder: Path, cert: dict[str, Any]) -> CoxRelease:
     )
 
 
-def _write_parts(release: CoxRelease, work: Path, patterns: list[PointPattern]) -> None:
+def _write_parts(release: Release, work: Path, patterns: list[PointPattern]) -> None:
     _dump(release.domain.to_geojson(), work / DOMAIN)
+    if isinstance(release, CoxRelease):
+        _write_cox(release, work)
+    for k, pattern in enumerate(patterns):
+        write_pattern(pattern, work / f"synthetic_{k:03d}.geojson")
+
+
+def _write_cox(release: CoxRelease, work: Path) -> None:
     _dump(release.statistic.to_dict(), work / certificate.STATISTIC)
     if isinstance(release.estimator, FieldModel) and release.estimator.offset is not None:
         _dump(release.estimator.offset.to_geojson(), work / OFFSET)
     if release.draws is not None:
         release.posterior.to_netcdf(work / POSTERIOR, engine="scipy")
-    for k, pattern in enumerate(patterns):
-        write_pattern(pattern, work / f"synthetic_{k:03d}.geojson")
 
 
-def _write_certificate(release: CoxRelease, work: Path, names: set[str]) -> None:
+def _write_certificate(release: Release, work: Path, names: set[str]) -> None:
     cert = certificate.build(
         mechanism=release.mechanism,
-        parameters=release.statistic.plan.parameters() | {"estimator": release.estimator.to_dict()},
+        parameters=release.parameters(),
         guarantee=release.guarantee,
         domain={
             "file": DOMAIN,
@@ -139,9 +146,11 @@ def _write_certificate(release: CoxRelease, work: Path, names: set[str]) -> None
     certificate.write(cert, work)
 
 
-def _estimator(data: dict[str, Any], domain: Window, folder: Path) -> Projection | FieldModel:
+def _estimator(data: dict[str, Any], domain: Window, folder: Path) -> Projection | FieldModel | Drawn:
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
+    if data["kind"] == "drawn":
+        return Drawn()
     return FieldModel(
         mesh=mesh_from_recipe(data["mesh"], domain),
         length_scales=tuple(data["length_scales"]),

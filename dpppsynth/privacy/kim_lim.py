@@ -1,0 +1,220 @@
+"""Kim & Lim's own bounds for the log-Gaussian Cox synthesizer: Theorem 3.8 and Corollary 3.9.
+
+Their delta is a probability over patterns drawn from the model, not a promise for the pattern at hand; see
+docs/theory/kim_lim.md. Kept to reproduce published experiments: Theorem A promises more and asks less.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.models.covariances import Covariance, PoweredExponential
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.increments import RELATIVE, element_pairs, farthest_corners, point_sd
+from dpppsynth.privacy.posterior_draw import SAMPLER, draw_assumptions, require_sampler
+from dpppsynth.privacy.profiles import ApproximateDP
+from dpppsynth.privacy.relations import AddRemove, Relation, as_relation
+
+AVERAGED = (
+    "The pattern was itself drawn from the fitted model: delta is a probability over such patterns, so the promise is "
+    "model-averaged and not one for the pattern at hand."
+)
+SILENT_SCALE = (
+    "The length scale is drawn together with the field; what its posterior tells about the pattern is not counted."
+)
+NOTHING = "The bound leaves the field next to no room to vary: the release carries no spatial information."
+# A field with a smaller standard deviation changes the intensity by less than five per cent from place to place.
+FLAT = 0.05
+# Squared distances between farthest vertices of touching elements, in cells, and how many pairs an N x N mesh has per
+# N^2 cells at most.
+PAIRS = {"triangle": {2: 1, 4: 1, 5: 6, 8: 4}, "square": {5: 2, 8: 2}}
+# Distance, in cells, between elements that do not touch.
+GAP = {"triangle": 1 / math.sqrt(2), "square": 1.0}
+
+
+class InformationWarning(UserWarning):
+    """A release satisfies its privacy bound by carrying next to no information."""
+
+
+def carries_no_information(sigma: float) -> bool:
+    """Whether a field of this standard deviation is flat in all but name."""
+    return sigma < FLAT
+
+
+@dataclass(frozen=True)
+class RandomScale:
+    """Squared exponential with `sigma = ratio * length_scale` at every length scale l.
+
+    Its increments have variance `2 sigma^2 (1 - exp(-(d/l)^2)) <= 2 ratio^2 d^2`; the matrix is that of a random plane,
+    whose increments attain this bound.
+    """
+
+    ratio: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.ratio < math.inf:
+            msg = (
+                f"ratio: sigma / length_scale must be positive and finite, got {self.ratio!r}; kim_lim_ratio gives one."
+            )
+            raise InputError(msg)
+
+    def matrix(self, points: Floats) -> Floats:
+        """(V, V) covariance matrix over points (V, 2)."""
+        centred = points - points.mean(axis=0)
+        return np.asarray(2 * self.ratio**2 * (centred @ centred.T), dtype=np.float64)
+
+
+def kim_lim_38(
+    mesh: Mesh,
+    covariance: Covariance | None,
+    relation: Relation | float,
+    *,
+    epsilon: float,
+    ratio: float | None = None,
+    sampler: str = "nuts",
+) -> Guarantee:
+    """Theorem 3.8 on the mesh at hand, for moves of one point.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    covariance : Covariance or None
+        Covariance of the field; None where its length scale is random.
+    relation : Relation or float
+        Neighbours; a number is the privacy radius of `AlphaNeighbours`.
+    epsilon : float
+    ratio : float, optional
+        `sigma / length_scale` of a squared exponential of random length scale.
+    sampler : {"nuts", "exact", "proximal"}
+        How the draw is made.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the bound gives no delta below 1.
+    InputError
+        Under `AddRemove`, or when one person may have several points.
+    """
+    relation, model = _one_point_moves(relation), _model(covariance, ratio)
+    delta = _sum_over_pairs(mesh, model, relation) / epsilon**2
+    return _guarantee("Kim & Lim, Theorem 3.8", mesh, model, relation, (epsilon, delta), sampler)
+
+
+def kim_lim_39(
+    mesh: Mesh,
+    covariance: Covariance | None,
+    relation: Relation | float,
+    *,
+    epsilon: float,
+    ratio: float | None = None,
+    sampler: str = "nuts",
+) -> Guarantee:
+    """Corollary 3.9: Theorem 3.8 in closed form on N x N equal cells of a square window; parameters as there.
+
+    The privacy radius must be strictly below its limit, and the constant for squares is 208 at power 2: reasons in
+    docs/theory/kim_lim.md.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the bound gives no delta below 1.
+    InputError
+        On other meshes, or when the privacy radius is not below the distance between elements that do not touch.
+    """
+    relation, model = _one_point_moves(relation), _model(covariance, ratio)
+    power, slope = _growth(model)
+    delta = _closed_form(mesh, relation, power) * slope**2 / epsilon**2
+    return _guarantee("Kim & Lim, Corollary 3.9", mesh, model, relation, (epsilon, delta), sampler)
+
+
+def kim_lim_ratio(
+    mesh: Mesh, relation: Relation | float, *, epsilon: float, delta: float, corollary: bool = False
+) -> float:
+    """Largest `sigma / length_scale` of a squared exponential within (epsilon, delta), rounded down.
+
+    Whatever the length scale: by Theorem 3.8 on the mesh at hand, or by Corollary 3.9.
+    """
+    relation = _one_point_moves(relation)
+    unit = _closed_form(mesh, relation, 2.0) if corollary else _sum_over_pairs(mesh, RandomScale(1.0), relation)
+    return epsilon * math.sqrt(delta / unit) * (1 - 1e-12)
+
+
+def _sum_over_pairs(mesh: Mesh, covariance: Covariance, relation: Relation) -> float:
+    """`4 sum sup Var` over pairs of different elements within reach; delta is this over epsilon squared."""
+    i, j = element_pairs(mesh, relation.reach * RELATIVE)
+    different = i < j
+    matrix = covariance.matrix(mesh.vertices)
+    return 4 * float(farthest_corners(mesh.elements, matrix, i[different], j[different]).sum())
+
+
+def _closed_form(mesh: Mesh, relation: Relation, power: float) -> float:
+    """`8 B^p N^(2-p) sum of counts times distances^p`; delta is this times `sigma^2 / (epsilon^2 l^p)`."""
+    x0, y0, x1, y1 = mesh.domain.bounds
+    nx, ny = mesh.recipe.get("shape", (0, 1))
+    if nx != ny or not mesh.domain.is_rectangle or not math.isclose(x1 - x0, y1 - y0, rel_tol=1e-12):
+        msg = "mesh: Corollary 3.9 needs N x N equal cells on a square window; use kim_lim_38, which takes any mesh."
+        raise InputError(msg)
+    side, cells = x1 - x0, nx - 1
+    limit = GAP[mesh.kind] * side / cells
+    if relation.reach * RELATIVE >= limit:
+        msg = (
+            f"alpha: Corollary 3.9 needs less than {limit:.6g}, the distance between elements that do not touch, got "
+            f"{relation.reach:g}; use a coarser mesh or kim_lim_38."
+        )
+        raise InputError(msg)
+    pairs = sum(count * squared ** (power / 2) for squared, count in PAIRS[mesh.kind].items())
+    return float(8 * side**power * cells ** (2 - power) * pairs)
+
+
+def _guarantee(
+    theorem: str, mesh: Mesh, model: Covariance, relation: Relation, pair: tuple[float, float], sampler: str
+) -> Guarantee:
+    require_sampler(sampler, SAMPLER)
+    epsilon, delta = pair
+    if delta >= 1:
+        msg = (
+            f"epsilon: {theorem} gives delta = {delta:.3g} at epsilon = {epsilon:g}, which promises nothing; lower "
+            f"sigma by a factor of {math.sqrt(delta):.3g} and more, or use Theorem A."
+        )
+        raise PrivacyCheckError(msg)
+    silent = (SILENT_SCALE,) if isinstance(model, RandomScale) else ()
+    flat = (NOTHING,) if carries_no_information(_largest_sd(mesh, model)) else ()
+    assumed = (AVERAGED, *silent, *flat, *draw_assumptions(relation, SAMPLER[sampler]))
+    return Guarantee(relation, ApproximateDP(epsilon, delta), theorem, assumed)
+
+
+def _largest_sd(mesh: Mesh, model: Covariance) -> float:
+    """Standard deviation of the field; at most that of a length scale as large as the window where it is random."""
+    return (
+        model.ratio * mesh.domain.diameter if isinstance(model, RandomScale) else point_sd(model.matrix(mesh.vertices))
+    )
+
+
+def _growth(model: Covariance) -> tuple[float, float]:
+    """Power p and `sigma / l^(p/2)`: increments over d have variance at most `2 sigma^2 (d/l)^p`."""
+    if isinstance(model, RandomScale):
+        return 2.0, model.ratio
+    if isinstance(model, PoweredExponential):
+        return model.power, model.sigma / model.length_scale ** (model.power / 2)
+    msg = f"covariance: Corollary 3.9 needs a PoweredExponential, got {type(model).__name__}; use kim_lim_38."
+    raise InputError(msg)
+
+
+def _one_point_moves(relation: Relation | float) -> Relation:
+    relation = as_relation(relation)
+    if isinstance(relation, AddRemove) or relation.max_points_per_person > 1:
+        msg = f"relation: Kim & Lim's bounds cover the move of one point per person, got {relation!r}; use Theorem A."
+        raise InputError(msg)
+    return relation
+
+
+def _model(covariance: Covariance | None, ratio: float | None) -> Covariance:
+    if covariance is not None and ratio is None:
+        return covariance
+    if covariance is None and ratio is not None:
+        return RandomScale(ratio)
+    msg = "ratio: give either a covariance, or the ratio of sigma to a random length scale."
+    raise InputError(msg)

@@ -1,0 +1,97 @@
+"""`Release`: what every result has, whatever the budget bought."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from dpppsynth.domains import Window
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.randomness import RngLike
+
+
+class Measurement(Protocol):
+    """What will be asked of the data, and the bound it satisfies: public numbers only."""
+
+    @property
+    def domain(self) -> Window:
+        """Public window."""
+
+    @property
+    def n(self) -> int | None:
+        """Public number of points; None where it is secret."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The bound that asking satisfies."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+
+
+class Measured(Protocol):
+    """What came back: public once the budget is spent."""
+
+    @property
+    def plan(self) -> Measurement:
+        """What was asked."""
+
+    @property
+    def noise(self) -> str:
+        """Sampler and entropy of the randomness that protects."""
+
+    @property
+    def seeded(self) -> bool:
+        """True when that randomness can be reproduced: then nothing is private."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """Base of all results: everything in it is public.
+
+    Attributes
+    ----------
+    mechanism : str
+        For instance "lgcp-tents".
+    statistic : Measured
+        What the budget was spent on.
+    """
+
+    mechanism: str
+    statistic: Any
+
+    def __repr__(self) -> str:
+        tail = ", seeded: not private" if self.seeded else ""
+        spent = f"epsilon={self.guarantee.epsilon():.4g}"
+        delta = self.guarantee.profile.at
+        spent += f", delta={delta:g}" if delta else ""
+        return f"{type(self).__name__}({self.mechanism}, {spent}, {self.domain!r}{tail})"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was proved from public parameters before the data were touched."""
+        return self.statistic.plan.guarantee
+
+    @property
+    def domain(self) -> Window:
+        """Public window."""
+        return self.statistic.plan.domain
+
+    @property
+    def seeded(self) -> bool:
+        """True when the noise was reproducible: then the release is not private."""
+        return self.statistic.seeded
+
+    @property
+    def noise(self) -> str:
+        """Sampler and entropy of the randomness that protects."""
+        return self.statistic.noise
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters, as they stand on the certificate."""
+        return self.statistic.plan.parameters()
+
+    def _save(self, path: str | Path, patterns: list[PointPattern]) -> Path:
+        from dpppsynth.release.folder import save
+
+        return save(self, Path(path), patterns)

@@ -1,0 +1,123 @@
+"""Kim & Lim's own posterior draw: the length scale is sampled, and the ratio `R = sigma / l` fixes the field's size."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Floats, Ints, Mesh
+from dpppsynth.models.draws import DRAWS, TUNE, NutsDraw, gated_draw
+from dpppsynth.models.lgcp import dual_measure, log_likelihood
+
+if TYPE_CHECKING:
+    import pymc as pm
+
+# Standard deviation of log l under its prior, around the logarithm of the given length scale.
+LOG_SCALE_SD = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class KimLimModel:
+    """`log lambda = log(n / |S|) + beta`, `beta ~ N(0, (R l)^2 exp(-(d / l)^2))`, `l` log-normal.
+
+    On a regular mesh the correlation is a product over the two axes, whose factors have a closed form (`line_factor`).
+
+    Attributes
+    ----------
+    mesh : Mesh
+        Regular.
+    ratio : float
+        R, per unit of length.
+    length_scale : float
+        Median of l under its prior.
+    n : float
+        Public number of points.
+    """
+
+    mesh: Mesh
+    ratio: float
+    length_scale: float
+    n: float
+
+    def __post_init__(self) -> None:
+        for name in ("ratio", "length_scale", "n"):
+            if not 0 < getattr(self, name) < np.inf:
+                msg = f"{name}: must be positive and finite, got {getattr(self, name)!r}."
+                raise InputError(msg)
+        if self.mesh.recipe["builder"] != "regular":
+            msg = "mesh: Kim & Lim's scheme needs a regular one, such as regular_triangulation(window, shape=(11, 11))."
+            raise InputError(msg)
+
+    @cached_property
+    def measure(self) -> Floats:
+        """(V,) dual-mesh areas: Kim & Lim's Voronoi cells on rectangles, basis integrals elsewhere."""
+        return dual_measure(self.mesh, "voronoi" if self.mesh.domain.is_rectangle else "basis")
+
+    @property
+    def size(self) -> int:
+        """Number of standard normal values that make a field: one for l, one per place of the grid."""
+        return 1 + math.prod(self.mesh.recipe["shape"])
+
+    def fields(self, z: Any, xp: Any = np) -> Any:
+        """Log-intensities (..., V) from values (..., size), in NumPy or (`xp`) PyTensor."""
+        nx, ny = self.mesh.recipe["shape"]
+        x0, y0, x1, y1 = self.mesh.domain.bounds
+        length = self.length_scale * xp.exp(LOG_SCALE_SD * z[..., 0])
+        down = line_factor(ny, (y1 - y0) / (ny - 1) / length, xp)
+        across = line_factor(nx, (x1 - x0) / (nx - 1) / length, xp)
+        grid = z[..., np.arange(1, self.size).reshape(ny, nx)]
+        field = (down @ grid @ xp.swapaxes(across, -1, -2))[..., *self._places]
+        return np.log(self.n / self.mesh.domain.area) + self.ratio * length[..., None] * field
+
+    def build(self, masses: Floats) -> "pm.Model":
+        """PyMC model given exact tent masses (V,); `fields` makes the log-intensity from its variable `z`."""
+        import pymc as pm
+        import pytensor.tensor as pt
+
+        with pm.Model() as model:
+            w = self.fields(pm.Normal("z", 0, 1, shape=self.size), pt)
+            pm.Potential("log_likelihood", log_likelihood(w, pm.Data("masses", masses), self.measure))
+        return model
+
+    def draw(
+        self, masses: Floats, rng: np.random.Generator, *, engine: str = "nutpie", draws: int = DRAWS, tune: int = TUNE
+    ) -> NutsDraw:
+        """Draw a field given exact tent masses (V,); parameters and errors as in `nuts_draw`."""
+        return gated_draw(self.build(masses), self.fields, rng, engine, draws, tune)
+
+    @cached_property
+    def _places(self) -> tuple[Ints, Ints]:
+        """Row and column (V,) of the mesh's vertices in the grid."""
+        lower, upper = np.reshape(self.mesh.domain.bounds, (2, 2))
+        share = (self.mesh.vertices - lower) / (upper - lower)
+        column, row = np.rint(share * (np.asarray(self.mesh.recipe["shape"]) - 1)).astype(np.int64).T
+        return row, column
+
+
+def line_factor(count: int, step: Any, xp: Any = np) -> Any:
+    """Cholesky factor of the correlation `exp(-d^2)` at places `0, step, 2 step, ...` on a line.
+
+    `L_ij = e^(-t (i - j)^2) [i over j]_q sqrt((1 - q) ... (1 - q^j))`, `t = step^2`, `q = e^(-2 t)`, with Gaussian
+    binomial coefficients. That `L L'` is the correlation says `sum_j [i over j] [m over j] (1 - q) ... (1 - q^j)
+    q^((i - j)(m - j)) = 1`: for q = 1 / Q it counts the i x m matrices over a field of Q elements by their rank j, so it
+    holds for every prime power Q, hence for all q. Nothing cancels, however close the places.
+
+    Parameters
+    ----------
+    count : int
+        Number of places.
+    step : array (...) or PyTensor scalar
+        In units of the length scale.
+
+    Returns
+    -------
+    array (..., count, count)
+    """
+    i, j, k = np.ogrid[:count, :count, 1:count]
+    power = (j <= i) * ((k <= i) - 1.0 * (k <= i - j) - 0.5 * (k <= j))
+    t = step[..., None, None] ** 2
+    product = (power * xp.log(-xp.expm1(-2 * k * t[..., None]))).sum(axis=-1)
+    return np.tri(count) * xp.exp(product - t * (i - j)[..., 0] ** 2)
