@@ -5,8 +5,8 @@ from .io import read_pattern, read_window
 from .mesh import Mesh
 from .patterns import PointPattern
 from .privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
-from .release import CoxRelease, load_release
-from .synthesizers import LaplaceSynthesizer, LGCPSynthesizer
+from .release import CoxRelease, PoissonRelease, load_release
+from .synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 __version__: str
 
@@ -18,10 +18,12 @@ __all__ = [
     "DpppsynthError",
     "Guarantee",
     "InputError",
+    "KernelSynthesizer",
     "LGCPSynthesizer",
     "LaplaceSynthesizer",
     "Mesh",
     "PointPattern",
+    "PoissonRelease",
     "PrivacyCheckError",
     "QualityError",
     "ReleaseBlocked",

@@ -142,6 +142,28 @@ class PointPattern:
         return f"{type(self).__name__}({self.domain!r})"
 
 
+def require_match(pattern: Any, domain: Domain, n: int | None) -> None:
+    """Refuse a pattern that is not the one a release was planned for.
+
+    Raises
+    ------
+    InputError
+        When it is marked, lives in another domain, or has another number of points than the public n.
+    """
+    if not isinstance(pattern, PointPattern):
+        msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
+        raise InputError(msg)
+    if pattern.marks:
+        msg = "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`."
+        raise InputError(msg)
+    if pattern.domain.fingerprint() != domain.fingerprint():
+        msg = "pattern: its window differs from the one the release was planned for; plan again with its window."
+        raise InputError(msg)
+    if n is not None and len(pattern) != n:
+        msg = "n: the release was planned for another number of points; plan with n=len(pattern)."
+        raise InputError(msg)
+
+
 def _coordinates(values: ArrayLike) -> NDArray[np.float64]:
     try:
         # Copying a masked array would bring back the values that its owner hid.

@@ -1,25 +1,38 @@
 """Private statistics: the only place where noise meets sensitive points.
 
-A `StatisticPlan` is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns
-a `PrivateStatistic`, public from then on.
+A plan is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns a
+`PrivateStatistic`, public from then on. `StatisticPlan` measures counts or tent masses with discrete Laplace noise,
+`FieldStatisticPlan` smoothed tent masses with discrete Gaussian noise.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpppsynth.domains import Window
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats, Ints, Mesh
-from dpppsynth.patterns import PointPattern
+from dpppsynth.models.covariances import PoweredExponential, square_root
+from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy import bounds
+from dpppsynth.privacy.field_statistic import (
+    UNIT_SCALE,
+    discrete_mu,
+    field_sensitivity,
+    field_statistic,
+    largest_field_sigma,
+)
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import laplace_noise, laplace_scale, require_room
+from dpppsynth.privacy.noise import DiscreteNoise, gaussian_noise, laplace_noise, laplace_scale, require_room
+from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomness import RngLike
+
+# Points whose field values are held in memory at once.
+BATCH = 4096
 
 
 def cell_counts(mesh: Mesh, xy: Floats) -> Ints:
@@ -33,20 +46,109 @@ def lattice_masses(mesh: Mesh, xy: Floats, bits: int) -> Ints:
     Largest remainders go up, so two points' roundings differ from their exact masses by little in L1 (docs/theory.md,
     section 4). Integers add exactly: no floating-point sum touches sensitive values.
     """
-    element = mesh.locate(xy)
-    weight = np.clip(mesh.weights(element, xy), 0, None)
-    scaled = weight / weight.sum(axis=1, keepdims=True) * 2**bits
+    vertices, weight = _basis_values(mesh, xy)
+    scaled = weight * 2**bits
     low = np.floor(scaled).astype(np.int64)
     rank = np.argsort(np.argsort(low - scaled, axis=1, kind="stable"), axis=1, kind="stable")
     low += rank < (2**bits - low.sum(axis=1))[:, None]
     total = np.zeros(len(mesh.vertices), dtype=np.int64)
-    np.add.at(total, mesh.elements[element].ravel(), low.ravel())
+    np.add.at(total, vertices.ravel(), low.ravel())
     return total
 
 
+def lattice_field(mesh: Mesh, root: Floats, xy: Floats, bits: int) -> Ints:
+    """(V,) sum over points of `root phi(x)` in units of `2^-bits`, each point's vector rounded to integers on its own.
+
+    A point's vector depends on nothing but the point: no matrix product, whose rounding may depend on its neighbours in
+    memory, takes part.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    root : (V, V) array
+        Symmetric root of a covariance at the vertices.
+    xy : (n, 2) array
+    bits : int
+    """
+    vertices, weight = _basis_values(mesh, xy)
+    total = np.zeros(len(root), dtype=np.int64)
+    for start in range(0, len(xy), BATCH):
+        part = slice(start, start + BATCH)
+        value = sum(weight[part, k, None] * root[vertices[part, k]] for k in range(weight.shape[1]))
+        total += np.rint(value * 2.0**bits).astype(np.int64).sum(axis=0)
+    return total
+
+
+def _basis_values(mesh: Mesh, xy: Floats) -> tuple[Ints, Floats]:
+    """Vertices (n, k) of each point's element and the basis values (n, k) there, which sum to one."""
+    element = mesh.locate(xy)
+    weight = np.clip(mesh.weights(element, xy), 0, None)
+    return mesh.elements[element], weight / weight.sum(axis=1, keepdims=True)
+
+
+class MeasurementPlan:
+    """Base of plans: what does not depend on what is measured.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    bits : int
+        Released are multiples of `2^-bits`.
+    scale : float
+        Of the noise, in such units.
+    """
+
+    mesh: Mesh
+    n: int | None
+    bits: Any
+    scale: Any
+
+    @property
+    def domain(self) -> Window:
+        """Public window."""
+        return self.mesh.domain
+
+    def exact(self, xy: Floats) -> Ints:
+        """Statistic of points (n, 2) in lattice units, without noise."""
+        raise NotImplementedError
+
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        """The noise that protects it."""
+        raise NotImplementedError
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic":
+        """Spend the budget: measure the pattern and add noise.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None: secret noise. Anything else makes the run reproducible and therefore not private.
+
+        Raises
+        ------
+        InputError
+            When the pattern is marked, lives in another window or has another number of points than planned.
+        """
+        require_match(pattern, self.domain, self.n)
+        noise = self.source(rng)
+        return PrivateStatistic(self, noise.add(self.exact(pattern.xy)), noise.name, noise.seeded)
+
+    def restore(self, data: Mapping[str, Any]) -> "PrivateStatistic":
+        """What was measured, from its JSON form."""
+        return PrivateStatistic(self, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale b of Laplace noise, whose variance is about `2 b^2`, or standard deviation of Gaussian noise."""
+        return self.scale / 2.0**self.bits
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class StatisticPlan:
-    """What will be measured, and the bound it satisfies, from public parameters alone.
+class StatisticPlan(MeasurementPlan):
+    """Counts or tent masses with discrete Laplace noise, and the bound they satisfy.
 
     Attributes
     ----------
@@ -83,11 +185,6 @@ class StatisticPlan:
         """Binary digits of the lattice: counts are whole, tent masses multiples of `2^-bits`."""
         return 0 if self.basis == "cells" else bounds.LATTICE_BITS
 
-    @property
-    def domain(self) -> Window:
-        """Public window."""
-        return self.mesh.domain
-
     @cached_property
     def sensitivity(self) -> int:
         """L1 sensitivity in lattice units."""
@@ -119,50 +216,124 @@ class StatisticPlan:
             "expected_n": self.expected_n,
         }
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic":
-        """Spend the budget: measure the pattern and add noise.
+    def exact(self, xy: Floats) -> Ints:
+        """(T,) counts or (V,) lattice masses of points (n, 2), without noise."""
+        return cell_counts(self.mesh, xy) if self.basis == "cells" else lattice_masses(self.mesh, xy, self.bits)
 
-        Parameters
-        ----------
-        pattern : PointPattern
-        rng : None, int or Generator
-            None: secret noise. Anything else makes the run reproducible and therefore not private.
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        """Discrete Laplace noise."""
+        return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.epsilon, rng=rng)
 
-        Raises
-        ------
-        InputError
-            When the pattern is marked, lives in another window or has another number of points than planned.
-        """
-        self._require_match(pattern)
-        noise = laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.epsilon, rng=rng)
-        if self.basis == "cells":
-            exact = cell_counts(self.mesh, pattern.xy)
-        else:
-            exact = lattice_masses(self.mesh, pattern.xy, self.bits)
-        return PrivateStatistic(self, noise.add(exact), noise.name, noise.seeded)
 
-    def _require_match(self, pattern: PointPattern) -> None:
-        if not isinstance(pattern, PointPattern):
-            msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
-            raise InputError(msg)
-        if pattern.marks:
-            msg = "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`."
-            raise InputError(msg)
-        if pattern.domain.fingerprint() != self.mesh.domain.fingerprint():
-            msg = "pattern: its window differs from the one the release was planned for; plan again with its window."
-            raise InputError(msg)
-        if self.n is not None and len(pattern) != self.n:
-            msg = "n: the release was planned for another number of points; plan with n=len(pattern)."
-            raise InputError(msg)
+@dataclass(frozen=True, eq=False, repr=False)
+class FieldStatisticPlan(MeasurementPlan):
+    """Tent masses smoothed by the root of a covariance, with discrete Gaussian noise of standard deviation 1.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    covariance : PoweredExponential
+        Its sigma weighs the statistic against the noise: `largest_field_sigma` tells how large the budget lets it be.
+    relation : Relation
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    expected_n : float or None
+        Public guess that stands in for n where n is secret.
+    epsilon, delta : float
+        Budget; the guarantee's own epsilon at this delta is at most this.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When sigma is too large for the budget.
+    """
+
+    mesh: Mesh
+    covariance: PoweredExponential
+    relation: Relation
+    n: int | None
+    expected_n: float | None
+    epsilon: float
+    delta: float
+    basis: ClassVar[str] = "field"
+
+    def __post_init__(self) -> None:
+        budget = gaussian_mu(self.epsilon, self.delta)
+        if not self.mu <= budget:
+            unit = replace(self.covariance, sigma=1.0)
+            largest = largest_field_sigma(self.mesh, unit, self.relation, budget)
+            msg = (
+                f"covariance: sigma must be at most {largest:.9g} for epsilon = {self.epsilon:g} at delta = "
+                f"{self.delta:g}, got {self.covariance.sigma!r}; lower it or spend more."
+            )
+            raise PrivacyCheckError(msg)
+
+    def __repr__(self) -> str:
+        budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
+        return f"FieldStatisticPlan({self.covariance!r} on {self.mesh!r}, {self.relation!r}, {budget})"
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the lattice."""
+        return bounds.LATTICE_BITS
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise in lattice units: 1 in the covariance's."""
+        return UNIT_SCALE
+
+    @cached_property
+    def root(self) -> Floats:
+        """(V, V) symmetric root of the covariance, which smooths the tent masses."""
+        return square_root(self.covariance.matrix(self.mesh.vertices))
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """L2 sensitivity in lattice units."""
+        return field_sensitivity(self.mesh, self.covariance, self.relation, bits=self.bits)
+
+    @property
+    def mu(self) -> float:
+        """Gaussian parameter of the noised statistic."""
+        return discrete_mu(self.sensitivity, self.scale)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies."""
+        return field_statistic(
+            self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "mesh": self.mesh.recipe,
+            "covariance": self.covariance.to_dict(),
+            "lattice_bits": self.bits,
+            "scale": self.scale,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "n": self.n,
+            "expected_n": self.expected_n,
+        }
+
+    def exact(self, xy: Floats) -> Ints:
+        """(V,) smoothed masses of points (n, 2) in lattice units, without noise."""
+        return lattice_field(self.mesh, self.root, xy, self.bits)
+
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        """Discrete Gaussian noise."""
+        return gaussian_noise(self.scale, sensitivity=self.sensitivity, mu=self.mu, rng=rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PrivateStatistic:
-    """Noised masses: public information once measured.
+    """Noised numbers: public information once measured.
 
     Attributes
     ----------
-    plan : StatisticPlan
+    plan : MeasurementPlan or DrawPlan
     lattice : (V,) or (T,) array of int
         Noised values in lattice units.
     noise : str
@@ -171,7 +342,7 @@ class PrivateStatistic:
         True when the noise can be reproduced: then nothing is private.
     """
 
-    plan: StatisticPlan
+    plan: Any
     lattice: Ints
     noise: str
     seeded: bool
@@ -183,20 +354,20 @@ class PrivateStatistic:
         return f"PrivateStatistic({self.plan.basis} on {self.plan.mesh!r})"
 
     @property
-    def masses(self) -> Floats:
-        """(V,) or (T,) noised masses, in points."""
+    def values(self) -> Floats:
+        """(V,) or (T,) noised numbers: masses in points, or the smoothed masses of a field statistic."""
         return self.lattice / 2.0**self.plan.bits
 
     @property
+    def masses(self) -> Floats:
+        """The values, where they are masses: of cells and tents."""
+        return self.values
+
+    @property
     def noise_scale(self) -> float:
-        """Scale b of the Laplace noise, in points; its variance is about `2 b^2`."""
-        return self.plan.scale / 2.0**self.plan.bits
+        """The plan's `noise_scale`."""
+        return self.plan.noise_scale
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; the plan stands on the certificate."""
         return {"lattice": self.lattice.tolist(), "noise": self.noise, "seeded": self.seeded}
-
-    @classmethod
-    def from_dict(cls, plan: StatisticPlan, data: Mapping[str, Any]) -> "PrivateStatistic":
-        """Inverse of `to_dict`."""
-        return cls(plan, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])

@@ -1,15 +1,15 @@
 """Meshes, covariances and log-Gaussian Cox models.
 
 * Planar meshes: `regular_triangulation`, `regular_squares`, `refine`.
-* Covariances: `PoweredExponential`, `factor`.
-* PyMC models: `build_lgcp` (raw data, not private), `build_noise_aware` (private tent masses).
-* Fast posteriors: `laplace_posterior` of `NoisyMasses`; NUTS through `Sampler`.
+* Covariances: `PoweredExponential`, `factor`, `square_root`.
+* PyMC models: `build_lgcp` (raw data, not private), `build_noise_aware` (private statistics).
+* Fast posteriors: `laplace_posterior` of `NoisyMasses` and `NoisyField`; NUTS through `Sampler`.
 """
 
-from dpppsynth.models.covariances import Covariance, PoweredExponential, factor
+from dpppsynth.models.covariances import Covariance, PoweredExponential, covariance_from_dict, factor, square_root
 from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
 from dpppsynth.models.lgcp import build_lgcp, build_noise_aware, dual_measure, tent_masses
-from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.likelihood import NoisyField, NoisyMasses
 from dpppsynth.models.nuts import Chains, Diagnostics, Sampler, diagnose
 from dpppsynth.models.planar import mesh_from_recipe, refine, regular_squares, regular_triangulation
 
@@ -18,11 +18,13 @@ __all__ = [
     "Covariance",
     "Diagnostics",
     "LaplacePosterior",
+    "NoisyField",
     "NoisyMasses",
     "PoweredExponential",
     "Sampler",
     "build_lgcp",
     "build_noise_aware",
+    "covariance_from_dict",
     "diagnose",
     "dual_measure",
     "factor",
@@ -31,5 +33,6 @@ __all__ = [
     "refine",
     "regular_squares",
     "regular_triangulation",
+    "square_root",
     "tent_masses",
 ]

@@ -4,13 +4,17 @@ One function builds every covariance matrix; PyMC receives the matrix (or its fa
 `exp(-d^2 / (2 l^2))` where the field's convention, and ours, is `exp(-(d / l)^2)`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats
+
+# Share of its trace by which the square of `square_root` may miss a covariance, in spectral norm.
+ROOT_ERROR = 1e-12
 
 
 class Covariance(Protocol):
@@ -52,6 +56,23 @@ class PoweredExponential:
         distance = np.sqrt(((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=-1))
         return self.sigma**2 * np.exp(-((distance / self.length_scale) ** self.power))
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, inverse of `covariance_from_dict`."""
+        return {
+            "kind": "powered-exponential",
+            "sigma": self.sigma,
+            "length_scale": self.length_scale,
+            "power": self.power,
+        }
+
+
+def covariance_from_dict(data: Mapping[str, Any]) -> PoweredExponential:
+    """Covariance from its JSON form; InputError for a kind this version does not know."""
+    if data.get("kind") != "powered-exponential":
+        msg = f"covariance: kind {data.get('kind')!r} is not known to this version; expected 'powered-exponential'."
+        raise InputError(msg)
+    return PoweredExponential(data["sigma"], data["length_scale"], data["power"])
+
 
 def factor(covariance: Floats, lost: float = 1e-3) -> Floats:
     """(V, r) matrix M with `M M'` the covariance but for a share `lost` of its trace, in the smallest eigenvalues.
@@ -61,3 +82,20 @@ def factor(covariance: Floats, lost: float = 1e-3) -> Floats:
     value, vector = np.linalg.eigh(covariance)
     keep = np.cumsum(value) > lost * value.sum()
     return vector[:, keep] * np.sqrt(value[keep])
+
+
+def square_root(covariance: Floats) -> Floats:
+    """(V, V) symmetric root: unlike a matrix of eigenvectors, the same on every machine.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When its square misses the covariance by more than `ROOT_ERROR / 2` of the trace.
+    """
+    value, vector = np.linalg.eigh(covariance)
+    root = (vector * np.sqrt(np.clip(value, 0, None))) @ vector.T
+    root = (root + root.T) / 2
+    if not np.linalg.norm(root @ root - covariance) <= ROOT_ERROR / 2 * np.trace(covariance):
+        msg = "covariance: its square root was not found to working precision; take a coarser mesh."
+        raise PrivacyCheckError(msg)
+    return root

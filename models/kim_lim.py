@@ -100,10 +100,11 @@ class KimLimModel:
 def line_factor(count: int, step: Any, xp: Any = np) -> Any:
     """Cholesky factor of the correlation `exp(-d^2)` at places `0, step, 2 step, ...` on a line.
 
-    `L_ij = e^(-t (i - j)^2) [i over j]_q sqrt((1 - q) ... (1 - q^j))`, `t = step^2`, `q = e^(-2 t)`, with Gaussian
-    binomial coefficients. That `L L'` is the correlation says `sum_j [i over j] [m over j] (1 - q) ... (1 - q^j)
-    q^((i - j)(m - j)) = 1`: for q = 1 / Q it counts the i x m matrices over a field of Q elements by their rank j, so it
-    holds for every prime power Q, hence for all q. Nothing cancels, however close the places.
+    `L_ij = e^(-t (i - j)^2) [i over j] sqrt((1 - q) ... (1 - q^j))` with `t = step^2`, `q = e^(-2 t)` and Gaussian
+    binomial coefficients. That `L L'` is the correlation says
+    `sum_j [i over j] [m over j] (1 - q) ... (1 - q^j) q^((i - j)(m - j)) = 1`. At q = 1 / Q, Q a prime power, the terms
+    are the shares of rank j among the i x m matrices over the field of Q elements; so it holds for all q. Nothing
+    cancels, however close the places.
 
     Parameters
     ----------
@@ -116,8 +117,9 @@ def line_factor(count: int, step: Any, xp: Any = np) -> Any:
     -------
     array (..., count, count)
     """
-    i, j, k = np.ogrid[:count, :count, 1:count]
-    power = (j <= i) * ((k <= i) - 1.0 * (k <= i - j) - 0.5 * (k <= j))
-    t = step[..., None, None] ** 2
-    product = (power * xp.log(-xp.expm1(-2 * k * t[..., None]))).sum(axis=-1)
-    return np.tri(count) * xp.exp(product - t * (i - j)[..., 0] ** 2)
+    i, j = np.indices((count, count))
+    top, t = np.maximum(i, j), step[..., None] ** 2
+    # Sums of log(1 - q^k) over k = 1 .. m; above the diagonal they stand in for anything finite.
+    s = xp.log(-xp.expm1(-2 * np.arange(1, count) * t)) @ np.tri(count, count - 1, -1).T
+    log = s[..., top] - s[..., top - j] - s[..., j] / 2 - t[..., None] * (i - j) ** 2
+    return np.tri(count) * xp.exp(log)

@@ -8,7 +8,7 @@ import scipy.optimize
 
 from dpppsynth.errors import QualityError
 from dpppsynth.mesh import Floats
-from dpppsynth.models.likelihood import NoisyMasses, mass_log_density
+from dpppsynth.models.likelihood import MassLikelihood
 
 # Prior-whitened coordinates are well scaled; the Newton decrement decides in the end whether the mode is good enough.
 SEARCH = {"maxiter": 2000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
@@ -64,13 +64,13 @@ def _small_system(root: Floats) -> tuple[Floats, bool]:
 
 
 def laplace_posterior(
-    likelihood: NoisyMasses, basis: Floats, centre: Floats | float = 0.0, *, tolerance: float = 1e-6, steps: int = 50
+    likelihood: MassLikelihood, basis: Floats, centre: Floats | float = 0.0, *, tolerance: float = 1e-6, steps: int = 50
 ) -> LaplacePosterior:
     """Find the mode by L-BFGS, then polish it by Newton steps with expected information and step halving.
 
     Parameters
     ----------
-    likelihood : NoisyMasses
+    likelihood : NoisyMasses or NoisyField
     basis : (V, r) array
         Factor M of the prior covariance.
     centre : float or (V,) array
@@ -85,10 +85,8 @@ def laplace_posterior(
     """
     c = np.broadcast_to(np.asarray(centre, dtype=float), basis.shape[:1])
 
-    arguments = likelihood.arguments
-
     def loss(z: Floats) -> tuple[float, Floats]:
-        value, gradient = mass_log_density(c + basis @ z, *arguments)
+        value, gradient = likelihood.log_density(c + basis @ z)
         return float(z @ z / 2 - value), z - basis.T @ gradient
 
     z = scipy.optimize.minimize(loss, np.zeros(basis.shape[1]), jac=True, method="L-BFGS-B", options=SEARCH).x

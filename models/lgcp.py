@@ -8,7 +8,7 @@ import shapely
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import Covariance, factor
-from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.likelihood import MassLikelihood
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -71,13 +71,12 @@ def log_likelihood(w: Any, masses: Any, measure: Any) -> Any:
     return pt.dot(masses, w) - pt.dot(measure, pt.exp(w))
 
 
-def build_noise_aware(likelihood: NoisyMasses, basis: Floats, centre: float = 0.0) -> "pm.Model":
-    """Model of a field given private tent masses: `NoisyMasses` written in PyMC, prior `w = centre + basis z`.
+def build_noise_aware(likelihood: MassLikelihood, basis: Floats, centre: float = 0.0) -> "pm.Model":
+    """Model of a field given a private statistic: its likelihood in PyMC, prior `w = centre + basis z`.
 
     Parameters
     ----------
-    likelihood : NoisyMasses
-        Private masses, noise scale, measure, tents and public n.
+    likelihood : NoisyMasses or NoisyField
     basis : (V, r) array
         Factor M of the prior covariance; the data container "basis" may be exchanged between runs.
     centre : float
@@ -86,7 +85,7 @@ def build_noise_aware(likelihood: NoisyMasses, basis: Floats, centre: float = 0.
     Returns
     -------
     pymc.Model
-        Variable `z`; potential `log_likelihood`; data `basis` and `shifted_masses` (`NoisyMasses.arguments`).
+        Variable `z`; potential `log_likelihood`; data `basis` and `shifted_masses`, first of `likelihood.arguments`.
     """
     import pymc as pm
 
@@ -96,6 +95,6 @@ def build_noise_aware(likelihood: NoisyMasses, basis: Floats, centre: float = 0.
     with pm.Model() as model:
         data = pm.Data("basis", basis), pm.Data("shifted_masses", shifted)
         z = pm.Normal("z", 0, 1, shape=basis.shape[1])
-        value, _ = MassLogDensity()(z, data[0], centre, data[1], *rest)
+        value, _ = MassLogDensity(likelihood.law)(z, data[0], centre, data[1], *rest)
         pm.Potential("log_likelihood", value)
     return model

@@ -1,15 +1,21 @@
-"""Likelihood of a log-intensity field given masses at mesh vertices, exact or noisy.
+"""Likelihoods of a log-intensity field given a statistic of the points, exact or noisy.
 
-It sees the field only through its vertex values w and the dual-mesh measure a (`Mesh.measure`, times a public offset).
-`evaluate` returns what Newton's method needs: the value, its gradient in w, and a root R of the information (`R'R`).
+They see the field only through its vertex values w and the dual-mesh measure a (`Mesh.measure`, times a public offset),
+which give the expected masses at the vertices. `evaluate` returns what Newton's method needs: the value, its gradient
+in w, and a root R of the information (`R'R`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy.linalg
 
 from dpppsynth.mesh import Floats
+
+Law = Callable[[Floats, Floats, float], tuple[float, Floats]]
 
 
 class Evaluation(NamedTuple):
@@ -20,27 +26,94 @@ class Evaluation(NamedTuple):
     root: Floats
 
 
-def mass_log_density(
-    w: Floats, shifted: Floats, measure: Floats, tents: Floats, n: float, shift: float
-) -> tuple[float, Floats]:
-    """Log-density of masses given the field w, and its gradient in w: the formula of `NoisyMasses`.
+def shifted_poisson(m: Floats, observed: Floats, shift: float) -> tuple[float, Floats]:
+    """Log-density of `observed` taken as Poisson with mean `m + shift`, and its gradient in m."""
+    return np.dot(observed, np.log(m + shift)) - m.sum(), observed / (m + shift) - 1.0
 
-    Written in the common subset of NumPy and Numba: the PyMC model compiles this very function
+
+def standard_normal(m: Floats, observed: Floats, shift: float) -> tuple[float, Floats]:
+    """Log-density of `observed` about m with unit variances, and its gradient in m."""
+    residual = observed - m - shift
+    return -np.dot(residual, residual) / 2, residual
+
+
+def mass_log_density(
+    law: Law, w: Floats, observed: Floats, measure: Floats, response: Floats, n: float, shift: float
+) -> tuple[float, Floats]:
+    """Log-density of a statistic with mean `response @ (expected masses)` given the field w, and its gradient in w.
+
+    Written, like the laws, in the common subset of NumPy and Numba: the PyMC model compiles these very functions
     (`dpppsynth.models.density_op`). `n` is 0 where the number of points is secret.
     """
     mass = measure * np.exp(w - (w.max() if n > 0 else 0.0))
     if n > 0:
         mass = mass * (n / mass.sum())
-    m = np.dot(tents, mass)
-    pull = shifted / (m + shift)
-    value = np.dot(shifted, np.log(m + shift))
+    value, pull = law(np.dot(response, mass), observed, shift)
+    gradient = np.dot(pull, response)
     if n > 0:
-        return value, mass * (np.dot(pull, tents) - np.dot(pull, m) / n)
-    return value - m.sum(), mass * np.dot(pull - 1.0, tents)
+        gradient = gradient - np.dot(gradient, mass) / n
+    return value, mass * gradient
+
+
+class MassLikelihood:
+    """Base: K independent numbers whose means are linear in the expected masses at the field's vertices.
+
+    Attributes
+    ----------
+    measure : (V,) array
+        Measure of the field's mesh.
+    tents : (K, V) array
+        B: values of the statistic's K tents at the field's V vertices.
+    n : float or None
+        Public number of points; None when it is secret.
+    """
+
+    measure: Floats
+    tents: Floats
+    n: float | None
+
+    @staticmethod
+    def law(m: Floats, observed: Floats, shift: float) -> tuple[float, Floats]:
+        """Log-density of the numbers given their means, and its gradient in the means."""
+        raise NotImplementedError
+
+    @property
+    def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
+        """What `mass_log_density` takes after w: numbers, measure, their response (K, V) to masses, n or 0, shift."""
+        raise NotImplementedError
+
+    def precision(self, means: Floats) -> Floats:
+        """(K,) inverse variances of the numbers, given their means."""
+        raise NotImplementedError
+
+    def vertex_masses(self, w: Floats) -> Floats:
+        """(..., V) expected masses at the field's vertices under fields w (..., V)."""
+        if self.n is None:
+            return self.measure * np.exp(w)
+        mass = self.measure * np.exp(w - w.max(axis=-1, keepdims=True))
+        return mass * (self.n / mass.sum(axis=-1, keepdims=True))
+
+    def expected_masses(self, w: Floats) -> Floats:
+        """(..., K) expected tent masses m under fields w (..., V)."""
+        return self.vertex_masses(w) @ self.tents.T
+
+    def log_density(self, w: Floats) -> tuple[float, Floats]:
+        """Value, up to a constant, and gradient (V,) at w."""
+        return mass_log_density(self.law, w, *self.arguments)
+
+    def evaluate(self, w: Floats) -> Evaluation:
+        """Value, gradient and information root at w: `J' diag(precision) J`, J the slope of the means in w."""
+        value, gradient = self.log_density(w)
+        mass, response = self.vertex_masses(w), self.arguments[2]
+        means = response @ mass
+        jacobian = response * mass
+        if self.n is not None:
+            jacobian -= np.outer(means, mass) / self.n
+        return Evaluation(float(value), gradient, jacobian * np.sqrt(self.precision(means))[:, None])
 
 
 @dataclass(frozen=True, eq=False)
-class NoisyMasses:
+class NoisyMasses(MassLikelihood):
     """Tent masses T plus discrete Laplace noise, as a shifted Poisson likelihood (docs/theory.md, section 6).
 
     With `v = 2 b^2` the noise's variance, `T + v` has the mean and the variance `m + v` of a Poisson variable, and is
@@ -54,12 +127,8 @@ class NoisyMasses:
         Tent masses T, private or exact.
     noise_scale : float
         Scale b of the noise, in points; zero for exact masses.
-    measure : (V,) array
-        Measure of the field's mesh.
-    tents : (K, V) array
-        B: values of the K tents at the field's V vertices.
-    n : float or None
-        Public number of points; None when it is secret.
+    measure, tents, n
+        As in `MassLikelihood`.
     """
 
     masses: Floats
@@ -67,6 +136,7 @@ class NoisyMasses:
     measure: Floats
     tents: Floats
     n: float | None
+    law = staticmethod(shifted_poisson)
 
     @classmethod
     def exact(cls, psi: Floats, measure: Floats) -> "NoisyMasses":
@@ -75,28 +145,63 @@ class NoisyMasses:
 
     @property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
-        """What `mass_log_density` takes after w."""
+        """`T + v` without the known sum of the noise; the masses respond as the tents do."""
         shift = 2 * self.noise_scale**2
         known = 0.0 if self.n is None else (self.masses.sum() - self.n) / len(self.masses)
         return self.masses - known + shift, self.measure, self.tents, float(self.n or 0), shift
 
-    def vertex_masses(self, w: Floats) -> Floats:
-        """(..., V) expected masses at the field's vertices under fields w (..., V)."""
-        if self.n is None:
-            return self.measure * np.exp(w)
-        mass = self.measure * np.exp(w - w.max(axis=-1, keepdims=True))
-        return mass * (self.n / mass.sum(axis=-1, keepdims=True))
+    def precision(self, means: Floats) -> Floats:
+        """`1 / (m + v)`."""
+        return 1 / (means + 2 * self.noise_scale**2)
 
-    def expected_masses(self, w: Floats) -> Floats:
-        """(..., K) expected tent masses m under fields w (..., V)."""
-        return self.vertex_masses(w) @ self.tents.T
 
-    def evaluate(self, w: Floats) -> Evaluation:
-        """Value, gradient and information root at w; the information is `J' diag(1 / (m + v)) J` with J = dm/dw."""
-        value, gradient = mass_log_density(w, *self.arguments)
-        mass = self.vertex_masses(w)
-        m = self.tents @ mass
-        jacobian = self.tents * mass
+@dataclass(frozen=True, eq=False)
+class NoisyField(MassLikelihood):
+    """A field statistic `R = M'psi + N(0, b^2 I)`, as a Gaussian likelihood (docs/theory/field.md, section 5).
+
+    With G = M'B and q the expected masses at the field's vertices, R has mean `G q` and covariance
+    `C = b^2 I + G (diag q - q q'/n) G'`, without the last term where n is secret. C is held at an estimate of q, so
+    that R enters whitened, as `C^-1/2 R`, and the likelihood costs no more than a matrix product.
+
+    Attributes
+    ----------
+    values : (r,) array
+        R, or what is left of it in the directions of M's columns.
+    factor : (K, r) array
+        M.
+    noise_sd : float
+        Standard deviation b of the noise.
+    measure, tents, n
+        As in `MassLikelihood`.
+    estimate : (V,) array
+        The q at which C is taken.
+    """
+
+    values: Floats
+    factor: Floats
+    noise_sd: float
+    measure: Floats
+    tents: Floats
+    n: float | None
+    estimate: Floats
+    law = staticmethod(standard_normal)
+
+    def at(self, estimate: Floats) -> "NoisyField":
+        """The same likelihood with its covariance taken at other masses (V,)."""
+        return replace(self, estimate=estimate)
+
+    @cached_property
+    def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
+        """`C^-1/2 R`, and how it responds to masses: `C^-1/2 G`."""
+        response = self.factor.T @ self.tents
+        covariance = self.noise_sd**2 * np.eye(len(response)) + (response * self.estimate) @ response.T
         if self.n is not None:
-            jacobian -= np.outer(m, mass) / self.n
-        return Evaluation(float(value), gradient, jacobian / np.sqrt(m + 2 * self.noise_scale**2)[:, None])
+            mean = response @ self.estimate
+            covariance -= np.outer(mean, mean) / self.n
+        both = np.column_stack([self.values, response])
+        white = scipy.linalg.solve_triangular(np.linalg.cholesky(covariance), both, lower=True)
+        return white[:, 0].copy(), self.measure, white[:, 1:].copy(), float(self.n or 0), 0.0
+
+    def precision(self, means: Floats) -> Floats:
+        """One each: the numbers are whitened."""
+        return np.ones_like(means)

@@ -49,7 +49,8 @@ class LipschitzSet:
 
         With `q = |grad w|^2 / c^2` at every corner and `M = (sum q^16)^(1/16)`, deviations from the mean are divided by
         `(1 + M^4)^(1/8)`. Since `M >= max q`, the pressed field has `|grad|^2 / c^2 = q / (1 + M^4)^(1/4) < 1`. Any
-        prior on the set will do for Theorem D, so the law that this map induces needs no Jacobian.
+        prior on the set will do for Theorem D, so the law that this map induces needs no Jacobian. A prior whose fields
+        are mostly steeper than c piles up at the border, though: choose its sigma below about `0.2 c l`.
         """
         q = self._squares(w) / ((1 - MARGIN) * self.slope) ** 2
         # Without the smallest of numbers a flat field would have no gradient in the sampler.

@@ -12,8 +12,8 @@ import scipy.linalg
 from dpppsynth.errors import QualityError
 from dpppsynth.mesh import Floats
 
-# Newton steps, and halvings of one step.
-STEPS, HALVINGS = 200, 60
+# Newton steps; squared Newton decrements at which the mode is found, and below which full steps converge.
+STEPS, PRECISE, SAFE = 200, 1e-12, 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,40 +69,57 @@ class PointPosterior:
 
     def log_density(self, z: Floats) -> tuple[float, Floats]:
         """Log-density at z (r,) up to a constant, and its gradient (r,)."""
-        prior, w = self.prior, self.field(z)
-        mass = prior.measure * np.exp(w)
-        value = self.masses @ w - mass.sum() - prior.precision @ z**2 / 2
-        return float(value), prior.basis.T @ (self.masses - mass) - prior.precision * z
+        return log_density(self.prior, self._linear, self.prior.precision, z)
 
     def information(self, z: Floats) -> Floats:
         """(r, r) negative Hessian of the log-density at z."""
-        mass = self.prior.measure * np.exp(self.field(z))
-        return np.diag(self.prior.precision) + self.prior.basis.T @ (mass[:, None] * self.prior.basis)
+        return _information(self.prior, self.prior.precision, z)
 
     def mode(self) -> Floats:
-        """(r,) mode, by damped Newton steps until they no longer help.
+        """(r,) mode; errors as in `maximise`."""
+        return maximise(self.prior, self._linear, self.prior.precision, np.zeros(len(self._linear)))
 
-        Raises
-        ------
-        QualityError
-            When it is not found; the message shows no figure.
-        """
-        z = np.zeros(len(self.prior.precision))
-        here, gradient = self.log_density(z)
-        for _ in range(STEPS):
-            step = scipy.linalg.solve(self.information(z), gradient, assume_a="pos")
-            slope = gradient @ step
-            size = 1.0
-            with np.errstate(over="ignore"):
-                for _ in range(HALVINGS):
-                    there, gradient_there = self.log_density(z + size * step)
-                    if there >= here + 0.25 * size * slope:
-                        break
-                    size /= 2
-            if slope < 1e-20 * (1 + abs(here)) or there < here:
-                return z
-            z, here, gradient = z + size * step, there, gradient_there
-            if slope < 1e-16:
-                return z
-        msg = "sampler: the posterior mode was not found; take a longer length scale or a smaller sigma."
-        raise QualityError(msg)
+    @property
+    def _linear(self) -> Floats:
+        return self.prior.basis.T @ self.masses
+
+
+def log_density(prior: FieldPrior, linear: Floats, precision: Floats, z: Floats) -> tuple[float, Floats]:
+    """`linear'z - z' diag(precision) z / 2 - measure'e^w` at z (r,), and its gradient (r,)."""
+    mass = prior.measure * np.exp(prior.centre + prior.basis @ z)
+    value = linear @ z - precision @ z**2 / 2 - mass.sum()
+    return float(value), linear - precision * z - prior.basis.T @ mass
+
+
+def maximise(prior: FieldPrior, linear: Floats, precision: Floats, start: Floats) -> Floats:
+    """(r,) maximum of `log_density`, by damped Newton steps to solver precision.
+
+    Raises
+    ------
+    QualityError
+        When it is not found; the message shows no figure.
+    """
+
+    def value(z: Floats) -> float:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return log_density(prior, linear, precision, z)[0]
+
+    z = start
+    for _ in range(STEPS):
+        here, gradient = log_density(prior, linear, precision, z)
+        step = scipy.linalg.solve(_information(prior, precision, z), gradient, assume_a="pos")
+        rise = gradient @ step
+        if rise < PRECISE:
+            return z + step
+        share = 1.0
+        # Close to the maximum full steps converge, and differences of values are lost in rounding.
+        while rise > SAFE and share > 0 and not value(z + share * step) > here + share * rise / 4:
+            share /= 2
+        z = z + share * step
+    msg = "sampler: the posterior mode was not found; take a longer length scale or a smaller sigma."
+    raise QualityError(msg)
+
+
+def _information(prior: FieldPrior, precision: Floats, z: Floats) -> Floats:
+    mass = prior.measure * np.exp(prior.centre + prior.basis @ z)
+    return np.diag(precision) + prior.basis.T @ (mass[:, None] * prior.basis)

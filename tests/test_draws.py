@@ -66,12 +66,13 @@ class Recorder(Sampler):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("slope", [None, 0.25])
-def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_chain(monkeypatch, slope):
+def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_chain(monkeypatch, capfd, slope):
     posterior = few_points()
     support = slope and LipschitzSet(triangle(), slope)
     press = support.press if slope else lambda w: w
     monkeypatch.setattr(draws, "Sampler", Recorder)
     draw = draws.nuts_draw(posterior, np.random.default_rng(3), support=support, draws=4000)
+    assert capfd.readouterr() == ("", "")
     mode = posterior.mode()
     fields = press(posterior.field(mode + Recorder.chains.z @ draws.whitening(posterior.information(mode)).T))
     np.testing.assert_allclose(draw.field, fields[0, -1], rtol=1e-12)
@@ -210,20 +211,6 @@ class TestGate:
 
 
 class TestKimLim:
-    def test_fields_have_the_stated_covariance(self):
-        """4000 draws at a fixed l; a covariance entry has standard error below 0.023 of the variance: 0.13 is 5.6."""
-        for mesh in (MESH, regular_squares(datasets.soho_deaths().domain, shape=(7, 9))):
-            side = np.sqrt(mesh.domain.area)
-            model = KimLimModel(mesh, 0.3 / side, 0.35 * side, 50)
-            z = np.random.default_rng(0).normal(size=(4000, model.size))
-            z[:, 0] = 0.7
-            fields = model.fields(z) - np.log(50 / mesh.domain.area)
-            length = 0.35 * side * np.exp(0.35)
-            distance = np.linalg.norm(mesh.vertices[:, None] - mesh.vertices[None], axis=-1)
-            sigma = 0.3 / side * length
-            covariance = fields.T @ fields / len(z)
-            assert np.abs(covariance / sigma**2 - np.exp(-((distance / length) ** 2))).max() < 0.13
-
     @pytest.mark.parametrize("step", [0.01, 0.3, 2.0])
     def test_line_factor_is_a_root_of_the_correlation(self, step):
         """To rounding, even where the correlation is numerically singular; triangular, so that it is Cholesky's."""
@@ -268,12 +255,6 @@ class TestKimLim:
         want = w @ psi - np.exp(w) @ model.measure - (z**2).sum(axis=1) / 2
         got = np.array([density({"z": each}) for each in z])
         np.testing.assert_allclose(got - got[0], want - want[0], rtol=1e-9, atol=1e-9)
-
-    @pytest.mark.slow
-    def test_nuts_passes_its_gate_at_the_papers_bound(self):
-        draw = KimLimModel(MESH, 5.7e-4, 3.5, 80).draw(on_the_mesh().masses, np.random.default_rng(0), draws=1000)
-        assert draw.field.shape == (121,)
-        assert np.abs(draw.field - np.log(0.8)).max() < 0.03
 
     @pytest.mark.parametrize(
         ("change", "words"), [({"ratio": 0.0}, "ratio"), ({"length_scale": np.inf}, "length_scale"), ({"n": -1}, "n:")]

@@ -17,6 +17,7 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models import PoweredExponential, regular_squares, regular_triangulation
+from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy import (
     AddRemove,
     AlphaNeighbours,
@@ -33,7 +34,7 @@ from dpppsynth.privacy import (
     posterior_mu,
     theorem_a,
 )
-from dpppsynth.privacy.increments import increments
+from dpppsynth.privacy.increments import RELATIVE, element_pairs, increments
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.3, 0.8]])
 TRIANGLE = Mesh.from_arrays(CORNERS, [[0, 1, 2]], Window.polygon(shapely.Polygon(CORNERS)))
@@ -304,11 +305,11 @@ class TestIncrements:
         for reach in (0.01, 0.1, 0.37, 0.8, 2.0, math.inf):
             assert table.within(reach) == increment_sd(mesh, matrix, reach)
 
-    def test_elements_at_exactly_the_reach_count(self):
-        """Unit squares, cells one apart: floating point must not hide them."""
-        mesh = regular_squares(Window.rectangle(529100.1, 180680.3, 529103.1, 180681.3), shape=(4, 2))
-        matrix = np.diag([1.0, 0, 0, 0, 0, 0, 0, 1.0]) * 100
-        assert increments(mesh, matrix).sd[np.searchsorted(increments(mesh, matrix).distance, 1 + 1e-9) - 1] > 14
+    @pytest.mark.parametrize("corner", [0.1, 529100.1])
+    def test_elements_at_exactly_the_reach_count(self, corner):
+        """Cells of a third, two apart: coordinates in between are rounded, and must not hide a pair."""
+        mesh = regular_squares(Window.rectangle(corner, corner, corner + 4, corner + 1 / 3), shape=(13, 2))
+        assert len(element_pairs(mesh, RELATIVE / 3)[0]) == 12 + 11 + 10
 
     def test_nearly_constant_fields_keep_a_margin(self):
         """Subtracting covariances that agree in all digits must not give zero."""
@@ -400,8 +401,6 @@ class TestGuarantee:
             theorem_a(TRIANGLE, Matrix(np.eye(3)), 0.1, delta=1e-6, sampler="gibbs")
 
     def test_proximal_sampler_costs_its_factor(self):
-        from dpppsynth.models.proximal import proximal_factor
-
         exact = theorem_a(TRIANGLE, Matrix(np.eye(3)), 0.1, delta=1e-6)
         proximal = theorem_a(TRIANGLE, Matrix(np.eye(3)), 0.1, delta=1e-6, sampler="proximal", eta=0.2, steps=20)
         assert proximal.theorem == "Theorem E (proximal sampler)"

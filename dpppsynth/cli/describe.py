@@ -17,32 +17,37 @@ def show_plan(plan: "Plan") -> None:
     """Print the guarantee, the public parameters, and epsilon by distance."""
     show_text(f"The guarantee holds. {plan.guarantee}\n")
     show_table("Public parameters", _parameters(plan))
-    show_distances(plan.guarantee, plan.statistic.mesh.domain.unit)
+    show_distances(plan.guarantee, plan.domain.unit)
 
 
 def show_distances(guarantee: "Guarantee", unit: str) -> None:
     """Print what an attacker can tell apart, by the distance that one point moves."""
-    pairs = guarantee.by_distance
+    pairs, delta = guarantee.by_distance, guarantee.profile.at
     if not pairs:
         what = "moves, however far" if guarantee.relation.n_is_public else "is added or removed"
         show_text(f"Epsilon does not depend on distance: it is {_one_point(guarantee):.4g} when one point {what}.")
         return
     step = max(1, len(pairs) // ROWS)
     rows = [(f"{distance:.4g}", f"{epsilon:.4g}") for distance, epsilon in pairs[step - 1 :: step]]
-    show_table("What an attacker can tell apart", rows, (f"one point moves ({unit})", "epsilon"))
+    epsilon = f"epsilon at delta = {delta:g}" if delta else "epsilon"
+    show_table("What an attacker can tell apart", rows, (f"one point moves ({unit})", epsilon))
 
 
 def plan_json(plan: "Plan") -> dict[str, Any]:
     """Everything public about a plan."""
-    statistic = plan.statistic
+    estimator = {} if plan.estimator is None else {"estimator": plan.estimator.to_dict()}
+    mesh = getattr(plan.statistic, "mesh", None)
+    noise = getattr(plan.statistic, "noise_scale", None)
     return {
         "mechanism": plan.mechanism,
         "holds": True,
         "guarantee": plan.guarantee.to_dict(),
-        "parameters": statistic.parameters() | {"estimator": plan.estimator.to_dict()},
-        "noise_scale": statistic.scale / 2.0**statistic.bits,
-        "mesh": _mesh_json(statistic.mesh),
-        "domain": _domain_json(statistic.mesh.domain),
+        "parameters": plan.statistic.parameters() | estimator,
+        "domain": _domain_json(plan.domain),
+    } | {
+        key: value
+        for key, value in {"noise_scale": noise, "mesh": None if mesh is None else _mesh_json(mesh)}.items()
+        if value is not None
     }
 
 
@@ -51,34 +56,68 @@ def _one_point(guarantee: "Guarantee") -> float:
 
 
 def _parameters(plan: "Plan") -> list[tuple[str, str]]:
-    from dpppsynth.release import FieldModel
-
-    statistic, relation = plan.statistic, plan.guarantee.relation
-    scale = statistic.scale / 2.0**statistic.bits
+    guarantee, relation = plan.guarantee, plan.guarantee.relation
     rows = [
-        ("window", repr(statistic.mesh.domain)),
+        ("window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
-        ("theorem", plan.guarantee.theorem),
+        ("theorem", guarantee.theorem),
         ("relation", relation.name),
-        ("privacy radius", f"{relation.reach:g} {statistic.mesh.domain.unit}"),
+        ("privacy radius", f"{relation.reach:g} {plan.domain.unit}"),
         ("points per person", f"at most {relation.max_points_per_person}"),
-        ("epsilon", f"{plan.guarantee.epsilon():.6g}"),
-        ("delta", "0"),
-        ("measured", f"{statistic.basis} on {_mesh_words(statistic.mesh)}"),
-        ("noise", f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"),
+        ("epsilon", f"{guarantee.epsilon():.6g}"),
+        ("delta", f"{guarantee.profile.at:g}"),
+        *([] if guarantee.mu is None else [("mu", f"{guarantee.mu:.6g}")]),
+        *_spent_on(plan.statistic),
+        *_estimated(plan.estimator),
     ]
-    if relation.reach == float("inf"):
-        rows = [row for row in rows if row[0] != "privacy radius"]
-    if not isinstance(plan.estimator, FieldModel):
-        return [*rows, ("intensity", f"masses made non-negative ({plan.estimator.postprocess})")]
-    model = plan.estimator
-    engine = f" ({model.engine})" if model.inference == "nuts" else ""
-    rows += [
-        ("field", f"log-Gaussian, sigma {model.sigma:g}, on {_mesh_words(model.mesh)}"),
-        ("length scales", ", ".join(f"{each:.4g}" for each in model.length_scales)),
-        ("inference", model.inference + engine),
+    return [row for row in rows if row != ("privacy radius", f"inf {plan.domain.unit}")]
+
+
+def _spent_on(statistic: Any) -> list[tuple[str, str]]:
+    """What the budget buys."""
+    from dpppsynth.draw import DrawPlan
+    from dpppsynth.kernel_plan import KernelPlan
+    from dpppsynth.statistic import StatisticPlan
+
+    if isinstance(statistic, KernelPlan):
+        return [
+            ("bandwidth", f"{statistic.bandwidth:.6g} {statistic.domain.unit}"),
+            ("patterns", f"{statistic.patterns}, all paid for by this budget"),
+        ]
+    mesh = _mesh_words(statistic.mesh)
+    if isinstance(statistic, StatisticPlan):
+        scale = statistic.noise_scale
+        noise = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
+        return [("measured", f"{statistic.basis} on {mesh}"), ("noise", noise)]
+    covariance = statistic.covariance
+    unit = statistic.domain.unit
+    rows = [
+        ("covariance", f"sigma {covariance.sigma:.4g}, length scale {covariance.length_scale:.4g} {unit}, power "
+        f"{covariance.power:g}"),
     ]
-    return rows if model.offset is None else [*rows, ("offset", f"fingerprint {model.offset.fingerprint[:12]}")]
+    if isinstance(statistic, DrawPlan):
+        engine = f" ({statistic.engine})" if statistic.sampler == "nuts" else ""
+        return [("drawn", f"one field on {mesh}"), *rows, ("sampler", statistic.sampler + engine)]
+    noise = f"discrete Gaussian of standard deviation {statistic.noise_scale:.4g}"
+    return [("measured", f"smooth functionals on {mesh}"), *rows, ("noise", noise)]
+
+
+def _estimated(estimator: Any) -> list[tuple[str, str]]:
+    """How the intensity is made."""
+    from dpppsynth.release import FieldModel, Projection
+
+    if isinstance(estimator, Projection):
+        return [("intensity", f"masses made non-negative ({estimator.postprocess})")]
+    rows = []
+    if isinstance(estimator, FieldModel):
+        engine = f" ({estimator.engine})" if estimator.inference == "nuts" else ""
+        rows = [
+            ("field", f"log-Gaussian, sigma {estimator.sigma:g}, on {_mesh_words(estimator.mesh)}"),
+            ("length scales", ", ".join(f"{each:.4g}" for each in estimator.length_scales)),
+            ("inference", estimator.inference + engine),
+        ]
+    offset = getattr(estimator, "offset", None)
+    return rows if offset is None else [*rows, ("offset", f"fingerprint {offset.fingerprint[:12]}")]
 
 
 def _mesh_words(mesh: "Mesh") -> str:

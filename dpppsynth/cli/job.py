@@ -2,26 +2,46 @@
 
 import tempfile
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.cli.options import Basis, Engine, Inference, Mechanism, Method, Neighbours, Postprocess
+from dpppsynth.cli import options as o
+from dpppsynth.cli.options import Basis, Method, Neighbours
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.domains import Window
     from dpppsynth.privacy import Relation
-    from dpppsynth.synthesizers import Synthesizer
+    from dpppsynth.synthesizers import Plan, Synthesizer
+
+# Options that not every method has.
+BELONGS = {
+    "mechanism": (Method.LGCP,),
+    "basis": (Method.LGCP, Method.LAPLACE),
+    "spacing": (Method.LGCP, Method.LAPLACE),
+    "length_scale": (Method.LGCP,),
+    "sigma": (Method.LGCP,),
+    "power": (Method.LGCP,),
+    "sampler": (Method.LGCP,),
+    "bandwidth": (Method.KERNEL,),
+    "bound": (Method.KERNEL,),
+    "postprocess": (Method.LAPLACE,),
+    "inference": (Method.LGCP,),
+    "engine": (Method.LGCP,),
+    "offset_file": (Method.LGCP,),
+    "offset_column": (Method.LGCP,),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where the points lie."""
+    """Options that say where the points lie."""
 
-    window: str | None
-    window_file: Path | None
-    crs: str | None
-    to_crs: str | None
+    window: o.WindowOption = None
+    window_file: o.WindowFileOption = None
+    crs: o.CrsOption = None
+    to_crs: o.ToCrsOption = None
 
     def domain(self) -> "Window":
         """The public window."""
@@ -45,30 +65,32 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What to do with them: everything public that a release depends on."""
+    """Options that say what to do with them: everything public that a release depends on."""
 
-    method: Method
-    epsilon: float
-    mechanism: Mechanism | None = None
-    delta: float = 0.0
-    alpha: float | None = None
-    relation: Neighbours | None = None
-    max_points_per_person: int = 1
-    basis: Basis | None = None
-    spacing: float | None = None
-    length_scale: float | None = None
-    postprocess: Postprocess | None = None
-    inference: Inference | None = None
-    engine: Engine | None = None
-    offset_file: Path | None = None
-    offset_column: str | None = None
+    method: o.MethodOption
+    epsilon: o.EpsilonOption
+    mechanism: o.MechanismOption = None
+    basis: o.BasisOption = None
+    spacing: o.SpacingOption = None
+    length_scale: o.LengthScaleOption = None
+    sigma: o.SigmaOption = None
+    power: o.PowerOption = None
+    sampler: o.SamplerOption = None
+    bandwidth: o.BandwidthOption = None
+    bound: o.BoundOption = None
+    postprocess: o.PostprocessOption = None
+    inference: o.InferenceOption = None
+    engine: o.EngineOption = None
+    offset_file: o.OffsetFileOption = None
+    offset_column: o.OffsetColumnOption = None
+    delta: o.DeltaOption = 0.0
+    alpha: o.AlphaOption = None
+    relation: o.RelationOption = None
+    max_points_per_person: o.CapOption = 1
+    allow_large_delta: o.LargeDeltaOption = False
 
     def __post_init__(self) -> None:
-        foreign = {
-            Method.LGCP: ("postprocess",),
-            Method.LAPLACE: ("mechanism", "length_scale", "inference", "engine", "offset_file", "offset_column"),
-        }[self.method]
-        for name in foreign:
+        for name in set(BELONGS) - {name for name, methods in BELONGS.items() if self.method in methods}:
             if getattr(self, name) is not None:
                 option = "--" + name.replace("_", "-")
                 msg = f"{option}: not an option of --method {self.method}; leave it out"
@@ -76,11 +98,14 @@ class Job:
         if self.method is Method.LGCP and self.basis is Basis.CELLS:
             msg = "basis: --method lgcp is built on tents; leave --basis out, or take --method laplace"
             raise InputError(msg)
-        if self.delta != 0:
-            what = (
-                f"mechanism {self.mechanism or Mechanism.TENTS}" if self.method is Method.LGCP else "--method laplace"
+        if self.method is Method.LAPLACE and self.delta != 0:
+            msg = (
+                f"delta: --method laplace is purely epsilon-private and spends no delta, got {self.delta!r}; leave "
+                "--delta out"
             )
-            msg = f"delta: {what} is purely epsilon-private and spends no delta, got {self.delta!r}; leave --delta out"
+            raise InputError(msg)
+        if self.power is not None and (self.sigma is None or self.length_scale is None):
+            msg = "power: goes with --sigma and --length-scale; give all three"
             raise InputError(msg)
 
     def neighbours(self) -> "Relation":
@@ -103,26 +128,42 @@ class Job:
 
     def synthesizer(self, window: "Window") -> "Synthesizer":
         """The synthesizer, with its mesh where the spacing is given."""
-        from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
+        from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
 
         relation = self.neighbours()
         if self.method is Method.LAPLACE:
-            basis, post = str(self.basis or Basis.CELLS), None if self.postprocess is None else str(self.postprocess)
-            return LaplaceSynthesizer(
-                self.epsilon, basis=basis, spacing=self.spacing, postprocess=post, relation=relation
-            )
-        from dpppsynth.models import regular_triangulation
+            given = _given(basis=self.basis, spacing=self.spacing, postprocess=self.postprocess)
+            return LaplaceSynthesizer(self.epsilon, relation=relation, **given)
+        if self.method is Method.KERNEL:
+            given = _given(bandwidth=self.bandwidth, bound=self.bound)
+            large = self.allow_large_delta
+            return KernelSynthesizer(self.epsilon, self.delta, relation=relation, allow_large_delta=large, **given)
+        return self._lgcp(window, relation)
 
+    def _lgcp(self, window: "Window", relation: "Relation") -> "Synthesizer":
+        from dpppsynth.models import PoweredExponential, regular_triangulation
+        from dpppsynth.synthesizers import LGCPSynthesizer
+
+        given = _given(mechanism=self.mechanism, sampler=self.sampler, inference=self.inference, engine=self.engine)
+        if self.power is None:
+            given |= _given(sigma=self.sigma, length_scale=self.length_scale)
+        elif self.sigma is not None and self.length_scale is not None:
+            given["covariance"] = PoweredExponential(self.sigma, self.length_scale, self.power)
+        if self.spacing is not None:
+            given["mesh"] = regular_triangulation(window, spacing=self.spacing)
         return LGCPSynthesizer(
             self.epsilon,
-            mechanism=str(self.mechanism or Mechanism.TENTS),
-            length_scale=self.length_scale,
-            mesh=None if self.spacing is None else regular_triangulation(window, spacing=self.spacing),
-            inference=str(self.inference or Inference.NUTS),
-            engine=str(self.engine or Engine.NUTPIE),
+            delta=self.delta,
             offset=self._offset(window),
             relation=relation,
+            allow_large_delta=self.allow_large_delta,
+            **given,
         )
+
+    def plan(self, window: "Window", *, n: int | None, expected_n: float | None = None, patterns: int = 1) -> "Plan":
+        """The settled plan; only kernel's depends on the number of patterns."""
+        paid = {"patterns": patterns} if self.method is Method.KERNEL else {}
+        return self.synthesizer(window).plan(window, n=n, expected_n=expected_n, **paid)
 
     def require_sizes(self, n: int | None, expected_n: float | None, *, data_follow: bool = False) -> None:
         """Check which of the two sizes is given against the relation; where data follow, they tell a public n."""
@@ -146,6 +187,11 @@ class Job:
         from dpppsynth.cli.layers import read_offset
 
         return read_offset(self.offset_file, self.offset_column, window)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Arguments for the options that were given; enumerations as plain words."""
+    return {k: str(v) if isinstance(v, StrEnum) else v for k, v in options.items() if v is not None}
 
 
 def require_new_folder(path: Path) -> None:

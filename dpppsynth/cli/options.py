@@ -14,12 +14,34 @@ class Method(StrEnum):
 
     LGCP = "lgcp"
     LAPLACE = "laplace"
+    KERNEL = "kernel"
 
 
 class Mechanism(StrEnum):
     """What `lgcp` makes private."""
 
     TENTS = "tents"
+    FIELD = "field"
+    POSTERIOR_DRAW = "posterior-draw"
+    LIPSCHITZ = "lipschitz"
+    KIM_LIM_38 = "kim-lim-3.8"
+    KIM_LIM_39 = "kim-lim-3.9"
+
+
+class Sampler(StrEnum):
+    """Who makes a draw."""
+
+    AUTO = "auto"
+    EXACT = "exact"
+    NUTS = "nuts"
+    PROXIMAL = "proximal"
+
+
+class Bound(StrEnum):
+    """What `kernel` is checked against."""
+
+    SUPERPOSITION = "superposition"
+    KIM_LIM_36 = "kim-lim-3.6"
 
 
 class Basis(StrEnum):
@@ -82,7 +104,10 @@ ToCrsOption = Annotated[
     Option(help="Re-project files to this system; --window is then given in it.", rich_help_panel=WHERE),
 ]
 
-MethodOption = Annotated[Method, Option(help="Log-Gaussian Cox process, or noised masses alone.", rich_help_panel=HOW)]
+MethodOption = Annotated[
+    Method,
+    Option(help="Log-Gaussian Cox process, noised masses alone, or a kernel at each point.", rich_help_panel=HOW),
+]
 MechanismOption = Annotated[
     Mechanism | None, Option(help="What lgcp makes private. Unless given: tents.", rich_help_panel=HOW)
 ]
@@ -95,7 +120,30 @@ SpacingOption = Annotated[
 ]
 LengthScaleOption = Annotated[
     float | None,
-    Option(help="Length scale of lgcp's field. Unless given: an average over public scales.", rich_help_panel=HOW),
+    Option(help="Length scale of lgcp's field. Unless given: a public rule, or an average.", rich_help_panel=HOW),
+]
+SigmaOption = Annotated[
+    float | None,
+    Option(
+        help="Standard deviation of lgcp's field, verified. Unless given: the largest admissible, or a public rule.",
+        rich_help_panel=HOW,
+    ),
+]
+PowerOption = Annotated[
+    float | None,
+    Option(help="Power of lgcp's covariance, with --sigma and --length-scale. Unless given: 2.", rich_help_panel=HOW),
+]
+SamplerOption = Annotated[
+    Sampler | None,
+    Option(help="Who makes lgcp's draw. Unless given: auto, decided by public parameters.", rich_help_panel=HOW),
+]
+BandwidthOption = Annotated[
+    float | None,
+    Option(help="Bandwidth of kernel, verified. Unless given: the smallest admissible, or a rule.", rich_help_panel=HOW),
+]
+BoundOption = Annotated[
+    Bound | None,
+    Option(help="Theorem that the bandwidth is checked against. Unless given: superposition.", rich_help_panel=HOW),
 ]
 PostprocessOption = Annotated[
     Postprocess | None,
@@ -121,6 +169,14 @@ OffsetColumnOption = Annotated[
 EpsilonOption = Annotated[float, Option(help="Privacy budget.", rich_help_panel=PRIVACY)]
 DeltaOption = Annotated[
     float, Option(help="Budget of mechanisms that are not purely epsilon-private.", rich_help_panel=PRIVACY)
+]
+LargeDeltaOption = Annotated[
+    bool,
+    Option(
+        "--allow-large-delta",
+        help="Accept a delta of 1/n or more, which promises nothing; to reproduce published experiments.",
+        rich_help_panel=PRIVACY,
+    ),
 ]
 AlphaOption = Annotated[
     float | None, Option(help="Privacy radius, in the unit of the window.", rich_help_panel=PRIVACY)
@@ -151,6 +207,10 @@ CountOption = Annotated[
 
 ReleaseArgument = Annotated[Path, Argument(help="Folder of a saved release.", show_default=False)]
 PatternsOption = Annotated[int, Option(min=1, help="Number of synthetic patterns.", rich_help_panel=WRITING)]
+PaidPatternsOption = Annotated[
+    int,
+    Option("--patterns", min=1, help="Number of patterns: kernel pays for each of them.", rich_help_panel=PRIVACY),
+]
 FixedNOption = Annotated[
     bool,
     Option("--fixed-n", help="Give each pattern exactly the public number of points.", rich_help_panel=WRITING),

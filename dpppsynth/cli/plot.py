@@ -11,7 +11,7 @@ from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.patterns import PointPattern
-    from dpppsynth.release import CoxRelease
+    from dpppsynth.release.base import Release
 
 OutOption = Annotated[Path, Option(help="Folder for the public pictures.", rich_help_panel=o.WRITING)]
 OriginalOption = Annotated[
@@ -79,27 +79,27 @@ def plot(
     show_line("\n".join(map(str, written)))
 
 
-def _synthetic(release: "CoxRelease", folder: Path, number: int) -> "PointPattern | None":
+def _synthetic(release: "Release", folder: Path, number: int) -> "PointPattern | None":
     from dpppsynth.io import read_synthetic
 
     path = folder / f"synthetic_{number:03d}.geojson"
     return read_synthetic(path, release.domain) if path.exists() else None
 
 
-def _public(release: "CoxRelease", synthetic: "PointPattern | None", out: Path, marks: dict[str, Any]) -> list[Path]:
+def _public(release: "Release", synthetic: "PointPattern | None", out: Path, marks: dict[str, Any]) -> list[Path]:
     """The pictures that may be published; those that the release has nothing for are left out."""
     from dpppsynth.plotting import plot_epsilon_curve, plot_intensity, plot_mesh, plot_pattern, save_picture
-    from dpppsynth.release import FieldModel
+    from dpppsynth.release import CoxRelease, FieldModel
 
-    fitted = isinstance(release.estimator, FieldModel)
-    axes = {
-        "mesh": plot_mesh(release.statistic.plan.mesh, title=f"Mesh of the {release.statistic.plan.basis}"),
-        "epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit),
-    }
+    axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit)}
     if synthetic is not None:
         title = f"Synthetic pattern, ε = {release.guarantee.epsilon():.3g}"
         axes["pattern"] = plot_pattern(synthetic, title=title, **marks)
-    if not fitted or release.draws is not None:
-        title = "Private intensity, posterior mean" if fitted else "Private intensity"
-        axes["intensity"] = plot_intensity(release.intensity, title=title, **marks)
+    if isinstance(release, CoxRelease):
+        fitted = isinstance(release.estimator, FieldModel)
+        basis = getattr(release.statistic.plan, "basis", "field")
+        axes["mesh"] = plot_mesh(release.statistic.plan.mesh, title=f"Mesh of the {basis}")
+        if not fitted or release.draws is not None:
+            title = "Private intensity, posterior mean" if fitted else "Private intensity"
+            axes["intensity"] = plot_intensity(release.intensity, title=title, **marks)
     return [save_picture(ax, out / f"{name}.png") for name, ax in sorted(axes.items())]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dpppsynth.cli import check, inspect, plot, sample, synthesize, verify
+from dpppsynth.cli import check, inspect, plot, rehearse, sample, synthesize, verify
 from dpppsynth.cli.screen import complain, exit_code, report_crash
 from dpppsynth.errors import DpppsynthError
 
@@ -43,7 +43,16 @@ app = typer.Typer(
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (check.check, synthesize.synthesize, sample.sample, verify.verify, plot.plot, inspect.inspect):
+COMMANDS = (
+    check.check,
+    rehearse.rehearse,
+    synthesize.synthesize,
+    sample.sample,
+    verify.verify,
+    plot.plot,
+    inspect.inspect,
+)
+for command in COMMANDS:
     app.command()(command)
 
 

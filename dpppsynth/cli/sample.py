@@ -12,7 +12,7 @@ from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.patterns import PointPattern
-    from dpppsynth.release import CoxRelease
+    from dpppsynth.release.base import Release
 
 OutOption = Annotated[
     Path | None,
@@ -79,9 +79,15 @@ def sample(
         show_line(f"Written to {where}: {patterns} synthetic pattern{'s' if patterns > 1 else ''}")
 
 
-def _require_fit(release: "CoxRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
-    from dpppsynth.release import FieldModel
+def _require_fit(release: "Release", folder: Path, *, fixed_n: bool, again: bool) -> None:
+    from dpppsynth.release import CoxRelease, FieldModel
 
+    if not isinstance(release, CoxRelease):
+        msg = (
+            f"release: {folder} is a {release.mechanism} release; its patterns were paid for one by one, and a further "
+            "one would be a new spend (synthesize, with a new budget)"
+        )
+        raise InputError(msg)
     if fixed_n and not release.guarantee.relation.n_is_public:
         msg = "fixed_n: the number of points is secret in this release; leave --fixed-n out"
         raise InputError(msg)

@@ -46,7 +46,7 @@ def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BIT
     reach : float, optional
         Distance moved, instead of the relation's own.
     """
-    _lattice_is_safe(mesh, bits)
+    require_safe_lattice(mesh, bits)
     unit = 2**bits
     if isinstance(relation, AddRemove):
         return relation.max_points_per_person * unit
@@ -104,7 +104,7 @@ def require_small_delta(delta: float, n: int | None, *, allow_large_delta: bool 
         raise InputError(msg)
 
 
-def _lattice_is_safe(mesh: Mesh, bits: int) -> None:
+def require_safe_lattice(mesh: Mesh, bits: int) -> None:
     """Basis values are computed to about `64 ulp * extent / height`; that must stay below the lattice's spare room."""
     height = 2 / mesh.tent_slope
     extent = float(np.max(np.abs(mesh.vertices))) + mesh.domain.diameter

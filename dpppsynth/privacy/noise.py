@@ -1,8 +1,8 @@
 """Integer noise that carries guarantees.
 
-The discrete Laplace law comes from OpenDP, which samples it exactly with entropy of the operating system; its `contrib`
-switch is turned on here and nowhere else. A given `rng` swaps in a floating-point sampler for tests and reproducible
-studies: such a run is not private and its certificate says so.
+The discrete Laplace and Gaussian laws come from OpenDP, which samples them exactly with entropy of the operating
+system; its `contrib` switch is turned on here and nowhere else. A given `rng` swaps in a floating-point sampler for
+tests and reproducible studies: such a run is not private and its certificate says so.
 """
 
 import math
@@ -88,8 +88,76 @@ class SeededLaplace:
         return values + up - down
 
 
+class OpenDPGaussian:
+    """Discrete Gaussian noise, P(k) proportional to exp(-k^2 / (2 scale^2)), from OpenDP.
+
+    Parameters
+    ----------
+    scale : float
+        In lattice units.
+    sensitivity : float
+        L2 sensitivity of the vector, in lattice units.
+    mu : float
+        Gaussian parameter; OpenDP's own privacy map, in zero-concentrated terms, must confirm `mu^2 / 2`.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When OpenDP's map gives more.
+    """
+
+    name = "discrete Gaussian, OpenDP make_gaussian (contrib), operating-system entropy"
+    seeded = False
+
+    def __init__(self, scale: float, *, sensitivity: float, mu: float) -> None:
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+        self._measurement = dp.m.make_gaussian(*space, scale=scale)
+        spent = math.sqrt(2 * self._measurement.map(sensitivity))
+        if not spent <= mu:
+            msg = f"noise: scale {scale!r} spends mu {spent!r} on sensitivity {sensitivity!r}, more than {mu!r}."
+            raise PrivacyCheckError(msg)
+
+    def add(self, values: Ints) -> Ints:
+        """Values plus secret noise."""
+        return np.array(self._measurement([int(v) for v in values]), dtype=np.int64)
+
+
+class SeededGaussian:
+    """The same law from a numpy generator: for tests and studies, never for a release."""
+
+    name = "discrete Gaussian from a seeded generator: reproducible, not private"
+    seeded = True
+
+    def __init__(self, scale: float, rng: RngLike) -> None:
+        self._scale, self._rng = scale, np.random.default_rng(rng)
+
+    def add(self, values: Ints) -> Ints:
+        """Values plus discrete Laplace variables of scale t, kept with odds `exp(-(|k| / scale - scale / t)^2 / 2)`.
+
+        Canonne, Kamath & Steinke (2020), Algorithm 3.
+        """
+        t = math.floor(self._scale) + 1
+        laplace, noise = SeededLaplace(t, self._rng), np.zeros(len(values), dtype=np.int64)
+        missing = np.arange(len(values))
+        while len(missing):
+            noise[missing] = laplace.add(np.zeros(len(missing), dtype=np.int64))
+            distance = np.abs(noise[missing]) / self._scale - self._scale / t
+            missing = missing[self._rng.random(len(missing)) >= np.exp(-(distance**2) / 2)]
+        return values + noise
+
+
+def gaussian_noise(scale: float, *, sensitivity: float, mu: float, rng: RngLike = None) -> DiscreteNoise:
+    """The discrete Gaussian noise of a release: OpenDP's, or the seeded one when `rng` is given."""
+    if rng is not None:
+        return SeededGaussian(scale, rng)
+    return OpenDPGaussian(scale, sensitivity=sensitivity, mu=mu)
+
+
 def laplace_noise(scale: float, *, sensitivity: int, epsilon: float, rng: RngLike = None) -> DiscreteNoise:
-    """The noise of a release: OpenDP's, or the seeded one when `rng` is given."""
+    """The discrete Laplace noise of a release: OpenDP's, or the seeded one when `rng` is given."""
     require_room(scale, sensitivity, epsilon)
     if rng is not None:
         return SeededLaplace(scale, rng)

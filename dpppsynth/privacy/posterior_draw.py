@@ -13,6 +13,7 @@ import numpy as np
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance
+from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.bounds import CAP, NOT_EMPTY, ONE_RELEASE, PUBLIC, SNAPPED, WIDE_CAP
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import increment_sd, increments, point_sd
@@ -100,11 +101,7 @@ def theorem_a(
     """
     relation = as_relation(relation)
     require_sampler(sampler, SAMPLER)
-    factor = 1.0
-    if sampler == "proximal":
-        from dpppsynth.models.proximal import proximal_factor
-
-        factor = proximal_factor(eta, steps)
+    factor = proximal_factor(eta, steps) if sampler == "proximal" else 1.0
     mu = factor * posterior_mu(mesh, covariance, relation, intercept_sd=intercept_sd)
     curve = () if isinstance(relation, AddRemove) else _curve(mesh, _gaussian_at(mesh, covariance, delta, factor))
     theorem = "Theorem E (proximal sampler)" if sampler == "proximal" else "Theorem A (one posterior draw)"

@@ -1,7 +1,7 @@
 """Privacy profiles: delta as a function of epsilon, for every kind of mechanism the package has.
 
 A profile is quoted in words, and on certificates, at one delta: its attribute `at`. Results are rounded towards less
-privacy: delta and epsilon up, the budget `gaussian_mu` down.
+privacy: delta and epsilon up.
 """
 
 import math
@@ -10,17 +10,30 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import erfcx, gammaln, ndtr, ndtri, pdtrc
+from scipy.special import gammaln, ndtri, pdtrc
 
 from dpppsynth.errors import InputError
+from dpppsynth.privacy.gaussian import (
+    ROUNDING,
+    delta_gaussian,
+    gaussian_deltas,
+    gaussian_mu,
+    require_delta,
+    smallest_epsilon,
+)
 
-Floats = npt.NDArray[np.float64]
+__all__ = [
+    "ApproximateDP",
+    "GaussianDP",
+    "PoissonGaussianDP",
+    "Profile",
+    "PureDP",
+    "SmallestOf",
+    "delta_gaussian",
+    "gaussian_mu",
+    "profile_from_dict",
+]
 
-# Three-point Gauss-Legendre rule on [-1, 1].
-NODES, WEIGHTS = np.array([-math.sqrt(0.6), 0.0, math.sqrt(0.6)]), np.array([5.0, 8.0, 5.0]) / 9
-# Relative error of computed deltas is below this, and they are raised by as much.
-ROUNDING = 1e-12
 # Probability of the points of a Poisson law that are not looked at; it is added to delta.
 TAIL = 1e-30
 
@@ -100,7 +113,7 @@ class GaussianDP:
 
     def __post_init__(self) -> None:
         _require_positive("mu", self.mu)
-        _require_delta(self.at)
+        require_delta(self.at)
 
     def delta(self, epsilon: float) -> float:
         """`Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)`."""
@@ -108,7 +121,11 @@ class GaussianDP:
 
     def epsilon(self, delta: float) -> float:
         """Inverse of `delta`; infinite at zero."""
-        return _inverse(self.delta, delta, self.mu * (self.mu / 2 - float(ndtri(delta)))) if delta > 0 else math.inf
+        return (
+            smallest_epsilon(self.delta, delta, self.mu * (self.mu / 2 - float(ndtri(delta))))
+            if delta > 0
+            else math.inf
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -133,20 +150,20 @@ class PoissonGaussianDP:
     def __post_init__(self) -> None:
         _require_positive("ratio", self.ratio)
         _require_positive("rate", self.rate)
-        _require_delta(self.at)
+        require_delta(self.at)
 
     def delta(self, epsilon: float) -> float:
         """`E[delta_gaussian(epsilon, sqrt(K) ratio)]`, what is not summed counted as one."""
         last = int(self.rate + 12 * math.sqrt(self.rate) + 32)
         k = np.arange(1, last + 1)
         probability = np.exp(k * math.log(self.rate) - self.rate - gammaln(k + 1))
-        total = float(probability @ _delta_gaussian(epsilon, np.sqrt(k) * self.ratio))
+        total = float(probability @ gaussian_deltas(epsilon, np.sqrt(k) * self.ratio))
         # The exponent above is a difference of numbers of size k log k.
         return min(1.0, total * (1 + ROUNDING + 1e-15 * last * math.log(last)) + float(pdtrc(last, self.rate)))
 
     def epsilon(self, delta: float) -> float:
         """Inverse of `delta`; infinite below the share of the Poisson law that is not summed."""
-        return _inverse(self.delta, delta, self.ratio) if delta > TAIL else math.inf
+        return smallest_epsilon(self.delta, delta, self.ratio) if delta > TAIL else math.inf
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -168,7 +185,7 @@ class ApproximateDP:
 
     def __post_init__(self) -> None:
         _require_positive("epsilon", self.level)
-        _require_delta(self.slack)
+        require_delta(self.slack)
 
     @property
     def at(self) -> float:
@@ -241,80 +258,6 @@ def profile_from_dict(data: dict[str, Any]) -> Profile:
     return makers[data["kind"]]()
 
 
-def delta_gaussian(epsilon: float, mu: float) -> float:
-    """Privacy profile of the Gaussian mechanism: largest `P(A) - e^epsilon P'(A)` for P, P' = N(mu, 1), N(0, 1).
-
-    Relative error below 2e-12, upwards, as long as the value can be represented.
-    """
-    return min(1.0, float(_delta_gaussian(epsilon, np.array([mu]))[0]) * (1 + ROUNDING))
-
-
-def gaussian_mu(epsilon: float, delta: float) -> float:
-    """Largest mu whose Gaussian profile passes below (epsilon, delta), rounded down.
-
-    Examples
-    --------
-    >>> round(gaussian_mu(1.0, 1e-6), 6)
-    0.236704
-    """
-    from scipy.optimize import brentq
-
-    if not epsilon >= 0 or not epsilon < math.inf:
-        msg = f"epsilon: must be finite and at least 0, got {epsilon!r}."
-        raise InputError(msg)
-    _require_delta(delta)
-    high = 1.0
-    while delta_gaussian(epsilon, high) <= delta:
-        high *= 2
-
-    def excess(log_mu: float) -> float:
-        return math.log(max(delta_gaussian(epsilon, math.exp(log_mu)), 5e-324) / delta)
-
-    # The profile at 0 is below mu / sqrt(2 pi), so mu = delta is always allowed.
-    mu = math.exp(brentq(excess, math.log(delta), math.log(high), xtol=1e-15, maxiter=1000))
-    while delta_gaussian(epsilon, mu) > delta:
-        mu *= 1 - 1e-14
-    return mu
-
-
-def _delta_gaussian(epsilon: float, mu: Floats) -> Floats:
-    """(m,) profiles without the rounding up, from Mills' ratio `R`: `phi(u) (R(u) - R(u + mu))`, `u = eps/mu - mu/2`.
-
-    Subtracting loses no digits where mu > .05; below, `-R' = 1 - u R` is integrated over the interval instead.
-    """
-    with np.errstate(over="ignore"):
-        u = np.minimum(epsilon / mu - mu / 2, 40.0)
-    density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
-    small = np.minimum(mu, 0.05)
-    x = np.maximum(u, -small / 2)[:, None] + small[:, None] * (1 + NODES) / 2
-    gentle = density * small * ((1 - x * _mills(x)) @ WEIGHTS) / 2
-    upper = np.where(u < 0, ndtr(-u), density * _mills(np.maximum(u, 0)))
-    return np.where(mu < 0.05, gentle, upper - density * _mills(u + mu))
-
-
-def _mills(x: Floats) -> Floats:
-    """Mills' ratio `(1 - Phi(x)) / phi(x)`."""
-    return np.asarray(math.sqrt(math.pi / 2) * erfcx(x / math.sqrt(2)))
-
-
-def _inverse(profile: Callable[[float], float], delta: float, guess: float) -> float:
-    """Smallest epsilon whose delta is at most the one given, rounded up."""
-    from scipy.optimize import brentq
-
-    if profile(0.0) <= delta:
-        return 0.0
-    high = max(guess, 1e-300)
-    while profile(high) > delta:
-        high *= 2
-    epsilon = float(
-        brentq(lambda e: math.log(max(profile(e), 5e-324) / delta), 0.0, high, xtol=1e-15 * high, maxiter=1000)
-    )
-    step = 1e-15 * high
-    while profile(epsilon) > delta:
-        epsilon, step = epsilon + step, 2 * step
-    return epsilon
-
-
 def _promise(epsilon: float, delta: float = 0.0) -> str:
     factor = f"{math.exp(epsilon):.2f} times (e^{epsilon:g})" if epsilon < 9 else f"e^{epsilon:g} times"
     aside = f", give or take a probability of {delta:g}" if delta else ""
@@ -327,10 +270,4 @@ def _promise(epsilon: float, delta: float = 0.0) -> str:
 def _require_positive(name: str, value: Any) -> None:
     if not isinstance(value, int | float) or not 0 < value < math.inf:
         msg = f"{name}: must be positive and finite, got {value!r}."
-        raise InputError(msg)
-
-
-def _require_delta(value: Any) -> None:
-    if not isinstance(value, int | float) or not 0 < value < 1:
-        msg = f"delta: must lie strictly between 0 and 1, got {value!r}; 1e-6 is a common choice."
         raise InputError(msg)

@@ -1,16 +1,24 @@
 """Results: what a synthesizer hands back, how its intensity was estimated, and its folder on disk."""
 
+from dpppsynth.release.base import Release
 from dpppsynth.release.cox import CoxRelease, CredibleInterval
+from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
 from dpppsynth.release.folder import append_patterns, load_release
+from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection, project_to_simplex
+from dpppsynth.release.strata import StratifiedRelease
 
 __all__ = [
     "CoxRelease",
     "CredibleInterval",
+    "Drawn",
     "FieldModel",
+    "PoissonRelease",
     "Posterior",
     "Projection",
+    "Release",
+    "StratifiedRelease",
     "append_patterns",
     "load_release",
     "project_to_simplex",

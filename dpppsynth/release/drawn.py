@@ -9,7 +9,7 @@ from dpppsynth.offset import Offset
 
 @dataclass(frozen=True)
 class Drawn:
-    """The intensity of a `PrivateDraw`: exp of its values, linear between the vertices.
+    """The intensity of a drawn field: exp of its values, linear between the vertices.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The noise-aware log-Gaussian Cox posterior of private tent masses (docs/theory.md, section 6).
+"""The noise-aware log-Gaussian Cox posterior of a private statistic (docs/theory.md, section 6; docs/theory/field.md).
 
 Pure post-processing: it may fail, be run again, be tuned on the release, at no privacy cost.
 """
@@ -17,16 +17,18 @@ from dpppsynth.intensity import LogLinearMean
 from dpppsynth.mesh import Floats, Mesh, Pieces
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
-from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.likelihood import MassLikelihood, NoisyField, NoisyMasses
 from dpppsynth.offset import Offset, weighted_pieces
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.statistic import PrivateStatistic
+from dpppsynth.statistic import FieldStatisticPlan, PrivateStatistic
 
 # Standard deviation of the denoiser's field and of the intercept's prior where n is secret (log scale).
 SIGMA = 1.6
 INTERCEPT_SD = 2.0
 # A length scale with less posterior weight than this is not worth a run of its own.
 NEGLIGIBLE = 0.01
+# Times the covariance of a field statistic is taken again at the masses estimated with it.
+ROUNDS = 2
 # Draws kept for the release, all chains together, and draws per chain of every NUTS run.
 KEPT_DRAWS = 2000
 NUTS_DRAWS, NUTS_TUNE = 1500, 500
@@ -36,10 +38,11 @@ INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 Progress = Callable[[str], None]
 
 
-def choose(name: str, value: Any, known: tuple[str, str]) -> None:
+def choose(name: str, value: Any, known: tuple[str, ...]) -> None:
     """Refuse a setting that is not known."""
     if value not in known:
-        msg = f"{name}: expected {known[0]!r} or {known[1]!r}, got {value!r}."
+        words = [repr(each) for each in known]
+        msg = f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, got {value!r}."
         raise InputError(msg)
 
 
@@ -125,11 +128,17 @@ class FieldModel:
         """Triangles over which intensities integrate."""
         return weighted_pieces(self.mesh, self.offset)
 
-    def likelihood(self, statistic: PrivateStatistic) -> NoisyMasses:
-        """Likelihood of the field given the private masses."""
+    def likelihood(self, statistic: PrivateStatistic) -> MassLikelihood:
+        """Likelihood of the field given the private statistic; a field statistic's is set to uniform masses."""
         plan = statistic.plan
         tents = plan.mesh.basis(self.mesh.vertices).toarray().T.copy()
-        return NoisyMasses(statistic.masses, statistic.noise_scale, self.measure, tents, plan.n)
+        if not isinstance(plan, FieldStatisticPlan):
+            return NoisyMasses(statistic.masses, statistic.noise_scale, self.measure, tents, plan.n)
+        # The root of the covariance has its eigenvectors, those of the smallest eigenvalues being of no use.
+        columns = factor(plan.covariance.matrix(plan.mesh.vertices))
+        values = statistic.values @ (columns / np.linalg.norm(columns, axis=0))
+        uniform = self.measure * ((plan.n or plan.expected_n or 1.0) / self.measure.sum())
+        return NoisyField(values, columns, statistic.noise_scale, self.measure, tents, plan.n, uniform)
 
     def prior_factor(self, length_scale: float, *, intercept: bool) -> Floats:
         """(V, r) factor of the prior covariance; a Gaussian intercept is one more column."""
@@ -160,11 +169,12 @@ class FieldModel:
         plan, likelihood = statistic.plan, self.likelihood(statistic)
         centre = 0.0 if plan.n is not None else float(np.log((plan.expected_n or 1.0) / self.measure.sum()))
         say("Laplace approximations")
-        fits = [
-            laplace_posterior(likelihood, self.prior_factor(scale, intercept=plan.n is None), centre)
-            for scale in self.length_scales
-        ]
-        share = _weights(fits, self.length_scales)
+        roots = [self.prior_factor(scale, intercept=plan.n is None) for scale in self.length_scales]
+        fits, share = self._approximate(likelihood, roots, centre)
+        if isinstance(likelihood, NoisyField):
+            for _ in range(ROUNDS):
+                likelihood = likelihood.at(share @ likelihood.vertex_masses(np.array([fit.field_mode for fit in fits])))
+                fits, share = self._approximate(likelihood, roots, centre)
         if self.inference == "laplace":
             count = _apportion(share, KEPT_DRAWS)
             runs = [fit.draw(k, rng)[None] for fit, k in zip(fits, count, strict=True)]
@@ -175,9 +185,16 @@ class FieldModel:
         fields = self.normalise(np.concatenate(runs, axis=1), plan.n)
         return Posterior(fields, np.repeat(self.length_scales, count))
 
+    def _approximate(
+        self, likelihood: MassLikelihood, roots: list[Floats], centre: float
+    ) -> tuple[list[LaplacePosterior], Floats]:
+        """Laplace approximations for every length scale, and their weights."""
+        fits = [laplace_posterior(likelihood, root, centre) for root in roots]
+        return fits, _weights(fits, self.length_scales)
+
     def _nuts(
         self,
-        likelihood: NoisyMasses,
+        likelihood: MassLikelihood,
         fits: list[LaplacePosterior],
         count: Any,
         rng: np.random.Generator,

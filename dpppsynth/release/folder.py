@@ -4,6 +4,8 @@ import json
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +13,29 @@ import numpy as np
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.io import write_pattern
+from dpppsynth.io import read_synthetic, write_pattern
+from dpppsynth.kernel_plan import KernelPlan
 from dpppsynth.models.planar import mesh_from_recipe
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
-from dpppsynth.privacy.relations import relation_from_dict
-from dpppsynth.privacy.verify import verify
+from dpppsynth.privacy.guarantee import guarantee_from_dict
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.verify import STRATA, prefix, verify
 from dpppsynth.release.base import Release
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
+from dpppsynth.release.measurements import measurement
+from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection
-from dpppsynth.statistic import PrivateStatistic, StatisticPlan
+from dpppsynth.release.strata import StratifiedRelease
 
 DOMAIN, POSTERIOR, OFFSET = "domain.geojson", "posterior.nc", "offset.geojson"
+SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
 
 
-def save(release: Release, folder: Path, patterns: list[PointPattern]) -> Path:
+def save(release: Release | StratifiedRelease, folder: Path, patterns: list[PointPattern]) -> Path:
     """Write everything into a temporary folder beside `folder`, then rename it into place."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         msg = f"path: {folder} exists and is not an empty folder; choose another, releases are never overwritten."
@@ -49,13 +56,13 @@ def save(release: Release, folder: Path, patterns: list[PointPattern]) -> Path:
     return folder
 
 
-def append_patterns(folder: Path, release: Release, patterns: list[PointPattern]) -> None:
+def append_patterns(folder: Path, release: Release | StratifiedRelease, patterns: list[PointPattern]) -> None:
     """Add synthetic patterns to a saved release, numbered on, and renew the certificate's file list.
 
     Files that are not the release's own stay out of the certificate.
     """
     known = set(certificate.read(folder)["files"])
-    first = 1 + max((int(name[10:-8]) for name in known if re.fullmatch(r"synthetic_\d+\.geojson", name)), default=-1)
+    first = 1 + max((int(name[10:-8]) for name in known if SYNTHETIC.fullmatch(name)), default=-1)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         work = Path(scratch) / "release"
         shutil.copytree(folder, work)
@@ -72,7 +79,7 @@ def append_patterns(folder: Path, release: Release, patterns: list[PointPattern]
             raise
 
 
-def load_release(path: str | Path) -> CoxRelease:
+def load_release(path: str | Path) -> Release | StratifiedRelease:
     """Open a saved release, to sample or infer further from it.
 
     Raises
@@ -95,40 +102,70 @@ def load_release(path: str | Path) -> CoxRelease:
         raise InputError(msg) from None
 
 
-def _load(folder: Path, cert: dict[str, Any]) -> CoxRelease:
-    parameters = cert["parameters"]
-    domain = Window.from_geojson(_json(folder / DOMAIN))
-    plan = StatisticPlan(
-        basis=parameters["basis"],
-        mesh=mesh_from_recipe(parameters["mesh"], domain),
-        relation=relation_from_dict(cert["guarantee"]["relation"]),
-        n=parameters["n"],
-        expected_n=parameters["expected_n"],
-        epsilon=parameters["epsilon"],
-    )
-    statistic = PrivateStatistic.from_dict(plan, _json(folder / certificate.STATISTIC))
-    return CoxRelease(
-        cert["mechanism"], statistic, _estimator(parameters["estimator"], domain, folder), _posterior(folder)
-    )
+def _load(folder: Path, cert: dict[str, Any]) -> Release | StratifiedRelease:
+    mechanism, parameters = cert["mechanism"], cert["parameters"]
+    guarantee = guarantee_from_dict(cert["guarantee"])
+    saved = _Saved(folder, Window.from_geojson(_json(folder / DOMAIN)), guarantee.relation, cert)
+    if mechanism != STRATA:
+        return saved.release(mechanism, parameters)
+    parts = zip(parameters["levels"], parameters["strata"], strict=True)
+    releases = {
+        level: saved.release(part["mechanism"], part["parameters"], prefix(k), {parameters["by"]: level})
+        for k, (level, part) in enumerate(parts)
+    }
+    return StratifiedRelease(parameters["by"], releases, guarantee)
 
 
-def _write_parts(release: Release, work: Path, patterns: list[PointPattern]) -> None:
+@dataclass(frozen=True)
+class _Saved:
+    """A folder, and what all releases in it share."""
+
+    folder: Path
+    domain: Window
+    relation: Relation
+    cert: dict[str, Any]
+
+    def release(
+        self, mechanism: str, parameters: dict[str, Any], start: str = "", level: dict[str, str] | None = None
+    ) -> Release:
+        """One release; `start` is what its files' names begin with, `level` the mark and value of its points."""
+        plan = measurement(mechanism, parameters, self.relation, self.domain)
+        if isinstance(plan, KernelPlan):
+            patterns = tuple(self._patterns(level or {}))
+            return PoissonRelease(mechanism, plan.restore(patterns, self.cert["noise"], seeded=self.cert["seeded"]))
+        estimator = _estimator(parameters["estimator"], self.domain, self.folder)
+        statistic = plan.restore(_json(self.folder / (start + certificate.STATISTIC)))
+        return CoxRelease(mechanism, statistic, estimator, _posterior(self.folder / (start + POSTERIOR)))
+
+    def _patterns(self, level: dict[str, str]) -> Iterator[PointPattern]:
+        for name in sorted(name for name in self.cert["files"] if SYNTHETIC.fullmatch(name)):
+            pattern = read_synthetic(self.folder / name, self.domain, marks=list(level))
+            for by, value in level.items():
+                xy = pattern.xy[(pattern.marks or {})[by].astype(str) == value]
+                pattern = PointPattern.synthetic(xy, self.domain)
+            yield pattern
+
+
+def _write_parts(release: Release | StratifiedRelease, work: Path, patterns: list[PointPattern]) -> None:
     _dump(release.domain.to_geojson(), work / DOMAIN)
-    if isinstance(release, CoxRelease):
-        _write_cox(release, work)
+    parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
+    for k, part in enumerate(parts):
+        if isinstance(part, CoxRelease):
+            _write_cox(part, work, prefix(k) if isinstance(release, StratifiedRelease) else "")
     for k, pattern in enumerate(patterns):
         write_pattern(pattern, work / f"synthetic_{k:03d}.geojson")
 
 
-def _write_cox(release: CoxRelease, work: Path) -> None:
-    _dump(release.statistic.to_dict(), work / certificate.STATISTIC)
-    if isinstance(release.estimator, FieldModel) and release.estimator.offset is not None:
-        _dump(release.estimator.offset.to_geojson(), work / OFFSET)
+def _write_cox(release: CoxRelease, work: Path, start: str) -> None:
+    _dump(release.statistic.to_dict(), work / (start + certificate.STATISTIC))
+    offset = getattr(release.estimator, "offset", None)
+    if offset is not None:
+        _dump(offset.to_geojson(), work / OFFSET)
     if release.draws is not None:
-        release.posterior.to_netcdf(work / POSTERIOR, engine="scipy")
+        release.posterior.to_netcdf(work / (start + POSTERIOR), engine="scipy")
 
 
-def _write_certificate(release: Release, work: Path, names: set[str]) -> None:
+def _write_certificate(release: Release | StratifiedRelease, work: Path, names: set[str]) -> None:
     cert = certificate.build(
         mechanism=release.mechanism,
         parameters=release.parameters(),
@@ -139,7 +176,7 @@ def _write_certificate(release: Release, work: Path, names: set[str]) -> None:
             "crs": release.domain.crs,
             "unit": release.domain.unit,
         },
-        noise=release.statistic.noise,
+        noise=release.noise,
         seeded=release.seeded,
         hashes={name: certificate.file_hash(work / name) for name in sorted(names)},
     )
@@ -149,24 +186,25 @@ def _write_certificate(release: Release, work: Path, names: set[str]) -> None:
 def _estimator(data: dict[str, Any], domain: Window, folder: Path) -> Projection | FieldModel | Drawn:
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
+    offset = None if data["offset"] is None else Offset.from_geojson(_json(folder / OFFSET))
     if data["kind"] == "drawn":
-        return Drawn()
+        return Drawn(offset)
     return FieldModel(
         mesh=mesh_from_recipe(data["mesh"], domain),
         length_scales=tuple(data["length_scales"]),
         sigma=data["sigma"],
-        offset=None if data["offset"] is None else Offset.from_geojson(_json(folder / OFFSET)),
+        offset=offset,
         inference=data["inference"],
         engine=data["engine"],
     )
 
 
-def _posterior(folder: Path) -> Posterior | None:
-    if not (folder / POSTERIOR).exists():
+def _posterior(path: Path) -> Posterior | None:
+    if not path.exists():
         return None
     import xarray as xr
 
-    with xr.open_dataset(folder / POSTERIOR, engine="scipy") as data:
+    with xr.open_dataset(path, engine="scipy") as data:
         fields = np.asarray(data["log_intensity"].values, dtype=np.float32)
         return Posterior(fields, np.asarray(data["length_scale"].values, dtype=float))
 

@@ -1,6 +1,7 @@
 """What all synthesizers share: validation of public arguments, and check / plan / release."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -13,10 +14,13 @@ from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.release import CoxRelease
+from dpppsynth.release import CoxRelease, PoissonRelease
+from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Progress
 from dpppsynth.release.projection import Projection
-from dpppsynth.statistic import StatisticPlan
+from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.synthesizers.rehearsal import Rehearsal, rehearse
+from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, sizes, split
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -26,25 +30,31 @@ class Plan:
     Attributes
     ----------
     mechanism : str
-    statistic : StatisticPlan
-        What will be measured.
-    estimator : Projection or FieldModel
-        How the intensity will be made from it.
+    statistic : Measurement
+        What the budget will be spent on: a noised statistic, a posterior draw, or patterns.
+    estimator : Projection, FieldModel, Drawn or None
+        How the intensity will be made from it; None where patterns are all that is released.
     """
 
     mechanism: str
-    statistic: StatisticPlan
-    estimator: Projection | FieldModel
+    statistic: Any
+    estimator: Projection | FieldModel | Drawn | None
 
     def __repr__(self) -> str:
-        return f"Plan({self.mechanism}, {self.statistic!r}, {self.estimator!r})"
+        made = "" if self.estimator is None else f", {self.estimator!r}"
+        return f"Plan({self.mechanism}, {self.statistic!r}{made})"
+
+    @property
+    def domain(self) -> Window:
+        """Public window."""
+        return self.statistic.domain
 
     @property
     def guarantee(self) -> Guarantee:
         """The bound of this release."""
         return self.statistic.guarantee
 
-    def release(self, pattern: PointPattern, rng: RngLike = None, *, progress: Progress | None = None) -> CoxRelease:
+    def release(self, pattern: PointPattern, rng: RngLike = None, *, progress: Progress | None = None) -> Any:
         """Spend the budget on a pattern.
 
         Parameters
@@ -54,14 +64,31 @@ class Plan:
             None for a private release. Anything else makes it reproducible, not private, and marks it so.
         progress : callable, optional
             Told in words what is going on; the words depend on public parameters and the private statistic only.
+
+        Returns
+        -------
+        CoxRelease or PoissonRelease
+
+        Raises
+        ------
+        InputError
+            When the pattern does not match the plan.
+        ReleaseBlocked
+            When a draw by NUTS fails its diagnostics: the budget is spent.
+        QualityError
+            When inference on a private statistic fails them: nothing is lost.
         """
         # One generator for both, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)
         statistic = self.statistic.measure(pattern, rng)
+        if self.estimator is None:
+            return PoissonRelease(self.mechanism, statistic)
         release = CoxRelease(self.mechanism, statistic, self.estimator)
-        if isinstance(self.estimator, Projection):
-            return release
-        return release.infer(rng, progress=progress)
+        return release.infer(rng, progress=progress) if isinstance(self.estimator, FieldModel) else release
+
+    def rehearse(self, rng: RngLike = None, *, progress: Progress | None = None) -> Rehearsal:
+        """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""
+        return rehearse(self, generator(rng), progress)
 
 
 class Synthesizer:
@@ -91,6 +118,21 @@ class Synthesizer:
         """
         return self.plan(domain, n=n, expected_n=expected_n).guarantee
 
+    def rehearse(
+        self,
+        domain: Window,
+        *,
+        n: int | None = None,
+        expected_n: float | None = None,
+        rng: RngLike = None,
+        progress: Progress | None = None,
+    ) -> Rehearsal:
+        """Run the mechanism on surrogate patterns, so that everything is settled before the data are touched.
+
+        Parameters as in `check`; nothing is spent, and `rng` may be seeded.
+        """
+        return self.plan(domain, n=n, expected_n=expected_n).rehearse(rng, progress=progress)
+
     def release(
         self,
         pattern: PointPattern,
@@ -98,13 +140,58 @@ class Synthesizer:
         *,
         expected_n: float | None = None,
         progress: Progress | None = None,
-    ) -> CoxRelease:
+    ) -> Any:
         """Spend the budget on a pattern once; see `Plan.release`."""
+        window = self._window(pattern)
+        n = len(pattern) if self.neighbouring().n_is_public else None
+        return self.plan(window, n=n, expected_n=expected_n).release(pattern, rng, progress=progress)
+
+    @staticmethod
+    def _window(pattern: Any) -> Window:
         if not isinstance(pattern, PointPattern) or not isinstance(pattern.domain, Window):
             msg = f"pattern: needs a PointPattern in a planar Window, got {type(pattern).__name__}."
             raise InputError(msg)
-        n = len(pattern) if self.neighbouring().n_is_public else None
-        return self.plan(pattern.domain, n=n, expected_n=expected_n).release(pattern, rng, progress=progress)
+        return pattern.domain
+
+    def plan_by(
+        self, domain: Window, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
+    ) -> StratifiedPlan:
+        """Settle one release for each level of a public mark.
+
+        Parameters
+        ----------
+        domain : Window
+        by : str
+            Name of the mark, such as "year".
+        levels : sequence
+            All its values, chosen without looking at the points, such as [2021, 2022].
+        n, expected_n : dict
+            Number of points by level, or public guess of it (a number stands for all levels).
+        **options
+            As in `plan`.
+        """
+        names = level_names(levels)
+        exact, guess = sizes(names, n, "n"), sizes(names, expected_n, "expected_n")
+        plans = {name: self.plan(domain, n=exact[name], expected_n=guess[name], **options) for name in names}
+        return StratifiedPlan(by, plans)
+
+    def release_by(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        by: str,
+        levels: Sequence[Any],
+        expected_n: Any = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> StratifiedRelease:
+        """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`."""
+        window, names = self._window(pattern), level_names(levels)
+        parts = split(pattern, by, names)
+        n = {name: len(part) for name, part in parts.items()} if self.neighbouring().n_is_public else None
+        plan = self.plan_by(window, by=by, levels=names, n=n, expected_n=expected_n, **options)
+        return plan.release(pattern, rng, progress=progress)
 
     def neighbouring(self) -> Relation:
         """The relation in force: the one given, else alpha-neighbours, else replace-one."""

@@ -1,24 +1,22 @@
-"""The log-Gaussian Cox synthesizer: private statistic first, Bayes afterwards (docs/theory.md, sections 4 to 6)."""
+"""The log-Gaussian Cox synthesizer: its settings, and the choice of mechanism (docs/mechanisms.md)."""
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
-from dpppsynth.models.planar import regular_triangulation
+from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.offset import Offset
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.release.field import ENGINES, INFERENCES, FieldModel, choose
-from dpppsynth.statistic import StatisticPlan
-from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, covering, exact_or_guess, need_size, planar, positive
+from dpppsynth.release.field import ENGINES, INFERENCES, choose
+from dpppsynth.synthesizers.base import Plan, Synthesizer, planar, positive
+from dpppsynth.synthesizers.lgcp_plans import MECHANISMS, SAMPLERS
 
 
 @dataclass(frozen=True, eq=False)
 class LGCPSynthesizer(Synthesizer):
-    """Log-Gaussian Cox posterior of a private statistic.
+    """A log-Gaussian Cox intensity, from a private statistic or as one posterior draw.
 
     Parameters
     ----------
@@ -26,16 +24,28 @@ class LGCPSynthesizer(Synthesizer):
         Budget.
     alpha : float, optional
         Privacy radius in the window's unit; give it or `relation`.
-    mechanism : {"tents"}
-        What is made private. "tents": P1 masses with discrete Laplace noise, (epsilon, 0)-private for every data set.
+    mechanism : {"tents", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9"}
+        What is made private. "tents": P1 masses with discrete Laplace noise, delta = 0; "field": smooth functionals of
+        the points with discrete Gaussian noise; both are followed by Bayesian inference at no privacy cost.
+        "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
+        bounded slope, delta = 0. "kim-lim-...": the paper's own, private on average over its model only.
     delta : float
-        Must be 0 for mechanisms that are purely epsilon-private.
+        Second half of the budget; 0 for "tents" and "lipschitz", positive for the others, such as 1e-6.
+    sigma : float, optional
+        Prior standard deviation of the field that the budget is spent on ("tents" has none); None takes the largest
+        admissible one, or for draws the smaller of it and a public rule. A given one is verified.
     length_scale : float, optional
-        Of the field, in the window's unit; None averages over public scales with weights from the private statistic.
+        Of the field, in the window's unit; None takes a public rule, or averages over public scales where a private
+        statistic gives the weights.
+    covariance : PoweredExponential, optional
+        Instead of `sigma` and `length_scale`: another power than the squared exponential's.
+    sampler : {"auto", "exact", "nuts", "proximal"}
+        Who makes a draw. "auto" is settled by `plan` from public parameters: exact where surrogate data let it
+        expect a draw within a minute, else proximal ("lipschitz": else NUTS).
     mesh : Mesh, optional
-        Mesh of the tents; None takes a public rule of window, n, epsilon and relation.
+        Mesh of the tents or of the field; None takes a public rule.
     inference : {"nuts", "laplace"}
-        NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics).
+        After a private statistic: NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics).
     engine : {"nutpie", "pymc"}
         Who runs NUTS.
     offset : Offset, optional
@@ -57,7 +67,10 @@ class LGCPSynthesizer(Synthesizer):
     _: KW_ONLY
     mechanism: str = "tents"
     delta: float = 0.0
+    sigma: float | None = None
     length_scale: float | None = None
+    covariance: PoweredExponential | None = None
+    sampler: str = "auto"
     mesh: Mesh | None = None
     inference: str = "nuts"
     engine: str = "nutpie"
@@ -71,41 +84,31 @@ class LGCPSynthesizer(Synthesizer):
             msg = "alpha: give the privacy radius, for instance alpha=25.0, or a relation such as ReplaceOne()."
             raise InputError(msg)
         self.neighbouring()
-        if self.length_scale is not None:
-            positive("length_scale", self.length_scale)
-        if not isinstance(self.mechanism, str) or self.mechanism not in MECHANISMS:
-            msg = f"mechanism: {self.mechanism!r} is not in this version; expected one of {sorted(MECHANISMS)}."
-            raise InputError(msg)
+        choose("mechanism", self.mechanism, tuple(MECHANISMS))
         require_small_delta(self.delta, 0, allow_large_delta=True)
+        for name in ("sigma", "length_scale"):
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name))
         if self.offset is not None and not isinstance(self.offset, Offset):
             msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {self.offset!r}."
             raise InputError(msg)
-        for name, known in (("inference", INFERENCES), ("engine", ENGINES)):
+        for name, known in (("inference", INFERENCES), ("engine", ENGINES), ("sampler", SAMPLERS)):
             choose(name, getattr(self, name), known)
+        if self.covariance is not None:
+            self._require_one_covariance()
+        MECHANISMS[self.mechanism].require(self)
 
     def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         planar(domain)
         self.public_size(n, expected_n)
         require_small_delta(self.delta, n, allow_large_delta=self.allow_large_delta)
-        return MECHANISMS[self.mechanism](self, domain, n, expected_n)
+        return MECHANISMS[self.mechanism].plan(self, domain, n, expected_n)
 
-
-def _plan_tents(synthesizer: LGCPSynthesizer, domain: Window, n: int | None, expected_n: float | None) -> Plan:
-    s, relation = synthesizer, synthesizer.neighbouring()
-    if s.delta > 0:
-        msg = f"delta: mechanism 'tents' is purely epsilon-private and spends no delta, got {s.delta!r}; drop delta."
-        raise InputError(msg)
-    size = need_size(s.public_size(n, expected_n))
-    if s.mesh is not None:
-        mesh = covering(domain, s.mesh)
-    else:
-        scale = s.length_scale or rules.length_scale(domain, size)
-        mesh = regular_triangulation(domain, shape=rules.tents_shape(domain, size, s.epsilon, relation, scale=scale))
-    scales = tuple(r * domain.area**0.5 for r in rules.LENGTH_SCALES) if s.length_scale is None else (s.length_scale,)
-    model = FieldModel(rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine)
-    return Plan("lgcp-tents", StatisticPlan("tents", mesh, relation, *exact_or_guess(n, size), float(s.epsilon)), model)
-
-
-Planner = Callable[[LGCPSynthesizer, Window, int | None, float | None], Plan]
-MECHANISMS: dict[str, Planner] = {"tents": _plan_tents}
+    def _require_one_covariance(self) -> None:
+        if not isinstance(self.covariance, PoweredExponential):
+            msg = f"covariance: needs a PoweredExponential(sigma, length_scale, power), got {self.covariance!r}."
+            raise InputError(msg)
+        if self.sigma is not None or self.length_scale is not None:
+            msg = "covariance: it has a sigma and a length scale; give it alone, or sigma= and length_scale= without it."
+            raise InputError(msg)

@@ -15,6 +15,10 @@ from dpppsynth.privacy.relations import AddRemove, Relation
 # Length scales the posterior averages over, in units of sqrt(area).
 LENGTH_SCALES = (0.1, 0.15, 0.2, 0.3, 0.45)
 MOST_VERTICES = 200
+# Vertices along the longer side of a drawn field's mesh, and the largest standard deviation it takes unless told.
+DRAW_SIDE, DRAW_SIGMA = 21, 2.0
+# Standard deviation of a field of bounded slope, in units of slope times length scale.
+LIPSCHITZ = 0.4
 # Spacing of the field's mesh in units of sqrt(area), and vertices per side beyond which tents are not refined.
 FIELD_SPACING, FIELD_SIDE = 0.06, 31
 
@@ -49,6 +53,16 @@ def tents_shape(
     return best
 
 
+def draw_shape(window: Window) -> tuple[int, int]:
+    """Mesh of a field that is drawn, or measured through its covariance: finer costs no privacy, only time."""
+    return _shape(window, DRAW_SIDE)
+
+
+def lipschitz_sigma(slope: float, length_scale: float) -> float:
+    """Standard deviation of a squared exponential whose gradients mostly stay below the slope."""
+    return min(DRAW_SIGMA, LIPSCHITZ * slope * length_scale)
+
+
 def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) -> tuple[int, int]:
     """Finest grid of cells with `n / cells >= max(1, 2 sqrt2 Delta / epsilon)`; vertices along x and y."""
     delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
@@ -59,6 +73,11 @@ def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) ->
         if n / cells >= max(1.0, 2 * math.sqrt(2) * delta / epsilon):
             best = (nx, ny)
     return best
+
+
+def bandwidth(window: Window, n: float) -> float:
+    """`0.1 sqrt|S| n^(-1/6)`: the kernel's bandwidth where privacy does not ask for a larger one."""
+    return float(0.1 * np.sqrt(window.area) * n ** (-1 / 6))
 
 
 def field_mesh(tents: Mesh) -> Mesh:

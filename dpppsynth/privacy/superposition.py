@@ -1,0 +1,203 @@
+"""Guarantees of Poisson patterns with a Gaussian kernel at each point: Theorem B, and Kim & Lim's Theorem 3.6.
+
+Proofs in docs/theory/kernel.md. A pattern is the union of independent clusters, one per point; of those only the moved
+point's differ, a Poisson number of Gaussian mechanisms. So the bandwidth depends neither on the number of points nor on
+the size of the window.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import pdtrc
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.kernel import mass_slope, require_bandwidth
+from dpppsynth.privacy.bounds import CAP, ONE_RELEASE, PUBLIC, SNAPPED, WIDE_CAP
+from dpppsynth.privacy.gaussian import require_delta
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.posterior_draw import REALS, SEED
+from dpppsynth.privacy.profiles import ApproximateDP, PoissonGaussianDP
+from dpppsynth.privacy.relations import AddRemove, Relation, as_relation
+
+SETTLED = "Bandwidth and number of patterns are public and were fixed beforehand."
+QUIET = "Running times of the draw stay secret."
+
+
+def superposition(
+    window: Window, relation: Relation | float, *, bandwidth: float, delta: float, patterns: int = 1
+) -> Guarantee:
+    """Guarantee of the kernel synthesizer, for every pattern: Theorem B.
+
+    Parameters
+    ----------
+    window : Window
+    relation : Relation or float
+        Moves only; a number is the privacy radius of `AlphaNeighbours`.
+    bandwidth : float
+        Standard deviation of the kernel along each axis, in the window's unit.
+    delta : float
+        The delta at which the guarantee is quoted; strictly between 0 and 1.
+    patterns : int
+        Number of patterns drawn.
+
+    Raises
+    ------
+    InputError
+        Under `AddRemove`, or when the bandwidth or delta is out of range.
+
+    Examples
+    --------
+    >>> guarantee = superposition(Window.rectangle(0, 0, 10, 10), 0.707, bandwidth=1.706, delta=1 / 128)
+    >>> round(guarantee.epsilon(), 3)
+    1.0
+    """
+    relation = _moves(relation)
+    require_bandwidth(bandwidth)
+    rate = patterns * relation.max_points_per_person
+    profile = PoissonGaussianDP(_reach(window, relation) / bandwidth, rate, delta)
+    curve = tuple(
+        (float(d), PoissonGaussianDP(float(d) / bandwidth, patterns, delta).epsilon(delta))
+        for d in np.linspace(0, window.diameter, 41)[1:]
+    )
+    return Guarantee(relation, profile, "Theorem B (superposition of kernels)", _assumptions(relation), curve)
+
+
+def smallest_bandwidth(
+    window: Window, relation: Relation | float, *, epsilon: float, delta: float, patterns: int = 1
+) -> float:
+    """Smallest bandwidth within (epsilon, delta) by Theorem B, rounded up; parameters as in `superposition`.
+
+    Raises
+    ------
+    InputError
+        Under `AddRemove`, or when delta is so large that every bandwidth would do.
+    """
+    relation = _moves(relation)
+    _require_budget(epsilon, delta)
+    rate, reach = patterns * relation.max_points_per_person, _reach(window, relation)
+    if delta >= -math.expm1(-rate):
+        msg = (
+            f"delta: must be below {-math.expm1(-rate):.4g}, the chance that a point leaves any child, got {delta!r}; "
+            "1e-6 is a common choice."
+        )
+        raise InputError(msg)
+    return _smallest(lambda h: PoissonGaussianDP(reach / h, rate, delta).delta(epsilon), delta, reach)
+
+
+def kim_lim_36(
+    window: Window,
+    relation: Relation | float,
+    *,
+    n: int,
+    bandwidth: float,
+    epsilon: float,
+    delta: float,
+    patterns: int = 1,
+) -> Guarantee:
+    """Kim & Lim's Theorem 3.6; it holds for moves of all points at once, so the cap on points per person is free.
+
+    Parameters
+    ----------
+    window, relation, bandwidth, patterns
+        As in `superposition`.
+    n : int
+        Public number of points.
+    epsilon, delta : float
+        Budget of all patterns together.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the bandwidth is below `smallest_bandwidth_36`.
+    """
+    require_bandwidth(bandwidth)
+    smallest = smallest_bandwidth_36(window, relation, n=n, epsilon=epsilon, delta=delta, patterns=patterns)
+    if bandwidth < smallest:
+        msg = (
+            f"bandwidth: Theorem 3.6 needs at least {smallest:.6g} {window.unit} for (epsilon, delta) = ({epsilon:g}, "
+            f"{delta:g}), got {bandwidth:g}; widen the kernel, or use Theorem B."
+        )
+        raise PrivacyCheckError(msg)
+    relation = _moves(relation)
+    return Guarantee(relation, ApproximateDP(epsilon, delta), "Kim & Lim, Theorem 3.6", _assumptions(relation))
+
+
+def smallest_bandwidth_36(
+    window: Window, relation: Relation | float, *, n: int, epsilon: float, delta: float, patterns: int = 1
+) -> float:
+    """Smallest bandwidth within (epsilon, delta) by Theorem 3.6, rounded up; parameters as in `kim_lim_36`."""
+    reach = _reach(window, _moves(relation))
+    _require_budget(epsilon, delta)
+    share = epsilon / _most_points(patterns * n, delta)
+    return _smallest(lambda h: point_loss(window, reach, h), share, window.diameter)
+
+
+def point_loss(window: Window, reach: float, bandwidth: float) -> float:
+    """`(2 alpha B + alpha^2) / (2 h^2) + r`: how much one published point can tell about moves up to alpha.
+
+    B is the window's diameter, and r bounds the change of log mass, edge correction's part of it.
+    """
+    spread = reach * (2 * window.diameter + reach) / (2 * bandwidth**2)
+    return spread + reach * mass_slope(window, bandwidth)
+
+
+def _most_points(mean: float, delta: float) -> int:
+    """Smallest k of at least 1 with `P(Poisson(mean) > k) <= delta`."""
+    low, high = 0, 1
+    while pdtrc(high, mean) > delta:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if pdtrc(middle, mean) <= delta else (middle, high)
+    return high
+
+
+def _smallest(decreasing: Callable[[float], float], limit: float, start: float) -> float:
+    """Smallest bandwidth at which a decreasing function is at most `limit`, rounded up."""
+    from scipy.optimize import brentq
+
+    high = start
+    while decreasing(high) > limit:
+        high *= 2
+    low = high / 2
+    while decreasing(low) <= limit:
+        low /= 2
+
+    def excess(log_h: float) -> float:
+        return math.log(max(decreasing(math.exp(log_h)), 5e-324) / limit)
+
+    h = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-14))
+    while decreasing(h) > limit:
+        h *= 1 + 1e-14
+    return h
+
+
+def _reach(window: Window, relation: Relation) -> float:
+    """Largest Euclidean displacement of a point, which no path inside the window is shorter than."""
+    return min(relation.reach, window.diameter)
+
+
+def _moves(relation: Relation | float) -> Relation:
+    relation = as_relation(relation)
+    if isinstance(relation, AddRemove):
+        msg = (
+            "relation: 'add-remove' has no guarantee here, since a point that is added leaves children with probability "
+            "0.63; use private counts or tents, or a posterior draw with a Gaussian intercept."
+        )
+        raise InputError(msg)
+    return relation
+
+
+def _require_budget(epsilon: float, delta: float) -> None:
+    if not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
+        msg = f"epsilon: must be positive and finite, got {epsilon!r}."
+        raise InputError(msg)
+    require_delta(delta)
+
+
+def _assumptions(relation: Relation) -> tuple[str, ...]:
+    cap = relation.max_points_per_person
+    people = CAP.format(k=cap) if cap > 1 else WIDE_CAP
+    return (PUBLIC, SETTLED, people, SEED, REALS, QUIET, ONE_RELEASE, SNAPPED)

@@ -1,0 +1,69 @@
+"""Measurements from the public parameters on a certificate: one builder for each registered mechanism."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dpppsynth.domains import Window
+from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
+from dpppsynth.kernel_plan import KernelPlan
+from dpppsynth.models.covariances import covariance_from_dict
+from dpppsynth.models.planar import mesh_from_recipe
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
+
+Builder = Callable[[Mapping[str, Any], Relation, Window], Any]
+
+
+def measurement(mechanism: str, parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Any:
+    """What was asked of the data, rebuilt."""
+    return MEASUREMENTS[mechanism](parameters, relation, domain)
+
+
+def _statistic(p: Mapping[str, Any], relation: Relation, domain: Window) -> StatisticPlan:
+    mesh = mesh_from_recipe(p["mesh"], domain)
+    return StatisticPlan(p["basis"], mesh, relation, p["n"], p["expected_n"], p["epsilon"])
+
+
+def _on_field(p: Mapping[str, Any], relation: Relation, domain: Window) -> tuple[Any, ...]:
+    """Mesh, covariance, relation, sizes and budget: the first arguments of every plan about a Gaussian field."""
+    mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
+    return mesh, covariance, relation, p["n"], p["expected_n"], p["epsilon"], p["delta"]
+
+
+def _field(p: Mapping[str, Any], relation: Relation, domain: Window) -> FieldStatisticPlan:
+    return FieldStatisticPlan(*_on_field(p, relation, domain))
+
+
+def _run(p: Mapping[str, Any]) -> dict[str, Any]:
+    return {"sampler": p["sampler"]} | ({} if p["engine"] is None else {"engine": p["engine"]})
+
+
+def _posterior_draw(p: Mapping[str, Any], relation: Relation, domain: Window) -> PosteriorDrawPlan:
+    return PosteriorDrawPlan(*_on_field(p, relation, domain), **_run(p), intercept_sd=p["intercept_sd"])
+
+
+def _lipschitz(p: Mapping[str, Any], relation: Relation, domain: Window) -> LipschitzPlan:
+    return LipschitzPlan(*_on_field(p, relation, domain), **_run(p), slope=p["slope"])
+
+
+def _kim_lim(bound: str) -> Builder:
+    return lambda p, relation, domain: KimLimPlan(
+        *_on_field(p, relation, domain), **_run(p), bound=bound, ratio=p["ratio"]
+    )
+
+
+def _kernel(p: Mapping[str, Any], relation: Relation, domain: Window) -> KernelPlan:
+    return KernelPlan(domain, relation, p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["bound"], p["patterns"])
+
+
+MEASUREMENTS: dict[str, Builder] = {
+    "laplace-cells": _statistic,
+    "laplace-tents": _statistic,
+    "lgcp-tents": _statistic,
+    "lgcp-field": _field,
+    "lgcp-posterior-draw": _posterior_draw,
+    "lgcp-lipschitz": _lipschitz,
+    "lgcp-kim-lim-3.8": _kim_lim("3.8"),
+    "lgcp-kim-lim-3.9": _kim_lim("3.9"),
+    "kernel": _kernel,
+}

@@ -1,0 +1,105 @@
+"""`StratifiedRelease`: one release for each level of a public mark, under one certificate."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.randomness import RngLike, generator
+from dpppsynth.release.base import Release
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.poisson import PoissonRelease
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StratifiedRelease:
+    """Result of `release_by`: everything in it is public.
+
+    Attributes
+    ----------
+    by : str
+        Name of the mark.
+    releases : dict of str to Release
+        One for each level.
+    guarantee : Guarantee
+        Of all of them together.
+    """
+
+    by: str
+    releases: dict[str, Release]
+    guarantee: Guarantee
+    mechanism = "strata"
+
+    def __repr__(self) -> str:
+        return f"StratifiedRelease(by={self.by!r}, {', '.join(map(repr, self.releases.values()))})"
+
+    @property
+    def domain(self) -> Window:
+        """Public window."""
+        return self._first.domain
+
+    @property
+    def seeded(self) -> bool:
+        """True when the randomness of any level could be reproduced: then the release is not private."""
+        return any(release.seeded for release in self.releases.values())
+
+    @property
+    def noise(self) -> str:
+        """Sampler and entropy of the randomness that protects, the same in all levels."""
+        return self._first.noise
+
+    @property
+    def patterns(self) -> list[PointPattern]:
+        """The synthetic patterns of a kernel release, marked by level."""
+        drawn = [_paid(release).patterns for release in self.releases.values()]
+        return [self._join(each) for each in zip(*drawn, strict=True)]
+
+    def sample(self, m: int = 1, rng: RngLike = None, **options: Any) -> list[PointPattern]:
+        """Draw synthetic patterns, marked by level; parameters as in `CoxRelease.sample`."""
+        rng = generator(rng)
+        drawn = [_free(release).sample(m, rng, **options) for release in self.releases.values()]
+        return [self._join(each) for each in zip(*drawn, strict=True)]
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters, as they stand on the certificate."""
+        strata = [
+            {"mechanism": release.mechanism, "parameters": release.parameters()} for release in self.releases.values()
+        ]
+        return {"by": self.by, "levels": list(self.releases), "strata": strata}
+
+    def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, fixed_n: bool = False) -> Path:
+        """Write the release to a new or empty folder; parameters as in `CoxRelease.save`."""
+        from dpppsynth.release.folder import save
+
+        if isinstance(self._first, PoissonRelease):
+            return save(self, Path(path), self.patterns)
+        return save(self, Path(path), self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
+
+    @property
+    def _first(self) -> Release:
+        return next(iter(self.releases.values()))
+
+    def _join(self, parts: Iterable[PointPattern]) -> PointPattern:
+        parts = list(parts)
+        mark = np.repeat(list(self.releases), [len(part) for part in parts])
+        return PointPattern.synthetic(np.concatenate([part.xy for part in parts]), self.domain, {self.by: mark})
+
+
+def _free(release: Release) -> CoxRelease:
+    if not isinstance(release, CoxRelease):
+        msg = f"release: patterns of a {release.mechanism} release were paid for one by one; they are in `patterns`."
+        raise InputError(msg)
+    return release
+
+
+def _paid(release: Release) -> PoissonRelease:
+    if not isinstance(release, PoissonRelease):
+        msg = f"release: a {release.mechanism} release holds no patterns; draw some with `sample(m)`."
+        raise InputError(msg)
+    return release

@@ -1,0 +1,78 @@
+"""Whether exact draws are feasible, decided from public parameters alone.
+
+The exact sampler takes as many attempts as it needs, and their number depends on the data. So the choice is made before,
+on surrogate patterns: the worst of three kinds must expect its first draw within a minute.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+
+from dpppsynth.draw import DrawPlan
+from dpppsynth.errors import InputError, QualityError
+from dpppsynth.mesh import Floats
+from dpppsynth.models.exact import NestedBoxes
+from dpppsynth.models.lgcp import tent_masses
+from dpppsynth.sampling import binomial_pattern
+from dpppsynth.surrogates import SEED, surrogates
+
+# Longest expected time to the first draw, in seconds, and attempts from which it is estimated.
+PATIENCE, TRIALS = 60.0, 2000
+
+P = TypeVar("P", bound=DrawPlan)
+
+
+def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
+    """Settle "auto", and refuse "exact" where it is not feasible.
+
+    Parameters
+    ----------
+    build : callable
+        Plan from the name of a sampler.
+    asked : str
+        The caller's choice.
+    otherwise : str
+        What "auto" takes where exact draws are not feasible.
+    """
+    if asked not in ("auto", "exact"):
+        return build(asked)
+    exact = build("exact")
+    seconds, kind = expected_seconds(exact)
+    if seconds <= PATIENCE:
+        return exact
+    if asked == "auto":
+        return build(otherwise)
+    figure = f"{seconds:.0f} s" if np.isfinite(seconds) else "no end"
+    msg = (
+        f"sampler: exact draws are not feasible here: on a surrogate pattern ({kind}) the first one is expected to take "
+        f"{figure}, more than {PATIENCE:.0f} s. Take a longer length scale, a smaller sigma, or sampler={otherwise!r}."
+    )
+    raise InputError(msg)
+
+
+def expected_seconds(plan: DrawPlan) -> tuple[float, str]:
+    """Expected time of the first exact draw, on the worst kind of surrogate pattern, and that kind's name."""
+    size = float(plan.n if plan.n is not None else plan.expected_n or 1.0)
+    times = []
+    for surrogate in surrogates(plan.mesh, plan.root, size, plan.covariance.length_scale):
+        rng = np.random.default_rng(SEED)
+        pattern = binomial_pattern(surrogate.intensity, round(size), rng)
+        times.append((_first_draw(plan, tent_masses(pattern, plan.mesh), rng), surrogate.name))
+    return max(times)
+
+
+def _first_draw(plan: DrawPlan, masses: Floats, rng: np.random.Generator) -> float:
+    """Set-up, and time of an attempt divided by the probability that it is accepted."""
+    start = time.perf_counter()
+    try:
+        boxes = NestedBoxes(plan.prior.posterior(masses))
+    except QualityError:
+        return float("inf")
+    ready = time.perf_counter()
+    accepted = np.exp((tried := boxes.attempts(TRIALS, rng)).log_accept)
+    if plan.support is not None:
+        accepted = accepted * plan.support(tried.fields)
+    share = max(float(accepted.mean()), 1e-300)
+    return ready - start + (time.perf_counter() - ready) / TRIALS / share

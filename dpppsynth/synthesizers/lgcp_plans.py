@@ -1,0 +1,241 @@
+"""How each mechanism of `LGCPSynthesizer` settles a release from public parameters."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dpppsynth.domains import Window
+from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan, PosteriorDrawPlan
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.mesh import Mesh
+from dpppsynth.models.covariances import PoweredExponential
+from dpppsynth.models.planar import regular_triangulation
+from dpppsynth.models.proximal import proximal_factor
+from dpppsynth.privacy.field_statistic import largest_field_sigma
+from dpppsynth.privacy.kim_lim import InformationWarning, carries_no_information, kim_lim_ratio
+from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma
+from dpppsynth.privacy.profiles import gaussian_mu
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours
+from dpppsynth.release.drawn import Drawn
+from dpppsynth.release.field import FieldModel
+from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
+from dpppsynth.synthesizers import rules
+from dpppsynth.synthesizers.base import Plan, covering, exact_or_guess, need_size
+from dpppsynth.synthesizers.feasibility import choose_sampler
+
+if TYPE_CHECKING:
+    from dpppsynth.synthesizers.lgcp import LGCPSynthesizer
+
+SAMPLERS = ("auto", "exact", "nuts", "proximal")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A synthesizer's settings with the public facts of one release."""
+
+    settings: "LGCPSynthesizer"
+    domain: Window
+    n: int | None
+    size: float
+
+
+Planner = Callable[[Request], Plan]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """What a mechanism accepts, and how it plans.
+
+    Attributes
+    ----------
+    settle : callable
+        From a `Request` to a `Plan`.
+    spends_delta : bool
+        Whether it needs a positive delta; the others refuse one.
+    has_covariance : bool
+        Whether sigma, length scale and power belong to what the budget is spent on.
+    samplers : tuple of str
+    """
+
+    settle: Planner
+    spends_delta: bool
+    has_covariance: bool = True
+    samplers: tuple[str, ...] = ("auto",)
+
+    def require(self, settings: "LGCPSynthesizer") -> None:
+        """Refuse settings that this mechanism does not have."""
+        name, s = settings.mechanism, settings
+        if s.delta > 0 and not self.spends_delta:
+            msg = f"delta: mechanism {name!r} is purely epsilon-private and spends no delta, got {s.delta!r}; drop delta."
+            raise InputError(msg)
+        if s.delta == 0 and self.spends_delta:
+            msg = (
+                f"delta: mechanism {name!r} cannot promise delta = 0; give one far below 1/n, such as delta=1e-6, or take "
+                "mechanism 'tents' or 'lipschitz'."
+            )
+            raise InputError(msg)
+        for given in ("sigma", "covariance"):
+            if getattr(s, given) is not None and not self.has_covariance:
+                msg = f"{given}: mechanism {name!r} spends nothing on a covariance; leave it out."
+                raise InputError(msg)
+        if s.sampler not in self.samplers:
+            msg = f"sampler: mechanism {name!r} knows {', '.join(self.samplers)}, got {s.sampler!r}."
+            raise InputError(msg)
+
+    def plan(self, settings: "LGCPSynthesizer", domain: Window, n: int | None, expected_n: float | None) -> Plan:
+        """Settle every choice from public parameters."""
+        size = need_size(settings.public_size(n, expected_n))
+        return self.settle(Request(settings, domain, n, size))
+
+
+def _tents(request: Request) -> Plan:
+    s, domain, relation = request.settings, request.domain, request.settings.neighbouring()
+    if s.mesh is not None:
+        mesh = covering(domain, s.mesh)
+    else:
+        scale = s.length_scale or rules.length_scale(domain, request.size)
+        shape = rules.tents_shape(domain, request.size, s.epsilon, relation, scale=scale)
+        mesh = regular_triangulation(domain, shape=shape)
+    sizes = exact_or_guess(request.n, request.size)
+    statistic = StatisticPlan("tents", mesh, relation, *sizes, float(s.epsilon))
+    return Plan("lgcp-tents", statistic, _denoiser(request, mesh))
+
+
+def _denoiser(request: Request, mesh: Mesh, length_scale: float | None = None) -> FieldModel:
+    """The posterior after a private statistic."""
+    s = request.settings
+    scale = s.length_scale if length_scale is None else length_scale
+    scales = tuple(r * request.domain.area**0.5 for r in rules.LENGTH_SCALES) if scale is None else (scale,)
+    return FieldModel(rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine)
+
+
+def _field(request: Request) -> Plan:
+    s = request.settings
+    mesh = _mesh(request)
+    covariance = _covariance(request, lambda shape, mu: largest_field_sigma(mesh, shape, s.neighbouring(), mu))
+    statistic = FieldStatisticPlan(mesh, covariance, *_settled(request))
+    return Plan("lgcp-field", statistic, _denoiser(request, mesh))
+
+
+def _posterior_draw(request: Request) -> Plan:
+    mesh = _mesh(request)
+    plan = choose_sampler(lambda sampler: _draw_with(request, mesh, sampler), request.settings.sampler, "proximal")
+    return Plan("lgcp-posterior-draw", plan, Drawn(request.settings.offset))
+
+
+def _draw_with(request: Request, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
+    s, relation = request.settings, request.settings.neighbouring()
+    factor = proximal_factor() if sampler == "proximal" else 1.0
+    covariance = _covariance(
+        request, lambda shape, mu: largest_sigma(mesh, shape, relation, mu, factor=factor), cap=rules.DRAW_SIGMA
+    )
+    intercept_sd = None
+    if isinstance(relation, AddRemove):
+        mu = gaussian_mu(s.epsilon, s.delta)
+        intercept_sd = largest_intercept_sd(relation, mu, covariance.sigma, factor=factor)
+    return PosteriorDrawPlan(
+        mesh,
+        covariance,
+        *_settled(request),
+        sampler=sampler,
+        engine=s.engine,
+        offset=s.offset,
+        intercept_sd=intercept_sd,
+    )
+
+
+def _lipschitz(request: Request) -> Plan:
+    s, relation, domain = request.settings, request.settings.neighbouring(), request.domain
+    mesh = _mesh(request)
+    reach = min(relation.reach, domain.diameter) * relation.max_points_per_person
+    slope = s.epsilon / (2 * reach) * (1 - 1e-12)
+    length_scale = s.length_scale or rules.length_scale(domain, request.size)
+    covariance = s.covariance or PoweredExponential(
+        s.sigma or rules.lipschitz_sigma(slope, length_scale), length_scale
+    )
+
+    def build(sampler: str) -> LipschitzPlan:
+        return LipschitzPlan(
+            mesh, covariance, *_settled(request), sampler=sampler, engine=s.engine, offset=s.offset, slope=slope
+        )
+
+    return Plan("lgcp-lipschitz", choose_sampler(build, s.sampler, "nuts"), Drawn(s.offset))
+
+
+def _kim_lim(bound: str) -> Planner:
+    def settle(request: Request) -> Plan:
+        s, relation = request.settings, request.settings.neighbouring()
+        if not isinstance(relation, AlphaNeighbours) or relation.max_points_per_person > 1:
+            msg = "relation: Kim & Lim's bounds are for alpha-neighbours with one point per person; give alpha=."
+            raise InputError(msg)
+        mesh = _mesh(request)
+        length_scale = s.length_scale or rules.length_scale(request.domain, request.size)
+        largest = kim_lim_ratio(
+            mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9"
+        )
+        ratio = largest if s.sigma is None else s.sigma / length_scale
+        if ratio > largest:
+            msg = (
+                f"sigma: {s.sigma:g} is more than Kim & Lim's bound {bound} admits for this budget; at most "
+                f"{largest * length_scale:.4g} at length scale {length_scale:g}."
+            )
+            raise PrivacyCheckError(msg)
+        covariance = PoweredExponential(ratio * length_scale, length_scale)
+        if carries_no_information(covariance.sigma):
+            msg = (
+                f"mechanism: under Kim & Lim's bound {bound} the field has a standard deviation of about "
+                f"{covariance.sigma:.2g}: the synthetic pattern carries no spatial information. Take mechanism "
+                "'tents', 'field' or 'posterior-draw'."
+            )
+            warnings.warn(msg, InformationWarning, stacklevel=2)
+        plan = KimLimPlan(
+            mesh, covariance, *_settled(request), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio
+        )
+        return Plan(f"lgcp-kim-lim-{bound}", plan, Drawn())
+
+    return settle
+
+
+def _mesh(request: Request) -> Mesh:
+    """Mesh of the field that the budget is spent on."""
+    if request.settings.mesh is not None:
+        return covering(request.domain, request.settings.mesh)
+    return regular_triangulation(request.domain, shape=rules.draw_shape(request.domain))
+
+
+def _settled(request: Request) -> tuple[object, ...]:
+    """Relation, sizes and budget, in the order of the plans' arguments."""
+    s = request.settings
+    return s.neighbouring(), *exact_or_guess(request.n, request.size), float(s.epsilon), float(s.delta)
+
+
+def _covariance(
+    request: Request, largest_sigma: Callable[[PoweredExponential, float], float], cap: float = math.inf
+) -> PoweredExponential:
+    """The covariance asked for, verified, or the default: the largest admissible sigma, at most `cap`."""
+    s = request.settings
+    scale = s.length_scale or rules.length_scale(request.domain, request.size)
+    shape = PoweredExponential(1.0, scale) if s.covariance is None else replace(s.covariance, sigma=1.0)
+    largest = largest_sigma(shape, gaussian_mu(s.epsilon, s.delta))
+    wanted = s.sigma if s.covariance is None else s.covariance.sigma
+    if wanted is None:
+        return replace(shape, sigma=min(largest, cap))
+    if wanted > largest:
+        msg = (
+            f"sigma: {wanted:g} at length scale {shape.length_scale:g} does not satisfy (epsilon, delta) = "
+            f"({s.epsilon:g}, {s.delta:g}); the largest admissible is {largest:.4g}."
+        )
+        raise PrivacyCheckError(msg)
+    return replace(shape, sigma=float(wanted))
+
+
+MECHANISMS: dict[str, Mechanism] = {
+    "tents": Mechanism(_tents, spends_delta=False, has_covariance=False),
+    "field": Mechanism(_field, spends_delta=True),
+    "posterior-draw": Mechanism(_posterior_draw, spends_delta=True, samplers=SAMPLERS),
+    "lipschitz": Mechanism(_lipschitz, spends_delta=False, samplers=("auto", "exact", "nuts")),
+    "kim-lim-3.8": Mechanism(_kim_lim("3.8"), spends_delta=True, samplers=("auto", "nuts")),
+    "kim-lim-3.9": Mechanism(_kim_lim("3.9"), spends_delta=True, samplers=("auto", "nuts")),
+}

@@ -1,0 +1,147 @@
+"""Rehearsals: the mechanism run on surrogate patterns, so that everything is settled before the data are touched.
+
+A refusal, a time or a diagnostic of a run on the data is the custodian's secret, and choosing settings by it is an
+unaccounted query. A rehearsal shows what to expect from public parameters alone, at no cost.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpppsynth.draw import DrawPlan
+from dpppsynth.errors import QualityError, ReleaseBlocked
+from dpppsynth.kernel import kernel_density
+from dpppsynth.kernel_plan import KernelPlan
+from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.models.covariances import PoweredExponential, factor
+from dpppsynth.models.planar import regular_triangulation
+from dpppsynth.patterns import PointPattern
+from dpppsynth.release.field import SIGMA, Progress
+from dpppsynth.sampling import binomial_pattern
+from dpppsynth.surrogates import Surrogate, surrogates
+from dpppsynth.synthesizers import rules
+
+if TYPE_CHECKING:
+    from dpppsynth.synthesizers.base import Plan
+
+
+@dataclass(frozen=True)
+class Run:
+    """The mechanism on one surrogate.
+
+    Attributes
+    ----------
+    surrogate : str
+        Its kind.
+    seconds : float
+    passed : bool
+        Whether the diagnostics, where there are any, would have let the release through.
+    attempts : int or None
+        Attempts of the exact sampler.
+    rhat, ess : float or None
+        Worst R-hat and effective sample size of a draw by NUTS.
+    distance : float or None
+        Total variation distance between the normalised intensities, the surrogate's and the released one's.
+    uniform : float
+        The same distance for a uniform intensity, which needs no data.
+    """
+
+    surrogate: str
+    seconds: float
+    passed: bool
+    attempts: int | None
+    rhat: float | None
+    ess: float | None
+    distance: float | None
+    uniform: float
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What to expect of a release: time, diagnostics and utility, on surrogate data.
+
+    Attributes
+    ----------
+    mechanism : str
+    runs : tuple of Run
+        One for each kind of surrogate.
+    """
+
+    mechanism: str
+    runs: tuple[Run, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every run would have been released."""
+        return all(run.passed for run in self.runs)
+
+    def __str__(self) -> str:
+        return "\n".join([f"Rehearsal of {self.mechanism} on surrogate data:", *map(_line, self.runs)])
+
+
+def rehearse(plan: "Plan", rng: np.random.Generator, say: Progress | None = None) -> Rehearsal:
+    """Run a plan on the three kinds of surrogate patterns."""
+    statistic = plan.statistic
+    size = statistic.n if statistic.n is not None else statistic.expected_n
+    # A mesh of its own: what to expect of a mechanism is not measured on its own mesh.
+    mesh = regular_triangulation(plan.domain, shape=rules.draw_shape(plan.domain))
+    scale = rules.length_scale(plan.domain, size)
+    covariance = getattr(statistic, "covariance", None)
+    scale = scale if covariance is None else covariance.length_scale
+    root = factor(PoweredExponential(SIGMA, scale).matrix(mesh.vertices))
+    runs = []
+    for surrogate in surrogates(mesh, root, float(size), scale):
+        if say is not None:
+            say(f"surrogate pattern: {surrogate.name}")
+        runs.append(_run(plan, surrogate, binomial_pattern(surrogate.intensity, round(size), rng), rng))
+    return Rehearsal(plan.mechanism, tuple(runs))
+
+
+def _run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator) -> Run:
+    xy, weight = _quadrature(surrogate.intensity.mesh)
+    truth = surrogate.intensity(xy) * weight
+    attempts, diagnostics, estimate = None, None, None
+    start = time.perf_counter()
+    try:
+        if isinstance(plan.statistic, DrawPlan):
+            fit = plan.statistic.fit(pattern, rng)
+            attempts, diagnostics = fit.attempts, fit.diagnostics
+            estimate = plan.estimator.intensity(fit.draw)(xy)
+        elif isinstance(plan.statistic, KernelPlan):
+            plan.statistic.measure(pattern, rng)
+            estimate = kernel_density(pattern.xy, plan.domain, plan.statistic.bandwidth, xy)
+        else:
+            estimate = plan.release(pattern, rng).intensity(xy)
+    except (QualityError, ReleaseBlocked):
+        pass
+    seconds = time.perf_counter() - start
+    return Run(
+        surrogate.name,
+        seconds,
+        estimate is not None,
+        attempts,
+        None if diagnostics is None else diagnostics.rhat,
+        None if diagnostics is None else diagnostics.ess,
+        None if estimate is None else total_variation(estimate * weight, truth),
+        total_variation(weight, truth),
+    )
+
+
+def total_variation(one: Floats, other: Floats) -> float:
+    """Half the L1 distance between two vectors of masses, each divided by its sum."""
+    return float(np.abs(one / one.sum() - other / other.sum()).sum() / 2)
+
+
+def _quadrature(mesh: Mesh) -> tuple[Floats, Floats]:
+    """Points and weights of the mesh, each piece with its centre."""
+    return mesh.pieces.corners.mean(axis=1), mesh.pieces.weight
+
+
+def _line(run: Run) -> str:
+    parts = [f"{run.seconds:.1f} s", "passed" if run.passed else "would be blocked"]
+    parts += [] if run.attempts is None else [f"{run.attempts} attempts"]
+    parts += [] if run.rhat is None else [f"R-hat {run.rhat:.3f}, effective sample size {run.ess:.0f}"]
+    parts += [] if run.distance is None else [f"total variation {run.distance:.3f} (uniform {run.uniform:.3f})"]
+    return f"  {run.surrogate}: " + ", ".join(parts)

@@ -1,0 +1,100 @@
+"""One release for each level of a public mark, such as a year: parallel composition, one certificate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpppsynth.errors import InputError
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.parallel import parallel
+from dpppsynth.randomness import RngLike, generator
+from dpppsynth.release.field import Progress
+from dpppsynth.release.strata import StratifiedRelease
+
+if TYPE_CHECKING:
+    from dpppsynth.synthesizers.base import Plan
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StratifiedPlan:
+    """Plans for all levels of a mark, settled before any data are touched.
+
+    Attributes
+    ----------
+    by : str
+        Name of the mark.
+    plans : dict of str to Plan
+        One for each level, in the caller's order.
+    """
+
+    by: str
+    plans: dict[str, "Plan"]
+
+    def __repr__(self) -> str:
+        return f"StratifiedPlan(by={self.by!r}, levels={list(self.plans)})"
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound of all releases together: the weakest level's."""
+        return parallel([plan.guarantee for plan in self.plans.values()], self.by)
+
+    def release(self, pattern: PointPattern, rng: RngLike = None, *, progress: Progress | None = None) -> StratifiedRelease:
+        """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`."""
+        rng = None if rng is None else generator(rng)
+        parts = split(pattern, self.by, list(self.plans))
+        releases = {}
+        for level, plan in self.plans.items():
+            if progress is not None:
+                progress(f"{self.by} {level}")
+            releases[level] = plan.release(parts[level], rng, progress=progress)
+        return StratifiedRelease(self.by, releases, self.guarantee)
+
+
+def level_names(levels: Sequence[Any]) -> list[str]:
+    """Levels as the words that certificates and files use."""
+    names = [str(level) for level in levels] if isinstance(levels, Sequence) and not isinstance(levels, str) else []
+    if not names or len(set(names)) < len(names):
+        msg = f"levels: needs a list of different values, such as [2021, 2022], got {levels!r}."
+        raise InputError(msg)
+    return names
+
+
+def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, PointPattern]:
+    """Patterns of the levels, unmarked.
+
+    Raises
+    ------
+    InputError
+        When the mark is missing, some point has another level, or a level has no point.
+    """
+    if not isinstance(pattern, PointPattern) or by not in (pattern.marks or {}):
+        msg = f"by: needs a pattern with the mark {by!r}; read it with marks=[{by!r}]."
+        raise InputError(msg)
+    mark = np.array([str(value) for value in (pattern.marks or {})[by]])
+    if not np.isin(mark, levels).all():
+        msg = f"levels: every point's {by} must be one of {', '.join(levels)}; name all levels that are in use."
+        raise InputError(msg)
+    if set(mark) != set(levels):
+        msg = f"levels: every level of {by} needs at least one point; leave out those that nobody has."
+        raise InputError(msg)
+    return {level: PointPattern(pattern.xy[mark == level], pattern.domain) for level in levels}
+
+
+def sizes(levels: Sequence[str], given: Any, name: str) -> dict[str, Any]:
+    """One size for each level: from a mapping or, where all levels may share one, a number."""
+    if not isinstance(given, Mapping):
+        # Without an n each level's own plan says what it needs.
+        if given is None or name == "expected_n":
+            return dict.fromkeys(levels, given)
+        msg = f"{name}: needs a dictionary with the number of points of each level, such as {{'2021': 100, '2022': 120}}."
+        raise InputError(msg)
+    words = {str(level): value for level, value in given.items()}
+    if set(words) != set(levels):
+        msg = f"{name}: needs exactly one number for each of the levels {', '.join(levels)}."
+        raise InputError(msg)
+    return words
+
