@@ -126,9 +126,7 @@ def geometric(values: np.ndarray) -> np.ndarray:
 
 def row(key: tuple[int, str, float], scores: dict[str, np.ndarray]) -> str:
     measured = geometric(np.array(list(scores.values())))
-    pairs = [
-        f"{m:.3f} | {'' if r is None else f'{r:.3f}'}" for m, r in zip(measured, REFERENCE[key], strict=True)
-    ]
+    pairs = [f"{m:.3f} | {'' if r is None else f'{r:.3f}'}" for m, r in zip(measured, REFERENCE[key], strict=True)]
     times, radius, epsilon = key
     return f"| {'' if times == 1 else f'{times} x '}{radius} | {epsilon:g} | " + " | ".join(pairs) + " |"
 

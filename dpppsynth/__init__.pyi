@@ -1,4 +1,4 @@
-from . import datasets, io, linear_network, models, plotting, privacy, synthesizers
+from . import baselines, datasets, io, linear_network, models, plotting, privacy, synthesizers
 from .domains import Window
 from .errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
 from .io import read_pattern, read_window
@@ -29,6 +29,7 @@ __all__ = [
     "ReleaseBlocked",
     "ReplaceOne",
     "Window",
+    "baselines",
     "datasets",
     "io",
     "linear_network",

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import shapely
-from scipy.special import erf, erfinv, gammainc, owens_t
+from scipy.special import erf, erfinv, owens_t
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
@@ -103,21 +103,6 @@ def mass(xy: Floats, window: Window, bandwidth: float) -> Floats:
     return total
 
 
-def mass_slope(window: Window, bandwidth: float) -> float:
-    """Upper bound of the slope of log mass over the window's hull, per unit of length.
-
-    Attained at the corners of a rectangle. Elsewhere it is the mean of a Rayleigh variable cut at the diameter, which
-    bounds the mean displacement under a kernel cut to any convex set.
-    """
-    require_bandwidth(bandwidth)
-    if window.is_rectangle:
-        x0, y0, x1, y1 = window.bounds
-        b = np.array([x1 - x0, y1 - y0]) / bandwidth
-        return float(np.hypot(*(math.sqrt(2 / math.pi) * -np.expm1(-(b**2) / 2) / erf(b / math.sqrt(2)))) / bandwidth)
-    half = (window.diameter / bandwidth) ** 2 / 2
-    return float(math.sqrt(math.pi / 2) * gammainc(1.5, half) / -math.expm1(-half) / bandwidth)
-
-
 def hull(window: Window) -> Window:
     """Convex hull of a window: the region that kernels are cut to."""
     return window if window.is_rectangle else Window(window.geometry.convex_hull, window.crs)
@@ -126,10 +111,7 @@ def hull(window: Window) -> Window:
 def require_bandwidth(bandwidth: Any) -> None:
     """InputError unless the bandwidth is positive and finite."""
     if not isinstance(bandwidth, int | float) or not 0 < bandwidth < math.inf:
-        msg = (
-            f"bandwidth: must be positive and finite, in the window's unit, got {bandwidth!r}; smallest_bandwidth gives "
-            "one that satisfies a budget."
-        )
+        msg = f"bandwidth: must be positive and finite, got {bandwidth!r}; smallest_bandwidth gives one for a budget."
         raise InputError(msg)
 
 

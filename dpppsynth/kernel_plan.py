@@ -16,9 +16,7 @@ from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.superposition import kim_lim_36, superposition
-from dpppsynth.randomness import RngLike, generator, source
-
-CHILDREN = "Poisson patterns around the points"
+from dpppsynth.randomness import CHILDREN, RngLike, generator, source
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -34,7 +34,15 @@ def generator(rng: RngLike = None) -> np.random.Generator:
     return np.random.Generator(ChaCha(key=int.from_bytes(os.urandom(32), "little")))
 
 
-def source(what: str, *, seeded: bool) -> str:
+CHILDREN = "Poisson patterns around the points"
+
+
+def drawn_by(sampler: str) -> str:
+    """How certificates call a drawn field."""
+    return f"one posterior draw by the {sampler} sampler"
+
+
+def source(what: str, *, seeded: bool = False) -> str:
     """How a certificate names the randomness of a draw."""
     if seeded:
         return f"{what} from a seeded generator: reproducible, not private"

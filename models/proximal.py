@@ -30,7 +30,7 @@ def proximal_draw(
     Raises
     ------
     InputError
-        When the prior has a flat intercept, or another precision than 1.
+        For a flat intercept or another precision than 1, and for a step size or number of steps out of range.
     QualityError
         When a proximal step is not solved.
     """
@@ -38,6 +38,7 @@ def proximal_draw(
     if not np.array_equal(prior.precision, np.ones_like(prior.precision)):
         msg = "prior: the proximal sampler needs precision 1 in every coordinate; give the intercept a Gaussian prior."
         raise InputError(msg)
+    _require(eta, steps)
     shift = eta * prior.basis.T @ posterior.masses
     z = np.zeros(len(shift))
     for _ in range(steps):
@@ -48,5 +49,13 @@ def proximal_draw(
 
 def proximal_factor(eta: float = ETA, steps: int = STEPS) -> float:
     """What Theorem E multiplies Theorem A's mu by: `sqrt((1 + eta/2) (1 - c^T) / (1 + c^T))`, `c = 1 / (1 + eta)`."""
+    _require(eta, steps)
     kept = (1 + eta) ** -steps
     return math.sqrt((1 + eta / 2) * (1 - kept) / (1 + kept))
+
+
+def _require(eta: float, steps: int) -> None:
+    for name, value, default in (("eta", eta, ETA), ("steps", steps, STEPS)):
+        if not 0 < value < math.inf:
+            msg = f"{name}: must be positive and finite, got {value!r}; the default is {default}."
+            raise InputError(msg)

@@ -232,6 +232,10 @@ class TestKimLim:
             expected = PoweredExponential(0.3 / side * length, length).matrix(mesh.vertices)
             np.testing.assert_allclose(root @ root.T, expected, atol=1e-12 * expected.max())
 
+    def test_areas_are_voronoi_cells_on_rectangles_and_integrals_elsewhere(self):
+        assert KimLimModel(MESH, 1e-3, 3.5, 57).measure[0] == pytest.approx(0.25)
+        np.testing.assert_array_equal(KimLimModel(CUT, 1e-3, 3.5, 57).measure, CUT.measure)
+
     def test_at_the_papers_bound_the_data_say_nothing(self):
         """epsilon 1, delta 1/57, B = 10: R = 5.7e-4, a field of 0.002, and data that hardly tell one draw from another.
 

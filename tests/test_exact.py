@@ -5,6 +5,7 @@ other thresholds are stated where they stand. All together raise a false alarm w
 fixed.
 """
 
+import functools
 import itertools
 from decimal import Decimal, localcontext
 
@@ -14,7 +15,7 @@ import shapely
 from scipy.stats import chi2, kstwobign
 
 from dpppsynth import Window, datasets
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InputError, QualityError
 from dpppsynth.models import (
     PoweredExponential,
     Sampler,
@@ -23,6 +24,7 @@ from dpppsynth.models import (
     exact,
     factor,
     regular_triangulation,
+    target,
     tent_masses,
 )
 from dpppsynth.models.exact import BATCH, Attempts, NestedBoxes, curvature
@@ -116,6 +118,12 @@ class Grid:
         return chi2.sf(((observed - expected) ** 2 / expected).sum(), len(observed) - 1)
 
 
+@functools.cache
+def whole(posterior):
+    """Grid without restriction, made once."""
+    return Grid(posterior)
+
+
 def accepted(boxes, count=SIZE, seed=1):
     rng = np.random.default_rng(seed)
     fields, log_accept = boxes.attempts(count, rng)
@@ -127,7 +135,7 @@ class TestLaw:
     @every_posterior
     def test_follows_quadrature(self, posterior, build):
         """Any error in shares, proposals or acceptance shows; away from the mode also the gradient left out."""
-        grid, fields = Grid(posterior), accepted(build(posterior))
+        grid, fields = whole(posterior), accepted(build(posterior))
         assert grid.chi_square(fields) > 1e-8
         mean, sd = grid.moments()
         # 6 standard errors, for kurtosis up to 6: 120 figures exceed them with probability 3e-7.
@@ -142,12 +150,30 @@ class TestLaw:
         boxes = build(posterior)
         height = boxes._centre @ posterior.masses - boxes._mass.sum() - prior_exponent(posterior, boxes._centre)
         proposals = np.exp([shell.log_mass for shell in boxes._shells]).sum()
-        predicted = Grid(posterior).evidence / np.exp(height) / proposals
+        predicted = whole(posterior).evidence / np.exp(height) / proposals
         share = len(accepted(boxes)) / SIZE
         assert abs(share - predicted) < 6 * (predicted * (1 - predicted) / SIZE) ** 0.5
         # Averages of probabilities are no more variable than shares of successes.
         estimate = boxes.acceptance(np.random.default_rng(2), SIZE)
         assert abs(estimate - predicted) < 6 * (predicted * (1 - predicted) / SIZE) ** 0.5
+
+    @every_posterior
+    def test_acceptance_is_posterior_over_proposal(self, posterior, build):
+        """To the last digits, in every shell; nothing outside of its box."""
+        boxes = build(posterior)
+        basis, rng = posterior.prior.basis, np.random.default_rng(3)
+        z = np.linalg.solve(basis, boxes._centre - posterior.prior.centre)
+        here, gradient = posterior.log_density(z)
+        for shell in boxes._shells:
+            d = shell.propose(50, rng)
+            y = np.linalg.solve(basis, d.T).T
+            proposal = y @ gradient - (y**2).sum(axis=1) / 2 - d**2 @ shell.gaussian.curvature / 2
+            if shell.inner is not None:
+                assert np.all((d < -shell.inner).any(axis=1))
+                proposal += np.log((d < -shell.inner).sum(axis=1))
+            expected = np.array([posterior.log_density(z + each)[0] - here for each in y]) - proposal
+            expected[(d < -shell.outer).any(axis=1)] = -np.inf
+            np.testing.assert_allclose(shell.log_accept(d, boxes._mass), expected, rtol=1e-9, atol=1e-7)
 
     def test_small_boxes_leave_work_to_the_outer_shells(self, monkeypatch):
         shrink(monkeypatch)
@@ -210,6 +236,14 @@ class TestDraw:
         np.testing.assert_array_equal(draw.field, fields[6])
         assert draw.attempts == 2 * BATCH + 7
 
+    def test_accepts_with_the_probability_given(self, monkeypatch):
+        """Attempts are geometric: mean e, standard deviation sqrt(e^2 - e); 6 standard errors, 2e-9."""
+        boxes = NestedBoxes(POSTERIORS["three vertices"])
+        monkeypatch.setattr(boxes, "attempts", lambda count, rng: Attempts(np.zeros((count, 3)), np.full(count, -1.0)))
+        rng = np.random.default_rng(6)
+        attempts = [boxes.draw(rng).attempts for _ in range(2000)]
+        assert np.mean(attempts) == pytest.approx(np.e, abs=6 * 2.162 / 2000**0.5)
+
     def test_support_counts_as_a_rejection(self, monkeypatch):
         boxes = NestedBoxes(POSTERIORS["three vertices"])
         fields = np.arange(3.0 * BATCH).reshape(BATCH, 3)
@@ -260,6 +294,21 @@ class TestBoxes:
         assert np.all(np.isinf(shells[-1].outer))
         assert np.all(shells[-1].gaussian.curvature == 0)
         assert shells[-1].log_mass <= shells[0].log_mass - 7
+
+
+class TestMode:
+    @pytest.mark.parametrize("masses", [[3e5, 0.0, 1e5], [0.0, 0.0, 1.0], [0.0, 1e7, 0.0]])
+    def test_is_found_where_full_steps_overshoot(self, masses):
+        """The decrement, in posterior standard deviations, is at the level of rounding."""
+        posterior = prior(3, 3.0, 3.0).posterior(np.array(masses))
+        mode = posterior.mode()
+        gradient = posterior.log_density(mode)[1]
+        assert gradient @ np.linalg.solve(posterior.information(mode), gradient) < 1e-12
+
+    def test_says_so_without_a_figure_when_not_found(self, monkeypatch):
+        monkeypatch.setattr(target, "STEPS", 2)
+        with pytest.raises(QualityError, match=r"^sampler: the posterior mode was not found; [^0-9]*$"):
+            NestedBoxes(POSTERIORS["three vertices, many points"])
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The noise: its law, its independence, its scale, and audits that a faulty mechanism fails.
+"""The noise: its laws, its independence, its scale, and audits that a faulty mechanism fails.
 
 Noise of the operating system cannot be seeded, so every random check here fails by chance less than once in 1e6 runs;
 the audits are seeded.
@@ -20,7 +20,7 @@ from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, counts_sensitivity, laplace_noise, laplace_scale
 from dpppsynth.privacy import bounds as bounds_module
-from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
+from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace, SeededGaussian, SeededLaplace, gaussian_noise
 from dpppsynth.statistic import StatisticPlan
 
 RARE = 1e-9
@@ -94,6 +94,72 @@ class TestLaw:
         values = np.full(200, 2**58 + 1, dtype=np.int64)
         residues = set(((secret(2.0).add(values) - 2**58) % 2).tolist())
         assert residues == {0, 1}
+
+
+class TestGaussian:
+    """The discrete Gaussian law, against probabilities summed exactly."""
+
+    SOURCES = pytest.mark.parametrize(
+        "build",
+        [
+            lambda scale: OpenDPGaussian(scale, sensitivity=1.0, mu=1.001 / scale),
+            lambda scale: SeededGaussian(scale, 1),
+        ],
+        ids=["secret", "seeded"],
+    )
+
+    @staticmethod
+    def pvalue(draws, scale):
+        k = np.arange(-int(12 * scale + 20), int(12 * scale + 20) + 1)
+        p = np.exp(-(k**2) / (2 * scale**2))
+        reach = max(1, int(2.5 * scale))
+        cells = np.bincount(np.clip(k, -reach, reach) + reach, p / p.sum())
+        seen = np.bincount(np.clip(draws, -reach, reach) + reach, minlength=2 * reach + 1)
+        return scipy.stats.chisquare(seen, cells * len(draws)).pvalue
+
+    @SOURCES
+    @pytest.mark.parametrize("scale", [0.6, 1.0, 7.5])
+    def test_probabilities_are_exact(self, build, scale):
+        assert self.pvalue(build(scale).add(np.zeros(20_000, dtype=np.int64)), scale) > RARE
+
+    def test_the_check_sees_a_scale_that_is_ten_percent_off_and_plain_rounding(self):
+        assert self.pvalue(SeededGaussian(3.3, 1).add(np.zeros(20_000, dtype=np.int64)), 3.0) < RARE
+        rounded = np.rint(np.random.default_rng(1).normal(scale=0.6, size=20_000)).astype(np.int64)
+        assert self.pvalue(rounded, 0.6) < RARE
+
+    @SOURCES
+    def test_lattice_scales(self, build):
+        """A million lattice units: nearly normal, and every residue occurs."""
+        draws = build(2.0**20).add(np.zeros(20_000, dtype=np.int64))
+        assert scipy.stats.kstest(draws / 2**20, "norm").pvalue > RARE
+        assert scipy.stats.chisquare(np.bincount(draws % 16, minlength=16)).pvalue > RARE
+
+    @SOURCES
+    def test_is_added_to_the_values(self, build):
+        values = np.array([0, 10**15, -(10**15), 7, 2**58 + 1], dtype=np.int64)
+        noised = build(20.0).add(values)
+        assert noised.dtype == np.int64
+        assert 0 < np.abs(noised - values).max() < 400
+        assert values.tolist() == [0, 10**15, -(10**15), 7, 2**58 + 1]
+
+    @given(st.floats(16, 2.0**30), st.floats(1e-6, 30))
+    def test_opendp_confirms_mu_and_no_less(self, scale, mu):
+        OpenDPGaussian(scale, sensitivity=mu * scale * (1 - 1e-12), mu=mu)
+        with pytest.raises(PrivacyCheckError, match=r"^noise: scale .* spends mu .* more than"):
+            OpenDPGaussian(scale, sensitivity=mu * scale * (1 + 1e-9), mu=mu)
+
+    def test_source_of_randomness(self):
+        noise = gaussian_noise(20.0, sensitivity=2.0, mu=0.2)
+        assert not noise.seeded
+        assert "operating-system entropy" in noise.name
+        zero = np.zeros(50, dtype=np.int64)
+        assert (noise.add(zero) != noise.add(zero)).any()
+        first, again, other = (gaussian_noise(20.0, sensitivity=2.0, mu=0.2, rng=seed) for seed in (1, 1, 2))
+        assert first.seeded
+        assert "not private" in first.name
+        drawn = first.add(zero)
+        np.testing.assert_array_equal(drawn, again.add(zero))
+        assert (drawn != other.add(zero)).any()
 
 
 class TestScale:

@@ -22,7 +22,8 @@ def check(
     from dpppsynth.cli.describe import plan_json, show_plan
 
     job.require_sizes(n, expected_n)
-    plan = job.plan(place.domain(), n=n, expected_n=expected_n, patterns=patterns)
+    domain = place.domain()
+    plan = job.synthesizer(domain).plan(domain, n=n, expected_n=expected_n, **job.paid(patterns))
     if json:
         show_json(plan_json(plan))
     else:

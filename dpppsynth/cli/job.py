@@ -13,7 +13,7 @@ from dpppsynth.errors import InputError
 if TYPE_CHECKING:
     from dpppsynth.domains import Window
     from dpppsynth.privacy import Relation
-    from dpppsynth.synthesizers import Plan, Synthesizer
+    from dpppsynth.synthesizers import Synthesizer
 
 # Options that not every method has.
 BELONGS = {
@@ -160,10 +160,9 @@ class Job:
             **given,
         )
 
-    def plan(self, window: "Window", *, n: int | None, expected_n: float | None = None, patterns: int = 1) -> "Plan":
-        """The settled plan; only kernel's depends on the number of patterns."""
-        paid = {"patterns": patterns} if self.method is Method.KERNEL else {}
-        return self.synthesizer(window).plan(window, n=n, expected_n=expected_n, **paid)
+    def paid(self, patterns: int) -> dict[str, int]:
+        """What planning wants to know of the number of patterns: only kernel pays for each."""
+        return {"patterns": patterns} if self.method is Method.KERNEL else {}
 
     def require_sizes(self, n: int | None, expected_n: float | None, *, data_follow: bool = False) -> None:
         """Check which of the two sizes is given against the relation; where data follow, they tell a public n."""

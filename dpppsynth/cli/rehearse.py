@@ -23,7 +23,8 @@ def rehearse(
     everything by it: what a run on the data shows must not be acted upon.
     """
     job.require_sizes(n, expected_n)
-    plan = job.plan(place.domain(), n=n, expected_n=expected_n, patterns=patterns)
+    domain = place.domain()
+    plan = job.synthesizer(domain).plan(domain, n=n, expected_n=expected_n, **job.paid(patterns))
     with progress() as say:
         outcome = plan.rehearse(progress=say)
     if json:

@@ -50,7 +50,7 @@ def synthesize(
         raise InputError(msg)
     require_new_folder(out)
     domain = place.domain()
-    settle = partial(job.plan, domain, patterns=patterns)
+    settle = partial(job.synthesizer(domain).plan, domain, **job.paid(patterns))
     settled = settle(n=n, expected_n=expected_n) if n is not None or not known else None
 
     from dpppsynth.io import read_pattern

@@ -22,16 +22,11 @@ from dpppsynth.offset import Offset, weighted_pieces
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.randomness import RngLike, generator, source
+from dpppsynth.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.statistic import PrivateStatistic
 
 # Standard deviation of the intercept where n is public: wide, and without influence on the guarantee.
 INTERCEPT_SD = 3.0
-
-
-def drawn_by(sampler: str) -> str:
-    """How certificates call a draw."""
-    return f"one posterior draw by the {sampler} sampler"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -42,6 +42,7 @@ def build(
     domain: Mapping[str, Any],
     noise: str,
     seeded: bool,
+    warning: str | None,
     hashes: Mapping[str, str],
 ) -> dict[str, Any]:
     """Assemble a certificate.
@@ -59,6 +60,8 @@ def build(
         Sampler and entropy of the noise.
     seeded : bool
         True when the noise can be reproduced.
+    warning : str or None
+        Why it must not be released even if it is not seeded.
     hashes : mapping
         SHA-256 of every released file, by name.
     """
@@ -70,8 +73,8 @@ def build(
         "domain": dict(domain),
         "noise": noise,
         "seeded": seeded,
-        "warning": SEEDED if seeded else None,
-        "releasable": not seeded,
+        "warning": warning or (SEEDED if seeded else None),
+        "releasable": not seeded and warning is None,
         "versions": {name: version(name) for name in PRINTED_VERSIONS},
         "files": dict(hashes),
     }

@@ -6,14 +6,13 @@ the size of the window.
 """
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from scipy.special import pdtrc
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.kernel import mass_slope, require_bandwidth
+from dpppsynth.kernel import require_bandwidth
 from dpppsynth.privacy.bounds import CAP, ONE_RELEASE, PUBLIC, SNAPPED, WIDE_CAP
 from dpppsynth.privacy.gaussian import require_delta
 from dpppsynth.privacy.guarantee import Guarantee
@@ -23,6 +22,8 @@ from dpppsynth.privacy.relations import AddRemove, Relation, as_relation
 
 SETTLED = "Bandwidth and number of patterns are public and were fixed beforehand."
 QUIET = "Running times of the draw stay secret."
+# Bandwidths are rounded up by more than the arithmetic can lose.
+UP = 1 + 1e-12
 
 
 def superposition(
@@ -83,7 +84,7 @@ def smallest_bandwidth(
             "1e-6 is a common choice."
         )
         raise InputError(msg)
-    return _smallest(lambda h: PoissonGaussianDP(reach / h, rate, delta).delta(epsilon), delta, reach)
+    return reach / _largest_ratio(epsilon, delta, rate) * UP
 
 
 def kim_lim_36(
@@ -127,20 +128,18 @@ def kim_lim_36(
 def smallest_bandwidth_36(
     window: Window, relation: Relation | float, *, n: int, epsilon: float, delta: float, patterns: int = 1
 ) -> float:
-    """Smallest bandwidth within (epsilon, delta) by Theorem 3.6, rounded up; parameters as in `kim_lim_36`."""
+    """Smallest bandwidth within (epsilon, delta) by Theorem 3.6, rounded up; parameters as in `kim_lim_36`.
+
+    `(2 alpha B + alpha^2) / (2 h^2) <= epsilon / k`, B the diameter, k the most points but for probability delta. The
+    printed condition adds the change of the edge correction on the left, which this one already covers.
+    """
     reach = _reach(window, _moves(relation))
     _require_budget(epsilon, delta)
-    share = epsilon / _most_points(patterns * n, delta)
-    return _smallest(lambda h: point_loss(window, reach, h), share, window.diameter)
-
-
-def point_loss(window: Window, reach: float, bandwidth: float) -> float:
-    """`(2 alpha B + alpha^2) / (2 h^2) + r`: how much one published point can tell about moves up to alpha.
-
-    B is the window's diameter, and r bounds the change of log mass, edge correction's part of it.
-    """
-    spread = reach * (2 * window.diameter + reach) / (2 * bandwidth**2)
-    return spread + reach * mass_slope(window, bandwidth)
+    if not (n >= 1 and patterns >= 1):
+        msg = f"n, patterns: must be at least 1, got n={n!r} and patterns={patterns!r}."
+        raise InputError(msg)
+    spread = reach * (2 * window.diameter + reach) / 2
+    return math.sqrt(spread * _most_points(patterns * n, delta) / epsilon) * UP
 
 
 def _most_points(mean: float, delta: float) -> int:
@@ -154,24 +153,19 @@ def _most_points(mean: float, delta: float) -> int:
     return high
 
 
-def _smallest(decreasing: Callable[[float], float], limit: float, start: float) -> float:
-    """Smallest bandwidth at which a decreasing function is at most `limit`, rounded up."""
+def _largest_ratio(epsilon: float, delta: float, rate: int) -> float:
+    """Largest move, in bandwidths, whose profile passes below (epsilon, delta)."""
     from scipy.optimize import brentq
 
-    high = start
-    while decreasing(high) > limit:
-        high *= 2
-    low = high / 2
-    while decreasing(low) <= limit:
-        low /= 2
+    def excess(log_ratio: float) -> float:
+        profile = PoissonGaussianDP(math.exp(log_ratio), rate, delta)
+        return math.log(max(profile.delta(epsilon), 5e-324) / delta)
 
-    def excess(log_h: float) -> float:
-        return math.log(max(decreasing(math.exp(log_h)), 5e-324) / limit)
-
-    h = math.exp(brentq(excess, math.log(low), math.log(high), xtol=1e-14))
-    while decreasing(h) > limit:
-        h *= 1 + 1e-14
-    return h
+    high = 0.0
+    while excess(high) <= 0:
+        high += 1.0
+    # E[delta_G(0; sqrt(K) ratio)] is below sqrt(rate) ratio / 2, so this one is always allowed.
+    return math.exp(brentq(excess, math.log(delta / rate), high, xtol=1e-14))
 
 
 def _reach(window: Window, relation: Relation) -> float:
@@ -183,8 +177,8 @@ def _moves(relation: Relation | float) -> Relation:
     relation = as_relation(relation)
     if isinstance(relation, AddRemove):
         msg = (
-            "relation: 'add-remove' has no guarantee here, since a point that is added leaves children with probability "
-            "0.63; use private counts or tents, or a posterior draw with a Gaussian intercept."
+            "relation: 'add-remove' has no guarantee here, because a point that is added leaves children with "
+            "probability 0.63; use private counts or tents, or a posterior draw with a Gaussian intercept."
         )
         raise InputError(msg)
     return relation

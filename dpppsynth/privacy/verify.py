@@ -12,12 +12,19 @@ from shapely.errors import ShapelyError
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.mesh import Mesh
+from dpppsynth.models.covariances import covariance_from_dict
 from dpppsynth.models.planar import mesh_from_recipe
 from dpppsynth.privacy import bounds, certificate
+from dpppsynth.privacy.field_statistic import UNIT_SCALE, field_statistic
 from dpppsynth.privacy.guarantee import Guarantee, PureDP, guarantee_from_dict
-from dpppsynth.privacy.noise import OpenDPLaplace
+from dpppsynth.privacy.kim_lim import kim_lim_38, kim_lim_39
+from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.privacy.parallel import parallel
+from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.relations import Relation, relation_from_dict
+from dpppsynth.privacy.superposition import kim_lim_36, superposition
+from dpppsynth.randomness import CHILDREN, drawn_by, source
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,9 @@ def _holding(count: int) -> dict[str, int]:
     return {certificate.STATISTIC: count}
 
 
+Recipe = Callable[[Mapping[str, Any], Relation, Window], Derived]
+
+
 def _cells(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
     _require(parameters, basis="cells", lattice_bits=0)
     mesh = mesh_from_recipe(parameters["mesh"], domain)
@@ -51,7 +61,58 @@ def _cells(parameters: Mapping[str, Any], relation: Relation, domain: Window) ->
 def _tents(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
     _require(parameters, basis="tents", lattice_bits=bounds.LATTICE_BITS)
     mesh = mesh_from_recipe(parameters["mesh"], domain)
-    return Derived(bounds.tents(mesh, relation, scale=parameters["scale"]), OpenDPLaplace.name, _holding(len(mesh.vertices)))
+    return Derived(
+        bounds.tents(mesh, relation, scale=parameters["scale"]), OpenDPLaplace.name, _holding(len(mesh.vertices))
+    )
+
+
+def _field(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
+    _require(parameters, basis="field", lattice_bits=bounds.LATTICE_BITS, scale=UNIT_SCALE)
+    mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
+    guarantee = field_statistic(mesh, covariance, relation, delta=parameters["delta"], scale=parameters["scale"])
+    return Derived(guarantee, OpenDPGaussian.name, _holding(len(mesh.vertices)))
+
+
+def _posterior_draw(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
+    mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
+    guarantee = theorem_a(
+        mesh,
+        covariance,
+        relation,
+        delta=parameters["delta"],
+        intercept_sd=parameters["intercept_sd"],
+        sampler=parameters["sampler"],
+    )
+    return _drawn(parameters, guarantee, mesh)
+
+
+def _lipschitz(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
+    mesh = mesh_from_recipe(parameters["mesh"], domain)
+    guarantee = lipschitz(mesh, relation, slope=parameters["slope"], sampler=parameters["sampler"])
+    return _drawn(parameters, guarantee, mesh)
+
+
+def _kim_lim(bound: Callable[..., Guarantee]) -> Recipe:
+    def derive(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
+        _require(parameters, sampler="nuts")
+        mesh = mesh_from_recipe(parameters["mesh"], domain)
+        guarantee = bound(mesh, None, relation, epsilon=parameters["epsilon"], ratio=parameters["ratio"])
+        return _drawn(parameters, guarantee, mesh)
+
+    return derive
+
+
+def _drawn(parameters: Mapping[str, Any], guarantee: Guarantee, mesh: Mesh) -> Derived:
+    return Derived(guarantee, source(drawn_by(parameters["sampler"])), _holding(len(mesh.vertices)))
+
+
+def _kernel(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
+    public = {name: parameters[name] for name in ("bandwidth", "delta", "patterns")}
+    if parameters["bound"] == "superposition":
+        guarantee = superposition(domain, relation, **public)
+    else:
+        guarantee = kim_lim_36(domain, relation, n=parameters["n"], epsilon=parameters["epsilon"], **public)
+    return Derived(guarantee, source(CHILDREN), {})
 
 
 def _require(parameters: Mapping[str, Any], **stated: Any) -> None:
@@ -60,10 +121,16 @@ def _require(parameters: Mapping[str, Any], **stated: Any) -> None:
         raise InputError(msg)
 
 
-RECOMPUTE: dict[str, Callable[[Mapping[str, Any], Relation, Window], Derived]] = {
+RECOMPUTE: dict[str, Recipe] = {
     "laplace-cells": _cells,
     "laplace-tents": _tents,
     "lgcp-tents": _tents,
+    "lgcp-field": _field,
+    "lgcp-posterior-draw": _posterior_draw,
+    "lgcp-lipschitz": _lipschitz,
+    "lgcp-kim-lim-3.8": _kim_lim(kim_lim_38),
+    "lgcp-kim-lim-3.9": _kim_lim(kim_lim_39),
+    "kernel": _kernel,
 }
 
 
@@ -168,7 +235,8 @@ def _check_files(cert: Mapping[str, Any], folder: Path, derived: "Derived | str"
 def _check_seed(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
     named = isinstance(derived, str) or cert["noise"] == derived.noise
     clean = not cert["seeded"] and cert["releasable"] and cert["warning"] is None and named
-    return Check("randomness", clean, "secret noise" if clean else certificate.SEEDED)
+    why = certificate.SEEDED if cert["seeded"] else "this certificate says that it must not be released."
+    return Check("randomness", clean, "secret noise" if clean else why)
 
 
 def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
@@ -260,9 +328,7 @@ def _alike(claimed: Any, derived: Any) -> bool:
             and all(_alike(claimed[key], value) for key, value in derived.items())
         )
     if isinstance(derived, list):
-        return (
-            isinstance(claimed, list) and len(claimed) == len(derived) and all(map(_alike, claimed, derived))
-        )
+        return isinstance(claimed, list) and len(claimed) == len(derived) and all(map(_alike, claimed, derived))
     if isinstance(derived, float):
         return isinstance(claimed, int | float) and math.isclose(claimed, derived, rel_tol=1e-9)
     return bool(claimed == derived)

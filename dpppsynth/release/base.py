@@ -2,12 +2,38 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from dpppsynth.domains import Window
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.randomness import RngLike
+
+
+class Saveable(Protocol):
+    """What a folder on disk asks of a result."""
+
+    mechanism: str
+    warning: str | None
+
+    @property
+    def domain(self) -> Window:
+        """Public window."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What was proved."""
+
+    @property
+    def noise(self) -> str:
+        """Sampler and entropy of the randomness that protects."""
+
+    @property
+    def seeded(self) -> bool:
+        """True when that randomness can be reproduced."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters, as they stand on the certificate."""
 
 
 class Measurement(Protocol):
@@ -59,6 +85,7 @@ class Release:
 
     mechanism: str
     statistic: Any
+    warning: ClassVar[str | None] = None
 
     def __repr__(self) -> str:
         tail = ", seeded: not private" if self.seeded else ""

@@ -22,7 +22,7 @@ from dpppsynth.privacy import certificate
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.verify import STRATA, prefix, verify
-from dpppsynth.release.base import Release
+from dpppsynth.release.base import Release, Saveable
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
@@ -35,7 +35,7 @@ DOMAIN, POSTERIOR, OFFSET = "domain.geojson", "posterior.nc", "offset.geojson"
 SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
 
 
-def save(release: Release | StratifiedRelease, folder: Path, patterns: list[PointPattern]) -> Path:
+def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
     """Write everything into a temporary folder beside `folder`, then rename it into place."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         msg = f"path: {folder} exists and is not an empty folder; choose another, releases are never overwritten."
@@ -56,7 +56,7 @@ def save(release: Release | StratifiedRelease, folder: Path, patterns: list[Poin
     return folder
 
 
-def append_patterns(folder: Path, release: Release | StratifiedRelease, patterns: list[PointPattern]) -> None:
+def append_patterns(folder: Path, release: Saveable, patterns: list[PointPattern]) -> None:
     """Add synthetic patterns to a saved release, numbered on, and renew the certificate's file list.
 
     Files that are not the release's own stay out of the certificate.
@@ -146,7 +146,7 @@ class _Saved:
             yield pattern
 
 
-def _write_parts(release: Release | StratifiedRelease, work: Path, patterns: list[PointPattern]) -> None:
+def _write_parts(release: Saveable, work: Path, patterns: list[PointPattern]) -> None:
     _dump(release.domain.to_geojson(), work / DOMAIN)
     parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     for k, part in enumerate(parts):
@@ -165,7 +165,7 @@ def _write_cox(release: CoxRelease, work: Path, start: str) -> None:
         release.posterior.to_netcdf(work / (start + POSTERIOR), engine="scipy")
 
 
-def _write_certificate(release: Release | StratifiedRelease, work: Path, names: set[str]) -> None:
+def _write_certificate(release: Saveable, work: Path, names: set[str]) -> None:
     cert = certificate.build(
         mechanism=release.mechanism,
         parameters=release.parameters(),
@@ -178,6 +178,7 @@ def _write_certificate(release: Release | StratifiedRelease, work: Path, names: 
         },
         noise=release.noise,
         seeded=release.seeded,
+        warning=release.warning,
         hashes={name: certificate.file_hash(work / name) for name in sorted(names)},
     )
     certificate.write(cert, work)

@@ -6,7 +6,8 @@ from typing import Any
 from dpppsynth.domains import Window
 from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
 from dpppsynth.kernel_plan import KernelPlan
-from dpppsynth.models.covariances import covariance_from_dict
+from dpppsynth.mesh import Mesh
+from dpppsynth.models.covariances import PoweredExponential, covariance_from_dict
 from dpppsynth.models.planar import mesh_from_recipe
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
@@ -24,7 +25,10 @@ def _statistic(p: Mapping[str, Any], relation: Relation, domain: Window) -> Stat
     return StatisticPlan(p["basis"], mesh, relation, p["n"], p["expected_n"], p["epsilon"])
 
 
-def _on_field(p: Mapping[str, Any], relation: Relation, domain: Window) -> tuple[Any, ...]:
+Common = tuple[Mesh, PoweredExponential, Relation, int | None, float | None, float, float]
+
+
+def _on_field(p: Mapping[str, Any], relation: Relation, domain: Window) -> Common:
     """Mesh, covariance, relation, sizes and budget: the first arguments of every plan about a Gaussian field."""
     mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
     return mesh, covariance, relation, p["n"], p["expected_n"], p["epsilon"], p["delta"]

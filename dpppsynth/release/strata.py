@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -34,7 +34,8 @@ class StratifiedRelease:
     by: str
     releases: dict[str, Release]
     guarantee: Guarantee
-    mechanism = "strata"
+    mechanism: ClassVar[str] = "strata"
+    warning: ClassVar[str | None] = None
 
     def __repr__(self) -> str:
         return f"StratifiedRelease(by={self.by!r}, {', '.join(map(repr, self.releases.values()))})"

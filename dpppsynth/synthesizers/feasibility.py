@@ -1,7 +1,7 @@
 """Whether exact draws are feasible, decided from public parameters alone.
 
-The exact sampler takes as many attempts as it needs, and their number depends on the data. So the choice is made before,
-on surrogate patterns: the worst of three kinds must expect its first draw within a minute.
+The exact sampler takes as many attempts as it needs, and their number depends on the data. So the choice is made
+before, on surrogate patterns: the worst of three kinds must expect its first draw within a minute.
 """
 
 import time
@@ -46,7 +46,7 @@ def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
         return build(otherwise)
     figure = f"{seconds:.0f} s" if np.isfinite(seconds) else "no end"
     msg = (
-        f"sampler: exact draws are not feasible here: on a surrogate pattern ({kind}) the first one is expected to take "
+        f"sampler: exact draws are not feasible here: on a surrogate pattern ({kind}) the first is expected to take "
         f"{figure}, more than {PATIENCE:.0f} s. Take a longer length scale, a smaller sigma, or sampler={otherwise!r}."
     )
     raise InputError(msg)

@@ -1,6 +1,7 @@
 """The kernel synthesizer: Poisson patterns around the points, with privacy by superposition (docs/theory/kernel.md)."""
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
@@ -75,9 +76,7 @@ class KernelSynthesizer(Synthesizer):
             )
             raise InputError(msg)
 
-    def plan(
-        self, domain: Window, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1
-    ) -> Plan:
+    def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1) -> Plan:
         """Settle every choice from public parameters alone.
 
         Parameters
@@ -136,11 +135,8 @@ class KernelSynthesizer(Synthesizer):
         return plan.release(pattern, rng, progress=progress)
 
     def _bandwidth(self, domain: Window, n: int, patterns: int) -> float:
-        relation, budget = self.neighbouring(), {"epsilon": self.epsilon, "delta": self.delta, "patterns": patterns}
-        if self.bound == "superposition":
-            smallest = smallest_bandwidth(domain, relation, **budget)
-        else:
-            smallest = smallest_bandwidth_36(domain, relation, n=n, **budget)
+        least = smallest_bandwidth if self.bound == "superposition" else partial(smallest_bandwidth_36, n=n)
+        smallest = least(domain, self.neighbouring(), epsilon=self.epsilon, delta=self.delta, patterns=patterns)
         if self.bandwidth is None:
             return max(smallest, rules.bandwidth(domain, n))
         if self.bandwidth < smallest:

@@ -110,5 +110,7 @@ class LGCPSynthesizer(Synthesizer):
             msg = f"covariance: needs a PoweredExponential(sigma, length_scale, power), got {self.covariance!r}."
             raise InputError(msg)
         if self.sigma is not None or self.length_scale is not None:
-            msg = "covariance: it has a sigma and a length scale; give it alone, or sigma= and length_scale= without it."
+            msg = (
+                "covariance: it has a sigma and a length scale; give it alone, or sigma= and length_scale= without it."
+            )
             raise InputError(msg)

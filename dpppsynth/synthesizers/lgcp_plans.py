@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dpppsynth.domains import Window
-from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan, PosteriorDrawPlan
+from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import PoweredExponential
@@ -17,7 +17,7 @@ from dpppsynth.privacy.field_statistic import largest_field_sigma
 from dpppsynth.privacy.kim_lim import InformationWarning, carries_no_information, kim_lim_ratio
 from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma
 from dpppsynth.privacy.profiles import gaussian_mu
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
@@ -68,12 +68,14 @@ class Mechanism:
         """Refuse settings that this mechanism does not have."""
         name, s = settings.mechanism, settings
         if s.delta > 0 and not self.spends_delta:
-            msg = f"delta: mechanism {name!r} is purely epsilon-private and spends no delta, got {s.delta!r}; drop delta."
+            msg = (
+                f"delta: mechanism {name!r} is purely epsilon-private and spends no delta, got {s.delta!r}; drop delta."
+            )
             raise InputError(msg)
         if s.delta == 0 and self.spends_delta:
             msg = (
-                f"delta: mechanism {name!r} cannot promise delta = 0; give one far below 1/n, such as delta=1e-6, or take "
-                "mechanism 'tents' or 'lipschitz'."
+                f"delta: mechanism {name!r} cannot promise delta = 0; give one far below 1/n, such as delta=1e-6, or "
+                "take mechanism 'tents' or 'lipschitz'."
             )
             raise InputError(msg)
         for given in ("sigma", "covariance"):
@@ -152,16 +154,17 @@ def _lipschitz(request: Request) -> Plan:
     reach = min(relation.reach, domain.diameter) * relation.max_points_per_person
     slope = s.epsilon / (2 * reach) * (1 - 1e-12)
     length_scale = s.length_scale or rules.length_scale(domain, request.size)
-    covariance = s.covariance or PoweredExponential(
-        s.sigma or rules.lipschitz_sigma(slope, length_scale), length_scale
-    )
 
     def build(sampler: str) -> LipschitzPlan:
+        sigma = s.sigma or rules.lipschitz_sigma(slope, length_scale, request.size, sampler)
+        covariance = s.covariance or PoweredExponential(sigma, length_scale)
         return LipschitzPlan(
             mesh, covariance, *_settled(request), sampler=sampler, engine=s.engine, offset=s.offset, slope=slope
         )
 
-    return Plan("lgcp-lipschitz", choose_sampler(build, s.sampler, "nuts"), Drawn(s.offset))
+    many = s.sampler == "auto" and request.size > rules.LIPSCHITZ_EXACT
+    plan = build("nuts") if many else choose_sampler(build, s.sampler, "nuts")
+    return Plan("lgcp-lipschitz", plan, Drawn(s.offset))
 
 
 def _kim_lim(bound: str) -> Planner:
@@ -170,11 +173,9 @@ def _kim_lim(bound: str) -> Planner:
         if not isinstance(relation, AlphaNeighbours) or relation.max_points_per_person > 1:
             msg = "relation: Kim & Lim's bounds are for alpha-neighbours with one point per person; give alpha=."
             raise InputError(msg)
-        mesh = _mesh(request)
+        mesh = _mesh(request, side=rules.KIM_LIM_SIDE)
         length_scale = s.length_scale or rules.length_scale(request.domain, request.size)
-        largest = kim_lim_ratio(
-            mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9"
-        )
+        largest = kim_lim_ratio(mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9")
         ratio = largest if s.sigma is None else s.sigma / length_scale
         if ratio > largest:
             msg = (
@@ -198,14 +199,14 @@ def _kim_lim(bound: str) -> Planner:
     return settle
 
 
-def _mesh(request: Request) -> Mesh:
+def _mesh(request: Request, side: int = rules.DRAW_SIDE) -> Mesh:
     """Mesh of the field that the budget is spent on."""
     if request.settings.mesh is not None:
         return covering(request.domain, request.settings.mesh)
-    return regular_triangulation(request.domain, shape=rules.draw_shape(request.domain))
+    return regular_triangulation(request.domain, shape=rules.shape(request.domain, side))
 
 
-def _settled(request: Request) -> tuple[object, ...]:
+def _settled(request: Request) -> tuple[Relation, int | None, float | None, float, float]:
     """Relation, sizes and budget, in the order of the plans' arguments."""
     s = request.settings
     return s.neighbouring(), *exact_or_guess(request.n, request.size), float(s.epsilon), float(s.delta)

@@ -18,6 +18,8 @@ from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.models.planar import regular_triangulation
 from dpppsynth.patterns import PointPattern
+from dpppsynth.release import CoxRelease
+from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import SIGMA, Progress
 from dpppsynth.sampling import binomial_pattern
 from dpppsynth.surrogates import Surrogate, surrogates
@@ -86,7 +88,7 @@ def rehearse(plan: "Plan", rng: np.random.Generator, say: Progress | None = None
     statistic = plan.statistic
     size = statistic.n if statistic.n is not None else statistic.expected_n
     # A mesh of its own: what to expect of a mechanism is not measured on its own mesh.
-    mesh = regular_triangulation(plan.domain, shape=rules.draw_shape(plan.domain))
+    mesh = regular_triangulation(plan.domain, shape=rules.shape(plan.domain, rules.FIELD_SIDE))
     scale = rules.length_scale(plan.domain, size)
     covariance = getattr(statistic, "covariance", None)
     scale = scale if covariance is None else covariance.length_scale
@@ -108,7 +110,7 @@ def _run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.rand
         if isinstance(plan.statistic, DrawPlan):
             fit = plan.statistic.fit(pattern, rng)
             attempts, diagnostics = fit.attempts, fit.diagnostics
-            estimate = plan.estimator.intensity(fit.draw)(xy)
+            estimate = CoxRelease(plan.mechanism, fit.draw, Drawn(plan.statistic.offset)).intensity(xy)
         elif isinstance(plan.statistic, KernelPlan):
             plan.statistic.measure(pattern, rng)
             estimate = kernel_density(pattern.xy, plan.domain, plan.statistic.bandwidth, xy)

@@ -17,8 +17,10 @@ LENGTH_SCALES = (0.1, 0.15, 0.2, 0.3, 0.45)
 MOST_VERTICES = 200
 # Vertices along the longer side of a drawn field's mesh, and the largest standard deviation it takes unless told.
 DRAW_SIDE, DRAW_SIGMA = 21, 2.0
-# Standard deviation of a field of bounded slope, in units of slope times length scale.
-LIPSCHITZ = 0.4
+# The same side in Kim & Lim's experiments.
+KIM_LIM_SIDE = 11
+# Most points for which exact draws of a field of bounded slope serve as well as NUTS.
+LIPSCHITZ_EXACT = 400
 # Spacing of the field's mesh in units of sqrt(area), and vertices per side beyond which tents are not refined.
 FIELD_SPACING, FIELD_SIDE = 0.06, 31
 
@@ -41,34 +43,34 @@ def tents_shape(
     (int, int)
         Vertices along x and y, at least three along the longer side.
     """
-    best = _shape(window, 3)
+    best = shape(window, 3)
     for m in range(4, MOST_VERTICES + 1):
-        shape = _shape(window, m)
-        side, delta, vertices = _geometry(window, shape, relation)
+        candidate = shape(window, m)
+        side, delta, vertices = _geometry(window, candidate, relation)
         noise = math.sqrt(2) * delta / epsilon
         need = 2 * max(0.5 if scale is None else 1.0, noise)
         fine_enough = scale is None or side >= 0.55 * scale * (1 - 1e-9)
         if n / vertices >= need and fine_enough:
-            best = shape
+            best = candidate
     return best
 
 
-def draw_shape(window: Window) -> tuple[int, int]:
-    """Mesh of a field that is drawn, or measured through its covariance: finer costs no privacy, only time."""
-    return _shape(window, DRAW_SIDE)
+def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -> float:
+    """`0.15 slope l`, so that gradients mostly stay below the slope; for exact draws times `min(1, (n/100)^(-1/2))`.
 
-
-def lipschitz_sigma(slope: float, length_scale: float) -> float:
-    """Standard deviation of a squared exponential whose gradients mostly stay below the slope."""
-    return min(DRAW_SIGMA, LIPSCHITZ * slope * length_scale)
+    The more points, the less often a draw from the unrestricted posterior, which follows them, is gentle enough for the
+    exact sampler to keep.
+    """
+    share = min(1.0, (n / 100) ** -0.5) if sampler == "exact" else 1.0
+    return min(DRAW_SIGMA, 0.15 * slope * length_scale * share)
 
 
 def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) -> tuple[int, int]:
     """Finest grid of cells with `n / cells >= max(1, 2 sqrt2 Delta / epsilon)`; vertices along x and y."""
     delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
-    best = _shape(window, 2)
+    best = shape(window, 2)
     for m in range(3, MOST_VERTICES + 1):
-        nx, ny = _shape(window, m)
+        nx, ny = shape(window, m)
         cells = (nx - 1) * (ny - 1) * _filled(window)
         if n / cells >= max(1.0, 2 * math.sqrt(2) * delta / epsilon):
             best = (nx, ny)
@@ -91,7 +93,7 @@ def field_mesh(tents: Mesh) -> Mesh:
     return refine(tents, max(1, min(wanted, (FIELD_SIDE - 1) // (longest - 1))))
 
 
-def _shape(window: Window, m: int) -> tuple[int, int]:
+def shape(window: Window, m: int) -> tuple[int, int]:
     """Give m vertices along the longer side and as nearly square cells as fit along the shorter."""
     x0, y0, x1, y1 = window.bounds
     width, height = x1 - x0, y1 - y0

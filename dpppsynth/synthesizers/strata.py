@@ -42,7 +42,9 @@ class StratifiedPlan:
         """The bound of all releases together: the weakest level's."""
         return parallel([plan.guarantee for plan in self.plans.values()], self.by)
 
-    def release(self, pattern: PointPattern, rng: RngLike = None, *, progress: Progress | None = None) -> StratifiedRelease:
+    def release(
+        self, pattern: PointPattern, rng: RngLike = None, *, progress: Progress | None = None
+    ) -> StratifiedRelease:
         """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`."""
         rng = None if rng is None else generator(rng)
         parts = split(pattern, self.by, list(self.plans))
@@ -90,11 +92,10 @@ def sizes(levels: Sequence[str], given: Any, name: str) -> dict[str, Any]:
         # Without an n each level's own plan says what it needs.
         if given is None or name == "expected_n":
             return dict.fromkeys(levels, given)
-        msg = f"{name}: needs a dictionary with the number of points of each level, such as {{'2021': 100, '2022': 120}}."
+        msg = f"{name}: needs a dictionary with the number of points of each level, such as {{'2021': 10, '2022': 12}}."
         raise InputError(msg)
     words = {str(level): value for level, value in given.items()}
     if set(words) != set(levels):
         msg = f"{name}: needs exactly one number for each of the levels {', '.join(levels)}."
         raise InputError(msg)
     return words
-

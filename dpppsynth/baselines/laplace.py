@@ -1,0 +1,130 @@
+"""Kim & Lim's Laplace synthesizer as printed: floating-point noise on cell densities, clamped at zero.
+
+Every cell gets the noise of the two smallest, and clamping adds about `1 / epsilon` points per empty cell: their tables
+show it. `LaplaceSynthesizer` is what to release with.
+"""
+
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError
+from dpppsynth.intensity import PiecewiseConstant
+from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.models.planar import regular_squares
+from dpppsynth.patterns import PointPattern, require_match
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import ReplaceOne
+from dpppsynth.randomness import RngLike, generator, source
+from dpppsynth.release.folder import save
+from dpppsynth.sampling import poisson_pattern
+from dpppsynth.statistic import cell_counts
+from dpppsynth.synthesizers.base import positive
+
+WARNING = "A baseline for published comparisons: its noise is floating-point, so it must not be released."
+ASSUMED = (
+    "Floating-point noise stands for real numbers, which no proof covers.",
+    "Window and cells were chosen without looking at the points.",
+)
+
+
+def density_sensitivity(area: Floats) -> float:
+    """L1 sensitivity of cell densities under replace-one: `max over p != q of 1/|S_p| + 1/|S_q|`."""
+    smallest = np.sort(area)[:2]
+    return float((1 / smallest).sum())
+
+
+@dataclass(frozen=True)
+class PaperLaplaceSynthesizer:
+    """Densities `max(0, count / |S_i| + Laplace(Delta / epsilon))` on equal squares (Kim & Lim, Theorem 3.10).
+
+    Parameters
+    ----------
+    epsilon : float
+    shape : (int, int)
+        Vertices of the grid of cells along x and y, as in `regular_squares`; at least two cells.
+
+    Examples
+    --------
+    >>> window = Window.rectangle(0, 0, 10, 10)
+    >>> PaperLaplaceSynthesizer(1.0, shape=(11, 11)).release(PointPattern([[5, 5]], window), 1).releasable
+    False
+    """
+
+    epsilon: float
+    _: KW_ONLY
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+
+    def release(self, pattern: PointPattern, rng: RngLike = None) -> "BaselineRelease":
+        """Noised densities of a pattern, for comparisons only."""
+        mesh = regular_squares(pattern.domain, shape=self.shape)  # type: ignore[arg-type]
+        require_match(pattern, mesh.domain, None)
+        if len(mesh.elements) < 2:  # noqa: PLR2004
+            msg = f"shape: needs at least two cells, got {self.shape!r}; for instance (11, 11)."
+            raise InputError(msg)
+        area = mesh.element_measure
+        scale = density_sensitivity(area) / self.epsilon
+        noisy = cell_counts(mesh, pattern.xy) / area + generator(rng).laplace(0, scale, len(area))
+        intensity = PiecewiseConstant(mesh, np.maximum(noisy, 0))
+        return BaselineRelease(intensity, float(self.epsilon), rng is not None)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BaselineRelease:
+    """Result of a baseline: never to be released.
+
+    Attributes
+    ----------
+    intensity : PiecewiseConstant
+    epsilon : float
+    seeded : bool
+    """
+
+    intensity: PiecewiseConstant
+    epsilon: float
+    seeded: bool
+    mechanism: ClassVar[str] = "baseline-laplace"
+    releasable: ClassVar[bool] = False
+    warning: ClassVar[str] = WARNING
+
+    def __repr__(self) -> str:
+        return f"BaselineRelease({self.mechanism}, epsilon={self.epsilon:g}: not to be released)"
+
+    @property
+    def domain(self) -> Window:
+        """Public window."""
+        return self._mesh.domain
+
+    @property
+    def noise(self) -> str:
+        """Sampler of the noise."""
+        return source("continuous Laplace noise", seeded=self.seeded)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the paper claims, in real numbers."""
+        return Guarantee(ReplaceOne(), PureDP(self.epsilon), "Kim & Lim, Theorem 3.10", ASSUMED)
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters, as they stand on the certificate."""
+        return {"epsilon": self.epsilon, "mesh": self._mesh.recipe}
+
+    def sample(self, m: int = 1, rng: RngLike = None) -> list[PointPattern]:
+        """Poisson patterns with the noised intensity."""
+        rng = generator(rng)
+        return [poisson_pattern(self.intensity, rng) for _ in range(m)]
+
+    def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None) -> Path:
+        """Write patterns and a certificate that says `releasable: false`; no command opens them as a release."""
+        return save(self, Path(path), self.sample(patterns, rng))
+
+    @property
+    def _mesh(self) -> Mesh:
+        return self.intensity.mesh
