@@ -1,4 +1,4 @@
-"""Every error the package raises on purpose.
+"""Every error and warning the package raises on purpose.
 
 The command line maps them to exit codes: `InputError` 2, `PrivacyCheckError` 3, `BudgetError` 4, `ReleaseBlocked`
 and `QualityError` 5.
@@ -40,3 +40,7 @@ class QualityError(DpppsynthError):
     def __init__(self, message: str, release: object = None) -> None:
         super().__init__(message)
         self.release = release
+
+
+class InformationWarning(UserWarning):
+    """A release satisfies its privacy bound by carrying next to no information."""

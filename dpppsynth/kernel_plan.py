@@ -36,6 +36,11 @@ class KernelPlan:
     bound : {"superposition", "kim-lim-3.6"}
     patterns : int
         Number of patterns, fixed before the spend.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the guarantee exceeds the budget.
     """
 
     domain: Window
@@ -48,6 +53,9 @@ class KernelPlan:
     patterns: int
 
     expected_n = None
+
+    def __post_init__(self) -> None:
+        self.guarantee.require(self.epsilon, self.delta)
 
     def __repr__(self) -> str:
         return f"KernelPlan({self.domain!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g}, {self.bound})"

@@ -19,6 +19,7 @@ from dpppsynth.models.covariances import PoweredExponential, square_root
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy import bounds
 from dpppsynth.privacy.field_statistic import (
+    LARGEST_MU,
     UNIT_SCALE,
     discrete_mu,
     field_sensitivity,
@@ -258,12 +259,12 @@ class FieldStatisticPlan(MeasurementPlan):
     basis: ClassVar[str] = "field"
 
     def __post_init__(self) -> None:
-        budget = gaussian_mu(self.epsilon, self.delta)
+        budget = min(gaussian_mu(self.epsilon, self.delta), LARGEST_MU)
         if not self.mu <= budget:
             unit = replace(self.covariance, sigma=1.0)
             largest = largest_field_sigma(self.mesh, unit, self.relation, budget)
             msg = (
-                f"covariance: sigma must be at most {largest:.9g} for epsilon = {self.epsilon:g} at delta = "
+                f"covariance: sigma must be at most {largest!r} for epsilon = {self.epsilon:g} at delta = "
                 f"{self.delta:g}, got {self.covariance.sigma!r}; lower it or spend more."
             )
             raise PrivacyCheckError(msg)

@@ -148,10 +148,10 @@ def gated_draw(
 
 
 @contextmanager
-def blocking() -> Iterator[None]:
+def blocking(message: str = BLOCKED) -> Iterator[None]:
     """Replace numerical errors, whose messages may show figures of the data, by the one refusal; no warnings either."""
     try:
         with np.errstate(all="ignore"):
             yield
     except (ArithmeticError, RuntimeError, ValueError, QualityError):
-        raise ReleaseBlocked(BLOCKED) from None
+        raise ReleaseBlocked(message) from None

@@ -168,14 +168,14 @@ class _Shell:
 
     @cached_property
     def log_leave(self) -> Floats:
-        """(V,) log-probabilities that the Gaussian is out of the inner box at each vertex."""
+        """(V,) log-probabilities that the Gaussian is out of the inner box at each vertex; (1,) zero without one."""
         g = self.gaussian
-        return np.asarray(log_ndtr((-self.inner - g.mean) / g.sd))
+        return np.zeros(1) if self.inner is None else np.asarray(log_ndtr(-(self.inner + g.mean) / g.sd))
 
     @cached_property
     def log_mass(self) -> float:
-        """Log-integral of the proposal times the number of vertices at which it is out of the inner box."""
-        return self.gaussian.log_mass + (0.0 if self.inner is None else float(logsumexp(self.log_leave)))
+        """Log-integral of the Gaussian times the number of vertices at which it is out of the inner box."""
+        return self.gaussian.log_mass + float(logsumexp(self.log_leave))
 
     def propose(self, count: int, rng: np.random.Generator) -> Floats:
         """(count, V) proposals of d, out of the inner box at a vertex at least."""

@@ -322,6 +322,11 @@ class TestGuarantee:
         with pytest.raises(InputError, match="at most 30 is proved"):
             field_statistic(MESH, PoweredExponential(100.0, 1.0), ReplaceOne(), delta=1e-6)
 
+    def test_a_plan_beyond_the_proof_is_refused_whatever_the_budget(self):
+        assert planned(RELATIONS[0], 1000.0).mu == pytest.approx(30, rel=1e-6)
+        with pytest.raises(PrivacyCheckError, match="sigma must be at most"):
+            planned(RELATIONS[0], 1000.0, share=1.01)
+
     def test_a_budget_below_the_rounding_is_refused(self):
         with pytest.raises(PrivacyCheckError, match="rounding to the lattice"):
             largest_field_sigma(MESH, PoweredExponential(1.0, 3.0), AlphaNeighbours(0.7), 1e-6)
@@ -490,9 +495,9 @@ class TestLikelihood:
 
 
 def coverage(noise_sd):
-    """Share of true log-intensities in 90 % intervals of the Laplace approximation, and the total variation of its mean.
+    """Share of the truth in 90 % intervals of the Laplace approximation, and the total variation distance of its mean.
 
-    The true length scale, 30 patterns of 400 points, the noise taken to have the given standard deviation.
+    True length scale, 30 patterns of 400 points, the noise taken to have the given standard deviation.
     """
     rng = np.random.default_rng(6)
     plan, model = planned(AlphaNeighbours(0.7)), FieldModel(FINE, (3.0,), inference="laplace")

@@ -1,6 +1,6 @@
 """Theorem B and Kim & Lim's Theorem 3.6: simulated privacy losses, published bandwidths, the counter-example.
 
-False alarms. Estimated deltas are means of N = 400 000 variables in [0, 1]: by Hoeffding's inequality one is further
+False alarms. Estimated deltas are means of N = 200 000 variables in [0, 1]: by Hoeffding's inequality one is further
 than `MARGIN` from its mean with probability below 2 exp(-2 N MARGIN^2) = 1e-8, and there are under 100 of them.
 """
 
@@ -24,7 +24,7 @@ from dpppsynth.privacy.superposition import (
     superposition,
 )
 
-N = 400_000
+N = 200_000
 MARGIN = math.sqrt(math.log(2e8) / (2 * N))
 SQUARE = Window.rectangle(0, 0, 10, 10)
 TRIANGLE = Window.polygon(shapely.Polygon([(0, 0), (10, 0), (0, 10)]))

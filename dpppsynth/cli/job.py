@@ -1,4 +1,4 @@
-"""From options to the library's objects: window, relation, synthesizer, plan. No sensitive file is opened here."""
+"""From options to the library's objects: window, relation, synthesizer. No sensitive file is opened here."""
 
 import tempfile
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.options import Basis, Method, Neighbours
+from dpppsynth.cli.options import Basis, Mechanism, Method, Neighbours
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dpppsynth.synthesizers import Synthesizer
 
 # Options that not every method has.
-BELONGS = {
+OF_METHODS = {
     "mechanism": (Method.LGCP,),
     "basis": (Method.LGCP, Method.LAPLACE),
     "spacing": (Method.LGCP, Method.LAPLACE),
@@ -31,6 +31,8 @@ BELONGS = {
     "engine": (Method.LGCP,),
     "offset_file": (Method.LGCP,),
     "offset_column": (Method.LGCP,),
+    "delta": (Method.LGCP, Method.KERNEL),
+    "allow_large_delta": (Method.LGCP, Method.KERNEL),
 }
 
 
@@ -90,19 +92,16 @@ class Job:
     allow_large_delta: o.LargeDeltaOption = False
 
     def __post_init__(self) -> None:
-        for name in set(BELONGS) - {name for name, methods in BELONGS.items() if self.method in methods}:
-            if getattr(self, name) is not None:
-                option = "--" + name.replace("_", "-")
-                msg = f"{option}: not an option of --method {self.method}; leave it out"
+        for name, methods in OF_METHODS.items():
+            # Neither given nor zero nor false: nothing is asked for.
+            if getattr(self, name) and self.method not in methods:
+                msg = f"{name}: not an option of --method {self.method}; leave it out"
                 raise InputError(msg)
         if self.method is Method.LGCP and self.basis is Basis.CELLS:
             msg = "basis: --method lgcp is built on tents; leave --basis out, or take --method laplace"
             raise InputError(msg)
-        if self.method is Method.LAPLACE and self.delta != 0:
-            msg = (
-                f"delta: --method laplace is purely epsilon-private and spends no delta, got {self.delta!r}; leave "
-                "--delta out"
-            )
+        if self.inference is not None and self.mechanism not in (None, Mechanism.TENTS, Mechanism.FIELD):
+            msg = f"inference: --mechanism {self.mechanism} draws its field at once; leave --inference out"
             raise InputError(msg)
         if self.power is not None and (self.sigma is None or self.length_scale is None):
             msg = "power: goes with --sigma and --length-scale; give all three"
@@ -159,23 +158,6 @@ class Job:
             allow_large_delta=self.allow_large_delta,
             **given,
         )
-
-    def paid(self, patterns: int) -> dict[str, int]:
-        """What planning wants to know of the number of patterns: only kernel pays for each."""
-        return {"patterns": patterns} if self.method is Method.KERNEL else {}
-
-    def require_sizes(self, n: int | None, expected_n: float | None, *, data_follow: bool = False) -> None:
-        """Check which of the two sizes is given against the relation; where data follow, they tell a public n."""
-        relation = self.neighbours()
-        if relation.n_is_public and expected_n is not None:
-            msg = "expected_n: the number of points is public under this relation; give --n instead"
-            raise InputError(msg)
-        if not relation.n_is_public and n is not None:
-            msg = "n: the number of points is secret under add-remove; give a public guess with --expected-n instead"
-            raise InputError(msg)
-        if relation.n_is_public and n is None and not data_follow:
-            msg = "n: the public number of points is needed, for instance --n 500"
-            raise InputError(msg)
 
     def _offset(self, window: "Window") -> Any:
         if self.offset_file is None and self.offset_column is None:

@@ -196,6 +196,27 @@ ExpectedOption = Annotated[
     Option(help="Public guess of the number of points, where it is secret (add-remove).", rich_help_panel=PRIVACY),
 ]
 
+ByOption = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN", help="Public mark, such as year: one release for each of its levels.", rich_help_panel=PRIVACY
+    ),
+]
+LevelsOption = Annotated[
+    str | None,
+    Option(
+        metavar="A,B,...",
+        help="All values of --by, chosen without looking at the points.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+CountsByLevelOption = Annotated[
+    str | None,
+    Option(
+        metavar="N,N,...", help="Number of points of each of --levels, where it is public.", rich_help_panel=PRIVACY
+    ),
+]
+
 PointsArgument = Annotated[
     Path, Argument(help="Sensitive points: .csv, .geojson, .gpkg or .parquet.", show_default=False)
 ]

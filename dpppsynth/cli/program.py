@@ -8,7 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from dpppsynth.cli import check, inspect, plot, rehearse, sample, synthesize, verify
-from dpppsynth.cli.screen import complain, exit_code, report_crash
+from dpppsynth.cli.screen import complain, exit_code, in_options, own_warnings, report_crash
 from dpppsynth.errors import DpppsynthError
 
 EPILOG = (
@@ -20,10 +20,13 @@ class _Program(TyperGroup):
     """Turns the errors that are raised on purpose into one sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        commands = self.commands.values()
+        options = {p.name: p.opts[0] for each in commands for p in each.params if p.name and p.opts[0].startswith("--")}
         try:
-            return super().invoke(ctx)
+            with own_warnings(options):
+                return super().invoke(ctx)
         except DpppsynthError as error:
-            complain(str(error))
+            complain(in_options(str(error), options))
             raise typer.Exit(exit_code(error)) from None
         except BrokenPipeError:
             raise

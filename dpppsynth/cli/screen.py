@@ -7,37 +7,23 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
-from dpppsynth.errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError
+from dpppsynth.errors import BudgetError, DpppsynthError, InformationWarning, InputError, PrivacyCheckError
 
-# Arguments of the library that the command line calls otherwise.
-RENAMED = {"offset": "--offset-file", "n": "--n", "crs": "--crs", "to_crs": "--to-crs"}
-OPTIONS = [
-    "alpha",
-    "basis",
-    "count",
-    "delta",
-    "engine",
-    "epsilon",
-    "expected_n",
-    "fixed_n",
-    "inference",
-    "length_scale",
-    "max_points_per_person",
-    "mechanism",
-    "postprocess",
-    "relation",
-    "report_to",
-    "spacing",
-    "window",
-    "x",
-    "y",
-]
+# Arguments of the library that the command line calls otherwise, and what stands for a relation there.
+RENAMED = {
+    "offset": "--offset-file",
+    "marks": "--by",
+    "mesh": "--spacing",
+    "covariance": "--sigma, --length-scale, --power",
+}
+RELATIONS = {"ReplaceOne()": "--relation replace-one", "AddRemove()": "--relation add-remove"}
 
 
 def exit_code(error: DpppsynthError) -> int:
@@ -46,12 +32,52 @@ def exit_code(error: DpppsynthError) -> int:
     return next((code for kind, code in codes.items() if isinstance(error, kind)), 5)
 
 
-def complain(message: str) -> None:
-    """Say on standard error what is wrong, in the words of the command line."""
+def in_options(message: str, options: Mapping[str, str]) -> str:
+    """A message of the library in the words of the command line: `delta=1e-6` becomes `--delta 1e-6`.
+
+    Parameters
+    ----------
+    message : str
+        Its head, up to the colon, may be the name of an argument.
+    options : mapping
+        Option by the name of its argument.
+    """
+    names = {**options, **RENAMED}
     head, colon, rest = message.partition(":")
-    if colon and (head in RENAMED or head in OPTIONS):
-        message = RENAMED.get(head, "--" + head.replace("_", "-")) + colon + rest
-    typer.secho("Error: ", fg=typer.colors.RED, nl=False, err=True)
+    start = names.get(head, head) + colon
+    for relation, option in RELATIONS.items():
+        rest = rest.replace(f"a relation such as {relation}", option).replace(relation, option)
+
+    def option(found: re.Match[str]) -> str:
+        return f"{names[found[1]]} {found[2]}".rstrip()
+
+    return start + re.sub(rf"\b({'|'.join(names)})=(?:'?([\w-]+(?:\.\d+)?)'?)?", option, rest)
+
+
+def complain(message: str) -> None:
+    """Say on standard error what is wrong."""
+    _remark("Error: ", typer.colors.RED, message)
+
+
+@contextmanager
+def own_warnings(options: Mapping[str, str]) -> Iterator[None]:
+    """Show the library's own warnings in words; what becomes of others is for the caller to say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", InformationWarning)
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, InformationWarning):
+                _remark("Warning: ", typer.colors.YELLOW, in_options(str(message), options))
+            else:
+                shown(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
+
+
+def _remark(word: str, colour: str, message: str) -> None:
+    typer.secho(word, fg=colour, nl=False, err=True)
     typer.echo(message, err=True)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from dpppsynth.domains import Window
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import PoweredExponential, factor
+from dpppsynth.models.draws import blocking
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.models.target import FieldPrior
@@ -27,6 +28,10 @@ from dpppsynth.statistic import PrivateStatistic
 
 # Standard deviation of the intercept where n is public: wide, and without influence on the guarantee.
 INTERCEPT_SD = 3.0
+FAILED = (
+    "sampler: the draw did not succeed. Why is secret, nothing is released, and the budget counts as spent. Rehearse the "
+    "settings on surrogate patterns before the next release."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +90,13 @@ class DrawPlan:
         Public base intensity that multiplies the drawn one.
     intercept_sd : float or None
         Prior standard deviation of the intercept where n is secret: it protects n. None where n is public.
+
+    Raises
+    ------
+    InputError
+        When no guarantee is known for this relation.
+    PrivacyCheckError
+        When the guarantee exceeds the budget.
     """
 
     mesh: Mesh
@@ -102,6 +114,9 @@ class DrawPlan:
     basis: ClassVar[str] = "field"
     # The released log-intensity is rounded to multiples of 2^-20.
     bits: ClassVar[int] = 20
+
+    def __post_init__(self) -> None:
+        self.guarantee.require(self.epsilon, self.delta)
 
     def __repr__(self) -> str:
         spent = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
@@ -171,7 +186,8 @@ class DrawPlan:
         """
         require_match(pattern, self.domain, self.n)
         start = time.perf_counter()
-        outcome = self._sample(tent_masses(pattern, self.mesh), generator(rng))
+        with blocking(FAILED):
+            outcome = self._sample(tent_masses(pattern, self.mesh), generator(rng))
         seconds = time.perf_counter() - start
         lattice = np.round(outcome.field * 2.0**self.bits).astype(np.int64)
         seeded = rng is not None

@@ -1,9 +1,11 @@
 """Privacy: relations, guarantees, bounds, noise, certificates. Knows no synthesizer.
 
 Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`); bound functions (`counts`, `tents`, `theorem_a`,
-`lipschitz`, `kim_lim_38`) turn public numbers into a `Guarantee`; `verify` derives the bound of a certificate again.
+`lipschitz`, `field_statistic`, `kim_lim_38`) turn public numbers into a `Guarantee`; `verify` derives the bound of a
+certificate again.
 """
 
+from dpppsynth.errors import InformationWarning
 from dpppsynth.privacy.bounds import (
     counts,
     counts_sensitivity,
@@ -11,8 +13,9 @@ from dpppsynth.privacy.bounds import (
     tents,
     tents_sensitivity,
 )
+from dpppsynth.privacy.field_statistic import field_sensitivity, field_statistic, largest_field_sigma
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
-from dpppsynth.privacy.kim_lim import InformationWarning, carries_no_information, kim_lim_38, kim_lim_39, kim_lim_ratio
+from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_38, kim_lim_39, kim_lim_ratio
 from dpppsynth.privacy.noise import laplace_noise, laplace_scale
 from dpppsynth.privacy.posterior_draw import (
     increment_sd,
@@ -56,6 +59,8 @@ __all__ = [
     "counts",
     "counts_sensitivity",
     "delta_gaussian",
+    "field_sensitivity",
+    "field_statistic",
     "gaussian_mu",
     "guarantee_from_dict",
     "increment_sd",
@@ -64,6 +69,7 @@ __all__ = [
     "kim_lim_ratio",
     "laplace_noise",
     "laplace_scale",
+    "largest_field_sigma",
     "largest_intercept_sd",
     "largest_sigma",
     "lipschitz",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.profiles import Profile, PureDP, profile_from_dict
 from dpppsynth.privacy.relations import Relation, relation_from_dict
 
@@ -48,6 +48,19 @@ class Guarantee:
             msg = f"delta: must lie in [0, 1), got {delta!r}."
             raise InputError(msg)
         return self.profile.epsilon(delta)
+
+    def keeps_to(self, epsilon: float, delta: float) -> bool:
+        """Whether it spends no more than a budget, up to rounding."""
+        return self.epsilon() <= (1 + 1e-9) * epsilon and self.profile.at <= (1 + 1e-9) * delta
+
+    def require(self, epsilon: float, delta: float) -> None:
+        """Raise `PrivacyCheckError` when it spends more than a budget."""
+        if not self.keeps_to(epsilon, delta):
+            msg = (
+                f"epsilon: {self.theorem} gives {self.epsilon():.6g} at delta = {self.profile.at:g}, more than the budget "
+                f"({epsilon:g}, {delta:g}); spend more, or let the data have less influence."
+            )
+            raise PrivacyCheckError(msg)
 
     @property
     def mu(self) -> float | None:

@@ -12,6 +12,8 @@ import shapely
 from dpppsynth.mesh import Floats, Ints, Mesh
 
 RELATIVE, CANCELLED = 1 + 1e-9, 1e-14
+# Larger meshes have too many pairs of elements: only the gradient bound then grows with the distance.
+MOST_ELEMENTS = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,12 @@ class Increments:
 
 def increments(mesh: Mesh, covariance_matrix: Floats, farthest: float = np.inf) -> Increments:
     """Bounds for paths of length up to `farthest`, for the field with the given covariance (V, V) at the vertices."""
+    if len(mesh.elements) > MOST_ELEMENTS:
+        # Too many pairs to hold; what bounds any two vertices bounds those of every pair.
+        variance = np.diag(covariance_matrix)
+        largest = max(float((variance[i] + variance - 2 * covariance_matrix[i]).max()) for i in range(len(variance)))
+        top = np.sqrt(largest + CANCELLED * variance.max())
+        return Increments(_steepest(mesh, covariance_matrix), np.zeros(1), np.array([top]))
     i, j = element_pairs(mesh, farthest * RELATIVE)
     distance = shapely.distance(mesh.element_polygons[i], mesh.element_polygons[j])
     order = np.argsort(distance)

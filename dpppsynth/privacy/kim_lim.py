@@ -35,10 +35,6 @@ PAIRS = {"triangle": {2: 1, 4: 1, 5: 6, 8: 4}, "square": {5: 2, 8: 2}}
 GAP = {"triangle": 1 / math.sqrt(2), "square": 1.0}
 
 
-class InformationWarning(UserWarning):
-    """A release satisfies its privacy bound by carrying next to no information."""
-
-
 def carries_no_information(sigma: float) -> bool:
     """Whether a field of this standard deviation is flat in all but name."""
     return sigma < FLAT

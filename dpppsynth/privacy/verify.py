@@ -298,9 +298,9 @@ def _check_bound(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
 
 def _spends(guarantee: Guarantee, parameters: Mapping[str, Any]) -> bool:
     """Whether a guarantee keeps to the stated budget, and spends all of it where the noise is set from the budget."""
-    epsilon, (stated, delta) = guarantee.epsilon(), _budget(parameters)
+    epsilon, delta = _budget(parameters)
     low = 1 - 1e-9 if isinstance(guarantee.profile, PureDP) else 0.0
-    return low * stated <= epsilon <= (1 + 1e-9) * stated and guarantee.profile.at <= (1 + 1e-9) * delta
+    return low * epsilon <= guarantee.epsilon() and guarantee.keeps_to(epsilon, delta)
 
 
 def _budget(parameters: Mapping[str, Any]) -> tuple[float, float]:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from dpppsynth.domains import Window
 from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
-from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.models.planar import regular_triangulation
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.field_statistic import largest_field_sigma
-from dpppsynth.privacy.kim_lim import InformationWarning, carries_no_information, kim_lim_ratio
+from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_ratio
 from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation

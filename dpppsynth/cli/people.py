@@ -1,0 +1,83 @@
+"""Options that say how many points there are and by which public mark they are released, and the plan they settle."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.job import Job, Place
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.domains import Window
+    from dpppsynth.patterns import PointPattern
+    from dpppsynth.synthesizers import Plan, StratifiedPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class People:
+    """How many they are, in all or by the levels of a mark."""
+
+    n: o.CountOfPointsOption = None
+    expected_n: o.ExpectedOption = None
+    by: o.ByOption = None
+    levels: o.LevelsOption = None
+    n_by: o.CountsByLevelOption = None
+
+    def __post_init__(self) -> None:
+        if (self.by is None) != (self.levels is None):
+            msg = "by: goes with --levels; give both, for instance --by year --levels 2021,2022"
+            raise InputError(msg)
+        if self.by is None and self.n_by is not None:
+            msg = "n_by: goes with --by and --levels; without them give --n"
+            raise InputError(msg)
+        if self.by is not None and self.n is not None:
+            msg = "n: with --by every level has a number of its own; give --n-by, for instance --n-by 200,192"
+            raise InputError(msg)
+
+    @property
+    def stated(self) -> bool:
+        """Whether a size was given: then all is settled before the points are read."""
+        return (self.n, self.expected_n, self.n_by) != (None, None, None)
+
+    def plan(self, job: Job, domain: "Window", patterns: int) -> "Plan | StratifiedPlan":
+        """Settle every choice from public parameters alone."""
+        if self.by is not None and self.n_by is None and job.neighbours().n_is_public and self.expected_n is None:
+            msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
+            raise InputError(msg)
+        return self._settle(job, domain, patterns, self.n if self.by is None else self._counts())
+
+    def plan_for(self, pattern: "PointPattern", job: Job, patterns: int) -> "Plan | StratifiedPlan":
+        """Settle them where the data tell the public number of points."""
+        from dpppsynth.synthesizers.strata import split
+
+        if self.by is None:
+            return self._settle(job, pattern.domain, patterns, len(pattern))
+        parts = split(pattern, self.by, self._names())
+        return self._settle(job, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
+
+    def _settle(self, job: Job, domain: Any, patterns: int, n: Any) -> "Plan | StratifiedPlan":
+        synthesizer = job.synthesizer(domain)
+        # Only kernel pays for each pattern.
+        paid = {"patterns": patterns} if job.method is o.Method.KERNEL else {}
+        settle: Any = synthesizer.plan
+        if self.by is not None:
+            settle = partial(synthesizer.plan_by, by=self.by, levels=self._names())
+        plan: Plan | StratifiedPlan = settle(domain, n=n, expected_n=self.expected_n, **paid)
+        return plan
+
+    def _names(self) -> list[str]:
+        return [name.strip() for name in (self.levels or "").split(",")]
+
+    def _counts(self) -> dict[str, int] | None:
+        if self.n_by is None:
+            return None
+        names, words = self._names(), self.n_by.split(",")
+        try:
+            return dict(zip(names, map(int, words), strict=True))
+        except ValueError:
+            msg = (
+                f"n_by: needs one whole number for each of the {len(names)} levels, separated by commas, got "
+                f"{self.n_by!r}"
+            )
+            raise InputError(msg) from None
