@@ -2,6 +2,7 @@
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.job import Job, Place
+from dpppsynth.cli.people import People
 from dpppsynth.cli.screen import show_json
 from dpppsynth.cli.spread import spread
 
@@ -10,8 +11,7 @@ from dpppsynth.cli.spread import spread
 def check(
     job: Job,
     place: Place,
-    n: o.CountOfPointsOption = None,
-    expected_n: o.ExpectedOption = None,
+    people: People,
     patterns: o.PaidPatternsOption = 1,
     json: o.JsonOption = False,
 ) -> None:
@@ -21,9 +21,7 @@ def check(
     """
     from dpppsynth.cli.describe import plan_json, show_plan
 
-    job.require_sizes(n, expected_n)
-    domain = place.domain()
-    plan = job.synthesizer(domain).plan(domain, n=n, expected_n=expected_n, **job.paid(patterns))
+    plan = people.plan(job, place.domain(), patterns)
     if json:
         show_json(plan_json(plan))
     else:

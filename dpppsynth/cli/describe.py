@@ -1,53 +1,75 @@
 """A settled plan in words, tables and JSON: public parameters only, and never a number of points."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.screen import show_table, show_text
+from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan
+from dpppsynth.kernel_plan import KernelPlan
+from dpppsynth.privacy.verify import STRATA
+from dpppsynth.release import FieldModel, Projection
+from dpppsynth.statistic import StatisticPlan
+from dpppsynth.synthesizers import Plan
 
 if TYPE_CHECKING:
     from dpppsynth.domains import Window
     from dpppsynth.mesh import Mesh
     from dpppsynth.privacy import Guarantee
-    from dpppsynth.synthesizers import Plan
-
-ROWS = 8
+    from dpppsynth.synthesizers import StratifiedPlan
 
 
-def show_plan(plan: "Plan") -> None:
+def show_plan(plan: "Plan | StratifiedPlan") -> None:
     """Print the guarantee, the public parameters, and epsilon by distance."""
-    show_text(f"The guarantee holds. {plan.guarantee}\n")
-    show_table("Public parameters", _parameters(plan))
-    show_distances(plan.guarantee, plan.domain.unit)
+    levels = _levels(plan)
+    guarantee, first = plan.guarantee, next(iter(levels.values()))
+    show_text(f"The guarantee holds. {guarantee}\n")
+    promise = _promise(guarantee, first)
+    if isinstance(plan, Plan):
+        show_table("Public parameters", promise + _spent(plan))
+    else:
+        show_table("Public parameters", promise)
+        for level, each in levels.items():
+            show_table(f"{plan.by} {level}", _spent(each))
+    show_distances(guarantee, first.domain.unit)
 
 
 def show_distances(guarantee: "Guarantee", unit: str) -> None:
     """Print what an attacker can tell apart, by the distance that one point moves."""
-    pairs, delta = guarantee.by_distance, guarantee.profile.at
+    pairs, relation, delta = guarantee.by_distance, guarantee.relation, guarantee.profile.at
     if not pairs:
-        what = "moves, however far" if guarantee.relation.n_is_public else "is added or removed"
+        what = "moves, however far" if relation.n_is_public else "is added or removed"
         show_text(f"Epsilon does not depend on distance: it is {_one_point(guarantee):.4g} when one point {what}.")
         return
-    step = max(1, len(pairs) // ROWS)
-    rows = [(f"{distance:.4g}", f"{epsilon:.4g}") for distance, epsilon in pairs[step - 1 :: step]]
+    shown = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
+    if relation.max_points_per_person == 1 and math.isfinite(relation.reach):
+        shown.add((relation.reach, guarantee.epsilon()))
+    rows = [(f"{distance:.4g}", f"{epsilon:.4g}") for distance, epsilon in sorted(shown)]
     epsilon = f"epsilon at delta = {delta:g}" if delta else "epsilon"
     show_table("What an attacker can tell apart", rows, (f"one point moves ({unit})", epsilon))
 
 
-def plan_json(plan: "Plan") -> dict[str, Any]:
+def plan_json(plan: "Plan | StratifiedPlan") -> dict[str, Any]:
     """Everything public about a plan."""
-    estimator = {} if plan.estimator is None else {"estimator": plan.estimator.to_dict()}
-    mesh = getattr(plan.statistic, "mesh", None)
-    noise = getattr(plan.statistic, "noise_scale", None)
+    levels = _levels(plan)
+    domain = _domain_json(next(iter(levels.values())).domain)
+    common = {"holds": True, "guarantee": plan.guarantee.to_dict(), "domain": domain}
+    if isinstance(plan, Plan):
+        return _part_json(plan) | common
+    return {"mechanism": STRATA, "by": plan.by, "levels": {k: _part_json(v) for k, v in levels.items()}} | common
+
+
+def _levels(plan: "Plan | StratifiedPlan") -> "dict[str, Plan]":
+    return {"": plan} if isinstance(plan, Plan) else plan.plans
+
+
+def _part_json(plan: Plan) -> dict[str, Any]:
+    statistic, estimator = plan.statistic, plan.estimator
+    mesh, noise = getattr(statistic, "mesh", None), getattr(statistic, "noise_scale", None)
     return {
         "mechanism": plan.mechanism,
-        "holds": True,
-        "guarantee": plan.guarantee.to_dict(),
-        "parameters": plan.statistic.parameters() | estimator,
-        "domain": _domain_json(plan.domain),
-    } | {
-        key: value
-        for key, value in {"noise_scale": noise, "mesh": None if mesh is None else _mesh_json(mesh)}.items()
-        if value is not None
+        "parameters": statistic.parameters() | ({} if estimator is None else {"estimator": estimator.to_dict()}),
+        **({} if noise is None else {"noise_scale": noise}),
+        **({} if mesh is None else {"mesh": _mesh_json(mesh)}),
     }
 
 
@@ -55,30 +77,28 @@ def _one_point(guarantee: "Guarantee") -> float:
     return guarantee.epsilon() / guarantee.relation.max_points_per_person
 
 
-def _parameters(plan: "Plan") -> list[tuple[str, str]]:
-    guarantee, relation = plan.guarantee, plan.guarantee.relation
-    rows = [
+def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
+    relation = guarantee.relation
+    radius = [("privacy radius", f"{relation.reach:g} {plan.domain.unit}")] if math.isfinite(relation.reach) else []
+    return [
         ("window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
         ("theorem", guarantee.theorem),
         ("relation", relation.name),
-        ("privacy radius", f"{relation.reach:g} {plan.domain.unit}"),
+        *radius,
         ("points per person", f"at most {relation.max_points_per_person}"),
         ("epsilon", f"{guarantee.epsilon():.6g}"),
         ("delta", f"{guarantee.profile.at:g}"),
         *([] if guarantee.mu is None else [("mu", f"{guarantee.mu:.6g}")]),
-        *_spent_on(plan.statistic),
-        *_estimated(plan.estimator),
     ]
-    return [row for row in rows if row != ("privacy radius", f"inf {plan.domain.unit}")]
 
 
-def _spent_on(statistic: Any) -> list[tuple[str, str]]:
+def _spent(plan: Plan) -> list[tuple[str, str]]:
+    return _bought(plan.statistic) + _estimated(plan.estimator)
+
+
+def _bought(statistic: Any) -> list[tuple[str, str]]:
     """What the budget buys."""
-    from dpppsynth.draw import DrawPlan
-    from dpppsynth.kernel_plan import KernelPlan
-    from dpppsynth.statistic import StatisticPlan
-
     if isinstance(statistic, KernelPlan):
         return [
             ("bandwidth", f"{statistic.bandwidth:.6g} {statistic.domain.unit}"),
@@ -89,23 +109,30 @@ def _spent_on(statistic: Any) -> list[tuple[str, str]]:
         scale = statistic.noise_scale
         noise = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
         return [("measured", f"{statistic.basis} on {mesh}"), ("noise", noise)]
-    covariance = statistic.covariance
-    unit = statistic.domain.unit
-    rows = [
-        ("covariance", f"sigma {covariance.sigma:.4g}, length scale {covariance.length_scale:.4g} {unit}, power "
-        f"{covariance.power:g}"),
-    ]
     if isinstance(statistic, DrawPlan):
         engine = f" ({statistic.engine})" if statistic.sampler == "nuts" else ""
-        return [("drawn", f"one field on {mesh}"), *rows, ("sampler", statistic.sampler + engine)]
+        return [("drawn", f"one field on {mesh}"), *_field(statistic), ("sampler", statistic.sampler + engine)]
     noise = f"discrete Gaussian of standard deviation {statistic.noise_scale:.4g}"
-    return [("measured", f"smooth functionals on {mesh}"), *rows, ("noise", noise)]
+    return [("measured", f"smooth functionals on {mesh}"), *_field(statistic), ("noise", noise)]
+
+
+def _field(statistic: Any) -> list[tuple[str, str]]:
+    """The Gaussian field that the budget is spent on."""
+    covariance, unit = statistic.covariance, statistic.domain.unit
+    scale = f"{covariance.length_scale:.4g} {unit}"
+    if isinstance(statistic, KimLimPlan):
+        ratio = f"sigma / length scale = {statistic.ratio:.4g} per {unit}"
+        return [("covariance", f"{ratio}, length scale random with median {scale}")]
+    rows = [("covariance", f"sigma {covariance.sigma:.4g}, length scale {scale}, power {covariance.power:g}")]
+    if isinstance(statistic, LipschitzPlan):
+        rows.append(("slope", f"of the log-intensity, at most {statistic.slope:.4g} per {unit}"))
+    if getattr(statistic, "intercept_sd", None) is not None:
+        rows.append(("intercept", f"standard deviation {statistic.intercept_sd:.4g}, which protects the number of points"))
+    return rows
 
 
 def _estimated(estimator: Any) -> list[tuple[str, str]]:
     """How the intensity is made."""
-    from dpppsynth.release import FieldModel, Projection
-
     if isinstance(estimator, Projection):
         return [("intensity", f"masses made non-negative ({estimator.postprocess})")]
     rows = []

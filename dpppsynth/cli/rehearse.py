@@ -1,49 +1,64 @@
 """`dpppsynth rehearse`: a release on surrogate data, before there is one on real data."""
 
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import typer
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.job import Job, Place
+from dpppsynth.cli.people import People
 from dpppsynth.cli.screen import progress, show_json, show_table, show_text
 from dpppsynth.cli.spread import spread
+
+if TYPE_CHECKING:
+    from dpppsynth.synthesizers import Rehearsal, Run
+
+COLUMNS: dict[str, Callable[["Run"], str]] = {
+    "surrogate": lambda run: run.surrogate,
+    "time": lambda run: f"{run.seconds:.1f} s",
+    "diagnostics": lambda run: "passed" if run.passed else "would be blocked",
+    "attempts": lambda run: "" if run.attempts is None else f"{run.attempts}",
+    "R-hat, ESS": lambda run: "" if run.rhat is None else f"{run.rhat:.3f}, {run.ess:.0f}",
+    "distance (uniform)": lambda run: "" if run.distance is None else f"{run.distance:.3f} ({run.uniform:.3f})",
+}
 
 
 @spread
 def rehearse(
     job: Job,
     place: Place,
-    n: o.CountOfPointsOption = None,
-    expected_n: o.ExpectedOption = None,
+    people: People,
     patterns: o.PaidPatternsOption = 1,
     json: o.JsonOption = False,
 ) -> None:
     """Run the mechanism on surrogate patterns drawn from public parameters; no data file is opened.
 
     Shows what to expect: time, diagnostics, and how close the released intensity comes to the surrogate's. Settle
-    everything by it: what a run on the data shows must not be acted upon.
+    everything by it: what a run on the data shows must not be acted upon. Exit code 5 when a run would be blocked.
     """
-    job.require_sizes(n, expected_n)
-    domain = place.domain()
-    plan = job.synthesizer(domain).plan(domain, n=n, expected_n=expected_n, **job.paid(patterns))
+    from dpppsynth.synthesizers import StratifiedPlan
+
+    plan = people.plan(job, place.domain(), patterns)
+    plans = plan.plans if isinstance(plan, StratifiedPlan) else {"": plan}
     with progress() as say:
-        outcome = plan.rehearse(progress=say)
+        outcomes = {level: each.rehearse(progress=say) for level, each in plans.items()}
     if json:
-        show_json({"mechanism": outcome.mechanism, "runs": [asdict(run) for run in outcome.runs]})
-        return
-    rows = [
-        (
-            run.surrogate,
-            f"{run.seconds:.1f} s",
-            "passed" if run.passed else "would be blocked",
-            "" if run.attempts is None else f"{run.attempts}",
-            "" if run.rhat is None else f"{run.rhat:.3f}, {run.ess:.0f}",
-            "" if run.distance is None else f"{run.distance:.3f} ({run.uniform:.3f})",
+        shown = {level: asdict(outcome) | {"passed": outcome.passed} for level, outcome in outcomes.items()}
+        show_json({"by": plan.by, "levels": shown} if isinstance(plan, StratifiedPlan) else shown[""])
+    else:
+        for level, outcome in outcomes.items():
+            _show(outcome, f"{people.by} {level}, " if level else "")
+        show_text(
+            "Distance: total variation between the surrogate's normalised intensity and the released one; in brackets "
+            "that of a uniform intensity, which needs no data."
         )
-        for run in outcome.runs
-    ]
-    head = ("surrogate", "time", "diagnostics", "attempts", "R-hat, ESS", "distance (uniform)")
-    show_table(f"Rehearsal of {outcome.mechanism}", rows, head)
-    show_text(
-        "Distance: total variation between the surrogate's normalised intensity and the released one; in brackets that "
-        "of a uniform intensity, which needs no data."
-    )
+    if not all(outcome.passed for outcome in outcomes.values()):
+        raise typer.Exit(5)
+
+
+def _show(outcome: "Rehearsal", of: str) -> None:
+    cells = {name: [cell(run) for run in outcome.runs] for name, cell in COLUMNS.items()}
+    told = {name: column for name, column in cells.items() if any(column)}
+    show_table(f"Rehearsal, {of}{outcome.mechanism}", zip(*told.values(), strict=True), tuple(told))

@@ -1,0 +1,81 @@
+"""How long does the first exact posterior draw take? Set-up included, one core, default rules, beside NUTS on request.
+
+For n = 100, 10 000 and 400 000 points in Soho's window, the three kinds of surrogate patterns, and the deaths of 1854.
+
+    OMP_NUM_THREADS=1 python benchmarks/exact.py --nuts --out docs/results/exact.md
+"""
+
+import argparse
+import shlex
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import dpppsynth as dps
+from dpppsynth.models import tent_masses
+from dpppsynth.models.exact import NestedBoxes
+from dpppsynth.sampling import binomial_pattern
+from dpppsynth.surrogates import surrogates
+
+SIZES = (100, 10_000, 400_000)
+
+
+def cases() -> list[tuple[str, dps.PointPattern, dps.LGCPSynthesizer]]:
+    """Name, pattern and synthesizer; alpha is the side over 10 sqrt 2, epsilon 1, delta 1e-6."""
+    deaths = dps.datasets.soho_deaths()
+    window = deaths.domain
+    alpha = (window.bounds[2] - window.bounds[0]) / (10 * np.sqrt(2))
+    default = dps.LGCPSynthesizer(1.0, alpha, mechanism="posterior-draw", delta=1e-6, sampler="exact")
+    found = []
+    for n in SIZES:
+        plan = default.plan(window, n=n).statistic
+        for surrogate in surrogates(plan.mesh, plan.root, n, plan.covariance.length_scale):
+            pattern = binomial_pattern(surrogate.intensity, n, np.random.default_rng(n))
+            found.append((f"{surrogate.name}, {n} points", pattern, default))
+    given = dps.LGCPSynthesizer(
+        1.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="exact", sigma=1.0, length_scale=150.0
+    )
+    return [*found, ("Soho's deaths, sigma 1, l 150 m, alpha 25 m", deaths, given)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nuts", action="store_true", help="time a draw by NUTS too, compiling included")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    lines = [
+        "# Time of the first exact draw",
+        "",
+        "Posterior draws on a 21 x 21 mesh of Soho's window, epsilon 1, delta 1e-6, default rules unless said. Time to",
+        f"the first draw, set-up included, median and largest of {args.repeats} runs; acceptance of an attempt. NUTS: one",
+        "run of four chains in the same process, model compiling included, as a multiple of the exact median.",
+        "",
+        "| pattern | sigma | acceptance | median | largest | NUTS / exact |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, pattern, synthesizer in cases():
+        plan = synthesizer.plan(pattern.domain, n=len(pattern)).statistic
+        boxes = NestedBoxes(plan.prior.posterior(tent_masses(pattern, plan.mesh)))
+        acceptance = boxes.acceptance(np.random.default_rng(1), 2000)
+        times = [plan.fit(pattern, seed).seconds for seed in range(args.repeats)]
+        ratio = ""
+        if args.nuts:
+            start = time.perf_counter()
+            replace(plan, sampler="nuts").fit(pattern, 1)
+            ratio = f"{(time.perf_counter() - start) / np.median(times):.0f}"
+        lines.append(
+            f"| {name} | {plan.covariance.sigma:.2f} | {acceptance:.3f} | {np.median(times):.2f} s | "
+            f"{max(times):.2f} s | {ratio} |"
+        )
+        print(lines[-1], flush=True)
+    lines += ["", f"Made with `python {shlex.join(sys.argv)}` and OMP_NUM_THREADS=1."]
+    if args.out:
+        args.out.write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    main()
