@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dpppsynth.cli.screen import show_table, show_text
 from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan
 from dpppsynth.kernel_plan import KernelPlan
+from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.verify import STRATA
 from dpppsynth.release import FieldModel, Projection
 from dpppsynth.statistic import StatisticPlan
@@ -36,6 +37,9 @@ def show_plan(plan: "Plan | StratifiedPlan") -> None:
 def show_distances(guarantee: "Guarantee", unit: str) -> None:
     """Print what an attacker can tell apart, by the distance that one point moves."""
     pairs, relation, delta = guarantee.by_distance, guarantee.relation, guarantee.profile.at
+    if not pairs and math.isfinite(relation.reach) and not isinstance(guarantee.profile, PureDP):
+        show_text("Nothing is promised about one point that moves farther than the privacy radius.")
+        return
     if not pairs:
         what = "moves, however far" if relation.n_is_public else "is added or removed"
         show_text(f"Epsilon does not depend on distance: it is {_one_point(guarantee):.4g} when one point {what}.")
@@ -127,7 +131,9 @@ def _field(statistic: Any) -> list[tuple[str, str]]:
     if isinstance(statistic, LipschitzPlan):
         rows.append(("slope", f"of the log-intensity, at most {statistic.slope:.4g} per {unit}"))
     if getattr(statistic, "intercept_sd", None) is not None:
-        rows.append(("intercept", f"standard deviation {statistic.intercept_sd:.4g}, which protects the number of points"))
+        rows.append(
+            ("intercept", f"standard deviation {statistic.intercept_sd:.4g}, which protects the number of points")
+        )
     return rows
 
 

@@ -139,7 +139,9 @@ SamplerOption = Annotated[
 ]
 BandwidthOption = Annotated[
     float | None,
-    Option(help="Bandwidth of kernel, verified. Unless given: the smallest admissible, or a rule.", rich_help_panel=HOW),
+    Option(
+        help="Bandwidth of kernel, verified. Unless given: the smallest admissible, or a rule.", rich_help_panel=HOW
+    ),
 ]
 BoundOption = Annotated[
     Bound | None,

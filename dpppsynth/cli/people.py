@@ -5,7 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.job import Job, Place
+from dpppsynth.cli.job import Job
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,6 +46,14 @@ class People:
             msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
             raise InputError(msg)
         return self._settle(job, domain, patterns, self.n if self.by is None else self._counts())
+
+    def require(self, job: Job, domain: "Window") -> None:
+        """Check what can be checked before the data tell the sizes."""
+        from dpppsynth.synthesizers.strata import level_names
+
+        job.synthesizer(domain)
+        if self.by is not None:
+            level_names(self._names())
 
     def plan_for(self, pattern: "PointPattern", job: Job, patterns: int) -> "Plan | StratifiedPlan":
         """Settle them where the data tell the public number of points."""

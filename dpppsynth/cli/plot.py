@@ -10,8 +10,10 @@ from dpppsynth.cli.screen import progress, show_line
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from dpppsynth.patterns import PointPattern
-    from dpppsynth.release.base import Release
+    from dpppsynth.release import Release, StratifiedRelease
 
 OutOption = Annotated[Path, Option(help="Folder for the public pictures.", rich_help_panel=o.WRITING)]
 OriginalOption = Annotated[
@@ -43,7 +45,10 @@ def plot(
     to_crs: o.ToCrsOption = None,
     confidential: ConfidentialOption = None,
 ) -> None:
-    """Draw pattern, intensity, mesh and epsilon by distance; or the original beside a synthetic pattern."""
+    """Draw pattern, intensity, mesh and epsilon by distance; or the original beside a synthetic pattern.
+
+    A release by the levels of a mark also has a pattern, an intensity and a mesh for each level.
+    """
     from dpppsynth.cli.layers import read_landmarks
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 
@@ -79,27 +84,57 @@ def plot(
     show_line("\n".join(map(str, written)))
 
 
-def _synthetic(release: "Release", folder: Path, number: int) -> "PointPattern | None":
+def _synthetic(release: "Release | StratifiedRelease", folder: Path, number: int) -> "PointPattern | None":
     from dpppsynth.io import read_synthetic
+    from dpppsynth.release import StratifiedRelease
 
     path = folder / f"synthetic_{number:03d}.geojson"
-    return read_synthetic(path, release.domain) if path.exists() else None
+    marks = [release.by] if isinstance(release, StratifiedRelease) else []
+    return read_synthetic(path, release.domain, marks=marks) if path.exists() else None
 
 
-def _public(release: "Release", synthetic: "PointPattern | None", out: Path, marks: dict[str, Any]) -> list[Path]:
+def _public(
+    release: "Release | StratifiedRelease", synthetic: "PointPattern | None", out: Path, marks: dict[str, Any]
+) -> list[Path]:
     """The pictures that may be published; those that the release has nothing for are left out."""
-    from dpppsynth.plotting import plot_epsilon_curve, plot_intensity, plot_mesh, plot_pattern, save_picture
-    from dpppsynth.release import CoxRelease, FieldModel
+    from dpppsynth.plotting import plot_epsilon_curve, plot_pattern, save_picture
+    from dpppsynth.privacy.verify import prefix
+    from dpppsynth.release import StratifiedRelease
 
     axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit)}
     if synthetic is not None:
         title = f"Synthetic pattern, ε = {release.guarantee.epsilon():.3g}"
         axes["pattern"] = plot_pattern(synthetic, title=title, **marks)
-    if isinstance(release, CoxRelease):
-        fitted = isinstance(release.estimator, FieldModel)
-        basis = getattr(release.statistic.plan, "basis", "field")
-        axes["mesh"] = plot_mesh(release.statistic.plan.mesh, title=f"Mesh of the {basis}")
-        if not fitted or release.draws is not None:
-            title = "Private intensity, posterior mean" if fitted else "Private intensity"
-            axes["intensity"] = plot_intensity(release.intensity, title=title, **marks)
+    if not isinstance(release, StratifiedRelease):
+        axes |= _intensity(release, "", marks)
+    else:
+        for k, (level, part) in enumerate(release.releases.items()):
+            pictures = _intensity(part, f", {release.by} {level}", marks)
+            if synthetic is not None:
+                at = _level(synthetic, release.by, level)
+                pictures["pattern"] = plot_pattern(at, title=f"Synthetic pattern, {release.by} {level}", **marks)
+            axes |= {prefix(k) + name: each for name, each in pictures.items()}
     return [save_picture(ax, out / f"{name}.png") for name, ax in sorted(axes.items())]
+
+
+def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str, Axes]":
+    """Mesh and intensity, where there are any."""
+    from dpppsynth.plotting import plot_intensity, plot_mesh
+    from dpppsynth.release import CoxRelease, Drawn, FieldModel
+
+    if not isinstance(release, CoxRelease):
+        return {}
+    plan = release.statistic.plan
+    axes = {"mesh": plot_mesh(plan.mesh, title=f"Mesh of the {plan.basis}{of}")}
+    if not isinstance(release.estimator, FieldModel) or release.draws is not None:
+        kinds = {FieldModel: ", posterior mean", Drawn: ", one posterior draw"}
+        title = f"Private intensity{kinds.get(type(release.estimator), '')}{of}"
+        axes["intensity"] = plot_intensity(release.intensity, title=title, **marks)
+    return axes
+
+
+def _level(pattern: "PointPattern", by: str, level: str) -> "PointPattern":
+    from dpppsynth.patterns import PointPattern
+
+    at = (pattern.marks or {})[by].astype(str) == level
+    return PointPattern.synthetic(pattern.xy[at], pattern.domain)

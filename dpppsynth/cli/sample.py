@@ -12,7 +12,7 @@ from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.patterns import PointPattern
-    from dpppsynth.release.base import Release
+    from dpppsynth.release import Release, StratifiedRelease
 
 OutOption = Annotated[
     Path | None,
@@ -57,7 +57,7 @@ def sample(
     folder = release if release.is_dir() else release.parent
     with progress() as say:
         say("opening the release")
-        opened = load_release(release)
+        opened: Any = load_release(release)
         _require_fit(opened, folder, fixed_n=fixed_n, again=inference is not None)
         if inference is not None:
             changes: dict[str, Any] = {"inference": str(inference)} | (
@@ -79,23 +79,25 @@ def sample(
         show_line(f"Written to {where}: {patterns} synthetic pattern{'s' if patterns > 1 else ''}")
 
 
-def _require_fit(release: "Release", folder: Path, *, fixed_n: bool, again: bool) -> None:
-    from dpppsynth.release import CoxRelease, FieldModel
+def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
+    from dpppsynth.release import CoxRelease, FieldModel, StratifiedRelease
 
-    if not isinstance(release, CoxRelease):
+    parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
+    cox = [part for part in parts if isinstance(part, CoxRelease)]
+    if not cox:
         msg = (
-            f"release: {folder} is a {release.mechanism} release; its patterns were paid for one by one, and a further "
-            "one would be a new spend (synthesize, with a new budget)"
+            f"release: {folder} is a {parts[0].mechanism} release; its patterns were paid for one by one, and a "
+            "further one would be a new spend (synthesize, with a new budget)"
         )
         raise InputError(msg)
     if fixed_n and not release.guarantee.relation.n_is_public:
         msg = "fixed_n: the number of points is secret in this release; leave --fixed-n out"
         raise InputError(msg)
-    fitted = isinstance(release.estimator, FieldModel)
+    fitted = [part for part in cox if isinstance(part.estimator, FieldModel)]
     if again and not fitted:
-        msg = f"inference: a {release.mechanism} release has no posterior; leave --inference out"
+        msg = f"inference: a {cox[0].mechanism} release has no posterior; leave --inference out"
         raise InputError(msg)
-    if fitted and release.draws is None and not again:
+    if not again and any(part.draws is None for part in fitted):
         msg = (
             f"release: {folder} holds a private statistic from which nothing has been inferred yet; "
             f"dpppsynth sample {folder} --inference laplace --out NEW"

@@ -21,7 +21,7 @@ RENAMED = {
     "offset": "--offset-file",
     "marks": "--by",
     "mesh": "--spacing",
-    "covariance": "--sigma, --length-scale, --power",
+    "covariance": "--power",
 }
 RELATIONS = {"ReplaceOne()": "--relation replace-one", "AddRemove()": "--relation add-remove"}
 

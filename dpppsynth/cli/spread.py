@@ -36,8 +36,6 @@ def _options(group: Any) -> list[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     empty, kind = inspect.Parameter.empty, inspect.Parameter.POSITIONAL_OR_KEYWORD
     return [
-        inspect.Parameter(
-            f.name, kind, default=empty if f.default is MISSING else f.default, annotation=hints[f.name]
-        )
+        inspect.Parameter(f.name, kind, default=empty if f.default is MISSING else f.default, annotation=hints[f.name])
         for f in fields(group)
     ]

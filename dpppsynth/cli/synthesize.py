@@ -45,16 +45,14 @@ def synthesize(
     domain = place.domain()
     settled = people.plan(job, domain, patterns) if people.stated or not known else None
     if settled is None:
-        job.synthesizer(domain)
+        people.require(job, domain)
 
     from dpppsynth.io import read_pattern
 
     with progress() as say:
         say("reading the points")
         marks = () if people.by is None else (people.by,)
-        pattern = read_pattern(
-            points, domain, x=x, y=y, crs=place.crs, to_crs=place.to_crs, count=count, marks=marks
-        )
+        pattern = read_pattern(points, domain, x=x, y=y, crs=place.crs, to_crs=place.to_crs, count=count, marks=marks)
         plan = settled or people.plan_for(pattern, job, patterns)
         say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
         release = _release(plan, pattern, out, say)
@@ -73,9 +71,7 @@ def _require_free_number(job: Job, *, known: bool) -> None:
         raise InputError(msg)
 
 
-def _release(
-    plan: "Plan | StratifiedPlan", pattern: "PointPattern", out: Path, say: Callable[[str], None]
-) -> Any:
+def _release(plan: "Plan | StratifiedPlan", pattern: "PointPattern", out: Path, say: Callable[[str], None]) -> Any:
     """Release, or keep the paid-for statistic when inference on it fails."""
     try:
         return plan.release(pattern, progress=say)

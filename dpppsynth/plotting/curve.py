@@ -9,7 +9,7 @@ import numpy as np
 
 from dpppsynth.mesh import Floats
 from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title, short_unit
-from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,11 +36,12 @@ def plot_epsilon_curve(
     """
     ax = new_figure(6.4, 4.2).subplots() if ax is None else ax
     distance, values = _polyline(guarantee)
-    ax.plot(distance, values, color=POINT, linewidth=2.2)
     reach = guarantee.relation.reach
+    ax.plot(distance, values, color=POINT, linewidth=2.2)
     if reach <= distance[-1] and guarantee.relation.max_points_per_person == 1:
         _mark_radius(ax, reach, guarantee.epsilon(), short_unit(unit))
-    ax.set(xlim=(0, distance[-1]), ylim=(0, 1.12 * values.max()), ylabel="ε (0: cannot be told apart)")
+    right = distance[-1] if guarantee.by_distance or not math.isfinite(reach) else 4 * reach
+    ax.set(xlim=(0, right), ylim=(0, 1.12 * values.max()), ylabel="ε (0: cannot be told apart)")
     ax.set_xlabel(f"distance one point moves ({short_unit(unit)})")
     if not guarantee.by_distance and not math.isfinite(reach):
         public = guarantee.relation.n_is_public
@@ -53,12 +54,16 @@ def plot_epsilon_curve(
 
 
 def _polyline(guarantee: Guarantee) -> tuple[Floats, Floats]:
-    """Distances and epsilons of one point; level where the guarantee does not depend on distance."""
+    """Distances and epsilons of one point; level where the guarantee does not depend on distance.
+
+    A guarantee that is not pure and has no values by distance says nothing beyond the privacy radius.
+    """
     if guarantee.by_distance:
         distance, values = np.array([(0.0, 0.0), *guarantee.by_distance]).T
         return distance, values
     reach, cap = guarantee.relation.reach, guarantee.relation.max_points_per_person
-    return np.array([0.0, 4 * reach if math.isfinite(reach) else 1.0]), np.full(2, guarantee.epsilon() / cap)
+    far = 4 * reach if isinstance(guarantee.profile, PureDP) else reach
+    return np.array([0.0, far if math.isfinite(far) else 1.0]), np.full(2, guarantee.epsilon() / cap)
 
 
 def _mark_radius(ax: Axes, reach: float, epsilon: float, unit: str) -> None:

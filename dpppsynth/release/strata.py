@@ -1,7 +1,7 @@
 """`StratifiedRelease`: one release for each level of a public mark, under one certificate."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,6 +14,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.base import Release
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.field import Progress
 from dpppsynth.release.poisson import PoissonRelease
 
 
@@ -66,6 +67,13 @@ class StratifiedRelease:
         rng = generator(rng)
         drawn = [_free(release).sample(m, rng, **options) for release in self.releases.values()]
         return [self._join(each) for each in zip(*drawn, strict=True)]
+
+    def infer(self, rng: RngLike = None, *, progress: Progress | None = None, **changes: Any) -> "StratifiedRelease":
+        """Run inference again on every level's private statistic; parameters and errors as in `CoxRelease.infer`."""
+        rng = generator(rng)
+        parts = self.releases.items()
+        again: dict[str, Release] = {k: _free(each).infer(rng, progress=progress, **changes) for k, each in parts}
+        return replace(self, releases=again)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters, as they stand on the certificate."""

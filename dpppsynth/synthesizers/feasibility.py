@@ -44,7 +44,7 @@ def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
         return exact
     if asked == "auto":
         return build(otherwise)
-    figure = f"{seconds:.0f} s" if np.isfinite(seconds) else "no end"
+    figure = f"{seconds:.2g} s" if np.isfinite(seconds) else "no end"
     msg = (
         f"sampler: exact draws are not feasible here: on a surrogate pattern ({kind}) the first is expected to take "
         f"{figure}, more than {PATIENCE:.0f} s. Take a longer length scale, a smaller sigma, or sampler={otherwise!r}."

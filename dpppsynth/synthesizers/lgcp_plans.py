@@ -173,6 +173,10 @@ def _kim_lim(bound: str) -> Planner:
         if not isinstance(relation, AlphaNeighbours) or relation.max_points_per_person > 1:
             msg = "relation: Kim & Lim's bounds are for alpha-neighbours with one point per person; give alpha=."
             raise InputError(msg)
+        for given in ("covariance", "offset"):
+            if getattr(s, given) is not None:
+                msg = f"{given}: Kim & Lim's synthesizer has none but sigma= and length_scale=; leave it out."
+                raise InputError(msg)
         mesh = _mesh(request, side=rules.KIM_LIM_SIDE)
         length_scale = s.length_scale or rules.length_scale(request.domain, request.size)
         largest = kim_lim_ratio(mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9")

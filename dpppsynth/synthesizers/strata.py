@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InputError, QualityError
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.parallel import parallel
@@ -45,15 +45,24 @@ class StratifiedPlan:
     def release(
         self, pattern: PointPattern, rng: RngLike = None, *, progress: Progress | None = None
     ) -> StratifiedRelease:
-        """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`."""
+        """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`.
+
+        All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
+        """
         rng = None if rng is None else generator(rng)
         parts = split(pattern, self.by, list(self.plans))
-        releases = {}
+        releases, failed = {}, None
         for level, plan in self.plans.items():
             if progress is not None:
                 progress(f"{self.by} {level}")
-            releases[level] = plan.release(parts[level], rng, progress=progress)
-        return StratifiedRelease(self.by, releases, self.guarantee)
+            try:
+                releases[level] = plan.release(parts[level], rng, progress=progress)
+            except QualityError as error:
+                releases[level], failed = error.release, error
+        release = StratifiedRelease(self.by, releases, self.guarantee)
+        if failed is not None:
+            raise QualityError(str(failed), release) from None
+        return release
 
 
 def level_names(levels: Sequence[Any]) -> list[str]:
