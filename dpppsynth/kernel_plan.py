@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from dpppsynth.domains import Window
 from dpppsynth.kernel import sample_children
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.superposition import kim_lim_36, superposition
 from dpppsynth.randomness import CHILDREN, RngLike, generator, source
 
 

@@ -18,7 +18,7 @@ from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.models.covariances import PoweredExponential, square_root
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy import bounds
-from dpppsynth.privacy.field_statistic import (
+from dpppsynth.privacy.fields import (
     LARGEST_MU,
     UNIT_SCALE,
     discrete_mu,

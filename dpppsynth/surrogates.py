@@ -1,7 +1,7 @@
 """Surrogate intensities from public parameters: what the data might look like, for everything settled in advance.
 
-Three kinds, chosen to be hard on samplers in different ways: points everywhere alike, a draw from the prior, and half of
-the points in one correlation cell. Nothing here has seen the data.
+Three kinds, chosen to be hard on samplers in different ways: points everywhere alike, a draw from the prior, and half
+of the points in one correlation cell. Nothing here has seen the data.
 """
 
 from dataclasses import dataclass

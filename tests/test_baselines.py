@@ -1,4 +1,4 @@
-"""Baselines: the published Laplace synthesizer, its known defects included, and the stamp that it must not be released."""
+"""Baselines: the published Laplace synthesizer with its known defects, and the stamp that it must not be released."""
 
 import numpy as np
 import pytest

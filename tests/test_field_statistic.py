@@ -32,7 +32,7 @@ from dpppsynth.models import (
 )
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, delta_gaussian, gaussian_mu
-from dpppsynth.privacy.field_statistic import (
+from dpppsynth.privacy.fields import (
     discrete_mu,
     field_sensitivity,
     field_statistic,

@@ -17,7 +17,7 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel import hull, mass, sample_children
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, delta_gaussian, guarantee_from_dict
-from dpppsynth.privacy.superposition import (
+from dpppsynth.privacy.kernels import (
     kim_lim_36,
     smallest_bandwidth,
     smallest_bandwidth_36,

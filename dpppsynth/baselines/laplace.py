@@ -66,7 +66,7 @@ class PaperLaplaceSynthesizer:
         """Noised densities of a pattern, for comparisons only."""
         mesh = regular_squares(pattern.domain, shape=self.shape)  # type: ignore[arg-type]
         require_match(pattern, mesh.domain, None)
-        if len(mesh.elements) < 2:  # noqa: PLR2004
+        if len(mesh.elements) < 2:
             msg = f"shape: needs at least two cells, got {self.shape!r}; for instance (11, 11)."
             raise InputError(msg)
         area = mesh.element_measure
@@ -92,7 +92,7 @@ class BaselineRelease:
     seeded: bool
     mechanism: ClassVar[str] = "baseline-laplace"
     releasable: ClassVar[bool] = False
-    warning: ClassVar[str] = WARNING
+    warning: ClassVar[str | None] = WARNING
 
     def __repr__(self) -> str:
         return f"BaselineRelease({self.mechanism}, epsilon={self.epsilon:g}: not to be released)"

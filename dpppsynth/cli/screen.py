@@ -48,10 +48,10 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     for relation, option in RELATIONS.items():
         rest = rest.replace(f"a relation such as {relation}", option).replace(relation, option)
 
-    def option(found: re.Match[str]) -> str:
-        return f"{names[found[1]]} {found[2]}".rstrip()
+    def named(found: re.Match[str]) -> str:
+        return f"{names[found[1]]} {found[2] or ''}".rstrip()
 
-    return start + re.sub(rf"\b({'|'.join(names)})=(?:'?([\w-]+(?:\.\d+)?)'?)?", option, rest)
+    return start + re.sub(rf"\b({'|'.join(names)})=(?:'?([\w-]+(?:\.\d+)?)'?)?", named, rest)
 
 
 def complain(message: str) -> None:

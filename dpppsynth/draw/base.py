@@ -29,8 +29,8 @@ from dpppsynth.statistic import PrivateStatistic
 # Standard deviation of the intercept where n is public: wide, and without influence on the guarantee.
 INTERCEPT_SD = 3.0
 FAILED = (
-    "sampler: the draw did not succeed. Why is secret, nothing is released, and the budget counts as spent. Rehearse the "
-    "settings on surrogate patterns before the next release."
+    "sampler: the draw did not succeed. Why is secret, nothing is released, and the budget counts as spent. Rehearse "
+    "the settings on surrogate patterns before the next release."
 )
 
 

@@ -1,4 +1,7 @@
-"""Kim & Lim's own Cox synthesizer: private on average over their model, not for every data set (docs/theory/kim_lim.md)."""
+"""Kim & Lim's own Cox synthesizer: private on average over their model, not for every data set.
+
+See docs/theory/kim_lim.md.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,8 +1,9 @@
 """Privacy: relations, guarantees, bounds, noise, certificates. Knows no synthesizer.
 
-Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`); bound functions (`counts`, `tents`, `theorem_a`,
-`lipschitz`, `field_statistic`, `kim_lim_38`) turn public numbers into a `Guarantee`; `verify` derives the bound of a
-certificate again.
+Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`). Bound functions (`counts`, `tents`, `theorem_a`,
+`lipschitz`, `field_statistic`, `superposition`, `kim_lim_36`, `kim_lim_38`, `kim_lim_39`, `parallel`) turn public
+numbers into a `Guarantee`, whose profile gives delta for every epsilon. `verify` derives the bound of a certificate
+again.
 """
 
 from dpppsynth.errors import InformationWarning
@@ -13,8 +14,10 @@ from dpppsynth.privacy.bounds import (
     tents,
     tents_sensitivity,
 )
-from dpppsynth.privacy.field_statistic import field_sensitivity, field_statistic, largest_field_sigma
+from dpppsynth.privacy.composition import parallel
+from dpppsynth.privacy.fields import field_sensitivity, field_statistic, largest_field_sigma
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.kernels import kim_lim_36, smallest_bandwidth, smallest_bandwidth_36, superposition
 from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_38, kim_lim_39, kim_lim_ratio
 from dpppsynth.privacy.noise import laplace_noise, laplace_scale
 from dpppsynth.privacy.posterior_draw import (
@@ -64,6 +67,7 @@ __all__ = [
     "gaussian_mu",
     "guarantee_from_dict",
     "increment_sd",
+    "kim_lim_36",
     "kim_lim_38",
     "kim_lim_39",
     "kim_lim_ratio",
@@ -73,11 +77,15 @@ __all__ = [
     "largest_intercept_sd",
     "largest_sigma",
     "lipschitz",
+    "parallel",
     "point_sd",
     "posterior_mu",
     "profile_from_dict",
     "relation_from_dict",
     "require_small_delta",
+    "smallest_bandwidth",
+    "smallest_bandwidth_36",
+    "superposition",
     "tents",
     "tents_sensitivity",
     "theorem_a",

@@ -57,8 +57,8 @@ class Guarantee:
         """Raise `PrivacyCheckError` when it spends more than a budget."""
         if not self.keeps_to(epsilon, delta):
             msg = (
-                f"epsilon: {self.theorem} gives {self.epsilon():.6g} at delta = {self.profile.at:g}, more than the budget "
-                f"({epsilon:g}, {delta:g}); spend more, or let the data have less influence."
+                f"epsilon: {self.theorem} gives {self.epsilon():.6g} at delta = {self.profile.at:g}, more than the "
+                f"budget ({epsilon:g}, {delta:g}); spend more, or let the data have less influence."
             )
             raise PrivacyCheckError(msg)
 

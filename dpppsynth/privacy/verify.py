@@ -16,14 +16,14 @@ from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import covariance_from_dict
 from dpppsynth.models.planar import mesh_from_recipe
 from dpppsynth.privacy import bounds, certificate
-from dpppsynth.privacy.field_statistic import UNIT_SCALE, field_statistic
+from dpppsynth.privacy.composition import parallel
+from dpppsynth.privacy.fields import UNIT_SCALE, field_statistic
 from dpppsynth.privacy.guarantee import Guarantee, PureDP, guarantee_from_dict
+from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.kim_lim import kim_lim_38, kim_lim_39
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
-from dpppsynth.privacy.parallel import parallel
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.relations import Relation, relation_from_dict
-from dpppsynth.privacy.superposition import kim_lim_36, superposition
 from dpppsynth.randomness import CHILDREN, drawn_by, source
 
 

@@ -7,14 +7,18 @@ from typing import Any, ClassVar, Protocol
 from dpppsynth.domains import Window
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.randomness import RngLike
 
 
 class Saveable(Protocol):
     """What a folder on disk asks of a result."""
 
-    mechanism: str
-    warning: str | None
+    @property
+    def mechanism(self) -> str:
+        """For instance "lgcp-tents"."""
+
+    @property
+    def warning(self) -> str | None:
+        """Why it must not be released, if so."""
 
     @property
     def domain(self) -> Window:

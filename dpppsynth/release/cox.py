@@ -166,7 +166,10 @@ class CoxRelease(Release):
 
     def _field_model(self) -> FieldModel:
         if not isinstance(self.estimator, FieldModel):
-            msg = f"posterior: a {self.mechanism} release has none; mechanisms 'tents' and 'field' of LGCPSynthesizer have one."
+            msg = (
+                f"posterior: a {self.mechanism} release has none; mechanisms 'tents' and 'field' of LGCPSynthesizer "
+                "have one."
+            )
             raise InputError(msg)
         return self.estimator
 

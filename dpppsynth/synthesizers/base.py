@@ -214,7 +214,9 @@ class Synthesizer:
                 msg = "expected_n: n is public under this relation; pass n= instead."
                 raise InputError(msg)
             if isinstance(n, bool) or not isinstance(n, Real) or not 1 <= n < float("inf") or n != int(n):
-                msg = f"n: the public number of points is needed, a whole number of at least 1 such as n=500, got {n!r}."
+                msg = (
+                    f"n: the public number of points is needed, a whole number of at least 1 such as n=500, got {n!r}."
+                )
                 raise InputError(msg)
             return float(n)
         if n is not None:

@@ -9,8 +9,8 @@ from dpppsynth.kernel_plan import KernelPlan
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.kernels import smallest_bandwidth, smallest_bandwidth_36
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.superposition import smallest_bandwidth, smallest_bandwidth_36
 from dpppsynth.randomness import RngLike
 from dpppsynth.release.field import Progress, choose
 from dpppsynth.release.poisson import PoissonRelease

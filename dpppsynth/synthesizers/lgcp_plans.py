@@ -13,7 +13,7 @@ from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.models.planar import regular_triangulation
 from dpppsynth.models.proximal import proximal_factor
-from dpppsynth.privacy.field_statistic import largest_field_sigma
+from dpppsynth.privacy.fields import largest_field_sigma
 from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_ratio
 from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma
 from dpppsynth.privacy.profiles import gaussian_mu
@@ -69,7 +69,8 @@ class Mechanism:
         name, s = settings.mechanism, settings
         if s.delta > 0 and not self.spends_delta:
             msg = (
-                f"delta: mechanism {name!r} is purely epsilon-private and spends no delta, got {s.delta!r}; drop delta."
+                f"delta: mechanism {name!r} is purely epsilon-private and spends no delta, got {s.delta!r}; leave "
+                "delta= out."
             )
             raise InputError(msg)
         if s.delta == 0 and self.spends_delta:

@@ -9,8 +9,8 @@ import numpy as np
 
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.parallel import parallel
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.field import Progress
 from dpppsynth.release.strata import StratifiedRelease

@@ -1,9 +1,9 @@
 """Parallel composition: separate releases from disjoint public levels promise together what the weakest one promises.
 
 Points of different levels never meet in one release. A change in one level leaves the others alone; and a person with
-points in several levels, k in all, changes `k_l` of them in level l: pure losses add up to `sum k_l/k epsilon_l`, Gaussian
-ones to `sqrt(sum (k_l/k)^2 mu_l^2)`, Poisson numbers of Gaussian ones to rates in proportion to `k_l`. None exceeds the
-largest of the levels' own (docs/theory/strata.md).
+points in several levels, k in all, changes `k_l` of them in level l: pure losses add up to `sum k_l/k epsilon_l`,
+Gaussian ones to `sqrt(sum (k_l/k)^2 mu_l^2)`, Poisson numbers of Gaussian ones to rates in proportion to `k_l`. None
+exceeds the largest of the levels' own (docs/theory/strata.md).
 """
 
 from bisect import bisect_left
