@@ -160,7 +160,7 @@ def require_match(pattern: Any, domain: Domain, n: int | None) -> None:
         msg = "pattern: its window differs from the one the release was planned for; plan again with its window."
         raise InputError(msg)
     if n is not None and len(pattern) != n:
-        msg = "n: the release was planned for another number of points; plan with n=len(pattern)."
+        msg = "n: the release was planned for another number of points; plan with that of this pattern."
         raise InputError(msg)
 
 

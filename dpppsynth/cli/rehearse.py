@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLUMNS: dict[str, Callable[["Run"], str]] = {
     "surrogate": lambda run: run.surrogate,
     "time": lambda run: f"{run.seconds:.1f} s",
-    "diagnostics": lambda run: "passed" if run.passed else "would be blocked",
+    "outcome": lambda run: "released" if run.passed else "would be blocked",
     "attempts": lambda run: "" if run.attempts is None else f"{run.attempts}",
     "R-hat, ESS": lambda run: "" if run.rhat is None else f"{run.rhat:.3f}, {run.ess:.0f}",
     "distance (uniform)": lambda run: "" if run.distance is None else f"{run.distance:.3f} ({run.uniform:.3f})",
@@ -43,7 +43,11 @@ def rehearse(
     plan = people.plan(job, place.domain(), patterns)
     plans = plan.plans if isinstance(plan, StratifiedPlan) else {"": plan}
     with progress() as say:
-        outcomes = {level: each.rehearse(progress=say) for level, each in plans.items()}
+        outcomes = {}
+        for level, each in plans.items():
+            if level:
+                say(f"{people.by} {level}")
+            outcomes[level] = each.rehearse(progress=say)
     if json:
         shown = {level: asdict(outcome) | {"passed": outcome.passed} for level, outcome in outcomes.items()}
         show_json({"by": plan.by, "levels": shown} if isinstance(plan, StratifiedPlan) else shown[""])

@@ -16,14 +16,19 @@ import typer
 
 from dpppsynth.errors import BudgetError, DpppsynthError, InformationWarning, InputError, PrivacyCheckError
 
-# Arguments of the library that the command line calls otherwise, and what stands for a relation there.
+# Arguments and names of the library that the command line calls otherwise.
 RENAMED = {
     "offset": "--offset-file",
     "marks": "--by",
     "mesh": "--spacing",
     "covariance": "--power",
 }
-RELATIONS = {"ReplaceOne()": "--relation replace-one", "AddRemove()": "--relation add-remove"}
+WORDS = {
+    "a relation such as ReplaceOne()": "--relation replace-one",
+    "AddRemove()": "--relation add-remove",
+    "LGCPSynthesizer": "--method lgcp",
+    "kim_lim_38": "--mechanism kim-lim-3.8",
+}
 
 
 def exit_code(error: DpppsynthError) -> int:
@@ -45,11 +50,11 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     names = {**options, **RENAMED}
     head, colon, rest = message.partition(":")
     start = names.get(head, head) + colon
-    for relation, option in RELATIONS.items():
-        rest = rest.replace(f"a relation such as {relation}", option).replace(relation, option)
+    for word, option in WORDS.items():
+        rest = rest.replace(word, option)
 
     def named(found: re.Match[str]) -> str:
-        return f"{names[found[1]]} {found[2] or ''}".rstrip()
+        return names[found[1]] if found[2] in (None, "True") else f"{names[found[1]]} {found[2]}"
 
     return start + re.sub(rf"\b({'|'.join(names)})=(?:'?([\w-]+(?:\.\d+)?)'?)?", named, rest)
 

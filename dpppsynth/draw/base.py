@@ -28,6 +28,9 @@ from dpppsynth.statistic import PrivateStatistic
 
 # Standard deviation of the intercept where n is public: wide, and without influence on the guarantee.
 INTERCEPT_SD = 3.0
+# Share of the average offset that the fit supposes at least everywhere: points may lie where the offset is zero, and
+# would drive the field there, and beside, up without end.
+FLOOR = 1e-3
 FAILED = (
     "sampler: the draw did not succeed. Why is secret, nothing is released, and the budget counts as spent. Rehearse "
     "the settings on surrogate patterns before the next release."
@@ -151,6 +154,8 @@ class DrawPlan:
         """Gaussian prior of intercept and field: the intercept is wide, centred at the homogeneous intensity."""
         size = float(self.n if self.n is not None else self.expected_n or 1.0)
         measure = self.mesh.integrate(weighted_pieces(self.mesh, self.offset))
+        share = self.mesh.measure / self.mesh.measure.sum()
+        measure = np.maximum(measure, FLOOR * measure.sum() * share)
         centre = float(np.log(size / measure.sum()))
         return FieldPrior.gaussian(self.root, measure, centre, self.intercept_sd or INTERCEPT_SD)
 

@@ -70,4 +70,5 @@ def _mark_radius(ax: Axes, reach: float, epsilon: float, unit: str) -> None:
     ax.plot([reach, reach, 0], [0, epsilon, epsilon], color=LANDMARK, linewidth=1.2, linestyle=(0, (4, 3)))
     ax.plot([reach], [epsilon], "o", color=LANDMARK, markersize=6)
     text = f"privacy radius {reach:g} {unit}: ε = {epsilon:.3g}"
-    ax.annotate(text, (reach, epsilon), (10, -4), textcoords="offset points", va="top", color=LANDMARK)
+    # Every curve rises or is level: its lower right corner is free.
+    ax.text(0.98, 0.05, text, transform=ax.transAxes, ha="right", color=LANDMARK)

@@ -38,11 +38,14 @@ class Derived:
         Sampler and entropy of the randomness that protects.
     released : dict of str to int
         Files of the statistics, and how many numbers each holds; none where only patterns are released.
+    patterns : int
+        Patterns that were paid for one by one; 0 where any number is free.
     """
 
     guarantee: Guarantee
     noise: str
     released: Mapping[str, int]
+    patterns: int = 0
 
 
 def _holding(count: int) -> dict[str, int]:
@@ -112,7 +115,7 @@ def _kernel(parameters: Mapping[str, Any], relation: Relation, domain: Window) -
         guarantee = superposition(domain, relation, **public)
     else:
         guarantee = kim_lim_36(domain, relation, n=parameters["n"], epsilon=parameters["epsilon"], **public)
-    return Derived(guarantee, source(CHILDREN), {})
+    return Derived(guarantee, source(CHILDREN), {}, parameters["patterns"])
 
 
 def _require(parameters: Mapping[str, Any], **stated: Any) -> None:
@@ -147,12 +150,14 @@ def _strata(parameters: Mapping[str, Any], relation: Relation, domain: Window) -
     stated = parameters["strata"]
     parts = [RECOMPUTE[each["mechanism"]](each["parameters"], relation, domain) for each in stated]
     spent = all(_spends(part.guarantee, each["parameters"]) for part, each in zip(parts, stated, strict=True))
-    budgets, kinds = {_budget(each["parameters"]) for each in stated}, {part.noise for part in parts}
+    budgets = {_budget(each["parameters"]) for each in stated}
+    kinds = {(part.noise, part.patterns) for part in parts}
     if not spent or len(parts) != len(parameters["levels"]) or len(budgets) > 1 or len(kinds) > 1:
         msg = "parameters: one release for each level, all of one kind and budget."
         raise InputError(msg)
     released = {prefix(k) + name: count for k, part in enumerate(parts) for name, count in part.released.items()}
-    return Derived(parallel([part.guarantee for part in parts], parameters["by"]), parts[0].noise, released)
+    guarantee = parallel([part.guarantee for part in parts], parameters["by"])
+    return Derived(guarantee, parts[0].noise, released, parts[0].patterns)
 
 
 RECOMPUTE[STRATA] = _strata
@@ -240,7 +245,7 @@ def _check_seed(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
 
 
 def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
-    """The released numbers are as many as the mesh has, and made with the noise that the certificate states."""
+    """What is released is as much as was paid for, and made with the noise that the certificate states."""
     # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
     expected = {certificate.STATISTIC: -1} if isinstance(derived, str) else derived.released
     for name, count in expected.items():
@@ -253,6 +258,11 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
             return Check("statistic", False, f"{name} is missing or not a private statistic.")
         if not (same and whole and fits):
             return Check("statistic", False, f"{name} is not the one this certificate speaks of.")
+    paid = 0 if isinstance(derived, str) else derived.patterns
+    if paid and len(cert["files"]) != paid + 1:
+        return Check(
+            "statistic", False, f"{paid} patterns were paid for; beside the domain no other file belongs here."
+        )
     numbers = sum(count for count in expected.values() if count > 0)
     return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
 
@@ -268,7 +278,16 @@ def _derive(cert: Mapping[str, Any], folder: Path) -> "Derived | str":
     try:
         domain = Window.from_geojson(json.loads((folder / stated["file"]).read_text(encoding="utf-8")))
         derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
-    except (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, ShapelyError):
+    except (
+        OSError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        ShapelyError,
+        PrivacyCheckError,
+    ):
         return "it cannot be derived from the certificate's parameters and domain file."
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."

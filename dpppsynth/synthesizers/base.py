@@ -97,11 +97,13 @@ class Synthesizer:
     relation: Relation | None
     epsilon: float
 
-    def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
-        """Settle every choice from public parameters alone."""
+    def plan(self, *args: Any, **options: Any) -> Plan:
+        """Settle every choice from public parameters alone; each synthesizer says which."""
         raise NotImplementedError
 
-    def check(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Guarantee:
+    def check(
+        self, domain: Window, *, n: int | None = None, expected_n: float | None = None, **options: Any
+    ) -> Guarantee:
         """Guarantee of a release, from public parameters alone.
 
         Parameters
@@ -111,27 +113,30 @@ class Synthesizer:
             Number of points, public under alpha-neighbours and replace-one.
         expected_n : float
             Public guess of the number of points; takes the place of n under add/remove.
+        **options
+            What else this synthesizer's `plan` takes.
 
         Raises
         ------
         InputError, PrivacyCheckError
         """
-        return self.plan(domain, n=n, expected_n=expected_n).guarantee
+        return self.plan(domain, n=n, expected_n=expected_n, **options).guarantee
 
     def rehearse(
         self,
         domain: Window,
+        rng: RngLike = None,
         *,
         n: int | None = None,
         expected_n: float | None = None,
-        rng: RngLike = None,
         progress: Progress | None = None,
+        **options: Any,
     ) -> Rehearsal:
         """Run the mechanism on surrogate patterns, so that everything is settled before the data are touched.
 
-        Parameters as in `check`; nothing is spent, and `rng` may be seeded.
+        Nothing is spent, and `rng` may be seeded; other parameters as in `check`.
         """
-        return self.plan(domain, n=n, expected_n=expected_n).rehearse(rng, progress=progress)
+        return self.plan(domain, n=n, expected_n=expected_n, **options).rehearse(rng, progress=progress)
 
     def release(
         self,
@@ -140,11 +145,12 @@ class Synthesizer:
         *,
         expected_n: float | None = None,
         progress: Progress | None = None,
+        **options: Any,
     ) -> Any:
-        """Spend the budget on a pattern once; see `Plan.release`."""
+        """Spend the budget on a pattern once; see `Plan.release`, and `check` for the other parameters."""
         window = self._window(pattern)
         n = len(pattern) if self.neighbouring().n_is_public else None
-        return self.plan(window, n=n, expected_n=expected_n).release(pattern, rng, progress=progress)
+        return self.plan(window, n=n, expected_n=expected_n, **options).release(pattern, rng, progress=progress)
 
     @staticmethod
     def _window(pattern: Any) -> Window:
@@ -233,6 +239,12 @@ def positive(name: str, value: Any) -> float:
         msg = f"{name}: must be a positive finite number, got {value!r}."
         raise InputError(msg)
     return float(value)
+
+
+def safe_digits(bound: float, *, up: bool = False) -> str:
+    """Four digits of a bound that are within it: rounded down, or up where it is a smallest value."""
+    unit = 10.0 ** (math.floor(math.log10(bound)) - 3)
+    return f"{(math.ceil if up else math.floor)(bound / unit) * unit:.4g}"
 
 
 def need_size(size: float | None) -> float:

@@ -6,17 +6,12 @@ from functools import partial
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel_plan import KernelPlan
-from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.bounds import require_small_delta
-from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.kernels import smallest_bandwidth, smallest_bandwidth_36
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.randomness import RngLike
-from dpppsynth.release.field import Progress, choose
-from dpppsynth.release.poisson import PoissonRelease
+from dpppsynth.release.field import choose
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, planar, positive
-from dpppsynth.synthesizers.rehearsal import Rehearsal
+from dpppsynth.synthesizers.base import Plan, Synthesizer, planar, positive, safe_digits
 
 BOUNDS = ("superposition", "kim-lim-3.6")
 
@@ -26,7 +21,7 @@ class KernelSynthesizer(Synthesizer):
     """Poisson patterns with a Gaussian kernel at each point.
 
     Simple, and without a model; good where alpha is small and the budget large. Every pattern costs: m patterns are
-    planned, and paid, together.
+    planned, and paid, together: `check(domain, n=n, patterns=m)`, `release(pattern, patterns=m)`.
 
     Parameters
     ----------
@@ -101,39 +96,6 @@ class KernelSynthesizer(Synthesizer):
         )
         return Plan("kernel", statistic, None)
 
-    def check(
-        self, domain: Window, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1
-    ) -> Guarantee:
-        """Guarantee of a release, from public parameters alone; parameters as in `plan`."""
-        return self.plan(domain, n=n, expected_n=expected_n, patterns=patterns).guarantee
-
-    def rehearse(
-        self,
-        domain: Window,
-        *,
-        n: int | None = None,
-        expected_n: float | None = None,
-        rng: RngLike = None,
-        progress: Progress | None = None,
-        patterns: int = 1,
-    ) -> Rehearsal:
-        """Run the mechanism on surrogate patterns; see `Synthesizer.rehearse`."""
-        return self.plan(domain, n=n, expected_n=expected_n, patterns=patterns).rehearse(rng, progress=progress)
-
-    def release(
-        self,
-        pattern: PointPattern,
-        rng: RngLike = None,
-        *,
-        expected_n: float | None = None,
-        progress: Progress | None = None,
-        patterns: int = 1,
-    ) -> PoissonRelease:
-        """Spend the budget on a pattern once, for `patterns` synthetic ones; see `Plan.release`."""
-        window = self._window(pattern)
-        plan = self.plan(window, n=len(pattern), expected_n=expected_n, patterns=patterns)
-        return plan.release(pattern, rng, progress=progress)
-
     def _bandwidth(self, domain: Window, n: int, patterns: int) -> float:
         least = smallest_bandwidth if self.bound == "superposition" else partial(smallest_bandwidth_36, n=n)
         smallest = least(domain, self.neighbouring(), epsilon=self.epsilon, delta=self.delta, patterns=patterns)
@@ -143,7 +105,7 @@ class KernelSynthesizer(Synthesizer):
             msg = (
                 f"bandwidth: {self.bandwidth:g} {domain.unit} does not satisfy (epsilon, delta) = ({self.epsilon:g}, "
                 f"{self.delta:g}) for {patterns} pattern{'s' if patterns > 1 else ''}; the smallest admissible is "
-                f"{smallest:.4g}."
+                f"{safe_digits(smallest, up=True)}."
             )
             raise PrivacyCheckError(msg)
         return float(self.bandwidth)

@@ -15,14 +15,14 @@ from dpppsynth.models.planar import regular_triangulation
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.fields import largest_field_sigma
 from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_ratio
-from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma
+from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, covering, exact_or_guess, need_size
+from dpppsynth.synthesizers.base import Plan, covering, exact_or_guess, need_size, safe_digits
 from dpppsynth.synthesizers.feasibility import choose_sampler
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ class Mechanism:
                 msg = f"{given}: mechanism {name!r} spends nothing on a covariance; leave it out."
                 raise InputError(msg)
         if s.sampler not in self.samplers:
-            msg = f"sampler: mechanism {name!r} knows {', '.join(self.samplers)}, got {s.sampler!r}."
+            known = ", ".join(self.samplers)
+            msg = f"sampler: mechanism {name!r} cannot take {s.sampler!r}; leave sampler= out, or give one of {known}."
             raise InputError(msg)
 
     def plan(self, settings: "LGCPSynthesizer", domain: Window, n: int | None, expected_n: float | None) -> Plan:
@@ -137,7 +138,8 @@ def _draw_with(request: Request, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
     intercept_sd = None
     if isinstance(relation, AddRemove):
         mu = gaussian_mu(s.epsilon, s.delta)
-        intercept_sd = largest_intercept_sd(relation, mu, covariance.sigma, factor=factor)
+        field_sd = point_sd(covariance.matrix(mesh.vertices))
+        intercept_sd = largest_intercept_sd(relation, mu, field_sd, factor=factor)
     return PosteriorDrawPlan(
         mesh,
         covariance,
@@ -185,7 +187,7 @@ def _kim_lim(bound: str) -> Planner:
         if ratio > largest:
             msg = (
                 f"sigma: {s.sigma:g} is more than Kim & Lim's bound {bound} admits for this budget; at most "
-                f"{largest * length_scale:.4g} at length scale {length_scale:g}."
+                f"{safe_digits(largest * length_scale)} at length scale {length_scale:g}."
             )
             raise PrivacyCheckError(msg)
         covariance = PoweredExponential(ratio * length_scale, length_scale)
@@ -231,7 +233,7 @@ def _covariance(
     if wanted > largest:
         msg = (
             f"sigma: {wanted:g} at length scale {shape.length_scale:g} does not satisfy (epsilon, delta) = "
-            f"({s.epsilon:g}, {s.delta:g}); the largest admissible is {largest:.4g}."
+            f"({s.epsilon:g}, {s.delta:g}); the largest admissible is {safe_digits(largest)}."
         )
         raise PrivacyCheckError(msg)
     return replace(shape, sigma=float(wanted))
