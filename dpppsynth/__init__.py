@@ -9,6 +9,7 @@ spends the budget, and everything drawn from that release is free::
     deaths = dps.datasets.soho_deaths()                   # a PointPattern in a Window
     lgcp = dps.LGCPSynthesizer(epsilon=1.0, alpha=25.0)   # alpha in the unit of the window, here metres
     lgcp.check(deaths.domain, n=len(deaths))              # a Guarantee, from public parameters alone
+    lgcp.rehearse(deaths.domain, n=len(deaths))           # what to expect, on surrogate patterns
     release = lgcp.release(deaths)                        # a CoxRelease: spends the budget once
     release.save("public/")                               # synthetic patterns and their certificate
 
@@ -18,8 +19,10 @@ Where to look next:
 `Window`             the public domain; `read_window` reads one from a file
 `PointPattern`       points in a domain; `read_pattern` reads one, `datasets` holds some
 `LaplaceSynthesizer` a private piecewise intensity from discrete Laplace noise
-`LGCPSynthesizer`    Bayesian inference of a log-Gaussian Cox process from a private statistic
+`LGCPSynthesizer`    a log-Gaussian Cox process, from a private statistic or as one private posterior draw
+`KernelSynthesizer`  Poisson patterns around the points, every one of them paid for
 `CoxRelease`         a private intensity to draw patterns from; `load_release` goes on from a saved one
+`PoissonRelease`     the patterns of the kernel synthesizer
 `privacy`            neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
 `models`             covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
 `linear_network`     point patterns on linear networks

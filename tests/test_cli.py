@@ -1,6 +1,7 @@
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 import dpppsynth as dps
 from dpppsynth import cli, errors
 from dpppsynth.cli.screen import exit_code
+from dpppsynth.models.draws import BLOCKED
 from dpppsynth.release.field import FieldModel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +24,10 @@ CRS = ["--crs", "EPSG:27700"]
 LGCP = ["--method", "lgcp", "--epsilon", "1", "--alpha", "25"]
 FAST = [*LGCP, "--inference", "laplace", "--length-scale", "200"]
 CELLS = ["--method", "laplace", "--epsilon", "1", "--alpha", "25"]
+DRAW = [*LGCP, "--mechanism", "posterior-draw", "--delta", 1e-6]
+PROXIMAL = [*DRAW, "--sampler", "proximal", "--spacing", 67]
+KERNEL = ["--method", "kernel", "--epsilon", 10, "--alpha", 25, "--delta", 1e-6]
+YEARS = ["--by", "year", "--levels", "2021,2022"]
 N = 137
 
 
@@ -38,14 +44,14 @@ def spoken(result):
 
 @pytest.fixture(scope="module")
 def points(tmp_path_factory):
-    """A CSV file of points in the Soho window, and their coordinates."""
+    """A CSV file of points in the Soho window, the first 80 from 2021, and their coordinates."""
     rng = np.random.default_rng(11)
     xy = rng.normal((529400, 181000), 90, (N, 2)).round(2)
     path = tmp_path_factory.mktemp("data") / "deaths.csv"
     with path.open("w", newline="") as stream:
         writer = csv.writer(stream)
-        writer.writerow(["x", "y"])
-        writer.writerows(xy.tolist())
+        writer.writerow(["x", "y", "year"])
+        writer.writerows([*place, 2021 if k < 80 else 2022] for k, place in enumerate(xy.tolist()))
     return path, xy
 
 
@@ -57,11 +63,17 @@ def public(points, tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="module")
+def years(points, tmp_path_factory):
+    """A release by year, not to be changed."""
+    out = tmp_path_factory.mktemp("release") / "years"
+    run("synthesize", points[0], *CRS, *SQUARE, *PROXIMAL, *YEARS, "--fixed-n", "--out", out)
+    return out
+
+
 @pytest.fixture
 def copy(public, tmp_path):
     """A release that may be changed."""
-    import shutil
-
     return Path(shutil.copytree(public, tmp_path / "public"))
 
 
@@ -127,12 +139,156 @@ class TestCheck:
             assert said["domain"]["fingerprint"] == window.fingerprint()
             assert said["domain"]["unit"] == "metre"
 
+    @pytest.mark.parametrize(
+        ("words", "mechanism", "theorem", "said"),
+        [
+            ([*LGCP, "--mechanism", "field", "--delta", 1e-6], "lgcp-field", "Theorem C", "discrete Gaussian"),
+            (DRAW, "lgcp-posterior-draw", "Theorem A", "sampler exact"),
+            (PROXIMAL, "lgcp-posterior-draw", "Theorem E", "sampler proximal"),
+            ([*DRAW, "--sampler", "nuts"], "lgcp-posterior-draw", "Theorem A", "sampler nuts (nutpie)"),
+            ([*LGCP, "--mechanism", "lipschitz"], "lgcp-lipschitz", "Theorem D", "at most 0.02 per metre"),
+            (KERNEL, "kernel", "Theorem B", "bandwidth 25.45"),
+            ([*KERNEL, "--bound", "kim-lim-3.6"], "kernel", "Kim & Lim, Theorem 3.6", "Nothing is promised about"),
+        ],
+    )
+    def test_mechanisms(self, words, mechanism, theorem, said):
+        text = spoken(run("check", *words, *SQUARE, *CRS, "--n", 392))
+        assert f" mechanism {mechanism} theorem {theorem}" in text
+        assert said in text
+
+    def test_a_given_sigma_is_verified(self):
+        words = ["check", *DRAW, "--length-scale", 150, *SQUARE, *CRS, "--n", 392]
+        run(*words, "--sigma", "1.00")
+        result = run(*words, "--sigma", 1.05, code=3)
+        assert result.stdout == ""
+        assert "--sigma: 1.05" in spoken(result)
+        largest = re.search(r"the largest admissible is ([\d.]+)\.", spoken(result))[1]
+        assert 1 < float(largest) < 1.05
+        # What the message names is admissible, in spite of its rounding.
+        run(*words, "--sigma", largest)
+
+    def test_the_smallest_bandwidth_named_is_admissible(self):
+        words = ["check", *KERNEL, *SQUARE, *CRS, "--n", 392, "--patterns", 2, "--bandwidth"]
+        said = spoken(run(*words, 10, code=3))
+        assert "for 2 patterns" in said
+        run(*words, re.search(r"the smallest admissible is ([\d.]+)\.", said)[1])
+
+    def test_covariance(self):
+        words = ["check", *PROXIMAL, *SQUARE, *CRS, "--n", 392, "--sigma", 0.2, "--length-scale", 150, "--power", 1.5]
+        said = json.loads(run(*words, "--json").stdout)["parameters"]["covariance"]
+        assert (said["sigma"], said["length_scale"], said["power"]) == (0.2, 150, 1.5)
+
+    @pytest.mark.parametrize("bound", ["3.8", "3.9"])
+    def test_kim_lim_says_that_it_carries_no_information(self, bound):
+        words = ["check", *LGCP, "--mechanism", f"kim-lim-{bound}", "--delta", 1e-6, *SQUARE, *CRS, "--n", 392]
+        result = run(*words, "--length-scale", 150, "--json")
+        assert result.stderr.startswith("Warning: ")
+        assert "carries no spatial information" in result.stderr
+        assert bound in json.loads(result.stdout)["guarantee"]["theorem"]
+        assert "model-averaged" in json.loads(result.stdout)["guarantee"]["assumptions"][0]
+        assert "Nothing is promised about" in spoken(run(*words))
+        assert "at most" in spoken(run(*words, "--sigma", 1, "--length-scale", 150, code=3))
+
+    def test_distances_start_at_the_privacy_radius(self):
+        rows = spoken(run("check", *PROXIMAL, *SQUARE, *CRS, "--n", 392)).split("epsilon at delta = 1e-06 ")[1].split()
+        distance, epsilon = np.array(rows, dtype=float).reshape(-1, 2).T
+        assert (distance[0], epsilon[0]) == (25, pytest.approx(1, abs=0.01))
+        assert distance[-1] == pytest.approx(np.hypot(670, 670), abs=1)
+        assert (np.diff(epsilon) >= 0).all()
+
+    def test_levels(self):
+        words = ["check", *PROXIMAL, *SQUARE, *CRS, *YEARS, "--n-by", "200,192"]
+        said = json.loads(run(*words, "--json").stdout)
+        assert (said["mechanism"], said["by"], list(said["levels"])) == ("strata", "year", ["2021", "2022"])
+        assert [level["parameters"]["n"] for level in said["levels"].values()] == [200, 192]
+        window = dps.datasets.soho_deaths().domain
+        mesh = dps.models.regular_triangulation(window, spacing=67)
+        options = {"mechanism": "posterior-draw", "delta": 1e-6, "sampler": "proximal", "mesh": mesh}
+        plan = dps.LGCPSynthesizer(1.0, 25.0, **options).plan_by(
+            window, by="year", levels=[2021, 2022], n={2021: 200, 2022: 192}
+        )
+        assert said["guarantee"] == plan.guarantee.to_dict()
+        text = spoken(run(*words))
+        for word in ("year 2021", "year 2022", "The year of every point is not protected"):
+            assert word in text
+        guess = ["--method", "lgcp", "--epsilon", 1, "--relation", "add-remove", *SQUARE, *YEARS, "--expected-n", 200]
+        levels = json.loads(run("check", *guess, "--json").stdout)["levels"]
+        assert [level["parameters"]["expected_n"] for level in levels.values()] == [200, 200]
+
+
+class TestRehearse:
+    def test_draw(self):
+        words = ["rehearse", *DRAW, *SQUARE, *CRS, "--n", 392]
+        said = json.loads(run(*words, "--json").stdout)
+        assert (said["mechanism"], said["passed"], len(said["runs"])) == ("lgcp-posterior-draw", True, 3)
+        assert all(each["attempts"] >= 1 and each["distance"] < 0.5 for each in said["runs"])
+        text = spoken(run(*words))
+        assert "half in one cell" in text
+        assert "attempts" in text
+        assert "R-hat" not in text
+
+    def test_levels(self):
+        words = ["rehearse", *KERNEL, *SQUARE, *CRS, *YEARS, "--n-by", "200,192", "--patterns", 2]
+        said = json.loads(run(*words, "--json").stdout)
+        assert (said["by"], list(said["levels"])) == ("year", ["2021", "2022"])
+        text = spoken(run(*words))
+        assert "year 2022, kernel" in text
+        assert "attempts" not in text
+
+    def test_a_run_that_would_be_blocked(self, monkeypatch):
+        def block(*_):
+            msg = "no"
+            raise errors.ReleaseBlocked(msg)
+
+        monkeypatch.setattr("dpppsynth.draw.posterior.proximal_draw", block)
+        words = ["rehearse", *PROXIMAL, *SQUARE, *CRS, "--n", 392]
+        assert spoken(run(*words, code=5)).count("would be blocked") == 3
+        assert json.loads(run(*words, "--json", code=5).stdout)["passed"] is False
+
 
 WRONG = {
-    "kernel": (["--method", "kernel", "--epsilon", 1, *SQUARE, "--n", 9], "'lgcp', 'laplace'"),
-    "mechanism": ([*LGCP, "--mechanism", "field", *SQUARE, "--n", 9], "'tents'"),
-    "delta": ([*LGCP, "--delta", 1e-6, *SQUARE, "--n", 9], "purely epsilon-private"),
-    "delta of laplace": ([*CELLS, "--delta", 1e-6, *SQUARE, "--n", 9], "leave --delta out"),
+    "method": (["--method", "voronoi", "--epsilon", 1, *SQUARE, "--n", 9], "'lgcp', 'laplace', 'kernel'"),
+    "mechanism": ([*LGCP, "--mechanism", "fields", *SQUARE, "--n", 9], "'posterior-draw', 'lipschitz'"),
+    "delta": ([*LGCP, "--delta", 1e-6, *SQUARE, "--n", 9], "spends no delta, got 1e-06; leave --delta out"),
+    "delta of laplace": ([*CELLS, "--delta", 1e-6, *SQUARE, "--n", 9], "--delta: not an option of --method laplace"),
+    "delta needed": ([*LGCP, "--mechanism", "field", *SQUARE, "--n", 9], "such as --delta 1e-6, or"),
+    "delta of kernel": ([*KERNEL[:6], *SQUARE, "--n", 9], "such as --delta 1e-6."),
+    "large delta": ([*DRAW, "--delta", 0.2, *SQUARE, "--n", 9], "or say --allow-large-delta to reproduce"),
+    "sigma of tents": ([*LGCP, "--sigma", 1, *SQUARE, "--n", 9], "--sigma: mechanism 'tents' spends nothing"),
+    "sigma of kernel": ([*KERNEL, "--sigma", 1, *SQUARE, "--n", 9], "--sigma: not an option of --method kernel"),
+    "negative sigma": ([*DRAW, "--sigma", -1, *SQUARE, "--n", 9], "--sigma: must be a positive"),
+    "length scale": ([*DRAW, "--length-scale", 0, *SQUARE, "--n", 9], "--length-scale: must be a positive"),
+    "power alone": ([*DRAW, "--power", 1, *SQUARE, "--n", 9], "--power: goes with --sigma and --length-scale"),
+    "sampler": ([*LGCP, "--sampler", "exact", *SQUARE, "--n", 9], "leave --sampler out"),
+    "inference of a draw": ([*DRAW, "--inference", "laplace", *SQUARE, "--n", 9], "leave --inference out"),
+    "bandwidth of lgcp": ([*LGCP, "--bandwidth", 9, *SQUARE, "--n", 9], "--bandwidth: not an option of --method lgcp"),
+    "spacing of kernel": ([*KERNEL, "--spacing", 9, *SQUARE, "--n", 9], "--spacing: not an option of --method kernel"),
+    "bandwidth": ([*KERNEL, "--bandwidth", -9, *SQUARE, "--n", 9], "--bandwidth: must be a positive"),
+    "patterns": ([*KERNEL, "--patterns", 0, *SQUARE, "--n", 9], "--patterns"),
+    "add-remove of kernel": (
+        [*KERNEL[:4], "--delta", 1e-6, "--relation", "add-remove", *SQUARE, "--expected-n", 9],
+        "use --method lgcp under --relation add-remove",
+    ),
+    "power of kim-lim": (
+        [*DRAW, "--mechanism", "kim-lim-3.8", "--sigma", 1, "--length-scale", 9, "--power", 1, *SQUARE, "--n", 9],
+        "--power: Kim & Lim's synthesizer has none but --sigma and --length-scale; leave it out",
+    ),
+    "corollary 3.9": (
+        [*DRAW, "--mechanism", "kim-lim-3.9", "--spacing", 20, *SQUARE, "--n", 9],
+        "use a coarser mesh or --mechanism kim-lim-3.8",
+    ),
+    "by alone": ([*LGCP, "--by", "year", *SQUARE], "--by: goes with --levels"),
+    "levels alone": ([*LGCP, "--levels", "2021", *SQUARE], "--by: goes with --levels"),
+    "numbers alone": ([*LGCP, "--n-by", "2,3", *SQUARE], "--n-by: goes with --by"),
+    "one number": ([*LGCP, *YEARS, "--n", 9, *SQUARE], "--n-by 200,192"),
+    "no numbers": ([*LGCP, *YEARS, *SQUARE], "--n-by 200,192"),
+    "few numbers": ([*LGCP, *YEARS, "--n-by", "9", *SQUARE], "one whole number for each of the 2 levels"),
+    "wrong numbers": ([*LGCP, *YEARS, "--n-by", "9,x", *SQUARE], "one whole number for each of the 2 levels"),
+    "same levels": ([*LGCP, *YEARS[:3], "a,a", "--n-by", "9,9", *SQUARE], "--levels: needs a list of different"),
+    "secret numbers": (
+        [*LGCP[:4], "--relation", "add-remove", *YEARS, "--n-by", "9,9", *SQUARE],
+        "pass a public guess as --expected-n instead",
+    ),
     "epsilon": (["--method", "laplace", "--epsilon", -1, *SQUARE, "--n", 9], "--epsilon: must be a positive"),
     "no radius": (["--method", "lgcp", "--epsilon", 1, *SQUARE, "--n", 9], "--alpha 25"),
     "radius needed": ([*CELLS[:4], "--relation", "alpha", *SQUARE, "--n", 9], "--alpha 25"),
@@ -146,12 +302,12 @@ WRONG = {
     "no n": ([*LGCP, *SQUARE], "--n 500"),
     "no guess": ([*LGCP[:4], "--relation", "add-remove", *SQUARE], "--expected-n"),
     "secret n": ([*LGCP[:4], "--relation", "add-remove", *SQUARE, "--n", 9], "--expected-n"),
-    "guess of public n": ([*LGCP, *SQUARE, "--expected-n", 9], "--n instead"),
+    "guess of public n": ([*LGCP, *SQUARE, "--expected-n", 9], "pass --n instead"),
     "cells of lgcp": ([*LGCP, "--basis", "cells", *SQUARE, "--n", 9], "--method laplace"),
     "option of the other": ([*CELLS, "--length-scale", 9, *SQUARE, "--n", 9], "--length-scale: not an option of"),
     "offset without column": ([*LGCP, "--offset-file", "w.geojson", *SQUARE, "--n", 9], "--offset-column"),
     "keep-n": ([*CELLS[:4], "--relation", "add-remove", "--postprocess", "keep-n", *SQUARE], "--postprocess"),
-    "unknown option": ([*LGCP, *SQUARE, "--sampler", "exact"], "No such option"),
+    "unknown option": ([*LGCP, *SQUARE, "--seed", 1], "No such option"),
 }
 
 
@@ -243,6 +399,82 @@ class TestSynthesize:
         again = run("synthesize", short, *words, "--out", tmp_path / "again")
         assert again.output.replace("again", "out") == result.output
 
+    @pytest.mark.parametrize(
+        "words",
+        [
+            [*LGCP, "--mechanism", "field", "--delta", 1e-6, "--inference", "laplace", "--length-scale", 200],
+            DRAW,
+            [*LGCP, "--mechanism", "lipschitz"],
+            KERNEL,
+        ],
+    )
+    def test_mechanisms(self, points, tmp_path, words):
+        path, xy = points
+        result = run("synthesize", path, *CRS, *SQUARE, *words, "--patterns", 2, "--out", tmp_path / "out", "--json")
+        is_silent_about(result.output, xy)
+        said = json.loads(result.stdout)
+        assert said["patterns"] == ["synthetic_000.geojson", "synthetic_001.geojson"]
+        run("verify", tmp_path / "out")
+        release = dps.load_release(tmp_path / "out")
+        assert release.guarantee.to_dict() == said["guarantee"]
+        written = [dps.io.read_synthetic(tmp_path / "out" / name, release.domain) for name in said["patterns"]]
+        # A Poisson number of mean 137 or so: beyond (60, 260) with probability below 1e-8.
+        assert all(60 < len(pattern) < 260 for pattern in written)
+        assert not np.array_equal(written[0].xy, written[1].xy)
+
+    def test_levels(self, years, points):
+        domain = dps.datasets.soho_deaths().domain
+        synthetic = dps.io.read_synthetic(years / "synthetic_000.geojson", domain, marks=["year"])
+        assert np.unique(synthetic.marks["year"], return_counts=True)[1].tolist() == [80, N - 80]
+        assert spoken(run("verify", years)).count("✓") == 5
+
+    def test_levels_must_hold_all_points(self, points, tmp_path):
+        words = ["synthesize", points[0], *CRS, *SQUARE, *CELLS, "--out", tmp_path / "out", "--by", "year", "--levels"]
+        for levels, rule in (
+            ("2021", "every point's year must be one of 2021;"),
+            ("2021,2022,2023", "every level of year needs at least one point"),
+            ("2021,2021", "needs a list of different values"),
+        ):
+            result = run(*words, levels, code=2)
+            assert f"--levels: {rule}" in spoken(result)
+            is_silent_about(result.output, points[1])
+        assert "--by: there is no column 'month'" in spoken(run(*words, "1,2", "--by", "month", code=2))
+        wrong = run(*words, "2021,2022", "--n-by", "79,58", code=2)
+        assert not re.search(r"\b(80|57)\b", wrong.output)
+        assert not (tmp_path / "out").exists()
+
+    def test_failed_diagnostics_of_one_level_keep_all_levels(self, points, tmp_path, monkeypatch):
+        fit = FieldModel.fit
+
+        def fail(self, statistic, *more):
+            if statistic.plan.n == 80:
+                msg = "inference: NUTS reached R-hat 1.200 (at most 1.01). Nothing is lost: ..."
+                raise errors.QualityError(msg)
+            return fit(self, statistic, *more)
+
+        words = [*CRS, *SQUARE, *FAST, *YEARS, "--out", tmp_path / "out"]
+        with monkeypatch.context() as patch:
+            patch.setattr(FieldModel, "fit", fail)
+            run("synthesize", points[0], *words, code=5)
+        assert "--inference laplace" in spoken(run("sample", tmp_path / "out", code=2))
+        run("sample", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new")
+        run("verify", tmp_path / "new")
+        for name in ("level_000_statistic.json", "level_001_statistic.json"):
+            assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "new" / name).read_bytes()
+
+    def test_blocked_release_says_nothing_of_the_data(self, points, tmp_path, monkeypatch):
+        def block(posterior, *_, **__):
+            raise errors.ReleaseBlocked(BLOCKED) from ValueError(f"{posterior}")
+
+        monkeypatch.setattr("dpppsynth.draw.posterior.nuts_draw", block)
+        nuts = [*DRAW, "--sampler", "nuts", "--out", tmp_path / "out"]
+        result = run("synthesize", points[0], *CRS, *SQUARE, *nuts, code=5)
+        is_silent_about(result.output, points[1])
+        said = BLOCKED.replace("sampler:", "--sampler:").replace("sampler='exact'", "--sampler exact")
+        assert result.stderr.splitlines()[-1] == f"Error: {said}"
+        assert result.stdout == ""
+        assert not (tmp_path / "out").exists()
+
     def test_offset_from_a_layer(self, points, tmp_path):
         import geopandas
 
@@ -303,6 +535,28 @@ class TestSample:
         words = ["sample", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new"]
         assert "no posterior" in spoken(run(*words, code=2))
 
+    def test_patterns_by_level(self, years, tmp_path):
+        folder = Path(shutil.copytree(years, tmp_path / "years"))
+        run("sample", folder, "--patterns", 2, "--fixed-n")
+        run("verify", folder)
+        domain = dps.load_release(folder).domain
+        marks = dps.io.read_synthetic(folder / "synthetic_002.geojson", domain, marks=["year"]).marks["year"]
+        assert sorted(set(marks)) == ["2021", "2022"]
+        assert "no posterior" in spoken(
+            run("sample", folder, "--inference", "laplace", "--out", tmp_path / "x", code=2)
+        )
+
+    def test_patterns_of_a_kernel_are_a_new_spend(self, points, tmp_path):
+        for k, by in enumerate(([], YEARS)):
+            out = tmp_path / str(k)
+            run("synthesize", points[0], *CRS, *SQUARE, *KERNEL, *by, "--out", out)
+            assert "would be a new spend" in spoken(run("sample", out, code=2))
+            run("plot", out, "--out", tmp_path / "pictures")
+            assert (tmp_path / "pictures" / "level_001_pattern.png").exists() is bool(by)
+            assert not list((tmp_path / "pictures").glob("*intensity*"))
+        fixed = ["synthesize", points[0], *CRS, *SQUARE, *KERNEL, "--fixed-n", "--out", tmp_path / "fixed"]
+        assert "leave --fixed-n out" in spoken(run(*fixed, code=2))
+
     def test_engine_alone_means_nothing(self, public):
         assert "--inference nuts" in spoken(run("sample", public, "--engine", "pymc", code=2))
 
@@ -324,7 +578,11 @@ class TestVerify:
         path = copy / "certificate.json"
         path.write_text(path.read_text().replace('"delta": 0.0', '"delta": 0.5'))
         result = run("verify", path, *(["--json"] if as_json else []), code=3)
-        assert (json.loads(result.stdout)["holds"] is False) if as_json else ("NOT hold" in spoken(result))
+        if as_json:
+            assert json.loads(result.stdout)["holds"] is False
+        else:
+            assert "NOT hold" in spoken(result)
+            assert "✗ content: some field was edited" in spoken(result)
 
     @pytest.mark.parametrize("content", [None, "{}", "no json"])
     def test_unreadable(self, tmp_path, content):
@@ -346,6 +604,12 @@ class TestPlot:
         result = run("plot", public, "--original", points[0], "--confidential", private)
         is_silent_about(result.output, points[1])
         assert [path.name for path in private.iterdir()] == ["CONFIDENTIAL_comparison.png"]
+
+    def test_levels(self, years, tmp_path):
+        run("plot", years, "--out", tmp_path)
+        each = [f"level_00{k}_{name}.png" for k in range(2) for name in ("intensity", "mesh", "pattern")]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["epsilon.png", *each, "pattern.png"]
+        assert (tmp_path / each[0]).read_bytes() != (tmp_path / each[3]).read_bytes()
 
     def test_nothing_is_drawn_into_a_release(self, copy, points):
         before = sorted(copy.iterdir())
@@ -394,7 +658,7 @@ class TestProgram:
     def test_version(self):
         assert run("--version").stdout.strip() == f"dpppsynth {dps.__version__}"
 
-    @pytest.mark.parametrize("command", ["check", "synthesize", "sample", "verify", "plot", "inspect"])
+    @pytest.mark.parametrize("command", ["check", "rehearse", "synthesize", "sample", "verify", "plot", "inspect"])
     def test_every_command_explains_itself(self, command):
         assert "Usage" in run(command, "--help").stdout
 

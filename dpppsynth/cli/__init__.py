@@ -1,7 +1,7 @@
-"""The command line: `dpppsynth check | synthesize | sample | verify | plot | inspect`.
+"""The command line: `dpppsynth check | rehearse | synthesize | sample | verify | plot | inspect`.
 
 One module a command. Exit codes: 0; 2 bad input; 3 the guarantee does not hold; 4 the budget does not suffice; 5 a
-release was blocked or failed its diagnostics. Everything heavy is imported inside the commands.
+release was blocked, or inference failed its diagnostics. Everything heavy is imported inside the commands.
 """
 
 from dpppsynth.cli.program import app, main

@@ -3,11 +3,13 @@
 Points of different levels never meet in one release. A change in one level leaves the others alone; and a person with
 points in several levels, k in all, changes `k_l` of them in level l: pure losses add up to `sum k_l/k epsilon_l`,
 Gaussian ones to `sqrt(sum (k_l/k)^2 mu_l^2)`, Poisson numbers of Gaussian ones to rates in proportion to `k_l`. None
-exceeds the largest of the levels' own (docs/theory/strata.md).
+exceeds the largest of the levels' own. Bounds of which only (epsilon, delta) is known need one point per person
+(docs/theory/strata.md).
 """
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
@@ -15,6 +17,10 @@ from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussia
 
 STRATA = "The {by} of every point is not protected: it is the same in neighbouring patterns."
 LEVELS = "The levels of {by} were chosen without looking at the points, and hold all of them."
+INHABITED = "Every level of {by} has at least one point, since one without is refused."
+
+# The number in which the levels' profiles may differ: the larger, the less private.
+ORDERED = {PureDP: "level", GaussianDP: "mu", PoissonGaussianDP: "ratio", ApproximateDP: "slack"}
 
 
 def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
@@ -30,45 +36,48 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
     Raises
     ------
     InputError
-        When the releases are of different kinds.
+        When the releases are of different kinds, or nothing is known about people with points in several levels.
     """
     first = guarantees[0]
     for other in guarantees[1:]:
         if (other.relation, other.theorem, other.assumptions) != (first.relation, first.theorem, first.assumptions):
             msg = "levels: all of them must be released by one mechanism, under one relation."
             raise InputError(msg)
-    protected = () if not first.relation.n_is_public else (STRATA.format(by=by),)
+    last = STRATA if first.relation.n_is_public else INHABITED
+    if isinstance(first.profile, ApproximateDP) and first.relation.max_points_per_person > 1:
+        msg = (
+            f"levels: {first.theorem} does not add up over people with points in several levels; take "
+            "max_points_per_person=1, or another bound."
+        )
+        raise InputError(msg)
     return Guarantee(
         first.relation,
         weakest([each.profile for each in guarantees]),
         f"{first.theorem}, in parallel over the levels of {by}",
-        (*first.assumptions, LEVELS.format(by=by), *protected),
+        (*first.assumptions, LEVELS.format(by=by), last.format(by=by)),
         _curve([each.by_distance for each in guarantees]),
     )
 
 
 def weakest(profiles: Sequence[Profile]) -> Profile:
-    """The profile that is worst at every epsilon; of one kind they are ordered."""
-    match profiles[0]:
-        case PureDP():
-            return max(profiles, key=lambda p: p.level)  # type: ignore[attr-defined]
-        case GaussianDP():
-            return max(profiles, key=lambda p: p.mu)  # type: ignore[attr-defined]
-        case PoissonGaussianDP():
-            return max(profiles, key=lambda p: p.ratio)  # type: ignore[attr-defined]
-        case ApproximateDP():
-            return max(profiles, key=lambda p: p.slack)  # type: ignore[attr-defined]
-    msg = f"levels: no parallel composition is known for {type(profiles[0]).__name__}."
-    raise InputError(msg)
+    """The profile that is worst at every epsilon; those of one kind that differ in one number alone are ordered by it."""
+    first = profiles[0]
+    name = next((name for kind, name in ORDERED.items() if isinstance(first, kind)), None)
+    if name is None or any(replace(p, **{name: getattr(first, name)}) != first for p in profiles):  # type: ignore[type-var]
+        msg = f"levels: no parallel composition is known for these guarantees of {type(first).__name__}."
+        raise InputError(msg)
+    return max(profiles, key=lambda profile: float(getattr(profile, name)))
 
 
 def _curve(curves: Sequence[tuple[tuple[float, float], ...]]) -> tuple[tuple[float, float], ...]:
-    """Upper envelope on the first curve's distances; between its own distances a curve counts with its next value."""
+    """Upper envelope on the first curve's distances, as far as all curves go; between its own distances a curve counts
+    with its next value.
+    """
     if not all(curves):
         return ()
-    return tuple((d, max(_value(curve, d) for curve in curves)) for d, _ in curves[0])
+    end = min(curve[-1][0] for curve in curves)
+    return tuple((d, max(_value(curve, d) for curve in curves)) for d, _ in curves[0] if d <= end)
 
 
 def _value(curve: tuple[tuple[float, float], ...], d: float) -> float:
-    place = bisect_left(curve, d * (1 - 1e-12), key=lambda pair: pair[0])
-    return curve[min(place, len(curve) - 1)][1]
+    return curve[bisect_left(curve, d * (1 - 1e-12), key=lambda pair: pair[0])][1]

@@ -107,11 +107,10 @@ def _tents(request: Request) -> Plan:
     return Plan("lgcp-tents", statistic, _denoiser(request, mesh))
 
 
-def _denoiser(request: Request, mesh: Mesh, length_scale: float | None = None) -> FieldModel:
+def _denoiser(request: Request, mesh: Mesh) -> FieldModel:
     """The posterior after a private statistic."""
-    s = request.settings
-    scale = s.length_scale if length_scale is None else length_scale
-    scales = tuple(r * request.domain.area**0.5 for r in rules.LENGTH_SCALES) if scale is None else (scale,)
+    s, side = request.settings, request.domain.area**0.5
+    scales = (s.length_scale,) if s.length_scale else tuple(share * side for share in rules.LENGTH_SCALES)
     return FieldModel(rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine)
 
 
@@ -154,8 +153,10 @@ def _draw_with(request: Request, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
 def _lipschitz(request: Request) -> Plan:
     s, relation, domain = request.settings, request.settings.neighbouring(), request.domain
     mesh = _mesh(request)
-    reach = min(relation.reach, domain.diameter) * relation.max_points_per_person
-    slope = s.epsilon / (2 * reach) * (1 - 1e-12)
+    # Where paths may be longer than the diameter an infinite reach is refused by the theorem, in words.
+    short = domain.is_convex or math.isinf(relation.reach)
+    reach = min(relation.reach, domain.diameter) if short else relation.reach
+    slope = s.epsilon / (2 * reach * relation.max_points_per_person) * (1 - 1e-12)
     length_scale = s.length_scale or rules.length_scale(domain, request.size)
 
     def build(sampler: str) -> LipschitzPlan:
