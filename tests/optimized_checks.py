@@ -4,10 +4,13 @@ Every entry must be refused with the error named beside it. Exits 1, naming what
 """
 
 import json
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +18,7 @@ from dpppsynth import statistic
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.models import regular_triangulation
+from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import (
     AddRemove,
@@ -27,12 +31,38 @@ from dpppsynth.privacy import (
 )
 from dpppsynth.privacy.noise import OpenDPLaplace
 from dpppsynth.release import load_release
-from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
+from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000)
 OTHER = Window.rectangle(0, 0, 1000, 2000)
 PATTERN = PointPattern(np.random.default_rng(1).uniform(0, 1000, (50, 2)), WINDOW)
+YEARS = PointPattern(PATTERN.xy, WINDOW, {"year": np.repeat([2021, 2022], 25)})
 TENTS = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=250.0)
+MESH = regular_triangulation(WINDOW, shape=(4, 4))
+
+
+def lgcp(mechanism: str, **options: Any) -> LGCPSynthesizer:
+    settings = {"relation": AlphaNeighbours(25.0), "mesh": MESH, "length_scale": 400.0} | options
+    return LGCPSynthesizer(1.0, mechanism=mechanism, **settings)
+
+
+DRAWS = lgcp("posterior-draw", delta=1e-6, sampler="proximal")
+KERNEL = KernelSynthesizer(10.0, 1e-6, 25.0)
+
+
+def widened(synthesizer: LGCPSynthesizer | KernelSynthesizer, **changes: Any) -> object:
+    """A plan of one's own, which would let the data have more influence than was budgeted."""
+    return replace(synthesizer.plan(WINDOW, n=50).statistic, **changes)
+
+
+def one_pattern_more(folder: Path) -> None:
+    """A kernel release with a pattern that was not paid for."""
+    shutil.copy(folder / "synthetic_000.geojson", folder / "synthetic_001.geojson")
+    cert = certificate.read(folder)
+    cert["files"]["synthetic_001.geojson"] = certificate.file_hash(folder / "synthetic_001.geojson")
+    cert["content_hash"] = certificate.content_hash(cert)
+    (folder / "certificate.json").write_text(json.dumps(cert))
+    load_release(folder)
 
 
 def halved_noise() -> None:
@@ -62,7 +92,7 @@ def changed_file(folder: Path) -> None:
     load_release(folder)
 
 
-def refusals(folder: Path, seeded: Path) -> dict[str, tuple[type[Exception], Callable[[], object]]]:
+def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[Exception], Callable[[], object]]]:
     """What must be refused, in this order, and how."""
     return {
         "noise of half the scale": (PrivacyCheckError, halved_noise),
@@ -89,6 +119,29 @@ def refusals(folder: Path, seeded: Path) -> dict[str, tuple[type[Exception], Cal
         "no point": (InputError, lambda: PointPattern([], WINDOW)),
         "degrees": (InputError, lambda: Window.rectangle(0, 51, 1, 52, "EPSG:4326")),
         "noise beyond 64 bits": (InputError, lambda: LaplaceSynthesizer(1e-25).release(PATTERN)),
+        "sigma beyond the largest": (
+            PrivacyCheckError,
+            lambda: lgcp("field", delta=1e-6, sigma=9.0).check(WINDOW, n=50),
+        ),
+        "a draw beyond it": (
+            PrivacyCheckError,
+            lambda: lgcp("posterior-draw", delta=1e-6, sigma=9.0).check(WINDOW, n=50),
+        ),
+        "a narrow kernel": (PrivacyCheckError, lambda: replace(KERNEL, bandwidth=1.0).check(WINDOW, n=50)),
+        "a plan with a stronger prior": (
+            PrivacyCheckError,
+            lambda: widened(DRAWS, covariance=PoweredExponential(9.0, 400.0)),
+        ),
+        "a plan with a narrower kernel": (PrivacyCheckError, lambda: widened(KERNEL, bandwidth=1.0)),
+        "a plan of more patterns": (PrivacyCheckError, lambda: widened(KERNEL, patterns=1000)),
+        "a pattern not paid for": (PrivacyCheckError, lambda: one_pattern_more(kernel)),
+        "no delta for a draw": (InputError, lambda: lgcp("posterior-draw")),
+        "add/remove by a slope": (
+            InputError,
+            lambda: lgcp("lipschitz", relation=AddRemove()).check(WINDOW, expected_n=50),
+        ),
+        "add/remove by a kernel": (InputError, lambda: KernelSynthesizer(10.0, 1e-6, relation=AddRemove())),
+        "a level not named": (InputError, lambda: TENTS.release_by(YEARS, by="year", levels=[2021])),
         "a release saved over another": (InputError, lambda: TENTS.release(PATTERN).save(folder)),
     }
 
@@ -103,7 +156,9 @@ def main() -> int:
         folder = TENTS.release(PATTERN).save(Path(scratch) / "private")
         seeded = TENTS.release(PATTERN, rng=1).save(Path(scratch) / "seeded")
         verify(folder).require()
-        cases = refusals(folder, seeded)
+        kernel = KERNEL.release(PATTERN).save(Path(scratch) / "kernel")
+        verify(kernel).require()
+        cases = refusals(folder, seeded, kernel)
         for name, (error, call) in cases.items():
             try:
                 call()

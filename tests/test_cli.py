@@ -15,6 +15,7 @@ import dpppsynth as dps
 from dpppsynth import cli, errors
 from dpppsynth.cli.screen import exit_code
 from dpppsynth.models.draws import BLOCKED
+from dpppsynth.plotting import plot_pattern
 from dpppsynth.release.field import FieldModel
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -605,11 +606,18 @@ class TestPlot:
         is_silent_about(result.output, points[1])
         assert [path.name for path in private.iterdir()] == ["CONFIDENTIAL_comparison.png"]
 
-    def test_levels(self, years, tmp_path):
+    def test_levels(self, years, tmp_path, monkeypatch):
+        drawn = {}
+
+        def draw(pattern, *, title, **more):
+            drawn[title.partition(", ")[2]] = len(pattern)
+            return plot_pattern(pattern, title=title, **more)
+
+        monkeypatch.setattr("dpppsynth.plotting.plot_pattern", draw)
         run("plot", years, "--out", tmp_path)
         each = [f"level_00{k}_{name}.png" for k in range(2) for name in ("intensity", "mesh", "pattern")]
         assert sorted(path.name for path in tmp_path.iterdir()) == ["epsilon.png", *each, "pattern.png"]
-        assert (tmp_path / each[0]).read_bytes() != (tmp_path / each[3]).read_bytes()
+        assert drawn == {"ε = 1": N, "year 2021": 80, "year 2022": N - 80}
 
     def test_nothing_is_drawn_into_a_release(self, copy, points):
         before = sorted(copy.iterdir())

@@ -304,7 +304,7 @@ class TestSampler:
         ],
     )
     def test_not_of_the_mechanism(self, mechanism, sampler):
-        with pytest.raises(InputError, match=rf"^sampler: mechanism '{mechanism}' knows auto.*, got '{sampler}'\."):
+        with pytest.raises(InputError, match=rf"^sampler: mechanism '{mechanism}' cannot take '{sampler}'; leave "):
             lgcp(mechanism, sampler=sampler)
 
     @pytest.mark.parametrize(("mechanism", "other"), [("posterior-draw", "proximal"), ("lipschitz", "nuts")])
@@ -527,7 +527,7 @@ class TestKernel:
         low, high = poisson(N).ppf([LOW, HIGH])
         release = kernel().release(points(), 1, patterns=40)
         counts = np.array([len(pattern) for pattern in release.patterns])
-        assert low <= counts.min() <= counts.max() <= high
+        assert low <= counts.min() < N < counts.max() <= high  # forty on one side: 0.53^40 is 1e-11
         low, high = poisson(40 * N).ppf([LOW, HIGH])
         assert low <= counts.sum() <= high
 

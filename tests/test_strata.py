@@ -289,13 +289,14 @@ FORGED = [
 ]
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    root = tmp_path_factory.mktemp("strata")
+    return {name: by_year(SYNTHESIZERS[name]).save(root / name) for name in ("cells", "draws", "kernel")}
+
+
 class TestForgeries:
     """With the hash made again by the forger."""
-
-    @pytest.fixture(scope="class")
-    def saved(self, tmp_path_factory):
-        root = tmp_path_factory.mktemp("strata")
-        return {name: by_year(SYNTHESIZERS[name]).save(root / name) for name in ("cells", "draws", "kernel")}
 
     @pytest.mark.parametrize(
         ("name", "path", "change"), FORGED, ids=lambda v: "/".join(map(str, v)) if isinstance(v, tuple) else None

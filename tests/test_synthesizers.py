@@ -176,7 +176,10 @@ BAD_LGCP = [
     ({"mechanism": ["tents"]}, r"^mechanism: expected .*, got \['tents'\]\."),
     ({"sampler": "gibbs"}, r"^sampler: expected 'auto', 'exact', 'nuts' or 'proximal', got 'gibbs'\."),
     ({"sigma": -1.0}, r"^sigma: must be a positive finite number, got -1\.0\."),
-    ({"delta": 1e-6}, r"^delta: mechanism 'tents' is purely epsilon-private and spends no delta, got 1e-06; drop delta\."),
+    (
+        {"delta": 1e-6},
+        r"^delta: mechanism 'tents' is purely epsilon-private and spends no delta, got 1e-06; leave delta= out\.",
+    ),
     ({"delta": 1.0}, r"^delta: must lie in \[0, 1\), got 1\.0; 1e-6 is a common choice\."),
     ({"delta": -1e-6}, r"^delta: must lie in \[0, 1\), got -1e-06"),
     ({"delta": math.nan}, r"^delta: must lie in \[0, 1\), got nan"),

@@ -60,7 +60,7 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
 
 
 def weakest(profiles: Sequence[Profile]) -> Profile:
-    """The profile that is worst at every epsilon; those of one kind that differ in one number alone are ordered by it."""
+    """The profile that is worst at every epsilon; profiles that differ in one number alone are ordered by it."""
     first = profiles[0]
     name = next((name for kind, name in ORDERED.items() if isinstance(first, kind)), None)
     if name is None or any(replace(p, **{name: getattr(first, name)}) != first for p in profiles):  # type: ignore[type-var]
@@ -70,9 +70,7 @@ def weakest(profiles: Sequence[Profile]) -> Profile:
 
 
 def _curve(curves: Sequence[tuple[tuple[float, float], ...]]) -> tuple[tuple[float, float], ...]:
-    """Upper envelope on the first curve's distances, as far as all curves go; between its own distances a curve counts
-    with its next value.
-    """
+    """Upper envelope, as far as all curves go; between its own distances a curve counts with its next value."""
     if not all(curves):
         return ()
     end = min(curve[-1][0] for curve in curves)
