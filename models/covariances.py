@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats
 
+# Beyond this a covariance matrix and its factors take gigabytes.
+MOST_POINTS = 6000
 # Share of its trace by which the square of `square_root` may miss a covariance, in spectral norm.
 ROOT_ERROR = 1e-12
 
@@ -53,7 +56,10 @@ class PoweredExponential:
 
     def matrix(self, points: Floats) -> Floats:
         """(V, V) covariance matrix over points (V, 2)."""
-        distance = np.sqrt(((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=-1))
+        if len(points) > MOST_POINTS:
+            msg = f"mesh: a covariance over {len(points)} vertices is too large; take at most {MOST_POINTS} vertices."
+            raise InputError(msg)
+        distance = cdist(points, points)
         return self.sigma**2 * np.exp(-((distance / self.length_scale) ** self.power))
 
     def to_dict(self) -> dict[str, Any]:

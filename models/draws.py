@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 DRAWS, TUNE = 2000, 1000
 BLOCKED = (
     "sampler: NUTS did not pass its diagnostics. What they showed is secret, nothing is released, and the budget "
-    "counts as spent. Rehearse the settings on surrogate patterns before the next release, or take sampler='exact'."
+    "counts as spent. Rehearse the settings on surrogate patterns before the next release, or take another sampler."
 )
 
 

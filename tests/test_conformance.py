@@ -36,8 +36,8 @@ from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, laplace_noise, verify
+from dpppsynth.privacy.derive import RECOMPUTE
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace, gaussian_noise
-from dpppsynth.privacy.verify import RECOMPUTE
 from dpppsynth.release import load_release
 from dpppsynth.release.base import Release
 from dpppsynth.release.strata import StratifiedRelease

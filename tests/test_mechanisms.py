@@ -18,6 +18,7 @@ from dpppsynth.domains import Window
 from dpppsynth.draw import KimLimPlan
 from dpppsynth.draw.base import Outcome
 from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError, ReleaseBlocked
+from dpppsynth.mesh import Mesh
 from dpppsynth.models import draws, regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.models.nuts import Diagnostics
@@ -142,7 +143,8 @@ class TestPromise:
         assert outcome(first) == outcome(again) != outcome(other)
         assert outcome(secret[0]) != outcome(secret[1])
         assert (first.seeded, "not private" in repr(first), "not private" in first.noise) == (True, True, True)
-        assert (secret[0].seeded, "not private" in repr(secret[0]), "seed" in secret[0].noise) == (False, False, False)
+        said = "reproducible" in secret[0].noise
+        assert (secret[0].seeded, "not private" in repr(secret[0]), said) == (False, False, False)
 
 
 def outcome(release):
@@ -285,6 +287,30 @@ REFUSED = [
 ]
 
 
+class TestLargeDelta:
+    def test_is_marked_and_does_not_verify(self, tmp_path):
+        """Reproducing published experiments leaves a certificate that says it must not be released."""
+        settings = {"delta": 1 / N, "allow_large_delta": True, "sampler": "proximal"}
+        folder = plan(lgcp("posterior-draw", **settings)).release(points()).save(tmp_path / "out")
+        cert = certificate.read(folder)
+        assert (cert["releasable"], cert["warning"]) == (False, certificate.LARGE_DELTA)
+        assert {check.name for check in verify(folder).checks if not check.holds} == {"randomness", "bound"}
+        assert failed(folder, cert | {"releasable": True, "warning": None}) == {"bound"}
+
+
+class TestLittleInfluence:
+    """A release so weak that epsilon is 0 at the quoted delta is whole all the same."""
+
+    @pytest.mark.parametrize("name", ["exact", "kernel"])
+    def test_saves_verifies_and_loads(self, name, tmp_path):
+        weak = {"bandwidth": 1e9} if name == "kernel" else {"sigma": 1e-5}
+        release = plan(BUILD[name](SQUARE, **weak)).release(points())
+        assert release.guarantee.epsilon() == 0
+        folder = release.save(tmp_path / "out")
+        assert verify(folder).holds
+        assert load_release(folder).guarantee == release.guarantee
+
+
 class TestRelationsRefused:
     @pytest.mark.parametrize(("name", "window", "relation", "message"), REFUSED, ids=str)
     def test_before_the_data_are_touched(self, name, window, relation, message):
@@ -326,11 +352,16 @@ class TestSampler:
         rough = {"epsilon": 1000.0, "sigma": 4.0, "length_scale": 100.0}
         rough |= {"mesh": regular_triangulation(SQUARE, shape=(8, 8))}
         with pytest.raises(
-            InputError, match=r"surrogate pattern \([a-z ]+\) .* to take \S{1,8} s, more than 60 s.*Take a"
+            InputError, match=r"surrogate pattern \([a-z ]+\) .* to take (about \d+ s|many minutes), and 60 s.*Take a"
         ) as e:
             plan(lgcp("posterior-draw", sampler="exact", **rough))
         assert "longer length scale, a smaller sigma, or sampler='proximal'" in str(e.value)
         assert plan(lgcp("posterior-draw", **rough)).statistic.sampler == "proximal"
+
+    def test_feasible_though_seldom(self):
+        """Few of the first attempts at a steep Lipschitz field are gentle enough; trying on finds that some are."""
+        steep = {"epsilon": 2.0, "alpha": 100.0, "sigma": 2.5, "sampler": "exact"}
+        assert plan(lgcp("lipschitz", **steep)).statistic.sampler == "exact"
 
     def test_settled_from_public_numbers_alone(self):
         """The plan of a release is the one made without the pattern, whatever the pattern."""
@@ -407,6 +438,15 @@ class TestDraws:
             left, right = (intensity(points(seed=9).xy * [0.4, 1] + [x, 0]).mean() for x in (0, 600))
             assert left > 3 * right
 
+    def test_a_given_field_leaves_the_rest_to_the_intercept(self):
+        """Under add/remove variances of field and intercept share the budget; no half is reserved for either."""
+        mu = gaussian_mu(1.0, 1e-6)
+        settled = plan(lgcp("posterior-draw", relation=AddRemove(), sigma=0.9 * mu, sampler="exact"))
+        assert settled.statistic.intercept_sd == pytest.approx(mu * (1 - 0.81) ** 0.5, rel=1e-6)
+        assert settled.guarantee.epsilon() == pytest.approx(1.0, rel=1e-6)
+        with pytest.raises(PrivacyCheckError, match=r"^sigma: "):
+            plan(lgcp("posterior-draw", relation=AddRemove(), sigma=1.01 * mu, sampler="exact"))
+
     def test_a_secret_n_is_protected_by_the_intercept(self):
         """With next to no budget the total stays at the public guess; with plenty it follows the points."""
         few, many = (
@@ -464,6 +504,12 @@ class TestKimLim:
             settled = plan(lgcp("kim-lim-3.9", epsilon=0.01, delta=1e-3, alpha=25.0))
         assert settled.statistic.covariance.sigma < 0.05
         assert any("carries no spatial information" in sentence for sentence in settled.guarantee.assumptions)
+
+    def test_needs_a_regular_mesh_before_the_data_are_touched(self):
+        mesh = regular_triangulation(SQUARE, shape=(5, 5))
+        free = Mesh.from_arrays(mesh.vertices, mesh.elements, SQUARE)
+        with pytest.raises(InputError, match=r"^mesh: Kim & Lim's scheme needs a regular one"):
+            plan(lgcp("kim-lim-3.8", delta=1e-3, mesh=free))
 
     def test_is_labelled_as_an_average_over_the_model(self):
         guarantee = plan(lgcp("kim-lim-3.8", delta=1e-3, epsilon=200.0)).guarantee
@@ -597,6 +643,15 @@ FORGED = [
     ("kernel", "noise", lambda v: "none"),
     ("kernel 3.6", "parameters/n", lambda v: 4 * v),
     ("kernel 3.6", "parameters/bound", lambda v: "superposition"),
+    # None of these changes the bound; they would make the certificate describe another release.
+    ("exact", "parameters/estimator", lambda v: {"kind": "projection", "postprocess": "clip"}),
+    ("exact", "parameters/expected_n", lambda v: 100.0),
+    ("exact", "parameters/engine", lambda v: "pymc"),
+    ("exact", "parameters/intercept_sd", lambda v: 1e9),
+    ("exact", "parameters", lambda v: v | {"slope": 0.1}),
+    ("kim-lim", "parameters/covariance/sigma", lambda v: 1.5 * v),
+    ("kim-lim", "parameters/covariance/power", lambda v: 1.0),
+    ("exact", "parameters/mesh", lambda v: v | {"shape": [900, 900]}),
 ]
 
 
@@ -618,6 +673,22 @@ class TestForgeries:
         folder = copy_of("exact", tmp_path)
         statistic = json.loads((folder / "statistic.json").read_text())
         statistic["lattice"].append(0)
+        (folder / "statistic.json").write_text(json.dumps(statistic))
+        assert failed(folder, with_files(folder, "statistic.json")) == {"statistic"}
+
+    @pytest.mark.parametrize("name", ["exact", "lipschitz", "field"])
+    @pytest.mark.parametrize("file", ["raw_points.csv", "posterior.nc", "level_000_statistic.json", "offset.geojson"])
+    def test_files_that_are_no_part_of_such_a_release(self, name, file, tmp_path):
+        """One draw was paid for; a folder that lists more of the run must not pass."""
+        if (name, file) == ("field", "posterior.nc"):
+            return
+        folder = copy_of(name, tmp_path)
+        (folder / file).write_text("secret")
+        assert failed(folder, with_files(folder, file)) == {"files"}
+
+    def test_more_than_the_statistic_in_its_file(self, tmp_path):
+        folder = copy_of("exact", tmp_path)
+        statistic = json.loads((folder / "statistic.json").read_text()) | {"attempts": 17}
         (folder / "statistic.json").write_text(json.dumps(statistic))
         assert failed(folder, with_files(folder, "statistic.json")) == {"statistic"}
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from dpppsynth.cli.screen import show_table, show_text
 from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan
 from dpppsynth.kernel_plan import KernelPlan
+from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.verify import STRATA
 from dpppsynth.release import FieldModel, Projection
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import Plan

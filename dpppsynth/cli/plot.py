@@ -98,7 +98,7 @@ def _public(
 ) -> list[Path]:
     """The pictures that may be published; those that the release has nothing for are left out."""
     from dpppsynth.plotting import plot_epsilon_curve, plot_pattern, save_picture
-    from dpppsynth.privacy.verify import prefix
+    from dpppsynth.privacy.derive import prefix
     from dpppsynth.release import StratifiedRelease
 
     axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit)}

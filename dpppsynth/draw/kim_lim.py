@@ -32,6 +32,15 @@ class KimLimPlan(DrawPlan):
     ratio: float = float("nan")
 
     @cached_property
+    def model(self) -> KimLimModel:
+        """The paper's model, of which everything is public."""
+        return KimLimModel(self.mesh, self.ratio, self.covariance.length_scale, float(self.n or 0))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.model
+
+    @cached_property
     def guarantee(self) -> Guarantee:
         """The paper's theorem, model-averaged."""
         bound = {"3.8": kim_lim_38, "3.9": kim_lim_39}[self.bound]
@@ -42,6 +51,5 @@ class KimLimPlan(DrawPlan):
         return super().parameters() | {"ratio": self.ratio}
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
-        model = KimLimModel(self.mesh, self.ratio, self.covariance.length_scale, float(self.n or 0))
-        run = model.draw(masses, rng, engine=self.engine)
+        run = self.model.draw(masses, rng, engine=self.engine)
         return Outcome(run.field, diagnostics=run.diagnostics)

@@ -6,6 +6,7 @@ that if origin matters.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from importlib.resources import files
@@ -18,7 +19,9 @@ from dpppsynth.privacy.guarantee import Guarantee
 
 # The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
 SCHEMA_VERSION = 1
-FILENAME, STATISTIC = "certificate.json", "statistic.json"
+FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
+SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
+LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
 SEEDED = "This run was seeded: it is reproducible, and therefore not private."
 PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
 

@@ -13,7 +13,7 @@ from dpppsynth.mesh import Floats, Ints, Mesh
 
 RELATIVE, CANCELLED = 1 + 1e-9, 1e-14
 # Larger meshes have too many pairs of elements: only the gradient bound then grows with the distance.
-MOST_ELEMENTS = 4000
+MOST_ELEMENTS, MANY_PAIRS = 4000, 500_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +49,20 @@ def increments(mesh: Mesh, covariance_matrix: Floats, farthest: float = np.inf) 
         top = np.sqrt(largest + CANCELLED * variance.max())
         return Increments(_steepest(mesh, covariance_matrix), np.zeros(1), np.array([top]))
     i, j = element_pairs(mesh, farthest * RELATIVE)
-    distance = shapely.distance(mesh.element_polygons[i], mesh.element_polygons[j])
+    distance = _distances(mesh, i, j)
     order = np.argsort(distance)
     sd = np.sqrt(farthest_corners(mesh.elements, covariance_matrix, i, j))
     return Increments(_steepest(mesh, covariance_matrix), distance[order], np.maximum.accumulate(sd[order]))
+
+
+def _distances(mesh: Mesh, i: Ints, j: Ints) -> Floats:
+    """(P,) distances between elements i and j; among very many pairs a lower bound, between circles around them."""
+    if len(i) <= MANY_PAIRS:
+        return np.asarray(shapely.distance(mesh.element_polygons[i], mesh.element_polygons[j]))
+    corner = mesh.vertices[mesh.elements]
+    centre = corner.mean(axis=1)
+    radius = np.sqrt(((corner - centre[:, None]) ** 2).sum(axis=2).max(axis=1))
+    return np.maximum(np.sqrt(((centre[i] - centre[j]) ** 2).sum(axis=1)) - radius[i] - radius[j], 0)
 
 
 def increment_sd(mesh: Mesh, covariance_matrix: Floats, reach: float) -> float:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,155 +12,10 @@ from shapely.errors import ShapelyError
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.mesh import Mesh
-from dpppsynth.models.covariances import covariance_from_dict
-from dpppsynth.models.planar import mesh_from_recipe
-from dpppsynth.privacy import bounds, certificate
-from dpppsynth.privacy.composition import parallel
-from dpppsynth.privacy.fields import UNIT_SCALE, field_statistic
-from dpppsynth.privacy.guarantee import Guarantee, PureDP, guarantee_from_dict
-from dpppsynth.privacy.kernels import kim_lim_36, superposition
-from dpppsynth.privacy.kim_lim import kim_lim_38, kim_lim_39
-from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
-from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
-from dpppsynth.privacy.relations import Relation, relation_from_dict
-from dpppsynth.randomness import CHILDREN, drawn_by, source
-
-
-@dataclass(frozen=True)
-class Derived:
-    """What a mechanism's public parameters imply.
-
-    Attributes
-    ----------
-    guarantee : Guarantee
-    noise : str
-        Sampler and entropy of the randomness that protects.
-    released : dict of str to int
-        Files of the statistics, and how many numbers each holds; none where only patterns are released.
-    patterns : int
-        Patterns that were paid for one by one; 0 where any number is free.
-    """
-
-    guarantee: Guarantee
-    noise: str
-    released: Mapping[str, int]
-    patterns: int = 0
-
-
-def _holding(count: int) -> dict[str, int]:
-    return {certificate.STATISTIC: count}
-
-
-Recipe = Callable[[Mapping[str, Any], Relation, Window], Derived]
-
-
-def _cells(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
-    _require(parameters, basis="cells", lattice_bits=0)
-    mesh = mesh_from_recipe(parameters["mesh"], domain)
-    return Derived(bounds.counts(relation, scale=parameters["scale"]), OpenDPLaplace.name, _holding(len(mesh.elements)))
-
-
-def _tents(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
-    _require(parameters, basis="tents", lattice_bits=bounds.LATTICE_BITS)
-    mesh = mesh_from_recipe(parameters["mesh"], domain)
-    return Derived(
-        bounds.tents(mesh, relation, scale=parameters["scale"]), OpenDPLaplace.name, _holding(len(mesh.vertices))
-    )
-
-
-def _field(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
-    _require(parameters, basis="field", lattice_bits=bounds.LATTICE_BITS, scale=UNIT_SCALE)
-    mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
-    guarantee = field_statistic(mesh, covariance, relation, delta=parameters["delta"], scale=parameters["scale"])
-    return Derived(guarantee, OpenDPGaussian.name, _holding(len(mesh.vertices)))
-
-
-def _posterior_draw(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
-    mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
-    guarantee = theorem_a(
-        mesh,
-        covariance,
-        relation,
-        delta=parameters["delta"],
-        intercept_sd=parameters["intercept_sd"],
-        sampler=parameters["sampler"],
-    )
-    return _drawn(parameters, guarantee, mesh)
-
-
-def _lipschitz(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
-    mesh = mesh_from_recipe(parameters["mesh"], domain)
-    guarantee = lipschitz(mesh, relation, slope=parameters["slope"], sampler=parameters["sampler"])
-    return _drawn(parameters, guarantee, mesh)
-
-
-def _kim_lim(bound: Callable[..., Guarantee]) -> Recipe:
-    def derive(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
-        _require(parameters, sampler="nuts")
-        mesh = mesh_from_recipe(parameters["mesh"], domain)
-        guarantee = bound(mesh, None, relation, epsilon=parameters["epsilon"], ratio=parameters["ratio"])
-        return _drawn(parameters, guarantee, mesh)
-
-    return derive
-
-
-def _drawn(parameters: Mapping[str, Any], guarantee: Guarantee, mesh: Mesh) -> Derived:
-    return Derived(guarantee, source(drawn_by(parameters["sampler"])), _holding(len(mesh.vertices)))
-
-
-def _kernel(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
-    public = {name: parameters[name] for name in ("bandwidth", "delta", "patterns")}
-    if parameters["bound"] == "superposition":
-        guarantee = superposition(domain, relation, **public)
-    else:
-        guarantee = kim_lim_36(domain, relation, n=parameters["n"], epsilon=parameters["epsilon"], **public)
-    return Derived(guarantee, source(CHILDREN), {}, parameters["patterns"])
-
-
-def _require(parameters: Mapping[str, Any], **stated: Any) -> None:
-    if any(parameters[name] != value for name, value in stated.items()):
-        msg = f"parameters: expected {stated} for this mechanism."
-        raise InputError(msg)
-
-
-RECOMPUTE: dict[str, Recipe] = {
-    "laplace-cells": _cells,
-    "laplace-tents": _tents,
-    "lgcp-tents": _tents,
-    "lgcp-field": _field,
-    "lgcp-posterior-draw": _posterior_draw,
-    "lgcp-lipschitz": _lipschitz,
-    "lgcp-kim-lim-3.8": _kim_lim(kim_lim_38),
-    "lgcp-kim-lim-3.9": _kim_lim(kim_lim_39),
-    "kernel": _kernel,
-}
-
-
-# The mechanism of a release by levels of a mark, and what the files of each level begin with.
-STRATA = "strata"
-
-
-def prefix(k: int) -> str:
-    """Beginning of the names of the k-th level's files."""
-    return f"level_{k:03d}_"
-
-
-def _strata(parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Derived:
-    stated = parameters["strata"]
-    parts = [RECOMPUTE[each["mechanism"]](each["parameters"], relation, domain) for each in stated]
-    spent = all(_spends(part.guarantee, each["parameters"]) for part, each in zip(parts, stated, strict=True))
-    budgets = {_budget(each["parameters"]) for each in stated}
-    kinds = {(part.noise, part.patterns) for part in parts}
-    if not spent or len(parts) != len(parameters["levels"]) or len(budgets) > 1 or len(kinds) > 1:
-        msg = "parameters: one release for each level, all of one kind and budget."
-        raise InputError(msg)
-    released = {prefix(k) + name: count for k, part in enumerate(parts) for name, count in part.released.items()}
-    guarantee = parallel([part.guarantee for part in parts], parameters["by"])
-    return Derived(guarantee, parts[0].noise, released, parts[0].patterns)
-
-
-RECOMPUTE[STRATA] = _strata
+from dpppsynth.privacy import certificate
+from dpppsynth.privacy.derive import RECOMPUTE, STRATA, Derived, spends
+from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.relations import relation_from_dict
 
 
 @dataclass(frozen=True)
@@ -224,24 +79,33 @@ def verify(path: str | Path) -> Verification:
 
 
 def _check_files(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
+    """What the certificate lists is there unchanged, and is all of it part of such a release."""
+    listed, domain = cert["files"], cert["domain"]["file"]
     wrong = [
         name
-        for name, digest in cert["files"].items()
+        for name, digest in listed.items()
         if not (folder / name).is_file() or certificate.file_hash(folder / name) != digest
     ]
-    needed = [cert["domain"]["file"], *(() if isinstance(derived, str) else derived.released)]
-    wrong += [name for name in needed if name not in cert["files"]]
-    others = sorted(f.name for f in folder.iterdir() if f.name not in {*cert["files"], certificate.FILENAME})
+    if isinstance(derived, Derived):
+        known = {domain, *derived.released, *derived.others}
+        wrong += [name for name in (domain, *derived.released) if name not in listed]
+        strange = [name for name in listed if name not in known and not certificate.SYNTHETIC.fullmatch(name)]
+        if strange:
+            return Check("files", False, f"not part of such a release: {', '.join(strange)}.")
+    others = sorted(f.name for f in folder.iterdir() if f.name not in {*listed, certificate.FILENAME})
     beside = f"; not covered: {', '.join(others)}" if others else ""
-    detail = f"missing or changed: {', '.join(wrong)}." if wrong else f"{len(cert['files'])} files as released{beside}"
+    detail = f"missing or changed: {', '.join(wrong)}." if wrong else f"{len(listed)} files as released{beside}"
     return Check("files", not wrong, detail)
 
 
 def _check_seed(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
-    named = isinstance(derived, str) or cert["noise"] == derived.noise
-    clean = not cert["seeded"] and cert["releasable"] and cert["warning"] is None and named
-    why = certificate.SEEDED if cert["seeded"] else "this certificate says that it must not be released."
-    return Check("randomness", clean, "secret noise" if clean else why)
+    if cert["seeded"]:
+        return Check("randomness", False, certificate.SEEDED)
+    if not cert["releasable"] or cert["warning"] is not None:
+        return Check("randomness", False, "this certificate says that it must not be released.")
+    if isinstance(derived, Derived) and cert["noise"] != derived.noise:
+        return Check("randomness", False, "the stated randomness is not this mechanism's.")
+    return Check("randomness", True, "secret noise")
 
 
 def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
@@ -252,9 +116,10 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
         try:
             statistic = json.loads((folder / name).read_text(encoding="utf-8"))
             same = (statistic["noise"], statistic["seeded"]) == (cert["noise"], cert["seeded"])
+            same = same and statistic.keys() == {"lattice", "noise", "seeded"}
             whole = all(type(value) is int for value in statistic["lattice"])
             fits = count in (-1, len(statistic["lattice"]))
-        except (OSError, LookupError, TypeError, ValueError):
+        except (OSError, LookupError, AttributeError, TypeError, ValueError):
             return Check("statistic", False, f"{name} is missing or not a private statistic.")
         if not (same and whole and fits):
             return Check("statistic", False, f"{name} is not the one this certificate speaks of.")
@@ -278,16 +143,9 @@ def _derive(cert: Mapping[str, Any], folder: Path) -> "Derived | str":
     try:
         domain = Window.from_geojson(json.loads((folder / stated["file"]).read_text(encoding="utf-8")))
         derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
-    except (
-        OSError,
-        LookupError,
-        AttributeError,
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        ShapelyError,
-        PrivacyCheckError,
-    ):
+    except (InputError, PrivacyCheckError) as err:
+        return f"it cannot be derived from the certificate's parameters and domain file: {err}"
+    except (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, ShapelyError, MemoryError):
         return "it cannot be derived from the certificate's parameters and domain file."
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."
@@ -300,11 +158,8 @@ def _check_bound(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
         return Check("bound", False, derived)
     guarantee, said = derived.guarantee, cert["guarantee"]
     epsilon = guarantee.epsilon()
-    parts = [part["parameters"] for part in cert["parameters"].get("strata", [])] or [cert["parameters"]]
-    if cert["mechanism"] != STRATA and not _spends(guarantee, cert["parameters"]):
+    if cert["mechanism"] != STRATA and not spends(guarantee, cert["parameters"]):
         return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the stated budget differs.")
-    if any((part["n"] is not None) != guarantee.relation.n_is_public for part in parts):
-        return Check("bound", False, "the number of points must be stated where it is public, and nowhere else.")
     claimed = guarantee_from_dict(said)
     if not _agree(guarantee, claimed, said["profile"]):
         return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
@@ -313,17 +168,6 @@ def _check_bound(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
             "bound", False, f"epsilon = {epsilon:.6g} follows, but the sentences are not this schema version's."
         )
     return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters")
-
-
-def _spends(guarantee: Guarantee, parameters: Mapping[str, Any]) -> bool:
-    """Whether a guarantee keeps to the stated budget, and spends all of it where the noise is set from the budget."""
-    epsilon, delta = _budget(parameters)
-    low = 1 - 1e-9 if isinstance(guarantee.profile, PureDP) else 0.0
-    return low * epsilon <= guarantee.epsilon() and guarantee.keeps_to(epsilon, delta)
-
-
-def _budget(parameters: Mapping[str, Any]) -> tuple[float, float]:
-    return parameters["epsilon"], parameters.get("delta", 0.0)
 
 
 def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:

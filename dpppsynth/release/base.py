@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from dpppsynth.domains import Window
 from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.certificate import LARGE_DELTA
 from dpppsynth.privacy.guarantee import Guarantee
 
 
@@ -89,7 +90,6 @@ class Release:
 
     mechanism: str
     statistic: Any
-    warning: ClassVar[str | None] = None
 
     def __repr__(self) -> str:
         tail = ", seeded: not private" if self.seeded else ""
@@ -117,6 +117,12 @@ class Release:
     def noise(self) -> str:
         """Sampler and entropy of the randomness that protects."""
         return self.statistic.noise
+
+    @property
+    def warning(self) -> str | None:
+        """Why it must not be released: a delta of 1/n or more promises nothing."""
+        n = self.statistic.plan.n
+        return None if n is None or self.guarantee.profile.at * n < 1 else LARGE_DELTA
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters, as they stand on the certificate."""

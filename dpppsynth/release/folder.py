@@ -1,7 +1,6 @@
 """A release on disk: plain files that an auditor, QGIS or the next script can open. No pickle."""
 
 import json
-import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -19,9 +18,11 @@ from dpppsynth.models.planar import mesh_from_recipe
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
+from dpppsynth.privacy.certificate import OFFSET, POSTERIOR, SYNTHETIC
+from dpppsynth.privacy.derive import STRATA, prefix
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.verify import STRATA, prefix, verify
+from dpppsynth.privacy.verify import verify
 from dpppsynth.release.base import Release, Saveable
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
@@ -31,8 +32,7 @@ from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.strata import StratifiedRelease
 
-DOMAIN, POSTERIOR, OFFSET = "domain.geojson", "posterior.nc", "offset.geojson"
-SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
+DOMAIN = "domain.geojson"
 
 
 def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
@@ -135,7 +135,8 @@ class _Saved:
             return PoissonRelease(mechanism, plan.restore(patterns, self.cert["noise"], seeded=self.cert["seeded"]))
         estimator = _estimator(parameters["estimator"], self.domain, self.folder)
         statistic = plan.restore(_json(self.folder / (start + certificate.STATISTIC)))
-        return CoxRelease(mechanism, statistic, estimator, _posterior(self.folder / (start + POSTERIOR)))
+        draws = _posterior(self.folder / (start + POSTERIOR)) if isinstance(estimator, FieldModel) else None
+        return CoxRelease(mechanism, statistic, estimator, draws)
 
     def _patterns(self, level: dict[str, str]) -> Iterator[PointPattern]:
         for name in sorted(name for name in self.cert["files"] if SYNTHETIC.fullmatch(name)):

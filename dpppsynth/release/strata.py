@@ -36,7 +36,6 @@ class StratifiedRelease:
     releases: dict[str, Release]
     guarantee: Guarantee
     mechanism: ClassVar[str] = "strata"
-    warning: ClassVar[str | None] = None
 
     def __repr__(self) -> str:
         return f"StratifiedRelease(by={self.by!r}, {', '.join(map(repr, self.releases.values()))})"
@@ -55,6 +54,11 @@ class StratifiedRelease:
     def noise(self) -> str:
         """Sampler and entropy of the randomness that protects, the same in all levels."""
         return self._first.noise
+
+    @property
+    def warning(self) -> str | None:
+        """Why it must not be released, if any level must not."""
+        return next((release.warning for release in self.releases.values() if release.warning), None)
 
     @property
     def patterns(self) -> list[PointPattern]:

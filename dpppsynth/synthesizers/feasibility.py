@@ -18,8 +18,9 @@ from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.sampling import binomial_pattern
 from dpppsynth.surrogates import SEED, surrogates
 
-# Longest expected time to the first draw, in seconds, and attempts from which it is estimated.
-PATIENCE, TRIALS = 60.0, 2000
+# Longest expected time to the first draw, in seconds. It is estimated from batches of attempts, until enough of them
+# are accepted or some seconds have gone.
+PATIENCE, TRIALS, ENOUGH, TRYING = 60.0, 2000, 10, 3.0
 
 P = TypeVar("P", bound=DrawPlan)
 
@@ -44,10 +45,11 @@ def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
         return exact
     if asked == "auto":
         return build(otherwise)
-    figure = f"{seconds:.2g} s" if np.isfinite(seconds) else "no end"
+    figure = f"about {seconds:.0f} s" if seconds < 10 * PATIENCE else "many minutes"
     msg = (
         f"sampler: exact draws are not feasible here: on a surrogate pattern ({kind}) the first is expected to take "
-        f"{figure}, more than {PATIENCE:.0f} s. Take a longer length scale, a smaller sigma, or sampler={otherwise!r}."
+        f"{figure}, and {PATIENCE:.0f} s is the limit. Take a longer length scale, a smaller sigma, or "
+        f"sampler={otherwise!r}."
     )
     raise InputError(msg)
 
@@ -64,15 +66,18 @@ def expected_seconds(plan: DrawPlan) -> tuple[float, str]:
 
 
 def _first_draw(plan: DrawPlan, masses: Floats, rng: np.random.Generator) -> float:
-    """Set-up, and time of an attempt divided by the probability that it is accepted."""
+    """Set-up, and time of attempts divided by the number accepted among them."""
     start = time.perf_counter()
     try:
         boxes = NestedBoxes(plan.prior.posterior(masses))
     except QualityError:
         return float("inf")
     ready = time.perf_counter()
-    accepted = np.exp((tried := boxes.attempts(TRIALS, rng)).log_accept)
-    if plan.support is not None:
-        accepted = accepted * plan.support(tried.fields)
-    share = max(float(accepted.mean()), 1e-300)
-    return ready - start + (time.perf_counter() - ready) / TRIALS / share
+    accepted = 0.0
+    while accepted < ENOUGH and time.perf_counter() - ready < TRYING:
+        fields, log_accept = boxes.attempts(TRIALS, rng)
+        probability = np.exp(log_accept)
+        accepted += float((probability if plan.support is None else probability * plan.support(fields)).sum())
+    if not accepted:
+        return float("inf")
+    return ready - start + (time.perf_counter() - ready) / accepted

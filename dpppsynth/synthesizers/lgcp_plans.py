@@ -28,6 +28,8 @@ from dpppsynth.synthesizers.feasibility import choose_sampler
 if TYPE_CHECKING:
     from dpppsynth.synthesizers.lgcp import LGCPSynthesizer
 
+# Share of the budget that is left to the intercept at least, where n is secret.
+LITTLE = 1e-3
 SAMPLERS = ("auto", "exact", "nuts", "proximal")
 
 
@@ -131,9 +133,14 @@ def _posterior_draw(request: Request) -> Plan:
 def _draw_with(request: Request, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
     s, relation = request.settings, request.settings.neighbouring()
     factor = proximal_factor() if sampler == "proximal" else 1.0
-    covariance = _covariance(
-        request, lambda shape, mu: largest_sigma(mesh, shape, relation, mu, factor=factor), cap=rules.DRAW_SIGMA
-    )
+    given = s.sigma is not None or s.covariance is not None
+
+    def largest(shape: PoweredExponential, mu: float) -> float:
+        # Under add/remove a field that is given may take all but a little of what it shares with the intercept.
+        tiny = LITTLE * mu if given and isinstance(relation, AddRemove) else None
+        return largest_sigma(mesh, shape, relation, mu, factor=factor, intercept_sd=tiny)
+
+    covariance = _covariance(request, largest, cap=rules.DRAW_SIGMA)
     intercept_sd = None
     if isinstance(relation, AddRemove):
         mu = gaussian_mu(s.epsilon, s.delta)
@@ -192,6 +199,9 @@ def _kim_lim(bound: str) -> Planner:
             )
             raise PrivacyCheckError(msg)
         covariance = PoweredExponential(ratio * length_scale, length_scale)
+        plan = KimLimPlan(
+            mesh, covariance, *_settled(request), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio
+        )
         if carries_no_information(covariance.sigma):
             msg = (
                 f"mechanism: under Kim & Lim's bound {bound} the field has a standard deviation of about "
@@ -199,9 +209,6 @@ def _kim_lim(bound: str) -> Planner:
                 "'tents', 'field' or 'posterior-draw'."
             )
             warnings.warn(msg, InformationWarning, stacklevel=2)
-        plan = KimLimPlan(
-            mesh, covariance, *_settled(request), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio
-        )
         return Plan(f"lgcp-kim-lim-{bound}", plan, Drawn())
 
     return settle

@@ -1,0 +1,223 @@
+"""What a certificate's public parameters imply: the guarantee derived again, and what may lie beside it.
+
+One recipe for each registered mechanism. A recipe refuses parameters that are not exactly the ones its mechanism has,
+so that a certificate cannot describe another release than the one whose bound it states.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Mesh
+from dpppsynth.models.covariances import PoweredExponential, covariance_from_dict
+from dpppsynth.models.planar import mesh_from_recipe
+from dpppsynth.privacy import bounds, certificate
+from dpppsynth.privacy.composition import parallel
+from dpppsynth.privacy.fields import UNIT_SCALE, field_statistic
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.kernels import kim_lim_36, superposition
+from dpppsynth.privacy.kim_lim import kim_lim_38, kim_lim_39
+from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
+from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.randomness import CHILDREN, drawn_by, source
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What a mechanism's public parameters imply.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+    noise : str
+        Sampler and entropy of the randomness that protects.
+    released : dict of str to int
+        Files of the statistics, and how many numbers each holds; none where only patterns are released.
+    patterns : int
+        Patterns that were paid for one by one; 0 where any number is free.
+    others : frozenset of str
+        Further files that such a release may hold, beside domain and synthetic patterns.
+    """
+
+    guarantee: Guarantee
+    noise: str
+    released: Mapping[str, int]
+    patterns: int = 0
+    others: frozenset[str] = frozenset()
+
+
+Parameters = Mapping[str, Any]
+Recipe = Callable[[Parameters, Relation, Window], Derived]
+
+
+def _stating(estimator: str | None, *names: str) -> Callable[[Recipe], Recipe]:
+    """Let a recipe see only parameters with exactly these names, and with that kind of estimator."""
+    stated = {"epsilon", "n", "expected_n", *names, *(() if estimator is None else ("estimator",))}
+
+    def strict(recipe: Recipe) -> Recipe:
+        @wraps(recipe)
+        def derive(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+            require(parameters.keys() == stated, f"exactly {', '.join(sorted(stated))} are stated")
+            require(estimator is None or parameters["estimator"]["kind"] == estimator, f"the estimator is {estimator}")
+            public = relation.n_is_public
+            require((parameters["n"] is not None) == public, "n is stated where it is public, and nowhere else")
+            require(parameters["expected_n"] is None or not public, "expected_n takes the place of n where n is secret")
+            bounds.require_small_delta(parameters.get("delta", 0.0), parameters["n"])
+            return recipe(parameters, relation, domain)
+
+        return derive
+
+    return strict
+
+
+def require(holds: bool, rule: str) -> None:
+    """Refuse parameters that break a rule."""
+    if not holds:
+        msg = f"parameters: {rule}; these are not so."
+        raise InputError(msg)
+
+
+def _holding(count: int) -> dict[str, int]:
+    return {certificate.STATISTIC: count}
+
+
+def _beside(parameters: Parameters) -> frozenset[str]:
+    """Files that the estimator brings."""
+    estimator = parameters["estimator"]
+    posterior = {certificate.POSTERIOR} if estimator["kind"] == "field" else set()
+    return frozenset(posterior | ({certificate.OFFSET} if estimator.get("offset") else set()))
+
+
+@_stating("projection", "basis", "mesh", "lattice_bits", "scale")
+def _cells(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+    require((parameters["basis"], parameters["lattice_bits"]) == ("cells", 0), "cells are counted in whole numbers")
+    mesh = mesh_from_recipe(parameters["mesh"], domain)
+    guarantee = bounds.counts(relation, scale=parameters["scale"])
+    return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.elements)))
+
+
+def _tents(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+    lattice = (parameters["basis"], parameters["lattice_bits"])
+    require(lattice == ("tents", bounds.LATTICE_BITS), f"tents lie on a lattice of {bounds.LATTICE_BITS} bits")
+    mesh = mesh_from_recipe(parameters["mesh"], domain)
+    guarantee = bounds.tents(mesh, relation, scale=parameters["scale"])
+    return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.vertices)), others=_beside(parameters))
+
+
+@_stating("field", "basis", "mesh", "covariance", "lattice_bits", "scale", "delta")
+def _field(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+    lattice = (parameters["basis"], parameters["lattice_bits"], parameters["scale"])
+    require(lattice == ("field", bounds.LATTICE_BITS, UNIT_SCALE), "the field statistic has noise 1 on its lattice")
+    mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
+    guarantee = field_statistic(mesh, covariance, relation, delta=parameters["delta"], scale=parameters["scale"])
+    return Derived(guarantee, OpenDPGaussian.name, _holding(len(mesh.vertices)), others=_beside(parameters))
+
+
+DRAWN = ("mesh", "covariance", "sampler", "engine", "lattice_bits", "delta")
+
+
+@_stating("drawn", *DRAWN, "intercept_sd")
+def _posterior_draw(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+    mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
+    sampler, intercept_sd = parameters["sampler"], parameters["intercept_sd"]
+    require((intercept_sd is None) == relation.n_is_public, "the intercept protects n where n is secret")
+    delta = parameters["delta"]
+    guarantee = theorem_a(mesh, covariance, relation, delta=delta, intercept_sd=intercept_sd, sampler=sampler)
+    return _drawn(parameters, guarantee, mesh)
+
+
+@_stating("drawn", *DRAWN, "slope")
+def _lipschitz(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+    mesh = mesh_from_recipe(parameters["mesh"], domain)
+    guarantee = lipschitz(mesh, relation, slope=parameters["slope"], sampler=parameters["sampler"])
+    return _drawn(parameters, guarantee, mesh)
+
+
+def _kim_lim(bound: Callable[..., Guarantee]) -> Recipe:
+    @_stating("drawn", *DRAWN, "ratio")
+    def derive(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+        require(parameters["sampler"] == "nuts", "Kim & Lim's draws are made by NUTS")
+        covariance, ratio = covariance_from_dict(parameters["covariance"]), parameters["ratio"]
+        median = PoweredExponential(ratio * covariance.length_scale, covariance.length_scale)
+        same = covariance.power == median.power and math.isclose(covariance.sigma, median.sigma, rel_tol=1e-9)
+        require(same, "sigma is the ratio times the median length scale, and the power is 2")
+        mesh = mesh_from_recipe(parameters["mesh"], domain)
+        require(mesh.recipe["builder"] == "regular", "the mesh is regular")
+        guarantee = bound(mesh, None, relation, epsilon=parameters["epsilon"], ratio=ratio)
+        return _drawn(parameters, guarantee, mesh)
+
+    return derive
+
+
+def _drawn(parameters: Parameters, guarantee: Guarantee, mesh: Mesh) -> Derived:
+    sampler = parameters["sampler"]
+    require((parameters["engine"] is not None) == (sampler == "nuts"), "an engine is stated for NUTS alone")
+    return Derived(guarantee, source(drawn_by(sampler)), _holding(len(mesh.vertices)), others=_beside(parameters))
+
+
+@_stating(None, "bandwidth", "bound", "patterns", "delta")
+def _kernel(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+    public = {name: parameters[name] for name in ("bandwidth", "delta", "patterns")}
+    if parameters["bound"] == "superposition":
+        guarantee = superposition(domain, relation, **public)
+    else:
+        guarantee = kim_lim_36(domain, relation, n=parameters["n"], epsilon=parameters["epsilon"], **public)
+    return Derived(guarantee, source(CHILDREN), {}, parameters["patterns"])
+
+
+RECOMPUTE: dict[str, Recipe] = {
+    "laplace-cells": _cells,
+    "laplace-tents": _stating("projection", "basis", "mesh", "lattice_bits", "scale")(_tents),
+    "lgcp-tents": _stating("field", "basis", "mesh", "lattice_bits", "scale")(_tents),
+    "lgcp-field": _field,
+    "lgcp-posterior-draw": _posterior_draw,
+    "lgcp-lipschitz": _lipschitz,
+    "lgcp-kim-lim-3.8": _kim_lim(kim_lim_38),
+    "lgcp-kim-lim-3.9": _kim_lim(kim_lim_39),
+    "kernel": _kernel,
+}
+
+# The mechanism of a release by levels of a mark, and what the files of each level begin with.
+STRATA = "strata"
+
+
+def prefix(k: int) -> str:
+    """Beginning of the names of the k-th level's files."""
+    return f"level_{k:03d}_"
+
+
+def _strata(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+    require(parameters.keys() == {"by", "levels", "strata"}, "by, levels and strata are stated")
+    stated = parameters["strata"]
+    parts = [RECOMPUTE[each["mechanism"]](each["parameters"], relation, domain) for each in stated]
+    spent = all(spends(part.guarantee, each["parameters"]) for part, each in zip(parts, stated, strict=True))
+    kinds = {(part.noise, part.patterns, budget(each["parameters"])) for part, each in zip(parts, stated, strict=True)}
+    alike = spent and len(parts) == len(parameters["levels"]) and len(kinds) == 1
+    require(alike, "there is one release for each level, all of one kind and budget")
+    released = {prefix(k) + name: count for k, part in enumerate(parts) for name, count in part.released.items()}
+    # The offset is shared, a posterior each level's own.
+    others = {
+        name if name == certificate.OFFSET else prefix(k) + name for k, part in enumerate(parts) for name in part.others
+    }
+    guarantee = parallel([part.guarantee for part in parts], parameters["by"])
+    return Derived(guarantee, parts[0].noise, released, parts[0].patterns, frozenset(others))
+
+
+RECOMPUTE[STRATA] = _strata
+
+
+def spends(guarantee: Guarantee, parameters: Parameters) -> bool:
+    """Whether a guarantee keeps to the stated budget, and spends all of it where the noise is set from the budget."""
+    epsilon, delta = budget(parameters)
+    low = 1 - 1e-9 if isinstance(guarantee.profile, PureDP) else 0.0
+    return low * epsilon <= guarantee.epsilon() and guarantee.keeps_to(epsilon, delta)
+
+
+def budget(parameters: Parameters) -> tuple[float, float]:
+    """Epsilon and delta asked for."""
+    return parameters["epsilon"], parameters.get("delta", 0.0)
