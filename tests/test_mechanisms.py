@@ -27,7 +27,7 @@ from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, certificate, kim_lim_ratio, verify
 from dpppsynth.privacy.posterior_draw import largest_sigma
 from dpppsynth.privacy.profiles import gaussian_mu
-from dpppsynth.release import CoxRelease, PoissonRelease, load_release
+from dpppsynth.release import CoxRelease, PoissonRelease, field, load_release
 from dpppsynth.synthesizers import KernelSynthesizer, LGCPSynthesizer, feasibility, rules
 from dpppsynth.synthesizers.lgcp import MECHANISMS
 
@@ -77,6 +77,8 @@ def plan(synthesizer, window=SQUARE, n=N, **options):
 def quick(monkeypatch):
     """Few attempts settle the sampler, and Kim & Lim's model draws a flat field, where a test does not ask for more."""
     monkeypatch.setattr(feasibility, "TRIALS", 100)
+    monkeypatch.setattr(feasibility, "TRYING", 0.3)
+    monkeypatch.setattr(field, "KEPT_DRAWS", 80)
     monkeypatch.setattr(KimLimPlan, "_sample", lambda self, masses, rng: Outcome(rng.normal(-8, 0.1, len(masses))))
 
 
