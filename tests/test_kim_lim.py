@@ -209,7 +209,7 @@ class TestWords:
     def test_it_is_labelled_for_what_it_is(self):
         mesh = grid("triangle", 4)
         random = kim_lim_38(mesh, None, 0.5, epsilon=1.0, ratio=1e-3)
-        assert random.theorem == "Kim & Lim, Theorem 3.8"
+        assert random.theorem == "Kim & Lim, Theorem 3.8 (model-averaged)"
         assert "model-averaged" in random.assumptions[0]
         for phrase in ("length scale is drawn", "no spatial information", "follows the posterior distribution"):
             assert any(phrase in s for s in random.assumptions)
@@ -217,7 +217,7 @@ class TestWords:
         fixed = kim_lim_38(mesh, PoweredExponential(0.06, 50.0), 0.5, epsilon=1.0, sampler="exact")
         for phrase in ("length scale is drawn", "no spatial information", "diagnostics on every"):
             assert not any(phrase in s for s in fixed.assumptions)
-        assert kim_lim_39(mesh, None, 0.5, epsilon=1.0, ratio=1e-3).theorem == "Kim & Lim, Corollary 3.9"
+        assert kim_lim_39(mesh, None, 0.5, epsilon=1.0, ratio=1e-3).theorem == "Kim & Lim, Corollary 3.9 (model-averaged)"
 
     def test_flat_fields(self):
         assert carries_no_information(0.002)

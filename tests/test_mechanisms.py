@@ -130,7 +130,7 @@ class TestPromise:
             ("exact", "Theorem A (one posterior draw)"),
             ("proximal", "Theorem E (proximal sampler)"),
             ("lipschitz", "Theorem D (Lipschitz field)"),
-            ("kim-lim", "Kim & Lim, Theorem 3.8"),
+            ("kim-lim", "Kim & Lim, Theorem 3.8 (model-averaged)"),
             ("kernel", "Theorem B (superposition of kernels)"),
             ("kernel 3.6", "Kim & Lim, Theorem 3.6"),
         ],

@@ -41,7 +41,8 @@ def plot_epsilon_curve(
     if reach <= distance[-1] and guarantee.relation.max_points_per_person == 1:
         _mark_radius(ax, reach, guarantee.epsilon(), short_unit(unit))
     right = distance[-1] if guarantee.by_distance or not math.isfinite(reach) else 4 * reach
-    ax.set(xlim=(0, right), ylim=(0, 1.12 * values.max()), ylabel="ε (0: cannot be told apart)")
+    at = f" at δ = {guarantee.profile.at:g}" if guarantee.profile.at else ""
+    ax.set(xlim=(0, right), ylim=(0, 1.12 * values.max()), ylabel=f"ε{at} (0: cannot be told apart)")
     ax.set_xlabel(f"distance one point moves ({short_unit(unit)})")
     if not guarantee.by_distance and not math.isfinite(reach):
         public = guarantee.relation.n_is_public

@@ -96,7 +96,7 @@ def kim_lim_38(
     """
     relation, model = _one_point_moves(relation), _model(covariance, ratio)
     delta = _sum_over_pairs(mesh, model, relation) / epsilon**2
-    return _guarantee("Kim & Lim, Theorem 3.8", mesh, model, relation, (epsilon, delta), sampler)
+    return _guarantee("Kim & Lim, Theorem 3.8 (model-averaged)", mesh, model, relation, (epsilon, delta), sampler)
 
 
 def kim_lim_39(
@@ -123,7 +123,7 @@ def kim_lim_39(
     relation, model = _one_point_moves(relation), _model(covariance, ratio)
     power, slope = _growth(model)
     delta = _closed_form(mesh, relation, power) * slope**2 / epsilon**2
-    return _guarantee("Kim & Lim, Corollary 3.9", mesh, model, relation, (epsilon, delta), sampler)
+    return _guarantee("Kim & Lim, Corollary 3.9 (model-averaged)", mesh, model, relation, (epsilon, delta), sampler)
 
 
 def kim_lim_ratio(
