@@ -9,12 +9,14 @@ import pytest
 import shapely
 
 from dpppsynth import Window, datasets
-from dpppsynth.errors import InputError, QualityError, ReleaseBlocked
+from dpppsynth.errors import InformationWarning, InputError, QualityError, ReleaseBlocked
 from dpppsynth.models import PoweredExponential, Sampler, draws, regular_squares, regular_triangulation
 from dpppsynth.models.kim_lim import KimLimModel, line_factor
 from dpppsynth.models.lipschitz import LipschitzSet
 from dpppsynth.models.nuts import Chains, diagnose
 from dpppsynth.models.target import FieldPrior
+from dpppsynth.patterns import PointPattern
+from dpppsynth.synthesizers import LGCPSynthesizer
 
 WINDOW = Window.rectangle(0, 0, 10, 10)
 MESH = regular_triangulation(WINDOW, shape=(11, 11))
@@ -273,3 +275,18 @@ class TestKimLim:
         mesh = Mesh.from_arrays(MESH.vertices, MESH.elements, WINDOW)
         with pytest.raises(InputError, match="regular"):
             KimLimModel(mesh, 1e-3, 3.5, 57)
+
+
+@pytest.mark.slow
+def test_kim_and_lims_synthesizer_from_points_to_release():
+    """On squares: at the bound the field is flat in all but name, and the total stays that of the points."""
+    window = Window.rectangle(0, 0, 10, 10)
+    pattern = PointPattern(np.random.default_rng(1).uniform(0, 10, (200, 2)), window)
+    synthesizer = LGCPSynthesizer(
+        1.0, 0.5, mechanism="kim-lim-3.8", delta=1e-3, mesh=regular_squares(window, shape=(5, 5)), length_scale=3.0
+    )
+    with pytest.warns(InformationWarning, match="carries no spatial information"):
+        release = synthesizer.release(pattern, 7)
+    assert "model-averaged" in release.guarantee.theorem
+    assert np.ptp(release.statistic.values) < 0.05
+    assert release.intensity.total == pytest.approx(200, rel=0.05)
