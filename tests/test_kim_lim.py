@@ -217,7 +217,9 @@ class TestWords:
         fixed = kim_lim_38(mesh, PoweredExponential(0.06, 50.0), 0.5, epsilon=1.0, sampler="exact")
         for phrase in ("length scale is drawn", "no spatial information", "diagnostics on every"):
             assert not any(phrase in s for s in fixed.assumptions)
-        assert kim_lim_39(mesh, None, 0.5, epsilon=1.0, ratio=1e-3).theorem == "Kim & Lim, Corollary 3.9 (model-averaged)"
+        assert (
+            kim_lim_39(mesh, None, 0.5, epsilon=1.0, ratio=1e-3).theorem == "Kim & Lim, Corollary 3.9 (model-averaged)"
+        )
 
     def test_flat_fields(self):
         assert carries_no_information(0.002)
