@@ -296,8 +296,9 @@ class TestLargeDelta:
         folder = plan(lgcp("posterior-draw", **settings)).release(points()).save(tmp_path / "out")
         cert = certificate.read(folder)
         assert (cert["releasable"], cert["warning"]) == (False, certificate.LARGE_DELTA)
-        assert {check.name for check in verify(folder).checks if not check.holds} == {"randomness", "bound"}
-        assert failed(folder, cert | {"releasable": True, "warning": None}) == {"bound"}
+        assert {check.name for check in verify(folder).checks if not check.holds} == {"randomness"}
+        assert load_release(folder).warning == certificate.LARGE_DELTA
+        assert failed(folder, cert | {"releasable": True, "warning": None}) == {"randomness"}
 
 
 class TestLittleInfluence:
@@ -687,6 +688,35 @@ class TestForgeries:
         folder = copy_of(name, tmp_path)
         (folder / file).write_text("secret")
         assert failed(folder, with_files(folder, file)) == {"files"}
+
+    @pytest.mark.parametrize("name", ["offset.geojson", "posterior.nc"])
+    def test_files_it_is_opened_from_must_be_listed(self, name, tmp_path):
+        offset = Offset.from_grid([[1.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
+        folder = plan(lgcp("tents", offset=offset)).release(points()).save(tmp_path / "out")
+        cert = json.loads((folder / "certificate.json").read_text())
+        assert verify(folder).holds
+        del cert["files"][name]
+        assert failed(folder, cert) == {"files"}
+
+    def test_another_offset_than_the_one_fitted_with(self, tmp_path):
+        offset = Offset.from_grid([[1.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
+        folder = plan(lgcp("tents", offset=offset)).release(points()).save(tmp_path / "out")
+        other = Offset.from_grid([[9.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
+        (folder / "offset.geojson").write_text(json.dumps(other.to_geojson()))
+        assert failed(folder, with_files(folder, "offset.geojson")) == {"files"}
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [("parameters/epsilon", 10**400), ("guarantee/relation/alpha", 10**400), ("guarantee/profile/mu", 1e200)],
+    )
+    def test_absurd_numbers_are_refused_in_words(self, path, value, tmp_path):
+        folder = copy_of("exact", tmp_path)
+        cert = json.loads((folder / "certificate.json").read_text())
+        *keys, last = path.split("/")
+        spot = functools.reduce(dict.__getitem__, keys, cert)
+        spot[last] = value
+        with pytest.raises(InputError, match=r"^certificate: "):
+            failed(folder, cert)
 
     def test_more_than_the_statistic_in_its_file(self, tmp_path):
         folder = copy_of("exact", tmp_path)

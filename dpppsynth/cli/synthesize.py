@@ -104,6 +104,8 @@ def _report(release: Any, out: Path, *, free: bool, json: bool) -> None:
         return
     show_text(str(release.guarantee))
     show_line(f"\nWritten to {out}: {', '.join(files)}")
+    if release.warning is not None:
+        show_line(f"Warning: {release.warning}")
     show_line(f"Check it: dpppsynth verify {out}")
     if free:
         show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100")

@@ -7,7 +7,8 @@ that if origin matters.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -21,6 +22,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 SCHEMA_VERSION = 1
 FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
 SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
+ABSURD = 1e30
 LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
 SEEDED = "This run was seeded: it is reproducible, and therefore not private."
 PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
@@ -100,7 +102,7 @@ def read(path: str | Path) -> dict[str, Any]:
     path = Path(path)
     path = path / FILENAME if path.is_dir() else path
     try:
-        data = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_unique, parse_constant=_refuse)
+        data = json.loads(path.read_text(encoding="utf-8"), **STRICT)
     except (OSError, ValueError, RecursionError) as err:
         reason = err.strerror if isinstance(err, OSError) else "it is not JSON, or says something twice"
         msg = f"certificate: cannot read {path}: {reason}."
@@ -135,6 +137,23 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _refuse(constant: str) -> Any:
     msg = f"{constant} is not JSON"
     raise ValueError(msg)
+
+
+def _number(kind: Callable[[str], Any], text: str) -> Any:
+    """Refuse numbers that no release has, on which arithmetic would overflow."""
+    value = kind(text)
+    if not abs(value) < ABSURD:
+        msg = f"{text[:20]}... is too large"
+        raise ValueError(msg)
+    return value
+
+
+STRICT: dict[str, Any] = {
+    "object_pairs_hook": _unique,
+    "parse_constant": _refuse,
+    "parse_int": partial(_number, int),
+    "parse_float": partial(_number, float),
+}
 
 
 def schema() -> dict[str, Any]:

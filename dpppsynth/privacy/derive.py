@@ -23,6 +23,7 @@ from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.kim_lim import kim_lim_38, kim_lim_39
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
+from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomness import CHILDREN, drawn_by, source
 
@@ -42,6 +43,8 @@ class Derived:
         Patterns that were paid for one by one; 0 where any number is free.
     others : frozenset of str
         Further files that such a release may hold, beside domain and synthetic patterns.
+    offset : str or None
+        Fingerprint of the public offset.
     """
 
     guarantee: Guarantee
@@ -49,6 +52,7 @@ class Derived:
     released: Mapping[str, int]
     patterns: int = 0
     others: frozenset[str] = frozenset()
+    offset: str | None = None
 
 
 Parameters = Mapping[str, Any]
@@ -67,7 +71,6 @@ def _stating(estimator: str | None, *names: str) -> Callable[[Recipe], Recipe]:
             public = relation.n_is_public
             require((parameters["n"] is not None) == public, "n is stated where it is public, and nowhere else")
             require(parameters["expected_n"] is None or not public, "expected_n takes the place of n where n is secret")
-            bounds.require_small_delta(parameters.get("delta", 0.0), parameters["n"])
             return recipe(parameters, relation, domain)
 
         return derive
@@ -86,11 +89,12 @@ def _holding(count: int) -> dict[str, int]:
     return {certificate.STATISTIC: count}
 
 
-def _beside(parameters: Parameters) -> frozenset[str]:
-    """Files that the estimator brings."""
+def _beside(parameters: Parameters) -> dict[str, Any]:
+    """Files that the estimator brings, and the offset's fingerprint."""
     estimator = parameters["estimator"]
     posterior = {certificate.POSTERIOR} if estimator["kind"] == "field" else set()
-    return frozenset(posterior | ({certificate.OFFSET} if estimator.get("offset") else set()))
+    offset = estimator.get("offset")
+    return {"others": frozenset(posterior | ({certificate.OFFSET} if offset else set())), "offset": offset}
 
 
 @_stating("projection", "basis", "mesh", "lattice_bits", "scale")
@@ -106,7 +110,7 @@ def _tents(parameters: Parameters, relation: Relation, domain: Window) -> Derive
     require(lattice == ("tents", bounds.LATTICE_BITS), f"tents lie on a lattice of {bounds.LATTICE_BITS} bits")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
     guarantee = bounds.tents(mesh, relation, scale=parameters["scale"])
-    return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.vertices)), others=_beside(parameters))
+    return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.vertices)), **_beside(parameters))
 
 
 @_stating("field", "basis", "mesh", "covariance", "lattice_bits", "scale", "delta")
@@ -115,7 +119,7 @@ def _field(parameters: Parameters, relation: Relation, domain: Window) -> Derive
     require(lattice == ("field", bounds.LATTICE_BITS, UNIT_SCALE), "the field statistic has noise 1 on its lattice")
     mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
     guarantee = field_statistic(mesh, covariance, relation, delta=parameters["delta"], scale=parameters["scale"])
-    return Derived(guarantee, OpenDPGaussian.name, _holding(len(mesh.vertices)), others=_beside(parameters))
+    return Derived(guarantee, OpenDPGaussian.name, _holding(len(mesh.vertices)), **_beside(parameters))
 
 
 DRAWN = ("mesh", "covariance", "sampler", "engine", "lattice_bits", "delta")
@@ -133,6 +137,7 @@ def _posterior_draw(parameters: Parameters, relation: Relation, domain: Window) 
 
 @_stating("drawn", *DRAWN, "slope")
 def _lipschitz(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+    require(parameters["delta"] == 0, "a field of bounded slope spends no delta")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
     guarantee = lipschitz(mesh, relation, slope=parameters["slope"], sampler=parameters["sampler"])
     return _drawn(parameters, guarantee, mesh)
@@ -157,7 +162,7 @@ def _kim_lim(bound: Callable[..., Guarantee]) -> Recipe:
 def _drawn(parameters: Parameters, guarantee: Guarantee, mesh: Mesh) -> Derived:
     sampler = parameters["sampler"]
     require((parameters["engine"] is not None) == (sampler == "nuts"), "an engine is stated for NUTS alone")
-    return Derived(guarantee, source(drawn_by(sampler)), _holding(len(mesh.vertices)), others=_beside(parameters))
+    return Derived(guarantee, source(drawn_by(sampler)), _holding(len(mesh.vertices)), **_beside(parameters))
 
 
 @_stating(None, "bandwidth", "bound", "patterns", "delta")
@@ -196,7 +201,10 @@ def _strata(parameters: Parameters, relation: Relation, domain: Window) -> Deriv
     stated = parameters["strata"]
     parts = [RECOMPUTE[each["mechanism"]](each["parameters"], relation, domain) for each in stated]
     spent = all(spends(part.guarantee, each["parameters"]) for part, each in zip(parts, stated, strict=True))
-    kinds = {(part.noise, part.patterns, budget(each["parameters"])) for part, each in zip(parts, stated, strict=True)}
+    kinds = {
+        (each["mechanism"], part.noise, part.patterns, part.offset, budget(each["parameters"]))
+        for part, each in zip(parts, stated, strict=True)
+    }
     alike = spent and len(parts) == len(parameters["levels"]) and len(kinds) == 1
     require(alike, "there is one release for each level, all of one kind and budget")
     released = {prefix(k) + name: count for k, part in enumerate(parts) for name, count in part.released.items()}
@@ -205,7 +213,8 @@ def _strata(parameters: Parameters, relation: Relation, domain: Window) -> Deriv
         name if name == certificate.OFFSET else prefix(k) + name for k, part in enumerate(parts) for name in part.others
     }
     guarantee = parallel([part.guarantee for part in parts], parameters["by"])
-    return Derived(guarantee, parts[0].noise, released, parts[0].patterns, frozenset(others))
+    first = parts[0]
+    return Derived(guarantee, first.noise, released, first.patterns, frozenset(others), first.offset)
 
 
 RECOMPUTE[STRATA] = _strata
@@ -215,7 +224,8 @@ def spends(guarantee: Guarantee, parameters: Parameters) -> bool:
     """Whether a guarantee keeps to the stated budget, and spends all of it where the noise is set from the budget."""
     epsilon, delta = budget(parameters)
     low = 1 - 1e-9 if isinstance(guarantee.profile, PureDP) else 0.0
-    return low * epsilon <= guarantee.epsilon() and guarantee.keeps_to(epsilon, delta)
+    quoted = guarantee.profile.at == delta or isinstance(guarantee.profile, ApproximateDP)
+    return quoted and low * epsilon <= guarantee.epsilon() and guarantee.keeps_to(epsilon, delta)
 
 
 def budget(parameters: Parameters) -> tuple[float, float]:

@@ -24,6 +24,8 @@ SETTLED = "Bandwidth and number of patterns are public and were fixed beforehand
 QUIET = "Running times of the draw stay secret."
 # Bandwidths are rounded up by more than the arithmetic can lose.
 UP = 1 + 1e-12
+# Beyond this many children of one person the profile takes long to sum, and the bandwidth exceeds any window.
+MOST_CHILDREN = 10_000
 
 
 def superposition(
@@ -56,7 +58,7 @@ def superposition(
     """
     relation = _moves(relation)
     require_bandwidth(bandwidth)
-    rate = patterns * relation.max_points_per_person
+    rate = _rate(patterns, relation)
     profile = PoissonGaussianDP(_reach(window, relation) / bandwidth, rate, delta)
     curve = tuple(
         (float(d), PoissonGaussianDP(float(d) / bandwidth, patterns, delta).epsilon(delta))
@@ -77,7 +79,7 @@ def smallest_bandwidth(
     """
     relation = _moves(relation)
     _require_budget(epsilon, delta)
-    rate, reach = patterns * relation.max_points_per_person, _reach(window, relation)
+    rate, reach = _rate(patterns, relation), _reach(window, relation)
     if delta >= -math.expm1(-rate):
         msg = (
             f"delta: must be below {-math.expm1(-rate):.4g}, the chance that a point leaves any child, got {delta!r}; "
@@ -166,6 +168,18 @@ def _largest_ratio(epsilon: float, delta: float, rate: int) -> float:
         high += 1.0
     # E[delta_G(0; sqrt(K) ratio)] is below sqrt(rate) ratio / 2, so this one is always allowed.
     return math.exp(brentq(excess, math.log(delta / rate), high, xtol=1e-14))
+
+
+def _rate(patterns: int, relation: Relation) -> int:
+    """Mean number of children that one person's points leave."""
+    rate = patterns * relation.max_points_per_person
+    if rate > MOST_CHILDREN:
+        msg = (
+            f"patterns: times the cap on points per person they must not exceed {MOST_CHILDREN}, got {rate}; plan "
+            "fewer patterns."
+        )
+        raise InputError(msg)
+    return rate
 
 
 def _reach(window: Window, relation: Relation) -> float:

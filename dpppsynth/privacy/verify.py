@@ -12,9 +12,11 @@ from shapely.errors import ShapelyError
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.offset import Offset
 from dpppsynth.privacy import certificate
 from dpppsynth.privacy.derive import RECOMPUTE, STRATA, Derived, spends
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.noise import LARGEST
 from dpppsynth.privacy.relations import relation_from_dict
 
 
@@ -67,6 +69,11 @@ def verify(path: str | Path) -> Verification:
     cert = certificate.read(path)
     folder = path if path.is_dir() else path.parent
     unedited = certificate.content_hash(cert) == cert["content_hash"]
+    try:
+        claimed = guarantee_from_dict(cert["guarantee"])
+    except (ValueError, ArithmeticError) as err:
+        msg = f"certificate: {path} claims what is no guarantee: {err}"
+        raise InputError(msg) from None
     derived = _derive(cert, folder)
     checks = (
         Check("content", unedited, "unedited" if unedited else "some field was edited after the release."),
@@ -75,7 +82,7 @@ def verify(path: str | Path) -> Verification:
         _check_statistic(cert, folder, derived),
         _check_bound(cert, derived),
     )
-    return Verification(guarantee_from_dict(cert["guarantee"]), checks)
+    return Verification(claimed, checks)
 
 
 def _check_files(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
@@ -88,7 +95,12 @@ def _check_files(cert: Mapping[str, Any], folder: Path, derived: "Derived | str"
     ]
     if isinstance(derived, Derived):
         known = {domain, *derived.released, *derived.others}
-        wrong += [name for name in (domain, *derived.released) if name not in listed]
+        # What a release is opened from must be listed: all that is needed, and a posterior where there is one.
+        offset = [certificate.OFFSET] if derived.offset else []
+        present = [name for name in derived.others if (folder / name).exists()]
+        wrong += [name for name in {domain, *derived.released, *offset, *present} if name not in listed]
+        if derived.offset and not wrong and _offset(folder) != derived.offset:
+            wrong.append(certificate.OFFSET)
         strange = [name for name in listed if name not in known and not certificate.SYNTHETIC.fullmatch(name)]
         if strange:
             return Check("files", False, f"not part of such a release: {', '.join(strange)}.")
@@ -98,14 +110,30 @@ def _check_files(cert: Mapping[str, Any], folder: Path, derived: "Derived | str"
     return Check("files", not wrong, detail)
 
 
+def _offset(folder: Path) -> str | None:
+    """Fingerprint of the offset in the folder, if it is one."""
+    try:
+        return Offset.from_geojson(json.loads((folder / certificate.OFFSET).read_text(encoding="utf-8"))).fingerprint
+    except (OSError, LookupError, AttributeError, TypeError, ValueError, ShapelyError):
+        return None
+
+
 def _check_seed(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
     if cert["seeded"]:
         return Check("randomness", False, certificate.SEEDED)
     if not cert["releasable"] or cert["warning"] is not None:
         return Check("randomness", False, "this certificate says that it must not be released.")
+    parts = [part["parameters"] for part in cert["parameters"].get("strata", [])] or [cert["parameters"]]
+    if any(_promises_nothing(part) for part in parts):
+        return Check("randomness", False, certificate.LARGE_DELTA)
     if isinstance(derived, Derived) and cert["noise"] != derived.noise:
         return Check("randomness", False, "the stated randomness is not this mechanism's.")
     return Check("randomness", True, "secret noise")
+
+
+def _promises_nothing(parameters: Mapping[str, Any]) -> bool:
+    delta, n = parameters.get("delta"), parameters.get("n")
+    return isinstance(delta, int | float) and isinstance(n, int) and delta * n >= 1
 
 
 def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
@@ -117,7 +145,7 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
             statistic = json.loads((folder / name).read_text(encoding="utf-8"))
             same = (statistic["noise"], statistic["seeded"]) == (cert["noise"], cert["seeded"])
             same = same and statistic.keys() == {"lattice", "noise", "seeded"}
-            whole = all(type(value) is int for value in statistic["lattice"])
+            whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
             fits = count in (-1, len(statistic["lattice"]))
         except (OSError, LookupError, AttributeError, TypeError, ValueError):
             return Check("statistic", False, f"{name} is missing or not a private statistic.")
@@ -175,7 +203,6 @@ def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, An
     return (
         derived.relation == claimed.relation
         and derived.theorem == claimed.theorem
-        and math.isclose(derived.epsilon(), claimed.epsilon(), rel_tol=1e-12)
         and _alike(claimed_profile, derived.profile.to_dict())
         and len(derived.by_distance) == len(claimed.by_distance)
         and np.allclose(derived.by_distance, claimed.by_distance, rtol=1e-9, atol=0)
