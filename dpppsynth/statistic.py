@@ -87,8 +87,8 @@ def _basis_values(mesh: Mesh, xy: Floats) -> tuple[Ints, Floats]:
     return mesh.elements[element], weight / weight.sum(axis=1, keepdims=True)
 
 
-class MeasurementPlan:
-    """Base of plans: what does not depend on what is measured.
+class LatticePlan:
+    """Base of plans whose result is whole numbers on a lattice, one per vertex or element of a mesh.
 
     Attributes
     ----------
@@ -97,19 +97,26 @@ class MeasurementPlan:
         Public number of points; None when the relation keeps it secret.
     bits : int
         Released are multiples of `2^-bits`.
-    scale : float
-        Of the noise, in such units.
     """
 
     mesh: Mesh
     n: int | None
     bits: Any
-    scale: Any
 
     @property
     def domain(self) -> Window:
         """Public window."""
         return self.mesh.domain
+
+    def restore(self, data: Mapping[str, Any]) -> "PrivateStatistic":
+        """What was released, from its JSON form."""
+        return PrivateStatistic(self, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])
+
+
+class MeasurementPlan(LatticePlan):
+    """Base of plans to measure and add noise, of the given `scale` in lattice units."""
+
+    scale: Any
 
     def exact(self, xy: Floats) -> Ints:
         """Statistic of points (n, 2) in lattice units, without noise."""
@@ -136,10 +143,6 @@ class MeasurementPlan:
         require_match(pattern, self.domain, self.n)
         noise = self.source(rng)
         return PrivateStatistic(self, noise.add(self.exact(pattern.xy)), noise.name, noise.seeded)
-
-    def restore(self, data: Mapping[str, Any]) -> "PrivateStatistic":
-        """What was measured, from its JSON form."""
-        return PrivateStatistic(self, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])
 
     @property
     def noise_scale(self) -> float:
@@ -334,7 +337,7 @@ class PrivateStatistic:
 
     Attributes
     ----------
-    plan : MeasurementPlan or DrawPlan
+    plan : LatticePlan
     lattice : (V,) or (T,) array of int
         Noised values in lattice units.
     noise : str

@@ -5,14 +5,13 @@ A `DrawPlan` is made from public parameters alone and knows its guarantee; `meas
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.domains import Window
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.models.draws import blocking
@@ -24,7 +23,7 @@ from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomness import RngLike, drawn_by, generator, source
-from dpppsynth.statistic import PrivateStatistic
+from dpppsynth.statistic import LatticePlan, PrivateStatistic
 
 # Standard deviation of the intercept where n is public: wide, and without influence on the guarantee.
 INTERCEPT_SD = 3.0
@@ -71,7 +70,7 @@ class ConfidentialFit:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawPlan:
+class DrawPlan(LatticePlan):
     """What will be drawn, and the bound it satisfies, from public parameters alone.
 
     Attributes
@@ -116,7 +115,7 @@ class DrawPlan:
     intercept_sd: float | None = None
     basis: ClassVar[str] = "field"
     # The released log-intensity is rounded to multiples of 2^-20.
-    bits: ClassVar[int] = 20
+    bits: ClassVar[int] = 20  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         self.guarantee.require(self.epsilon, self.delta)
@@ -124,11 +123,6 @@ class DrawPlan:
     def __repr__(self) -> str:
         spent = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
         return f"{type(self).__name__}({self.mesh!r}, {self.relation!r}, {spent}, sampler={self.sampler!r})"
-
-    @property
-    def domain(self) -> Window:
-        """Public window."""
-        return self.mesh.domain
 
     @property
     def guarantee(self) -> Guarantee:
@@ -198,10 +192,6 @@ class DrawPlan:
         seeded = rng is not None
         draw = PrivateStatistic(self, lattice, source(drawn_by(self.sampler), seeded=seeded), seeded)
         return ConfidentialFit(draw, seconds, outcome.attempts, outcome.diagnostics)
-
-    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
-        """Draw from its JSON form."""
-        return PrivateStatistic(self, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
         raise NotImplementedError

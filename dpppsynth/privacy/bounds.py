@@ -58,14 +58,18 @@ def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BIT
 def counts(relation: Relation, *, scale: float) -> Guarantee:
     """Guarantee of integer cell counts with discrete Laplace noise of the given scale."""
     epsilon = counts_sensitivity(relation) / scale
-    return Guarantee(relation, PureDP(epsilon), "Theorem 1 (counts)", _assumptions(relation))
+    return Guarantee(relation, PureDP(epsilon), "Theorem 1 (counts)", assumptions(relation, (DISCRETE,)))
 
 
 def tents(mesh: Mesh, relation: Relation, *, scale: float, bits: int = LATTICE_BITS) -> Guarantee:
     """Guarantee of lattice tent masses with discrete Laplace noise of the given scale (lattice units)."""
     epsilon = tents_sensitivity(mesh, relation, bits=bits) / scale
     return Guarantee(
-        relation, PureDP(epsilon), "Theorem 2 (tents)", _assumptions(relation), _curve(mesh, relation, scale, bits)
+        relation,
+        PureDP(epsilon),
+        "Theorem 2 (tents)",
+        assumptions(relation, (DISCRETE,)),
+        _curve(mesh, relation, scale, bits),
     )
 
 
@@ -114,8 +118,9 @@ def require_safe_lattice(mesh: Mesh, bits: int) -> None:
         raise InputError(msg)
 
 
-def _assumptions(relation: Relation) -> tuple[str, ...]:
+def assumptions(relation: Relation, own: tuple[str, ...], settled: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Sentences that every guarantee takes for granted, around a mechanism's `own` and what else was `settled`."""
     cap = relation.max_points_per_person
     people = CAP.format(k=cap) if cap > 1 else WIDE_CAP
     tail = () if relation.n_is_public else (NOT_EMPTY,)
-    return (PUBLIC, people, DISCRETE, ONE_RELEASE, SNAPPED, *tail)
+    return (PUBLIC, *settled, people, *own, ONE_RELEASE, SNAPPED, *tail)

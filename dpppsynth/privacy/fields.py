@@ -11,16 +11,7 @@ import numpy as np
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import ROOT_ERROR, Covariance
-from dpppsynth.privacy.bounds import (
-    CAP,
-    LATTICE_BITS,
-    NOT_EMPTY,
-    ONE_RELEASE,
-    PUBLIC,
-    SNAPPED,
-    WIDE_CAP,
-    require_safe_lattice,
-)
+from dpppsynth.privacy.bounds import LATTICE_BITS, assumptions, require_safe_lattice
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import increment_sd, increments, point_sd
 from dpppsynth.privacy.posterior_draw import DOWN
@@ -99,7 +90,7 @@ def field_statistic(
         msg = f"covariance: it gives mu = {mu:.3g}, and at most {LARGEST_MU:g} is proved; take a smaller sigma."
         raise InputError(msg)
     curve = () if isinstance(relation, AddRemove) else _curve(mesh, covariance, delta, scale, bits)
-    assumed = _assumptions(relation)
+    assumed = assumptions(relation, (DISCRETE,), (FIXED,))
     return Guarantee(relation, GaussianDP(mu, delta), "Theorem C (Gaussian field statistic)", assumed, curve)
 
 
@@ -166,10 +157,3 @@ def _curve(
     return tuple(
         (d, GaussianDP(m, delta).epsilon(delta)) for d, m in zip(distances, mu, strict=True) if m <= LARGEST_MU
     )
-
-
-def _assumptions(relation: Relation) -> tuple[str, ...]:
-    cap = relation.max_points_per_person
-    people = CAP.format(k=cap) if cap > 1 else WIDE_CAP
-    tail = () if relation.n_is_public else (NOT_EMPTY,)
-    return (PUBLIC, FIXED, people, DISCRETE, ONE_RELEASE, SNAPPED, *tail)

@@ -13,7 +13,7 @@ from scipy.special import pdtrc
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel import require_bandwidth
-from dpppsynth.privacy.bounds import CAP, ONE_RELEASE, PUBLIC, SNAPPED, WIDE_CAP
+from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.gaussian import require_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.posterior_draw import REALS, SEED
@@ -64,7 +64,13 @@ def superposition(
         (float(d), PoissonGaussianDP(float(d) / bandwidth, patterns, delta).epsilon(delta))
         for d in np.linspace(0, window.diameter, 41)[1:]
     )
-    return Guarantee(relation, profile, "Theorem B (superposition of kernels)", _assumptions(relation), curve)
+    return Guarantee(
+        relation,
+        profile,
+        "Theorem B (superposition of kernels)",
+        _assumptions(relation),
+        curve,
+    )
 
 
 def smallest_bandwidth(
@@ -124,7 +130,12 @@ def kim_lim_36(
         )
         raise PrivacyCheckError(msg)
     relation = _moves(relation)
-    return Guarantee(relation, ApproximateDP(epsilon, delta), "Kim & Lim, Theorem 3.6", _assumptions(relation))
+    return Guarantee(
+        relation,
+        ApproximateDP(epsilon, delta),
+        "Kim & Lim, Theorem 3.6",
+        _assumptions(relation),
+    )
 
 
 def smallest_bandwidth_36(
@@ -206,6 +217,4 @@ def _require_budget(epsilon: float, delta: float) -> None:
 
 
 def _assumptions(relation: Relation) -> tuple[str, ...]:
-    cap = relation.max_points_per_person
-    people = CAP.format(k=cap) if cap > 1 else WIDE_CAP
-    return (PUBLIC, SETTLED, people, SEED, REALS, QUIET, ONE_RELEASE, SNAPPED)
+    return assumptions(relation, (SEED, REALS, QUIET), (SETTLED,))

@@ -14,7 +14,7 @@ from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.models.proximal import proximal_factor
-from dpppsynth.privacy.bounds import CAP, NOT_EMPTY, ONE_RELEASE, PUBLIC, SNAPPED, WIDE_CAP
+from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import increment_sd, increments, point_sd
 from dpppsynth.privacy.profiles import GaussianDP, Profile, PureDP, SmallestOf
@@ -262,7 +262,4 @@ def require_sampler(sampler: str, known: Iterable[str]) -> None:
 
 def draw_assumptions(relation: Relation, sampler: tuple[str, ...]) -> tuple[str, ...]:
     """What every guarantee of a posterior draw takes for granted; `sampler` is an entry of `SAMPLER`."""
-    cap = relation.max_points_per_person
-    people = CAP.format(k=cap) if cap > 1 else WIDE_CAP
-    tail = () if relation.n_is_public else (NOT_EMPTY,)
-    return (PUBLIC, FIXED, people, *sampler, SILENT, ONE_RELEASE, SNAPPED, *tail)
+    return assumptions(relation, (*sampler, SILENT), (FIXED,))

@@ -41,41 +41,6 @@ class Saveable(Protocol):
         """Public parameters, as they stand on the certificate."""
 
 
-class Measurement(Protocol):
-    """What will be asked of the data, and the bound it satisfies: public numbers only."""
-
-    @property
-    def domain(self) -> Window:
-        """Public window."""
-
-    @property
-    def n(self) -> int | None:
-        """Public number of points; None where it is secret."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The bound that asking satisfies."""
-
-    def parameters(self) -> dict[str, Any]:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
-
-
-class Measured(Protocol):
-    """What came back: public once the budget is spent."""
-
-    @property
-    def plan(self) -> Measurement:
-        """What was asked."""
-
-    @property
-    def noise(self) -> str:
-        """Sampler and entropy of the randomness that protects."""
-
-    @property
-    def seeded(self) -> bool:
-        """True when that randomness can be reproduced: then nothing is private."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Release:
     """Base of all results: everything in it is public.
@@ -84,7 +49,7 @@ class Release:
     ----------
     mechanism : str
         For instance "lgcp-tents".
-    statistic : Measured
+    statistic : PrivateStatistic or PrivatePatterns
         What the budget was spent on.
     """
 

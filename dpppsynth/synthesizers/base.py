@@ -30,7 +30,7 @@ class Plan:
     Attributes
     ----------
     mechanism : str
-    statistic : Measurement
+    statistic : LatticePlan or KernelPlan
         What the budget will be spent on: a noised statistic, a posterior draw, or patterns.
     estimator : Projection, FieldModel, Drawn or None
         How the intensity will be made from it; None where patterns are all that is released.
