@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Domain(Protocol):
-    """What a pattern asks of the region it lives on; which `Window` provides."""
+    """What everything downstream asks of a region: `Window` in the plane, `LinearNetwork` on streets.
+
+    Points have coordinates in the plane, and a position in the domain: on a window the same pair of numbers, on a
+    network the number of an edge and the distance along it.
+    """
 
     @property
     def crs(self) -> str | None:
@@ -39,8 +43,51 @@ class Domain(Protocol):
     def unit(self) -> str:
         """Name of the unit of length."""
 
+    @property
+    def geometry(self) -> Any:
+        """The whole domain as one shapely geometry."""
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Bounding box (x0, y0, x1, y1)."""
+
+    @property
+    def size(self) -> float:
+        """Area of a window, length of a network: an intensity is a number of points per unit of it."""
+
+    @property
+    def extent(self) -> float:
+        """A length that rules scale with: on windows the square root of the area."""
+
+    @property
+    def diameter(self) -> float:
+        """Largest distance between two points, in a straight line on windows and along the edges on networks."""
+
+    @property
+    def longest_path(self) -> float:
+        """Length that no shortest path between two points exceeds; infinite where none is known."""
+
+    @property
+    def resolution(self) -> float:
+        """Spacing of the public grid of released positions."""
+
     def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
         """Tell for each row of an (n, 2) array whether the point belongs to the domain."""
+
+    def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
+        """(n, 2) positions of coordinates (n, 2)."""
+
+    def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
+        """(n, 2) coordinates of positions (n, 2)."""
+
+    def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, 2) positions rounded to the public grid; some may leave the domain."""
+
+    def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Tell which positions (n, 2) belong to the domain."""
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Describe the domain as GeoJSON."""
 
     def fingerprint(self) -> str:
         """Return a digest that equal domains share."""
@@ -171,14 +218,39 @@ class Window:
         """Unit of length: "metre", "US survey foot", ..., or "unit" when there is no CRS."""
         return "unit" if self.crs is None else unit_name(self.crs)
 
+    @property
+    def size(self) -> float:
+        """The area: what an intensity is an intensity per unit of."""
+        return self.area
+
+    @property
+    def extent(self) -> float:
+        """Square root of the area: a length that rules scale with."""
+        return math.sqrt(self.area)
+
+    @property
+    def longest_path(self) -> float:
+        """The diameter of a convex window; infinite on others, where paths may be long or missing."""
+        return self.diameter if self.is_convex else math.inf
+
     @cached_property
     def resolution(self) -> float:
         """Spacing of the public grid of released coordinates: the largest power of ten <= diameter * 1e-7."""
-        bound = self.diameter / 1e7
-        exponent = math.floor(math.log10(bound)) + 1
-        while float(f"1e{exponent}") > bound:
-            exponent -= 1
-        return float(f"1e{exponent}")
+        return public_grid(self.diameter)
+
+    def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
+        """(n, 2) the coordinates themselves."""
+        return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
+
+    coordinates = positions
+
+    def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, 2) positions rounded to the public grid; some may leave the window."""
+        return np.round(positions / self.resolution) * self.resolution
+
+    def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(n,) whether positions lie in the window."""
+        return self.contains(positions)
 
     def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
         """Tell which points lie in the window, its border included.
@@ -223,6 +295,15 @@ class Window:
         kind = "rectangle" if self.is_rectangle else f"{self.geometry.geom_type.lower()} in"
         name = "no CRS" if self.crs is None else crs_label(self.crs)
         return f"Window({kind} [{x0:.10g}, {x1:.10g}] x [{y0:.10g}, {y1:.10g}], {name}, {self.unit})"
+
+
+def public_grid(diameter: float) -> float:
+    """The largest power of ten <= diameter * 1e-7."""
+    bound = diameter / 1e7
+    exponent = math.floor(math.log10(bound)) + 1
+    while float(f"1e{exponent}") > bound:
+        exponent -= 1
+    return float(f"1e{exponent}")
 
 
 def canonical_json(value: Any) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -68,6 +69,33 @@ class PointPattern:
         object.__setattr__(pattern, "marks", marks)
         pattern._settle()
         return pattern
+
+    @classmethod
+    def at(
+        cls,
+        positions: ArrayLike,
+        domain: Domain,
+        marks: Mapping[str, ArrayLike] | None = None,
+        *,
+        synthetic: bool = False,
+    ) -> Self:
+        """Build a pattern from positions (n, 2) in the domain; a synthetic one may be empty."""
+        places = np.array(positions, dtype=np.float64).reshape(-1, 2)
+        make = cls.synthetic if synthetic else cls
+        pattern = make(domain.coordinates(places), domain, marks)
+        # Where two edges of a network cross, coordinates alone would not tell which of them is meant.
+        pattern.__dict__["positions"] = _frozen(places)
+        return pattern
+
+    @cached_property
+    def positions(self) -> NDArray[np.float64]:
+        """(n, 2) positions in the domain: the coordinates on a window, edge number and distance along it on a network."""
+        return _frozen(self.domain.positions(self.xy))
+
+    @staticmethod
+    def checked(xy: ArrayLike) -> NDArray[np.float64]:
+        """(n, 2) finite coordinates, copied; InputError otherwise."""
+        return _coordinates(xy)
 
     @staticmethod
     def from_geodataframe(

@@ -1,4 +1,5 @@
-"""Point patterns on linear networks: the home of network geometry, the resistance metric and network statistics.
+"""Linear networks, such as streets: geometry, distances, the resistance metric, meshes and network statistics."""
 
-This version of the package works on planar windows; it holds no network mechanism yet.
-"""
+from dpppsynth.linear_network.network import LinearNetwork
+
+__all__ = ["LinearNetwork"]
