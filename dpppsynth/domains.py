@@ -44,6 +44,10 @@ class Domain(Protocol):
         """Name of the unit of length."""
 
     @property
+    def rule(self) -> str:
+        """Where points must lie and what to do about others, in the words of a message."""
+
+    @property
     def geometry(self) -> Any:
         """The whole domain as one shapely geometry."""
 
@@ -66,6 +70,10 @@ class Domain(Protocol):
     @property
     def longest_path(self) -> float:
         """Length that no shortest path between two points exceeds; infinite where none is known."""
+
+    @property
+    def is_rectangle(self) -> bool:
+        """Whether the domain is a rectangle with sides along the axes."""
 
     @property
     def resolution(self) -> float:
@@ -217,6 +225,11 @@ class Window:
     def unit(self) -> str:
         """Unit of length: "metre", "US survey foot", ..., or "unit" when there is no CRS."""
         return "unit" if self.crs is None else unit_name(self.crs)
+
+    @property
+    def rule(self) -> str:
+        """Where points must lie and what to do about others, in the words of a message."""
+        return "must lie in the window; leave others out, or choose a larger window from public knowledge"
 
     @property
     def size(self) -> float:

@@ -1,4 +1,4 @@
-"""Integrals over the domain of exp of a field on a mesh: closed form on triangles, Gauss rules on squares."""
+"""Integrals over the domain of exp of a field on a mesh: closed form where it is linear, Gauss rules on squares."""
 
 import numpy as np
 
@@ -12,17 +12,28 @@ def chunks(n: int, draws: int) -> list[slice]:
 
 
 def integrate_exp(mesh: Mesh, pieces: Pieces, fields: Floats) -> Floats:
-    """(K,) integrals over the pieces of exp of the fields (K, V): exact on triangles, Gauss rule on squares."""
-    if mesh.kind != "triangle":
+    """(K,) integrals over the pieces of exp of the fields (K, V): exact but for a Gauss rule on squares."""
+    if mesh.kind == "square":
         return gauss_exp(mesh, pieces, fields, order=8)
-    q = len(pieces.element)
-    weight = mesh.weights(np.repeat(pieces.element, 3), pieces.corners.reshape(-1, 2))
-    at_corner = mesh.gather(np.repeat(pieces.element, 3), weight)
+    q, sides = len(pieces.element), pieces.sides
+    owner = np.repeat(pieces.element, sides)
+    at_corner = mesh.gather(owner, mesh.weights(owner, pieces.corners.reshape(-1, 2)))
+    mean = mean_exp_segment if sides == 2 else mean_exp_triangle
     out = np.empty(len(fields))
-    for part in chunks(len(fields), 3 * q):
-        corner = (at_corner @ fields[part].T).reshape(q, 3, len(fields[part]))
-        out[part] = 2 * pieces.weight @ exp_divided_difference(corner)
+    for part in chunks(len(fields), sides * q):
+        corner = (at_corner @ fields[part].T).reshape(q, sides, len(fields[part]))
+        out[part] = pieces.weight @ mean(corner)
     return out
+
+
+def mean_exp_segment(f: Floats) -> Floats:
+    """Mean of exp over a segment with end values f along axis 1."""
+    return _exp_slope(f[:, 0], f[:, 1])
+
+
+def mean_exp_triangle(f: Floats) -> Floats:
+    """Mean of exp over a triangle with corner values f along axis 1."""
+    return 2 * exp_divided_difference(f)
 
 
 def exp_divided_difference(f: Floats) -> Floats:
@@ -56,12 +67,15 @@ def _exp_slope(a: Floats, b: Floats) -> Floats:
 
 
 def gauss_exp(mesh: Mesh, pieces: Pieces, fields: Floats, order: int) -> Floats:
-    """Gauss-Legendre product rule collapsed onto each triangle."""
+    """Gauss-Legendre rule on each segment, or a product rule collapsed onto each triangle."""
     x, w = np.polynomial.legendre.leggauss(order)
     x, w = (x + 1) / 2, w / 2
-    u, v = (g.ravel() for g in np.meshgrid(x, x, indexing="ij"))
-    rule = 2 * np.outer(w * x, w).ravel()
-    bary = np.column_stack([1 - u, u * (1 - v), u * v])
+    if pieces.sides == 2:
+        rule, bary = w, np.column_stack([1 - x, x])
+    else:
+        u, v = (g.ravel() for g in np.meshgrid(x, x, indexing="ij"))
+        rule = 2 * np.outer(w * x, w).ravel()
+        bary = np.column_stack([1 - u, u * (1 - v), u * v])
     points = np.einsum("pc,qcd->qpd", bary, pieces.corners).reshape(-1, 2)
     element = np.repeat(pieces.element, len(rule))
     basis = mesh.gather(element, mesh.weights(element, points))

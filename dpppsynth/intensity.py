@@ -1,7 +1,7 @@
 """Intensities on a mesh: piecewise constant, linear (P1), log-linear exp(P1), and averages of log-linear ones.
 
 Each one can be evaluated anywhere, knows its integral over the domain, and bounds itself on every element: all an exact
-Poisson sampler needs (`dpppsynth.sampling`). Units: points per unit area of the domain.
+Poisson sampler needs (`dpppsynth.sampling`). Units: points per unit area of a window, or per unit length of a network.
 """
 
 from dataclasses import dataclass
@@ -35,11 +35,11 @@ class Intensity(Protocol):
     def piece_bound(self) -> Floats:
         """(Q,) upper bounds of the intensity on the mesh's pieces."""
 
-    def at(self, element: Ints, weight: Floats, xy: Floats) -> Floats:
-        """(n,) values at points given by element (n,), basis values (n, k) and coordinates (n, 2)."""
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at points given by element (n,), basis values (n, k) and positions (n, 2)."""
 
     def __call__(self, xy: Floats) -> Floats:
-        """(n,) values at the points (n, 2) of the domain."""
+        """(n,) values at points with coordinates (n, 2)."""
 
 
 class _OnMesh:
@@ -57,13 +57,16 @@ class _OnMesh:
         return self.element_bound[self.mesh.pieces.element]
 
     def __call__(self, xy: Floats) -> Floats:
-        """(n,) values at points (n, 2) of the domain; a point outside takes the value of the nearest element."""
-        xy = _points(xy)
-        element = self.mesh.locate(xy)
-        return self.at(element, self.mesh.weights(element, xy), xy)
+        """(n,) values at coordinates (n, 2); a point outside the domain takes the value of the nearest element."""
+        positions = self._positions(xy)
+        element = self.mesh.locate(positions)
+        return self.at(element, self.mesh.weights(element, positions), positions)
 
-    def at(self, element: Ints, weight: Floats, xy: Floats) -> Floats:
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
         raise NotImplementedError
+
+    def _positions(self, xy: Floats) -> Floats:
+        return self.mesh.domain.positions(_points(xy))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.mesh!r})"
@@ -89,8 +92,8 @@ class PiecewiseConstant(_OnMesh):
         """(T,) the values themselves."""
         return self.values
 
-    def at(self, element: Ints, weight: Floats, xy: Floats) -> Floats:
-        """(n,) values at points of the given elements."""
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at positions in the given elements."""
         return self.values[element]
 
 
@@ -120,8 +123,8 @@ class PiecewiseLinear(_OnMesh):
         value = self.values[self.mesh.elements[self.mesh.pieces.element]]
         return np.asarray(np.einsum("qck,qk->qc", box_weights(self.mesh), value).max(axis=1))
 
-    def at(self, element: Ints, weight: Floats, xy: Floats) -> Floats:
-        """(n,) values at points of the given elements."""
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at positions in the given elements."""
         return np.einsum("nk,nk->n", weight, self.values[self.mesh.elements[element]])
 
 
@@ -147,18 +150,18 @@ class LogLinear(_OnMesh):
 
     @cached_property
     def pieces(self) -> Pieces:
-        """Triangles over which the total is taken."""
+        """Pieces over which the total is taken."""
         return weighted_pieces(self.mesh, self.offset)
 
     @cached_property
     def total(self) -> float:
-        """Integral over the domain: closed form on triangles, within `total_error` on squares."""
+        """Integral over the domain: in closed form, on squares within `total_error`."""
         return float(integrate_exp(self.mesh, self.pieces, self.log_values[None])[0])
 
     @cached_property
     def total_error(self) -> float:
-        """Estimated absolute error of `total`: rounding on triangles, quadrature on squares."""
-        if self.mesh.kind == "triangle":
+        """Estimated absolute error of `total`: rounding, and quadrature on squares."""
+        if self.mesh.kind != "square":
             return 1e-12 * self.total
         coarse = gauss_exp(self.mesh, self.pieces, self.log_values[None], order=5)[0]
         return float(abs(coarse - self.total)) + 1e-12 * self.total
@@ -169,10 +172,10 @@ class LogLinear(_OnMesh):
         highest = np.exp(self.log_values[self.mesh.elements].max(axis=1))
         return highest if self.offset is None else highest * self.offset.values.max()
 
-    def at(self, element: Ints, weight: Floats, xy: Floats) -> Floats:
-        """(n,) values at points of the given elements."""
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at positions in the given elements."""
         base = np.exp(np.einsum("nk,nk->n", weight, self.log_values[self.mesh.elements[element]]))
-        return base if self.offset is None else base * self.offset(xy)
+        return base if self.offset is None else base * self.offset(self.mesh.domain.coordinates(positions))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,22 +221,22 @@ class LogLinearMean(_OnMesh):
         highest = np.exp(self.fields[:, self.mesh.elements].max(axis=2)).mean(axis=0)
         return highest if self.offset is None else highest * self.offset.values.max()
 
-    def at(self, element: Ints, weight: Floats, xy: Floats) -> Floats:
-        """(n,) posterior mean at points of the given elements."""
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) posterior mean at positions in the given elements."""
         out = np.empty(len(element))
         for part in chunks(len(element), len(self.fields)):
             out[part] = np.exp(self._log(element[part], weight[part])).mean(axis=1)
-        return out if self.offset is None else out * self.offset(xy)
+        return out if self.offset is None else out * self.offset(self.mesh.domain.coordinates(positions))
 
     def quantiles(self, xy: Floats, levels: Floats) -> Floats:
         """(len(levels), n) posterior quantiles of the intensity at the points."""
-        xy = _points(xy)
-        element = self.mesh.locate(xy)
-        weight = self.mesh.weights(element, xy)
-        out = np.empty((len(levels), len(xy)))
-        for part in chunks(len(xy), len(self.fields)):
+        positions = self._positions(xy)
+        element = self.mesh.locate(positions)
+        weight = self.mesh.weights(element, positions)
+        out = np.empty((len(levels), len(positions)))
+        for part in chunks(len(positions), len(self.fields)):
             out[:, part] = np.exp(np.quantile(self._log(element[part], weight[part]), levels, axis=1))
-        return out if self.offset is None else out * self.offset(xy)
+        return out if self.offset is None else out * self.offset(self.mesh.domain.coordinates(positions))
 
     def _log(self, element: Ints, weight: Floats) -> Floats:
         return self.mesh.gather(element, weight) @ self.fields.T
@@ -258,9 +261,9 @@ def _require(name: str, values: Floats, length: int, non_negative: bool = False)
 
 def box_weights(mesh: Mesh) -> Floats:
     """(Q, c, k) basis values where a (bi)linear function on a piece is largest: its corners, or those of its box."""
-    corners, element = mesh.pieces.corners, mesh.pieces.element
-    weight = mesh.weights(np.repeat(element, 3), corners.reshape(-1, 2)).reshape(len(corners), 3, -1)
-    if mesh.kind == "triangle":
+    corners, element, sides = mesh.pieces.corners, mesh.pieces.element, mesh.pieces.sides
+    weight = mesh.weights(np.repeat(element, sides), corners.reshape(-1, 2)).reshape(len(corners), sides, -1)
+    if mesh.kind != "square":
         return np.clip(weight, 0, None)
     s, t = weight[:, :, 1] + weight[:, :, 2], weight[:, :, 2] + weight[:, :, 3]
     s0, s1, t0, t1 = s.min(axis=1), s.max(axis=1), t.min(axis=1), t.max(axis=1)

@@ -13,11 +13,11 @@ import shapely
 
 from dpppsynth.domains import canonical_json
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Mesh, Pieces, triangulate
+from dpppsynth.mesh import Floats, Mesh, Pieces
 
 
 def weighted_pieces(mesh: Mesh, offset: "Offset | None") -> Pieces:
-    """Triangles over which an intensity on the mesh integrates: the mesh's own, or cut and weighted by the offset."""
+    """Pieces over which an intensity on the mesh integrates: the mesh's own, or cut and weighted by the offset."""
     return mesh.pieces if offset is None else offset.restrict(mesh)
 
 
@@ -98,14 +98,9 @@ class Offset:
         return np.append(self.values, 0.0)[chosen]
 
     def restrict(self, mesh: Mesh) -> Pieces:
-        """Triangles of the mesh's elements, cut by the offset's polygons, with the offset in their weights."""
-        parts = shapely.intersection(mesh.element_polygons, mesh.domain.geometry)
-        element, polygon = self._tree.query(parts, predicate="intersects")
-        common = shapely.intersection(parts[element], self.polygons[polygon])
-        pieces = triangulate(common, np.arange(len(common)))
-        pair = pieces.element
-        weight = pieces.weight * self.values[polygon[pair]]
-        return Pieces(pieces.corners, element[pair], weight)
+        """The mesh's pieces, cut by the offset's polygons, with the offset in their weights."""
+        pieces, polygon = mesh.cut(self.polygons, self._tree)
+        return Pieces(pieces.corners, pieces.element, pieces.weight * self.values[polygon])
 
     def to_geojson(self) -> dict[str, Any]:
         """GeoJSON FeatureCollection with the property `offset`."""

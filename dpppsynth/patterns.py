@@ -5,7 +5,7 @@ Nothing in this module shows a coordinate or a number of points: not in a `repr`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -75,13 +75,13 @@ class PointPattern:
         cls,
         positions: ArrayLike,
         domain: Domain,
-        marks: Mapping[str, ArrayLike] | None = None,
+        marks: Mapping[str, Any] | None = None,
         *,
         synthetic: bool = False,
     ) -> Self:
         """Build a pattern from positions (n, 2) in the domain; a synthetic one may be empty."""
         places = np.array(positions, dtype=np.float64).reshape(-1, 2)
-        make = cls.synthetic if synthetic else cls
+        make: Callable[..., Self] = cls.synthetic if synthetic else cls
         pattern = make(domain.coordinates(places), domain, marks)
         # Where two edges of a network cross, coordinates alone would not tell which of them is meant.
         pattern.__dict__["positions"] = _frozen(places)
@@ -105,6 +105,7 @@ class PointPattern:
         count: str | None = None,
         marks: Iterable[str] = (),
         to_crs: CRSLike | None = None,
+        snap: float | None = None,
     ) -> PointPattern:
         """Take the points of a GeoDataFrame.
 
@@ -120,16 +121,19 @@ class PointPattern:
             Columns kept as marks.
         to_crs : str, int or pyproj.CRS, optional
             Re-project the points to this CRS, which must be the one of the domain.
+        snap : float, optional
+            On a network: largest distance a point may be moved to the nearest place of it, in the network's unit,
+            chosen without looking at the points. Without it every point must lie on the network to rounding.
 
         Raises
         ------
         InputError
             The CRS differs from the one of the domain, a column is missing, or a row breaks a rule (not a point,
-            missing or infinite coordinate, outside the domain, bad count).
+            missing or infinite coordinate, outside the domain or too far from it, bad count).
         """
         from dpppsynth.io import pattern_from_geodataframe
 
-        return pattern_from_geodataframe(gdf, domain, count=count, marks=marks, to_crs=to_crs)
+        return pattern_from_geodataframe(gdf, domain, count=count, marks=marks, to_crs=to_crs, snap=snap)
 
     @staticmethod
     def from_file(path: str | Path, domain: Domain, **options: Any) -> PointPattern:
@@ -156,8 +160,8 @@ class PointPattern:
         xy = _coordinates(self.xy)
         if not self.domain.contains(xy).all():
             msg = (
-                "xy: every point must lie in the window; some do not. `dpppsynth inspect` writes the offending rows to "
-                "a CONFIDENTIAL file; leave them out, or choose a larger window from public knowledge"
+                f"xy: every point {self.domain.rule}. `dpppsynth inspect` writes the offending rows to a CONFIDENTIAL "
+                "file"
             )
             raise InputError(msg)
         object.__setattr__(self, "xy", xy)

@@ -1,8 +1,8 @@
 """Exact sampling of Poisson and binomial point patterns from an intensity on a mesh.
 
-On every triangle that tiles an element's part of the domain, a homogeneous Poisson process at the intensity's upper
-bound there is thinned to the intensity: exact, with no integral and no restart. Coordinates are rounded to the window's
-public grid *before* the test against the domain.
+On every piece that tiles an element's part of the domain, a homogeneous Poisson process at the intensity's upper bound
+there is thinned to the intensity: exact, with no integral and no restart. Positions are rounded to the domain's public
+grid *before* the test against the domain.
 """
 
 import numpy as np
@@ -28,8 +28,8 @@ def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
     if isinstance(intensity, LogLinearMean):
         return binomial_pattern(intensity, int(rng.poisson(intensity.total)), rng)
     count = rng.poisson(intensity.piece_bound * mesh.pieces.weight)
-    xy = _thin(intensity, np.repeat(np.arange(len(count)), count), rng)
-    return PointPattern.synthetic(rng.permutation(xy), mesh.domain)
+    positions = _thin(intensity, np.repeat(np.arange(len(count)), count), rng)
+    return PointPattern.at(rng.permutation(positions), mesh.domain, synthetic=True)
 
 
 def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> PointPattern:
@@ -55,8 +55,8 @@ def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> Point
         ]
     else:
         parts = [_binomial(intensity, int(n), intensity.total, rng)]
-    xy = np.concatenate([np.empty((0, 2)), *parts])
-    return PointPattern.synthetic(rng.permutation(xy), intensity.mesh.domain)
+    positions = np.concatenate([np.empty((0, 2)), *parts])
+    return PointPattern.at(rng.permutation(positions), intensity.mesh.domain, synthetic=True)
 
 
 def _binomial(intensity: Intensity, n: int, total: float, rng: np.random.Generator) -> Floats:
@@ -77,11 +77,10 @@ def _binomial(intensity: Intensity, n: int, total: float, rng: np.random.Generat
 def _thin(intensity: Intensity, piece: Ints, rng: np.random.Generator) -> Floats:
     """Uniform candidates in the given pieces, kept with probability intensity / bound and if inside the domain."""
     mesh = intensity.mesh
-    u, v = np.sort(rng.random((2, len(piece))), axis=0)
-    xy = np.einsum("cn,ncd->nd", np.stack([u, v - u, 1 - v]), mesh.pieces.corners[piece])
+    cuts = np.sort(rng.random((mesh.pieces.sides - 1, len(piece))), axis=0)
+    share = np.diff(cuts, axis=0, prepend=0.0, append=1.0)
+    positions = mesh.domain.on_grid(np.einsum("cn,ncd->nd", share, mesh.pieces.corners[piece]))
     element = mesh.pieces.element[piece]
-    grid = mesh.domain.resolution
-    xy = np.round(xy / grid) * grid
-    value = intensity.at(element, np.clip(mesh.weights(element, xy), 0, 1), xy)
-    xy = xy[rng.random(len(xy)) * intensity.piece_bound[piece] < value]
-    return xy[mesh.domain.contains(xy)]
+    value = intensity.at(element, np.clip(mesh.weights(element, positions), 0, 1), positions)
+    positions = positions[rng.random(len(positions)) * intensity.piece_bound[piece] < value]
+    return positions[mesh.domain.holds(positions)]

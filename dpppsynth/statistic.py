@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats, Ints, Mesh
-from dpppsynth.models.covariances import PoweredExponential, square_root
+from dpppsynth.models.covariances import Covariance, square_root
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy import bounds
 from dpppsynth.privacy.fields import (
@@ -36,18 +36,18 @@ from dpppsynth.randomness import RngLike
 BATCH = 4096
 
 
-def cell_counts(mesh: Mesh, xy: Floats) -> Ints:
+def cell_counts(mesh: Mesh, positions: Floats) -> Ints:
     """(T,) number of points per element; a point on a border belongs to one element by the mesh's rule."""
-    return np.bincount(mesh.locate(xy), minlength=len(mesh.elements)).astype(np.int64)
+    return np.bincount(mesh.locate(positions), minlength=len(mesh.elements)).astype(np.int64)
 
 
-def lattice_masses(mesh: Mesh, xy: Floats, bits: int) -> Ints:
+def lattice_masses(mesh: Mesh, positions: Floats, bits: int) -> Ints:
     """(V,) tent masses in units of `2^-bits`, each point's basis values rounded to integers that sum to `2^bits`.
 
     Largest remainders go up, so two points' roundings differ from their exact masses by little in L1 (docs/theory.md,
     section 4). Integers add exactly: no floating-point sum touches sensitive values.
     """
-    vertices, weight = _basis_values(mesh, xy)
+    vertices, weight = _basis_values(mesh, positions)
     scaled = weight * 2**bits
     low = np.floor(scaled).astype(np.int64)
     rank = np.argsort(np.argsort(low - scaled, axis=1, kind="stable"), axis=1, kind="stable")
@@ -57,7 +57,7 @@ def lattice_masses(mesh: Mesh, xy: Floats, bits: int) -> Ints:
     return total
 
 
-def lattice_field(mesh: Mesh, root: Floats, xy: Floats, bits: int) -> Ints:
+def lattice_field(mesh: Mesh, root: Floats, positions: Floats, bits: int) -> Ints:
     """(V,) sum over points of `root phi(x)` in units of `2^-bits`, each point's vector rounded to integers on its own.
 
     A point's vector depends on nothing but the point: no matrix product, whose rounding may depend on its neighbours in
@@ -68,22 +68,22 @@ def lattice_field(mesh: Mesh, root: Floats, xy: Floats, bits: int) -> Ints:
     mesh : Mesh
     root : (V, V) array
         Symmetric root of a covariance at the vertices.
-    xy : (n, 2) array
+    positions : (n, 2) array
     bits : int
     """
-    vertices, weight = _basis_values(mesh, xy)
+    vertices, weight = _basis_values(mesh, positions)
     total = np.zeros(len(root), dtype=np.int64)
-    for start in range(0, len(xy), BATCH):
+    for start in range(0, len(positions), BATCH):
         part = slice(start, start + BATCH)
         value = sum(weight[part, k, None] * root[vertices[part, k]] for k in range(weight.shape[1]))
         total += np.rint(value * 2.0**bits).astype(np.int64).sum(axis=0)
     return total
 
 
-def _basis_values(mesh: Mesh, xy: Floats) -> tuple[Ints, Floats]:
+def _basis_values(mesh: Mesh, positions: Floats) -> tuple[Ints, Floats]:
     """Vertices (n, k) of each point's element and the basis values (n, k) there, which sum to one."""
-    element = mesh.locate(xy)
-    weight = np.clip(mesh.weights(element, xy), 0, None)
+    element = mesh.locate(positions)
+    weight = np.clip(mesh.weights(element, positions), 0, None)
     return mesh.elements[element], weight / weight.sum(axis=1, keepdims=True)
 
 
@@ -104,8 +104,8 @@ class LatticePlan:
     bits: Any
 
     @property
-    def domain(self) -> Window:
-        """Public window."""
+    def domain(self) -> Domain:
+        """Public window or network."""
         return self.mesh.domain
 
     def restore(self, data: Mapping[str, Any]) -> "PrivateStatistic":
@@ -118,8 +118,8 @@ class MeasurementPlan(LatticePlan):
 
     scale: Any
 
-    def exact(self, xy: Floats) -> Ints:
-        """Statistic of points (n, 2) in lattice units, without noise."""
+    def exact(self, positions: Floats) -> Ints:
+        """Statistic of points at positions (n, 2) in lattice units, without noise."""
         raise NotImplementedError
 
     def source(self, rng: RngLike) -> DiscreteNoise:
@@ -142,7 +142,7 @@ class MeasurementPlan(LatticePlan):
         """
         require_match(pattern, self.domain, self.n)
         noise = self.source(rng)
-        return PrivateStatistic(self, noise.add(self.exact(pattern.xy)), noise.name, noise.seeded)
+        return PrivateStatistic(self, noise.add(self.exact(pattern.positions)), noise.name, noise.seeded)
 
     @property
     def noise_scale(self) -> float:
@@ -205,7 +205,7 @@ class StatisticPlan(MeasurementPlan):
     def guarantee(self) -> Guarantee:
         """The bound that `measure` satisfies."""
         if self.basis == "cells":
-            return bounds.counts(self.relation, scale=self.scale)
+            return bounds.counts(self.relation, scale=self.scale, domain=self.domain)
         return bounds.tents(self.mesh, self.relation, scale=self.scale, bits=self.bits)
 
     def parameters(self) -> dict[str, Any]:
@@ -220,9 +220,11 @@ class StatisticPlan(MeasurementPlan):
             "expected_n": self.expected_n,
         }
 
-    def exact(self, xy: Floats) -> Ints:
-        """(T,) counts or (V,) lattice masses of points (n, 2), without noise."""
-        return cell_counts(self.mesh, xy) if self.basis == "cells" else lattice_masses(self.mesh, xy, self.bits)
+    def exact(self, positions: Floats) -> Ints:
+        """(T,) counts or (V,) lattice masses of points at positions (n, 2), without noise."""
+        if self.basis == "cells":
+            return cell_counts(self.mesh, positions)
+        return lattice_masses(self.mesh, positions, self.bits)
 
     def source(self, rng: RngLike) -> DiscreteNoise:
         """Discrete Laplace noise."""
@@ -236,7 +238,7 @@ class FieldStatisticPlan(MeasurementPlan):
     Attributes
     ----------
     mesh : Mesh
-    covariance : PoweredExponential
+    covariance : Covariance
         Its sigma weighs the statistic against the noise: `largest_field_sigma` tells how large the budget lets it be.
     relation : Relation
     n : int or None
@@ -253,7 +255,7 @@ class FieldStatisticPlan(MeasurementPlan):
     """
 
     mesh: Mesh
-    covariance: PoweredExponential
+    covariance: Covariance
     relation: Relation
     n: int | None
     expected_n: float | None
@@ -289,7 +291,7 @@ class FieldStatisticPlan(MeasurementPlan):
     @cached_property
     def root(self) -> Floats:
         """(V, V) symmetric root of the covariance, which smooths the tent masses."""
-        return square_root(self.covariance.matrix(self.mesh.vertices))
+        return square_root(self.covariance.matrix(self.mesh))
 
     @cached_property
     def sensitivity(self) -> float:
@@ -322,9 +324,9 @@ class FieldStatisticPlan(MeasurementPlan):
             "expected_n": self.expected_n,
         }
 
-    def exact(self, xy: Floats) -> Ints:
-        """(V,) smoothed masses of points (n, 2) in lattice units, without noise."""
-        return lattice_field(self.mesh, self.root, xy, self.bits)
+    def exact(self, positions: Floats) -> Ints:
+        """(V,) smoothed masses of points at positions (n, 2) in lattice units, without noise."""
+        return lattice_field(self.mesh, self.root, positions, self.bits)
 
     def source(self, rng: RngLike) -> DiscreteNoise:
         """Discrete Gaussian noise."""

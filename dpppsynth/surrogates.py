@@ -37,7 +37,7 @@ def surrogates(mesh: Mesh, root: Floats, n: float, length_scale: float) -> tuple
     length_scale : float
         Correlation length of the field.
     """
-    level = np.full(len(mesh.vertices), np.log(n / mesh.domain.area))
+    level = np.full(len(mesh.vertices), np.log(n / mesh.domain.size))
     field = root @ np.random.default_rng(SEED).standard_normal(root.shape[1])
     field += np.log(n / integrate_exp(mesh, mesh.pieces, field[None])[0])
     return (
@@ -48,10 +48,10 @@ def surrogates(mesh: Mesh, root: Floats, n: float, length_scale: float) -> tuple
 
 
 def _clustered(mesh: Mesh, n: float, length_scale: float) -> Floats:
-    """(V,) half of the mass spread evenly, half within about half a length scale of one place inside the window."""
+    """(V,) half of the mass spread evenly, half within about half a length scale of one place in the domain."""
     place = np.asarray(mesh.domain.geometry.representative_point().coords[0])
     square = ((mesh.vertices - place) ** 2).sum(axis=1)
     # The nearest vertex always takes part, however coarse the mesh.
     bump = np.exp(-(square - square.min()) / (length_scale / 2) ** 2)
-    even = np.full(len(bump), n / (2 * mesh.domain.area))
+    even = np.full(len(bump), n / (2 * mesh.domain.size))
     return even + bump * (n / 2) / (mesh.measure @ bump)

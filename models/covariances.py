@@ -1,35 +1,41 @@
-"""Covariance functions and matrices of Gaussian fields in the plane.
+"""Covariance functions and matrices of Gaussian fields, in the plane and on linear networks.
 
 One function builds every covariance matrix; PyMC receives the matrix (or its factor), because its own `ExpQuad` means
 `exp(-d^2 / (2 l^2))` where the field's convention, and ours, is `exp(-(d / l)^2)`.
+
+On networks few functions are covariances: completely monotone ones of the resistance metric, after Anderes, Moeller and
+Rasmussen (2020), *Isotropic covariance functions on graphs and their edges* (docs/theory/network.md, section 3).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
-from scipy.spatial.distance import cdist
+import scipy.linalg
+from scipy.special import gamma, kv
 
 from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.mesh import Floats
+from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.mesh import Floats, Mesh
+
+if TYPE_CHECKING:
+    from dpppsynth.linear_network.mesh import NetworkMesh
 
 # Beyond this a covariance matrix and its factors take gigabytes.
 MOST_POINTS = 6000
 # Share of its trace by which the square of `square_root` may miss a covariance, in spectral norm.
 ROOT_ERROR = 1e-12
-
-
-class Covariance(Protocol):
-    """A stationary covariance: anything with a matrix over points."""
-
-    def matrix(self, points: Floats) -> Floats:
-        """(V, V) covariance matrix over points (V, 2)."""
+# Smoother fields cannot be told from the squared exponential, and the Bessel function overflows.
+LARGEST_SMOOTHNESS = 20.0
+METRICS = ("resistance", "shortest-path")
 
 
 @dataclass(frozen=True)
-class PoweredExponential:
-    """`sigma^2 exp(-(d / length_scale)^power)`, 0 < power <= 2; squared exponential at 2.
+class Covariance:
+    """A covariance `sigma^2 correlation(d)` that depends on a distance alone; base of those below.
+
+    The distance is the Euclidean one on windows.
 
     Attributes
     ----------
@@ -37,47 +43,223 @@ class PoweredExponential:
         Standard deviation of the field.
     length_scale : float
         In the domain's unit of length.
-    power : float
+    metric : {"resistance", "shortest-path"}
+        The distance on networks. Shortest paths are for networks whose blocks are single edges and cycles: trees, and
+        trees and cycles joined at single vertices.
+
+    Raises
+    ------
+    InputError
+        When a parameter is outside its range.
     """
 
     sigma: float
     length_scale: float
-    power: float = 2.0
+    metric: str = field(default="resistance", kw_only=True)
+
+    kind: ClassVar[str]
 
     def __post_init__(self) -> None:
         for name in ("sigma", "length_scale"):
-            value = getattr(self, name)
-            if not 0 < value < np.inf:
-                msg = f"{name}: must be positive and finite, got {value!r}."
-                raise InputError(msg)
-        if not 0 < self.power <= 2:
-            msg = f"power: must lie in (0, 2] for a valid covariance, got {self.power!r}; 2 is the squared exponential."
+            self._require(name, np.inf, "be positive and finite")
+        if self.metric not in METRICS:
+            msg = f"metric: expected one of {', '.join(map(repr, METRICS))}, got {self.metric!r}."
             raise InputError(msg)
 
-    def matrix(self, points: Floats) -> Floats:
-        """(V, V) covariance matrix over points (V, 2)."""
-        if len(points) > MOST_POINTS:
-            msg = f"mesh: a covariance over {len(points)} vertices is too large; take at most {MOST_POINTS} vertices."
+    def _require(self, name: str, largest: float, rule: str) -> None:
+        value = getattr(self, name)
+        if not (0 < value <= largest and value < np.inf):
+            msg = f"{name}: must {rule}, got {value!r}."
             raise InputError(msg)
-        distance = cdist(points, points)
-        return self.sigma**2 * np.exp(-((distance / self.length_scale) ** self.power))
+
+    @property
+    def exponent(self) -> float:
+        """Power of d with which the correlation leaves 1 near d = 0: a mesh allows at most its `smoothest_power`."""
+        raise NotImplementedError
+
+    def correlation(self, distance: Floats) -> Floats:
+        """Correlation at distances (...), in the unit of `length_scale`."""
+        raise NotImplementedError
+
+    def matrix(self, mesh: Mesh) -> Floats:
+        """(V, V) covariance matrix over the vertices of a mesh.
+
+        Raises
+        ------
+        InputError
+            When the mesh is too large, or the function is not a covariance on its domain.
+        PrivacyCheckError
+            When the matrix on a network is not positive semi-definite.
+        """
+        if len(mesh.vertices) > MOST_POINTS:
+            msg = (
+                f"mesh: a covariance over {len(mesh.vertices)} vertices is too large; take at most {MOST_POINTS} "
+                "vertices."
+            )
+            raise InputError(msg)
+        if self.exponent > mesh.smoothest_power:
+            msg = (
+                f"covariance: {self!r} is not a covariance on linear networks, where some differences would get a "
+                "negative variance; take PoweredExponential(sigma, length_scale, power=1), or a power of at most 1 or "
+                "a smoothness of at most 1/2."
+            )
+            raise InputError(msg)
+        matrix: Floats = self.sigma**2 * self.correlation(self._distances(mesh))
+        if mesh.kind == "segment":
+            # Network distances come from sums in two orders.
+            matrix = (matrix + matrix.T) / 2
+            require_semidefinite(matrix)
+        return matrix
+
+    def _distances(self, mesh: Mesh) -> Floats:
+        if self.metric == "resistance":
+            return mesh.metric
+        if mesh.kind != "segment" or not _is_cactus(mesh.domain):
+            msg = (
+                "metric: 'shortest-path' is for linear networks in which no two cycles share an edge; elsewhere "
+                "functions of shortest paths can give negative variances. Take metric='resistance'."
+            )
+            raise InputError(msg)
+        return cast("NetworkMesh", mesh).paths(np.inf)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `covariance_from_dict`."""
-        return {
-            "kind": "powered-exponential",
-            "sigma": self.sigma,
-            "length_scale": self.length_scale,
-            "power": self.power,
-        }
+        data = {"kind": self.kind} | asdict(self)
+        metric = data.pop("metric")
+        return data if metric == "resistance" else data | {"metric": metric}
 
 
-def covariance_from_dict(data: Mapping[str, Any]) -> PoweredExponential:
-    """Covariance from its JSON form; InputError for a kind this version does not know."""
-    if data.get("kind") != "powered-exponential":
-        msg = f"covariance: kind {data.get('kind')!r} is not known to this version; expected 'powered-exponential'."
+@dataclass(frozen=True)
+class PoweredExponential(Covariance):
+    """`sigma^2 exp(-(d / length_scale)^power)`, 0 < power <= 2; squared exponential at 2, and exponential at 1.
+
+    On networks the power is at most 1.
+    """
+
+    power: float = 2.0
+
+    kind: ClassVar[str] = "powered-exponential"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("power", 2, "lie in (0, 2] for a valid covariance (2 is the squared exponential)")
+
+    @property
+    def exponent(self) -> float:
+        """The power."""
+        return self.power
+
+    def correlation(self, distance: Floats) -> Floats:
+        """Correlation at distances (...)."""
+        return np.asarray(np.exp(-((distance / self.length_scale) ** self.power)))
+
+
+@dataclass(frozen=True)
+class Matern(Covariance):
+    """`sigma^2 2^(1 - nu) / Gamma(nu) (d / length_scale)^nu K_nu(d / length_scale)`, smoothness nu in (0, 20].
+
+    At nu = 1/2 the exponential. On networks nu is at most 1/2.
+    """
+
+    smoothness: float
+
+    kind: ClassVar[str] = "matern"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rule = f"lie in (0, {LARGEST_SMOOTHNESS:g}] (smoother fields: PoweredExponential)"
+        self._require("smoothness", LARGEST_SMOOTHNESS, rule)
+
+    @property
+    def exponent(self) -> float:
+        """Twice the smoothness, up to 2."""
+        return min(2 * self.smoothness, 2.0)
+
+    def correlation(self, distance: Floats) -> Floats:
+        """Correlation at distances (...)."""
+        # Far out the Bessel function is 0, and its factor must not overflow.
+        t = np.minimum(distance / self.length_scale, 1e3)
+        with np.errstate(invalid="ignore", over="ignore"):
+            value = 2 ** (1 - self.smoothness) / gamma(self.smoothness) * t**self.smoothness * kv(self.smoothness, t)
+        # The Bessel function is infinite at 0, and overflows only where the correlation is 1 to all digits.
+        return np.where(np.isfinite(value), np.minimum(value, 1), 1.0)
+
+
+@dataclass(frozen=True)
+class GeneralisedCauchy(Covariance):
+    """`sigma^2 (1 + (d / length_scale)^power)^(-tail / power)`, 0 < power <= 2, tail > 0: it falls off like `d^-tail`.
+
+    On networks the power is at most 1.
+    """
+
+    power: float
+    tail: float
+
+    kind: ClassVar[str] = "generalised-cauchy"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require("power", 2, "lie in (0, 2] for a valid covariance")
+        self._require("tail", np.inf, "be positive and finite")
+
+    @property
+    def exponent(self) -> float:
+        """The power."""
+        return self.power
+
+    def correlation(self, distance: Floats) -> Floats:
+        """Correlation at distances (...)."""
+        growth = np.log1p((distance / self.length_scale) ** self.power)
+        return np.asarray(np.exp(-self.tail / self.power * growth))
+
+
+KINDS: dict[str, type[Covariance]] = {c.kind: c for c in (PoweredExponential, Matern, GeneralisedCauchy)}
+
+
+def covariance_from_dict(data: Mapping[str, Any]) -> Covariance:
+    """Covariance from its JSON form; InputError for a kind this version does not know, or wrong parameters."""
+    found = KINDS.get(str(data.get("kind")))
+    if found is None:
+        msg = (
+            f"covariance: kind {data.get('kind')!r} is not known to this version; expected one of "
+            f"{', '.join(map(repr, KINDS))}."
+        )
         raise InputError(msg)
-    return PoweredExponential(data["sigma"], data["length_scale"], data["power"])
+    try:
+        return found(**{name: value for name, value in data.items() if name != "kind"})
+    except TypeError:
+        msg = f"covariance: {sorted(data)} are not the parameters of {found.__name__}."
+        raise InputError(msg) from None
+
+
+def require_semidefinite(covariance: Floats) -> None:
+    """PrivacyCheckError when an eigenvalue is below `-ROOT_ERROR / 2` of the trace.
+
+    Every bound on the variance of a difference takes the matrix for the covariance of a field that exists.
+    """
+    lifted = covariance.copy()
+    lifted[np.diag_indices(len(lifted))] += ROOT_ERROR / 2 * np.trace(covariance)
+    try:
+        scipy.linalg.cholesky(lifted, lower=True, overwrite_a=True)
+    except (scipy.linalg.LinAlgError, ValueError):
+        msg = "covariance: its matrix has a negative eigenvalue on this mesh, so that no field has it; take another."
+        raise PrivacyCheckError(msg) from None
+
+
+def _is_cactus(domain: Any) -> bool:
+    """Whether every block of a network is one edge or one cycle: then shortest paths embed into an L1 space."""
+    import networkx
+
+    if not isinstance(domain, LinearNetwork):
+        return False
+    # A loop is a cycle of its own, whatever else happens at its vertex.
+    ends = np.sort(domain.edges[domain.edges[:, 0] != domain.edges[:, 1]], axis=1)
+    pairs, count = np.unique(ends, axis=0, return_counts=True)
+    graph = networkx.Graph()
+    graph.add_weighted_edges_from(zip(*pairs.T.tolist(), count.tolist(), strict=True))
+    # A block with as many edges as vertices, parallel ones counted, is a cycle; with fewer, a single edge.
+    blocks = (graph.subgraph(block) for block in networkx.biconnected_components(graph))
+    return all(block.size(weight="weight") <= len(block) for block in blocks)
 
 
 def factor(covariance: Floats, lost: float = 1e-3) -> Floats:

@@ -1,4 +1,8 @@
-"""Kim & Lim's own posterior draw: the length scale is sampled, and the ratio `R = sigma / l` fixes the field's size."""
+"""Kim & Lim's own posterior draw: the length scale l is sampled, and a ratio R fixes the field's size.
+
+On windows `sigma = R l`, and the covariance is the squared exponential; on networks `sigma = R sqrt(l)`, and it is the
+exponential of the resistance metric.
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints, Mesh
+from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.models.draws import DRAWS, TUNE, NutsDraw, gated_draw
 from dpppsynth.models.lgcp import dual_measure, log_likelihood
 
@@ -17,20 +23,26 @@ if TYPE_CHECKING:
 
 # Standard deviation of log l under its prior, around the logarithm of the given length scale.
 LOG_SCALE_SD = 0.5
+# On networks: spacing in log l of the length scales at which roots are computed, how many there are on either side of
+# the median (four standard deviations), and how many vertices their memory allows.
+SPACING, EITHER_SIDE, MOST_VERTICES = 0.25, 8, 1000
 
 
 @dataclass(frozen=True, eq=False)
 class KimLimModel:
-    """`log lambda = log(n / |S|) + beta`, `beta ~ N(0, (R l)^2 exp(-(d / l)^2))`, `l` log-normal.
+    """`log lambda = log(n / |S|) + beta`, `beta ~ N(0, R^2 l^p exp(-(d / l)^p))`, `l` log-normal, p = 2 (networks: 1).
 
     On a regular mesh the correlation is a product over the two axes, whose factors have a closed form (`line_factor`).
+    On a network roots of the covariance, computed at a row of length scales, are blended by the weights of a cubic
+    B-spline. These are at least 0 and add up to 1, so no increment exceeds what R allows every root
+    (docs/theory/network.md, section 4).
 
     Attributes
     ----------
     mesh : Mesh
-        Regular.
+        Regular, or a network's.
     ratio : float
-        R, per unit of length.
+        R, per unit of length (networks: per square root of it).
     length_scale : float
         Median of l under its prior.
     n : float
@@ -47,30 +59,66 @@ class KimLimModel:
             if not 0 < getattr(self, name) < np.inf:
                 msg = f"{name}: must be positive and finite, got {getattr(self, name)!r}."
                 raise InputError(msg)
-        if self.mesh.recipe["builder"] != "regular":
+        if self.mesh.kind == "segment":
+            if len(self.mesh.vertices) > MOST_VERTICES:
+                msg = (
+                    f"mesh: Kim & Lim's scheme takes at most {MOST_VERTICES} vertices on a network, got "
+                    f"{len(self.mesh.vertices)}; take a larger resolution."
+                )
+                raise InputError(msg)
+        elif self.mesh.recipe["builder"] != "regular":
             msg = "mesh: Kim & Lim's scheme needs a regular one, such as regular_triangulation(window, shape=(11, 11))."
             raise InputError(msg)
 
     @cached_property
     def measure(self) -> Floats:
         """(V,) dual-mesh areas: Kim & Lim's Voronoi cells on rectangles, basis integrals elsewhere."""
-        return dual_measure(self.mesh, "voronoi" if self.mesh.domain.is_rectangle else "basis")
+        rectangle = isinstance(self.mesh.domain, Window) and self.mesh.domain.is_rectangle
+        return dual_measure(self.mesh, "voronoi" if rectangle else "basis")
 
     @property
     def size(self) -> int:
-        """Number of standard normal values that make a field: one for l, one per place of the grid."""
+        """Number of standard normal values that make a field: one for l, one per place of the grid or vertex."""
+        if self.mesh.kind == "segment":
+            return 1 + len(self.mesh.vertices)
         return 1 + math.prod(self.mesh.recipe["shape"])
 
     def fields(self, z: Any, xp: Any = np) -> Any:
         """Log-intensities (..., V) from values (..., size), in NumPy or (`xp`) PyTensor."""
+        field = self._along_streets(z, xp) if self.mesh.kind == "segment" else self._on_the_grid(z, xp)
+        return np.log(self.n / self.mesh.domain.size) + self.ratio * field
+
+    def _on_the_grid(self, z: Any, xp: Any) -> Any:
         nx, ny = self.mesh.recipe["shape"]
         x0, y0, x1, y1 = self.mesh.domain.bounds
         length = self.length_scale * xp.exp(LOG_SCALE_SD * z[..., 0])
         down = line_factor(ny, (y1 - y0) / (ny - 1) / length, xp)
         across = line_factor(nx, (x1 - x0) / (nx - 1) / length, xp)
         grid = z[..., np.arange(1, self.size).reshape(ny, nx)]
-        field = (down @ grid @ xp.swapaxes(across, -1, -2))[..., *self._places]
-        return np.log(self.n / self.mesh.domain.area) + self.ratio * length[..., None] * field
+        return length[..., None] * (down @ grid @ xp.swapaxes(across, -1, -2))[..., *self._places]
+
+    def _along_streets(self, z: Any, xp: Any) -> Any:
+        place = EITHER_SIDE + 1 + xp.clip(LOG_SCALE_SD / SPACING * z[..., 0], -EITHER_SIDE, EITHER_SIDE)
+        first = (xp.floor(place) - 1).astype("int64")
+        t = place - 1 - first
+        weight = xp.stack([(1 - t) ** 3, 4 - 6 * t**2 + 3 * t**3, 1 + 3 * t + 3 * t**2 - 3 * t**3, t**3], axis=-1) / 6
+        if xp is not np:
+            import pytensor
+
+            roots = pytensor.shared(self._roots, name="roots")
+            return weight @ (roots[first:][:4] @ z[1:])
+        field = np.empty((*z.shape[:-1], self.size - 1))
+        for k in np.unique(first):
+            same = first == k
+            at_nodes = z[same, 1:] @ self._roots[k : k + 4].swapaxes(1, 2)
+            field[same] = np.einsum("nk,knv->nv", weight[same], at_nodes)
+        return field
+
+    @cached_property
+    def _roots(self) -> Floats:
+        """(2 EITHER_SIDE + 4, V, V) roots of `l exp(-d / l)`, a `SPACING` of log l apart."""
+        scale = self.length_scale * np.exp(SPACING * (np.arange(2 * EITHER_SIDE + 4) - EITHER_SIDE - 1))
+        return np.stack([np.linalg.cholesky(PoweredExponential(s**0.5, s, 1.0).matrix(self.mesh)) for s in scale])
 
     def build(self, masses: Floats) -> "pm.Model":
         """PyMC model given exact tent masses (V,); `fields` makes the log-intensity from its variable `z`."""

@@ -6,7 +6,7 @@ import numpy as np
 import shapely
 
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.mesh import Floats, Mesh, PlanarMesh
 from dpppsynth.models.covariances import Covariance, factor
 from dpppsynth.models.likelihood import MassLikelihood
 
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 def tent_masses(pattern: "PointPattern", mesh: Mesh) -> Floats:
     """(V,) `psi_j = sum_i phi_j(x_i)`: all an LGCP posterior on the mesh sees of a pattern. Not private."""
-    return np.asarray(mesh.basis(pattern.xy).sum(axis=0)).ravel()
+    return np.asarray(mesh.basis(pattern.positions).sum(axis=0)).ravel()
 
 
 def dual_measure(mesh: Mesh, dual: str) -> Floats:
-    """(V,) dual-mesh areas: "voronoi" cells (Kim & Lim; rectangles only) or "basis" integrals (any window)."""
-    if dual == "voronoi":
-        return np.asarray(shapely.area(mesh.voronoi_cells()))
-    if dual == "basis":
+    """(V,) dual-mesh areas: "voronoi" cells (Kim & Lim; rectangles and networks) or "basis" integrals (everywhere)."""
+    # The dual cells of segments end at their midpoints, and so do the integrals of the basis.
+    if dual == "basis" or (dual == "voronoi" and not isinstance(mesh, PlanarMesh)):
         return mesh.measure
+    if dual == "voronoi" and isinstance(mesh, PlanarMesh):
+        return np.asarray(shapely.area(mesh.voronoi_cells()))
     msg = f"dual: expected 'voronoi' or 'basis', got {dual!r}."
     raise InputError(msg)
 
@@ -55,7 +56,7 @@ def build_lgcp(pattern: "PointPattern", mesh: Mesh, covariance: Covariance, *, d
     import pytensor.tensor as pt
 
     psi, measure = tent_masses(pattern, mesh), dual_measure(mesh, dual)
-    root = factor(covariance.matrix(mesh.vertices))
+    root = factor(covariance.matrix(mesh))
     with pm.Model() as model:
         intercept = pm.Flat("intercept", initval=np.log(psi.sum() / measure.sum()))
         z = pm.Normal("z", 0, 1, shape=root.shape[1])

@@ -61,7 +61,7 @@ class LipschitzSet:
 
     @cached_property
     def _gradients(self) -> Floats:
-        """(C, k, 2) basis gradients, one row of corners after another."""
+        """(C, k, dim) basis gradients, one row of corners after another."""
         return self.mesh.gradients.reshape(-1, *self.mesh.gradients.shape[2:])
 
     @cached_property
@@ -72,5 +72,8 @@ class LipschitzSet:
     def _squares(self, w: Any) -> Any:
         """(..., C) squared gradients."""
         values = w[..., self._vertices]
-        x, y = np.moveaxis(self._gradients, -1, 0)
-        return (x * values).sum(axis=-1) ** 2 + (y * values).sum(axis=-1) ** 2
+        along, *other = np.moveaxis(self._gradients, -1, 0)
+        squares = (along * values).sum(axis=-1) ** 2
+        for axis in other:
+            squares = squares + (axis * values).sum(axis=-1) ** 2
+        return squares

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pymc as pm
 
 CHAINS = 4
+# Rough fields on networks diverge now and then at the usual 0.8.
+TARGET_ACCEPT = 0.9
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,14 @@ class Sampler:
 
         compiled = self._compiled.with_data(**data) if data else self._compiled
         return nutpie.sample(
-            compiled, draws=draws, tune=tune, chains=CHAINS, seed=seed, progress_bar=False, save_warmup=False
+            compiled,
+            draws=draws,
+            tune=tune,
+            chains=CHAINS,
+            seed=seed,
+            target_accept=TARGET_ACCEPT,
+            progress_bar=False,
+            save_warmup=False,
         )
 
     def _pymc(self, draws: int, tune: int, seed: int, data: dict[str, Any] | None) -> Any:
@@ -122,6 +131,7 @@ class Sampler:
                 chains=CHAINS,
                 cores=1,
                 random_seed=seed,
+                target_accept=TARGET_ACCEPT,
                 progressbar=False,
                 compute_convergence_checks=False,
             )

@@ -8,7 +8,7 @@ import shapely
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, clip
+from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh, clip
 
 # Vertices of a regular mesh beyond which it would fill the memory of a small machine.
 MOST_VERTICES = 1_000_000
@@ -16,7 +16,7 @@ MOST_VERTICES = 1_000_000
 
 def regular_triangulation(
     window: Window, *, spacing: float | None = None, shape: tuple[int, int] | None = None
-) -> Mesh:
+) -> PlanarMesh:
     """Right triangles on a regular grid over the window's bounding box; elements outside the window are left out.
 
     Parameters
@@ -30,7 +30,7 @@ def regular_triangulation(
 
     Returns
     -------
-    Mesh
+    PlanarMesh
         `2 (nx - 1)(ny - 1)` triangles on a rectangle.
 
     Examples
@@ -39,58 +39,43 @@ def regular_triangulation(
     >>> len(mesh.vertices), len(mesh.elements)
     (121, 200)
     """
-    return _regular(window, "triangle", spacing, shape)
+    return regular(window, "triangle", settle_shape(window.bounds, window.unit, spacing, shape))
 
 
-def regular_squares(window: Window, *, spacing: float | None = None, shape: tuple[int, int] | None = None) -> Mesh:
+def regular_squares(
+    window: Window, *, spacing: float | None = None, shape: tuple[int, int] | None = None
+) -> PlanarMesh:
     """Grid cells with bilinear basis functions; parameters as in `regular_triangulation`."""
-    return _regular(window, "square", spacing, shape)
+    return regular(window, "square", settle_shape(window.bounds, window.unit, spacing, shape))
 
 
-def mesh_from_recipe(recipe: dict[str, Any], window: Window) -> Mesh:
-    """Build a mesh again from `Mesh.recipe`."""
-    if recipe.get("builder") == "arrays" and {"vertices", "elements"} <= recipe.keys():
-        return Mesh.from_arrays(recipe["vertices"], recipe["elements"], window)
-    kinds, shape = ("triangle", "square"), recipe.get("shape")
-    known = recipe.get("builder") == "regular" and recipe.get("kind") in kinds
-    if not known or not isinstance(shape, list | tuple) or len(shape) != 2:
-        msg = f"mesh: recipe {recipe!r} is not known; expected builder 'arrays', or 'regular' with kind and shape."
-        raise InputError(msg)
-    return _regular(window, recipe["kind"], None, (int(shape[0]), int(shape[1])))
-
-
-def refine(mesh: Mesh, factor: int) -> Mesh:
+def refine(mesh: Mesh, factor: int) -> PlanarMesh:
     """Regular mesh whose cells are `factor` times smaller and nested in those of `mesh`."""
     if mesh.recipe.get("builder") != "regular":
         msg = "mesh: only regular meshes can be refined; build a finer one by hand."
         raise InputError(msg)
     nx, ny = mesh.recipe["shape"]
     shape = (factor * (nx - 1) + 1, factor * (ny - 1) + 1)
-    return _regular(mesh.domain, mesh.recipe["kind"], None, shape)
+    return regular(mesh.domain, mesh.recipe["kind"], settle_shape(mesh.domain.bounds, mesh.domain.unit, None, shape))
 
 
-def _regular(window: Window, kind: str, spacing: float | None, shape: tuple[int, int] | None) -> Mesh:
-    nx, ny = _shape(window, spacing, shape)
-    x0, y0, x1, y1 = window.bounds
-    gx, gy = np.meshgrid(np.linspace(x0, x1, nx), np.linspace(y0, y1, ny))
-    vertices = np.column_stack([gx.ravel(), gy.ravel()])
-    i, j = np.meshgrid(np.arange(nx - 1), np.arange(ny - 1))
-    a = (j * nx + i).ravel()
-    square = np.column_stack([a, a + 1, a + nx + 1, a + nx])
-    elements = square if kind == "square" else square[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3)
+def regular(window: Any, kind: str, shape: tuple[int, int]) -> PlanarMesh:
+    """Mesh of the given kind with vertices (nx, ny) along x and y over the bounding box."""
+    nx, ny = settle_shape(window.bounds, window.unit, None, shape)
+    vertices, elements = grid(window.bounds, nx, ny, kind)
     pieces = _pieces(vertices, elements, window)
     kept = np.zeros(len(elements), dtype=bool)
     kept[pieces.element] = True
     renumber = np.where(kept, np.cumsum(kept) - 1, -1)
     used, local = np.unique(elements[kept], return_inverse=True)
-    mesh = Mesh(
+    mesh = PlanarMesh(
         vertices=vertices[used],
         elements=local.reshape(-1, elements.shape[1]),
         kind=kind,
         domain=window,
         pieces=Pieces(pieces.corners, renumber[pieces.element], pieces.weight),
         recipe={"builder": "regular", "kind": kind, "shape": [nx, ny]},
-        find=_Finder(window.bounds, nx - 1, ny - 1, kind, renumber),
+        find=Finder(window.bounds, nx - 1, ny - 1, kind, renumber),
     )
     left_out = shapely.polygons(vertices[elements[~kept]])
     if len(left_out) and mesh.misses(shapely.intersection(left_out, window.geometry)):
@@ -111,7 +96,7 @@ def _pieces(vertices: Floats, elements: Ints, window: Window) -> Pieces:
     return Pieces(corners, np.tile(index, len(halves)), area)
 
 
-class _Finder:
+class Finder:
     """Element of a regular grid that holds a point, by division; cell borders belong to the cell right and above."""
 
     def __init__(self, bounds: tuple[float, float, float, float], nx: int, ny: int, kind: str, renumber: Ints) -> None:
@@ -127,15 +112,35 @@ class _Finder:
         return self.renumber[cell if self.kind == "square" else 2 * cell + (v - j > u - i)]
 
 
-def _shape(window: Window, spacing: float | None, shape: tuple[int, int] | None) -> tuple[int, int]:
-    nx, ny = _sides(window, spacing, shape)
+Bounds = tuple[float, float, float, float]
+
+
+def grid(bounds: Bounds, nx: int, ny: int, kind: str) -> tuple[Floats, Ints]:
+    """Vertices (nx ny, 2) of a regular grid over the box, and its squares, or triangles with diagonals upwards."""
+    x0, y0, x1, y1 = bounds
+    gx, gy = np.meshgrid(np.linspace(x0, x1, nx), np.linspace(y0, y1, ny))
+    i, j = np.meshgrid(np.arange(nx - 1), np.arange(ny - 1))
+    a = (j * nx + i).ravel()
+    square = np.column_stack([a, a + 1, a + nx + 1, a + nx])
+    elements = square if kind == "square" else square[:, [[0, 1, 2], [0, 2, 3]]].reshape(-1, 3)
+    return np.column_stack([gx.ravel(), gy.ravel()]), elements
+
+
+def settle_shape(bounds: Bounds, unit: str, spacing: float | None, shape: tuple[int, int] | None) -> tuple[int, int]:
+    """Vertices along x and y of a grid over the box, from its smallest side or as given.
+
+    Raises
+    ------
+    InputError
+    """
+    nx, ny = _sides(bounds, unit, spacing, shape)
     if nx * ny > MOST_VERTICES:
         msg = f"mesh: {nx} x {ny} vertices are more than {MOST_VERTICES}; take a larger spacing or a smaller shape."
         raise InputError(msg)
     return nx, ny
 
 
-def _sides(window: Window, spacing: float | None, shape: tuple[int, int] | None) -> tuple[int, int]:
+def _sides(bounds: Bounds, unit: str, spacing: float | None, shape: tuple[int, int] | None) -> tuple[int, int]:
     if (spacing is None) == (shape is None):
         msg = "mesh: give either `spacing` or `shape`, not both and not neither."
         raise InputError(msg)
@@ -144,9 +149,9 @@ def _sides(window: Window, spacing: float | None, shape: tuple[int, int] | None)
             msg = f"shape: needs two whole numbers of at least 2 vertices, got {shape!r}; for instance (11, 11)."
             raise InputError(msg)
         return int(shape[0]), int(shape[1])
-    x0, y0, x1, y1 = window.bounds
+    x0, y0, x1, y1 = bounds
     if not isinstance(spacing, int | float) or not 0 < spacing <= max(x1 - x0, y1 - y0):
-        msg = f"spacing: must be positive and at most the window's longer side, got {spacing!r} ({window.unit})."
+        msg = f"spacing: must be positive and at most the longer side of the domain, got {spacing!r} ({unit})."
         raise InputError(msg)
     # The small allowance keeps 670 / 67 at ten cells in spite of rounding.
     return tuple(max(1, int(np.floor(side / spacing * (1 + 1e-9)))) + 1 for side in (x1 - x0, y1 - y0))  # type: ignore[return-value]

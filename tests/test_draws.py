@@ -231,7 +231,7 @@ class TestKimLim:
             unit[:, 0] = 0.7
             root = model.fields(unit).T - np.log(50 / mesh.domain.area)
             length = 0.35 * side * np.exp(0.35)
-            expected = PoweredExponential(0.3 / side * length, length).matrix(mesh.vertices)
+            expected = PoweredExponential(0.3 / side * length, length).matrix(mesh)
             np.testing.assert_allclose(root @ root.T, expected, atol=1e-12 * expected.max())
 
     def test_areas_are_voronoi_cells_on_rectangles_and_integrals_elsewhere(self):

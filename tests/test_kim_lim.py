@@ -45,7 +45,7 @@ def touching(mesh, alpha):
 
 def brute_force(mesh, covariance, alpha):
     """Theorem 3.8 term by term, epsilon = 1."""
-    matrix, polygons = covariance.matrix(mesh.vertices), mesh.element_polygons
+    matrix, polygons = covariance.matrix(mesh), mesh.element_polygons
     total = 0.0
     for i, j in itertools.combinations(range(len(polygons)), 2):
         if shapely.distance(polygons[i], polygons[j]) <= alpha:
@@ -140,7 +140,7 @@ class TestTheorem38:
         """One pair of neighbours: chance that the field differs by more than epsilon / 2, exactly, against delta."""
         mesh, covariance = grid("triangle", 4), PoweredExponential(0.01, 2.0)
         guarantee = kim_lim_38(mesh, covariance, 0.5, epsilon=1.0)
-        matrix = covariance.matrix(mesh.vertices)
+        matrix = covariance.matrix(mesh)
         change = (mesh.basis(np.array([[2.0, 2.0]])) - mesh.basis(np.array([[2.3, 2.4]]))).toarray()[0]
         assert 2 * norm.sf(0.5 / math.sqrt(change @ matrix @ change)) <= guarantee.profile.slack
 

@@ -101,7 +101,7 @@ def test_known_sum_of_the_noise_is_taken_off():
 
 def test_laplace_mode_is_the_maximum():
     likelihood, _ = make(60, masses=np.random.default_rng(3).poisson(4.0, 16).astype(float))
-    basis = factor(PoweredExponential(1.6, 3.0).matrix(FIELD.vertices))
+    basis = factor(PoweredExponential(1.6, 3.0).matrix(FIELD))
     fit = laplace_posterior(likelihood, basis, tolerance=1e-14)
 
     def log_posterior(z):
@@ -118,7 +118,7 @@ def test_laplace_mode_is_the_maximum():
 @pytest.mark.parametrize("n", [40, None])
 def test_pymc_model_evaluates_the_same_formula(n):
     likelihood, _ = make(n)
-    basis = factor(PoweredExponential(1.6, 3.0).matrix(FIELD.vertices))
+    basis = factor(PoweredExponential(1.6, 3.0).matrix(FIELD))
     model = build_noise_aware(likelihood, basis, centre=-0.3)
     z = np.random.default_rng(2).normal(size=basis.shape[1])
     here = likelihood.evaluate(basis @ z - 0.3)

@@ -74,7 +74,7 @@ class TestShape:
     @pytest.mark.parametrize("spacing", [0, -1.0, 3.001, np.inf, np.nan])
     def test_spacing_refused(self, spacing):
         with pytest.raises(
-            InputError, match=r"spacing: must be positive and at most the window's longer side, got .*uni"
+            InputError, match=r"spacing: must be positive and at most the longer side of the domain, got .*uni"
         ):
             regular_triangulation(RECTANGLE, spacing=spacing)
 
@@ -170,7 +170,7 @@ class TestRefine:
 def uniform_mode(mesh, areas, n=392, fixed_total=True):
     """Posterior mode of the field given the tent masses of a perfectly uniform pattern."""
     area = mesh.domain.area
-    root = factor(PoweredExponential(1.6, 0.2 * np.sqrt(area)).matrix(mesh.vertices))
+    root = factor(PoweredExponential(1.6, 0.2 * np.sqrt(area)).matrix(mesh))
     tents = np.eye(len(areas))
     likelihood = NoisyMasses(n * mesh.measure / area, 0.0, areas, tents, n if fixed_total else None)
     return laplace_posterior(likelihood, root, np.log(n / area)).field_mode

@@ -75,7 +75,7 @@ def _quadrature(likelihood, basis, contrast):
 
 
 SBC_MESH = regular_triangulation(WINDOW, shape=(4, 4))
-SBC_BASIS = factor(PoweredExponential(1.6, 3.0).matrix(SBC_MESH.vertices))
+SBC_BASIS = factor(PoweredExponential(1.6, 3.0).matrix(SBC_MESH))
 SBC_N, SBC_NOISE = 100, 3.0
 
 
@@ -129,7 +129,7 @@ def test_intervals_of_the_intensity_cover(epsilon):
     plan = LGCPSynthesizer(epsilon, 0.7, length_scale=scale).plan(window, n=n)
     model = plan.estimator
     truth_mesh = regular_triangulation(window, shape=(25, 25))
-    truth_root = factor(PoweredExponential(field.SIGMA, scale).matrix(truth_mesh.vertices), lost=1e-6)
+    truth_root = factor(PoweredExponential(field.SIGMA, scale).matrix(truth_mesh), lost=1e-6)
     basis = model.prior_factor(scale, intercept=False)
     grid = np.stack(np.meshgrid(np.arange(0.5, 10), np.arange(0.5, 10)), axis=-1).reshape(-1, 2)
     sampler, hits = None, []
@@ -158,7 +158,7 @@ def test_without_noise_it_agrees_with_the_raw_data_model():
     truth = LogLinear(mesh, rng.normal(size=25))
     pattern = binomial_pattern(truth, 300, rng)
     covariance = PoweredExponential(1.0, 4.0)
-    basis = factor(covariance.matrix(mesh.vertices))
+    basis = factor(covariance.matrix(mesh))
     masses = lattice_masses(mesh, pattern.xy, 20) / 2.0**20
     noise_off = NoisyMasses(masses, 0.0, mesh.measure, np.eye(25), 300)
     ours = Sampler(build_noise_aware(noise_off, basis)).sample(draws=1500, tune=500, seed=1).z @ basis.T
@@ -224,7 +224,7 @@ class TestDiagnostics:
 def test_length_scales_are_weighed_by_evidence():
     """A field of one scale: the posterior puts most weight on its own or a neighbouring scale, not on the extremes."""
     mesh = regular_triangulation(WINDOW, shape=(21, 21))
-    root = factor(PoweredExponential(1.6, 2.0).matrix(mesh.vertices))
+    root = factor(PoweredExponential(1.6, 2.0).matrix(mesh))
     w = root @ np.random.default_rng(5).normal(size=root.shape[1])
     truth = LogLinear(mesh, w + np.log(5000 / LogLinear(mesh, w).total))
     pattern = binomial_pattern(truth, 5000, 6)

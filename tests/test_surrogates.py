@@ -16,7 +16,7 @@ RING = Window.polygon(shapely.Point(500, 500).buffer(400).difference(shapely.Poi
 
 def three(window=SQUARE, n=250.0, length_scale=200.0, shape=(21, 21), sigma=1.6):
     mesh = regular_triangulation(window, shape=shape)
-    return surrogates(mesh, factor(PoweredExponential(sigma, length_scale).matrix(mesh.vertices)), n, length_scale)
+    return surrogates(mesh, factor(PoweredExponential(sigma, length_scale).matrix(mesh)), n, length_scale)
 
 
 @pytest.mark.parametrize("window", [SQUARE, RING], ids=["square", "ring"])

@@ -248,7 +248,7 @@ class TestIncrements:
     @pytest.mark.parametrize("power", [1.0, 2.0])
     @pytest.mark.parametrize("alpha", [0.02, 0.3, 0.9])
     def test_never_exceeded(self, mesh, power, alpha):
-        matrix = PoweredExponential(1.3, 0.3, power).matrix(mesh.vertices)
+        matrix = PoweredExponential(1.3, 0.3, power).matrix(mesh)
         start, stop = moves(mesh, alpha, 4000, seed=5)
         reached, bound = spread(mesh, matrix, start, stop), increment_sd(mesh, matrix, alpha)
         assert 0.4 * bound < reached <= bound
@@ -256,7 +256,7 @@ class TestIncrements:
     @every_mesh
     def test_tight_for_short_moves(self, mesh):
         """720 directions from the middles of all triangles, and from the corners of squares."""
-        matrix, alpha = PoweredExponential(1.0, 0.4).matrix(mesh.vertices), 1e-4
+        matrix, alpha = PoweredExponential(1.0, 0.4).matrix(mesh), 1e-4
         corner = mesh.vertices[mesh.elements]
         middle = corner.mean(axis=1, keepdims=True)
         start = (middle if mesh.kind == "triangle" else corner + 1e-3 * (middle - corner)).reshape(-1, 2)
@@ -276,7 +276,7 @@ class TestIncrements:
     def test_faults_show(self, name):
         """The mean gradient, or the one at the centre of squares, is exceeded by far."""
         mesh, alpha = MESHES[name], 0.02
-        matrix = PoweredExponential(1.0, 0.15, 1.0).matrix(mesh.vertices)
+        matrix = PoweredExponential(1.0, 0.15, 1.0).matrix(mesh)
         local = matrix[mesh.elements[:, :, None], mesh.elements[:, None, :]]
         centre = mesh.gradients.mean(axis=1)
         sd = np.sqrt(np.linalg.eigvalsh(np.einsum("tka,tkl,tlb->tab", centre, local, centre)).max(axis=1))
@@ -287,7 +287,7 @@ class TestIncrements:
     def test_element_bound_takes_over(self):
         """A rough field on a fine mesh: far moves change it by less than the slope suggests."""
         mesh = regular_triangulation(UNIT, shape=(15, 15))
-        matrix = PoweredExponential(1.0, 0.5, 1.0).matrix(mesh.vertices)
+        matrix = PoweredExponential(1.0, 0.5, 1.0).matrix(mesh)
         bounds = increments(mesh, matrix)
         assert bounds.within(0.3) < 0.5 * bounds.slope * 0.3
         start, stop = moves(mesh, 0.3, 4000, seed=7)
@@ -295,12 +295,12 @@ class TestIncrements:
 
     def test_infinite_reach_takes_all_pairs_of_vertices(self):
         mesh = MESHES["delaunay 0"]
-        matrix = PoweredExponential(1.0, 0.4).matrix(mesh.vertices)
+        matrix = PoweredExponential(1.0, 0.4).matrix(mesh)
         assert increment_sd(mesh, matrix, math.inf) == pytest.approx(math.sqrt(2 - 2 * matrix.min()), rel=1e-8)
 
     @every_mesh
     def test_one_table_serves_every_distance(self, mesh):
-        matrix = PoweredExponential(1.0, 0.3, 1.5).matrix(mesh.vertices)
+        matrix = PoweredExponential(1.0, 0.3, 1.5).matrix(mesh)
         table = increments(mesh, matrix)
         for reach in (0.01, 0.1, 0.37, 0.8, 2.0, math.inf):
             assert table.within(reach) == increment_sd(mesh, matrix, reach)
@@ -316,7 +316,7 @@ class TestIncrements:
         mesh = MESHES["delaunay 0"]
         covariance = PoweredExponential(1.0, 1e9)
         exact = math.sqrt(2) * 0.1 / 1e9
-        assert exact < increment_sd(mesh, covariance.matrix(mesh.vertices), 0.1) < 1e-5
+        assert exact < increment_sd(mesh, covariance.matrix(mesh), 0.1) < 1e-5
 
 
 class TestGuarantee:
@@ -374,7 +374,7 @@ class TestGuarantee:
         assert len(distance) == 40
         assert distance[-1] == UNIT.diameter
         assert np.all(np.diff(epsilon) >= 0)
-        matrix = covariance.matrix(mesh.vertices)
+        matrix = covariance.matrix(mesh)
         for d, e in guarantee.by_distance[::9]:
             assert e == GaussianDP(increment_sd(mesh, matrix, d), 1e-6).epsilon(1e-6)
         if relation == ReplaceOne(2):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dpppsynth.mesh import Floats, Mesh
-from dpppsynth.models.covariances import PoweredExponential, factor
+from dpppsynth.models.covariances import Covariance, factor
 from dpppsynth.models.draws import blocking
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nuts import Diagnostics
@@ -76,7 +76,7 @@ class DrawPlan(LatticePlan):
     Attributes
     ----------
     mesh : Mesh
-    covariance : PoweredExponential
+    covariance : Covariance
         Of the field's Gaussian prior.
     relation : Relation
     n : int or None
@@ -102,7 +102,7 @@ class DrawPlan(LatticePlan):
     """
 
     mesh: Mesh
-    covariance: PoweredExponential
+    covariance: Covariance
     relation: Relation
     n: int | None
     expected_n: float | None
@@ -156,7 +156,7 @@ class DrawPlan(LatticePlan):
     @cached_property
     def root(self) -> Floats:
         """(V, r) factor of the field's prior covariance; what it leaves out only lowers the variance."""
-        return factor(self.covariance.matrix(self.mesh.vertices))
+        return factor(self.covariance.matrix(self.mesh))
 
     @property
     def support(self) -> Callable[[Floats], Any] | None:

@@ -1,26 +1,34 @@
 """The bound functions: public numbers in, a `Guarantee` out. Proofs in docs/theory.md."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from dpppsynth.errors import InputError
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mesh import Mesh
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import AddRemove, Relation
 
 # Lattice of the tent masses: multiples of 2^-20 of a point.
 LATTICE_BITS = 20
-# Two roundings change a move's L1 distance by at most 8/3 (triangles) or 4 (squares); the rest is room for
+# Two roundings change a move's L1 distance by at most 2 (segments), 8/3 (triangles) or 4 (squares); the rest is room for
 # floating-point error in the basis values (docs/theory.md, section 4).
-ROUNDING = {"triangle": 4, "square": 6}
+ROUNDING = {"segment": 3, "triangle": 4, "square": 6}
 
 DISCRETE = "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system."
 ONE_RELEASE = "This is the only release from these data; the epsilons of several releases add up."
 PUBLIC = "Window, mesh, privacy radius and budget were chosen without looking at the points."
+PUBLIC_NETWORK = (
+    "Network, snapping tolerance, mesh, privacy radius and budget were chosen without looking at the points."
+)
 CAP = "No person has more than {k} points in the pattern."
 SNAPPED = (
     "Positions are the coordinates handed to the software; mistakes made before (geocoding, rounding) are outside."
+)
+SNAPPED_NETWORK = (
+    "Positions are those on the network; mistakes made before (geocoding, the choice of the nearest edge) are outside."
 )
 NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
 WIDE_CAP = "Each person has one point in the pattern."
@@ -55,10 +63,11 @@ def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BIT
     return relation.max_points_per_person * step
 
 
-def counts(relation: Relation, *, scale: float) -> Guarantee:
-    """Guarantee of integer cell counts with discrete Laplace noise of the given scale."""
+def counts(relation: Relation, *, scale: float, domain: Any = None) -> Guarantee:
+    """Guarantee of integer cell counts with discrete Laplace noise of the given scale; the domain is for its words."""
     epsilon = counts_sensitivity(relation) / scale
-    return Guarantee(relation, PureDP(epsilon), "Theorem 1 (counts)", assumptions(relation, (DISCRETE,)))
+    assumed = assumptions(relation, (DISCRETE,), domain=domain)
+    return Guarantee(relation, PureDP(epsilon), "Theorem 1 (counts)", assumed)
 
 
 def tents(mesh: Mesh, relation: Relation, *, scale: float, bits: int = LATTICE_BITS) -> Guarantee:
@@ -68,7 +77,7 @@ def tents(mesh: Mesh, relation: Relation, *, scale: float, bits: int = LATTICE_B
         relation,
         PureDP(epsilon),
         "Theorem 2 (tents)",
-        assumptions(relation, (DISCRETE,)),
+        assumptions(relation, (DISCRETE,), domain=mesh.domain),
         _curve(mesh, relation, scale, bits),
     )
 
@@ -111,16 +120,19 @@ def require_small_delta(delta: float, n: int | None, *, allow_large_delta: bool 
 def require_safe_lattice(mesh: Mesh, bits: int) -> None:
     """Basis values are computed to about `64 ulp * extent / height`; that must stay below the lattice's spare room."""
     height = 2 / mesh.tent_slope
-    extent = float(np.max(np.abs(mesh.vertices))) + mesh.domain.diameter
-    error = 64 * np.finfo(float).eps * extent / height
+    error = 64 * np.finfo(float).eps * mesh.coordinate_size / height
     if 2**bits * 8 * error > 1:
         msg = "mesh: elements are too small for the size of its coordinates; coarsen the mesh or shift the origin."
         raise InputError(msg)
 
 
-def assumptions(relation: Relation, own: tuple[str, ...], settled: tuple[str, ...] = ()) -> tuple[str, ...]:
+def assumptions(
+    relation: Relation, own: tuple[str, ...], settled: tuple[str, ...] = (), *, domain: Any
+) -> tuple[str, ...]:
     """Sentences that every guarantee takes for granted, around a mechanism's `own` and what else was `settled`."""
     cap = relation.max_points_per_person
     people = CAP.format(k=cap) if cap > 1 else WIDE_CAP
     tail = () if relation.n_is_public else (NOT_EMPTY,)
-    return (PUBLIC, *settled, people, *own, ONE_RELEASE, SNAPPED, *tail)
+    on_network = isinstance(domain, LinearNetwork)
+    public, snapped = (PUBLIC_NETWORK, SNAPPED_NETWORK) if on_network else (PUBLIC, SNAPPED)
+    return (public, *settled, people, *own, ONE_RELEASE, snapped, *tail)

@@ -51,7 +51,7 @@ def field_sensitivity(
     InputError
         When elements are too small for their coordinates, or the covariance is too large for 64-bit integers.
     """
-    relation, matrix = as_relation(relation), covariance.matrix(mesh.vertices)
+    relation, matrix = as_relation(relation), covariance.matrix(mesh)
     if isinstance(relation, AddRemove):
         one = _on_lattice(mesh, matrix, bits, point_sd(matrix))
     else:
@@ -90,7 +90,7 @@ def field_statistic(
         msg = f"covariance: it gives mu = {mu:.3g}, and at most {LARGEST_MU:g} is proved; take a smaller sigma."
         raise InputError(msg)
     curve = () if isinstance(relation, AddRemove) else _curve(mesh, covariance, delta, scale, bits)
-    assumed = assumptions(relation, (DISCRETE,), (FIXED,))
+    assumed = assumptions(relation, (DISCRETE,), (FIXED,), domain=mesh.domain)
     return Guarantee(relation, GaussianDP(mu, delta), "Theorem C (Gaussian field statistic)", assumed, curve)
 
 
@@ -150,7 +150,7 @@ def _curve(
     mesh: Mesh, covariance: Covariance, delta: float, scale: float, bits: int
 ) -> tuple[tuple[float, float], ...]:
     """(d, epsilon) for one point that moves by d, up to where mu is too large to promise anything."""
-    matrix = covariance.matrix(mesh.vertices)
+    matrix = covariance.matrix(mesh)
     field = increments(mesh, matrix, mesh.domain.diameter)
     distances = [float(d) for d in np.linspace(0, mesh.domain.diameter, 41)[1:]]
     mu = [discrete_mu(_on_lattice(mesh, matrix, bits, field.within(d), d), scale) for d in distances]

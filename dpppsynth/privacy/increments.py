@@ -1,23 +1,38 @@
 """How far apart a Gaussian field on a mesh can be at two points: upper bounds on standard deviations of increments.
 
-Both bounds of docs/theory/posterior_draw.md, section 3, whichever is smaller. Standard deviations are raised by a
-relative 1e-9, and variances by 1e-14 of the largest one, for what subtracting covariances loses.
+In the plane both bounds of docs/theory/posterior_draw.md, section 3, whichever is smaller; on networks the supremum
+itself (docs/theory/network.md, section 4). Standard deviations are raised by a relative 1e-9, and variances by 1e-14 of
+the largest one, for what subtracting covariances loses.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 import shapely
 
 from dpppsynth.mesh import Floats, Ints, Mesh
 
+if TYPE_CHECKING:
+    from dpppsynth.linear_network.mesh import NetworkMesh
+    from dpppsynth.mesh import PlanarMesh
+
 RELATIVE, CANCELLED = 1 + 1e-9, 1e-14
 # Larger meshes have too many pairs of elements: only the gradient bound then grows with the distance.
 MOST_ELEMENTS, MANY_PAIRS = 4000, 500_000
+# Pairs of a vertex and a segment held in memory at a time.
+BLOCK = 2**20
+
+
+class Increments(Protocol):
+    """Bounds on `sd(Y(x) - Y(x'))` for every length of the path from x to x'."""
+
+    def within(self, reach: float) -> float:
+        """Bound for paths of length at most `reach`, which may be infinite."""
 
 
 @dataclass(frozen=True, eq=False)
-class Increments:
+class PlanarIncrements:
     """Bounds on `sd(Y(x) - Y(x'))` for every length of the path from x to x'.
 
     Attributes
@@ -40,22 +55,83 @@ class Increments:
         return min(self.slope * reach, float(self.sd[last])) * RELATIVE
 
 
+@dataclass(frozen=True, eq=False)
+class NetworkIncrements:
+    """The largest `sd(Y(x) - Y(x'))` over points of a network, for every length of the path from x to x'.
+
+    Along two segments the variance is convex in the distances (s, t) of x and x' from the ends that the path passes,
+    and `s + t + path` bounded cuts out a polygon. At each of its corners x or x' is a vertex, and the other point is
+    one as well, or as far along its segment as the path can be.
+
+    Attributes
+    ----------
+    path : (V, V) array
+        Lengths of the shortest paths between the vertices.
+    variance : (V, V) array
+        Variances of the differences between the vertices.
+    start, end, length : (2T,) arrays
+        Vertices and lengths of the segments, in both directions.
+    margin : float
+        What each variance may have lost.
+    """
+
+    path: Floats
+    variance: Floats
+    start: Ints
+    end: Ints
+    length: Floats
+    margin: float
+
+    def within(self, reach: float) -> float:
+        """Supremum for paths of length at most `reach`, which may be infinite, rounded up."""
+        reach *= RELATIVE
+        largest = float(np.max(self.variance, initial=0, where=self.path <= reach))
+        step = max(1, BLOCK // len(self.path))
+        for first in range(0, len(self.start), step):
+            part = slice(first, first + step)
+            largest = max(largest, self._inside(reach, self.start[part], self.end[part], self.length[part]))
+        return float(np.sqrt(largest + self.margin)) * RELATIVE
+
+    def _inside(self, reach: float, start: Ints, end: Ints, length: Floats) -> float:
+        """Largest variance between a vertex p and a point of a segment where a path of length `reach` from p ends."""
+        left = reach - self.path[:, start]
+        p, segment = np.nonzero((left > 0) & (left < length))
+        share = left[p, segment] / length[segment]
+        a, b = start[segment], end[segment]
+        chord = (1 - share) * self.variance[p, a] + share * self.variance[p, b]
+        return float(np.max(chord - share * (1 - share) * self.variance[a, b], initial=0))
+
+
 def increments(mesh: Mesh, covariance_matrix: Floats, farthest: float = np.inf) -> Increments:
     """Bounds for paths of length up to `farthest`, for the field with the given covariance (V, V) at the vertices."""
+    if mesh.kind == "segment":
+        return _on_network(cast("NetworkMesh", mesh), covariance_matrix)
+    return _in_the_plane(cast("PlanarMesh", mesh), covariance_matrix, farthest)
+
+
+def _on_network(mesh: "NetworkMesh", covariance: Floats) -> NetworkIncrements:
+    own = np.diag(covariance)
+    variance = np.maximum(own[:, None] + own - 2 * covariance, 0)
+    both = np.concatenate([mesh.elements, mesh.elements[:, ::-1]])
+    length = np.tile(mesh.end - mesh.start, 2)
+    return NetworkIncrements(mesh.paths(np.inf), variance, both[:, 0], both[:, 1], length, CANCELLED * float(own.max()))
+
+
+def _in_the_plane(mesh: "PlanarMesh", covariance_matrix: Floats, farthest: float) -> PlanarIncrements:
     if len(mesh.elements) > MOST_ELEMENTS:
         # Too many pairs to hold; what bounds any two vertices bounds those of every pair.
         variance = np.diag(covariance_matrix)
         largest = max(float((variance[i] + variance - 2 * covariance_matrix[i]).max()) for i in range(len(variance)))
         top = np.sqrt(largest + CANCELLED * variance.max())
-        return Increments(_steepest(mesh, covariance_matrix), np.zeros(1), np.array([top]))
+        return PlanarIncrements(_steepest(mesh, covariance_matrix), np.zeros(1), np.array([top]))
     i, j = element_pairs(mesh, farthest * RELATIVE)
     distance = _distances(mesh, i, j)
     order = np.argsort(distance)
     sd = np.sqrt(farthest_corners(mesh.elements, covariance_matrix, i, j))
-    return Increments(_steepest(mesh, covariance_matrix), distance[order], np.maximum.accumulate(sd[order]))
+    return PlanarIncrements(_steepest(mesh, covariance_matrix), distance[order], np.maximum.accumulate(sd[order]))
 
 
-def _distances(mesh: Mesh, i: Ints, j: Ints) -> Floats:
+def _distances(mesh: "PlanarMesh", i: Ints, j: Ints) -> Floats:
     """(P,) distances between elements i and j; among very many pairs a lower bound, between circles around them."""
     if len(i) <= MANY_PAIRS:
         return np.asarray(shapely.distance(mesh.element_polygons[i], mesh.element_polygons[j]))
@@ -94,7 +170,17 @@ def _steepest(mesh: Mesh, covariance: Floats) -> float:
 
 
 def element_pairs(mesh: Mesh, reach: float) -> tuple[Ints, Ints]:
-    """Pairs of elements at most `reach` apart, each once, an element with itself included."""
+    """Pairs of elements at most `reach` apart, each once, an element with itself included.
+
+    Apart in a straight line on windows, and along the edges on networks.
+    """
+    if mesh.kind == "segment":
+        path = cast("NetworkMesh", mesh).paths(reach)
+        start, end = mesh.elements.T
+        nearest = np.minimum.reduce([path[np.ix_(a, b)] for a in (start, end) for b in (start, end)])
+        i, j = np.nonzero(nearest <= reach)
+        return i[i <= j], j[i <= j]
+    mesh = cast("PlanarMesh", mesh)
     if reach >= np.linalg.norm(np.ptp(mesh.vertices, axis=0)):
         i, j = np.triu_indices(len(mesh.elements))
         return i, j

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import Covariance, PoweredExponential
@@ -42,13 +43,14 @@ def carries_no_information(sigma: float) -> bool:
 
 @dataclass(frozen=True)
 class RandomScale:
-    """Squared exponential with `sigma = ratio * length_scale` at every length scale l.
+    """Powered exponential with `sigma = ratio * l^(power / 2)` at every length scale l: `ratio * l` at power 2.
 
-    Its increments have variance `2 sigma^2 (1 - exp(-(d/l)^2)) <= 2 ratio^2 d^2`; the matrix is that of a random plane,
-    whose increments attain this bound.
+    Its increments have variance `2 sigma^2 (1 - exp(-(d/l)^power)) <= 2 ratio^2 d^power`; the matrix is one whose
+    increments attain this bound.
     """
 
     ratio: float
+    power: float = 2.0
 
     def __post_init__(self) -> None:
         if not 0 < self.ratio < math.inf:
@@ -57,10 +59,18 @@ class RandomScale:
             )
             raise InputError(msg)
 
-    def matrix(self, points: Floats) -> Floats:
-        """(V, V) covariance matrix over points (V, 2)."""
-        centred = points - points.mean(axis=0)
-        return np.asarray(2 * self.ratio**2 * (centred @ centred.T), dtype=np.float64)
+    def at(self, length_scale: float) -> PoweredExponential:
+        """Covariance where the length scale is known."""
+        return PoweredExponential(self.ratio * length_scale ** (self.power / 2), length_scale, self.power)
+
+    def matrix(self, mesh: Mesh) -> Floats:
+        """(V, V) covariance matrix over the vertices: at power 2 that of a random plane."""
+        if self.power == 2:
+            centred = mesh.vertices - mesh.vertices.mean(axis=0)
+            return np.asarray(2 * self.ratio**2 * (centred @ centred.T), dtype=np.float64)
+        spread = mesh.metric**self.power
+        around = spread.mean(axis=0)
+        return np.asarray(self.ratio**2 * (around[:, None] + around - spread), dtype=np.float64)
 
 
 def kim_lim_38(
@@ -83,7 +93,8 @@ def kim_lim_38(
         Neighbours; a number is the privacy radius of `AlphaNeighbours`.
     epsilon : float
     ratio : float, optional
-        `sigma / length_scale` of a squared exponential of random length scale.
+        `sigma / length_scale` of a squared exponential of random length scale l; on networks `sigma / sqrt(l)` of an
+        exponential.
     sampler : {"nuts", "exact", "proximal"}
         How the draw is made.
 
@@ -94,7 +105,7 @@ def kim_lim_38(
     InputError
         Under `AddRemove`, or when one person may have several points.
     """
-    relation, model = _one_point_moves(relation), _model(covariance, ratio)
+    relation, model = _one_point_moves(relation), _model(mesh, covariance, ratio)
     delta = _sum_over_pairs(mesh, model, relation) / epsilon**2
     return _guarantee("Kim & Lim, Theorem 3.8 (model-averaged)", mesh, model, relation, (epsilon, delta), sampler)
 
@@ -120,7 +131,7 @@ def kim_lim_39(
     InputError
         On other meshes, or when the privacy radius is not below the distance between elements that do not touch.
     """
-    relation, model = _one_point_moves(relation), _model(covariance, ratio)
+    relation, model = _one_point_moves(relation), _model(mesh, covariance, ratio)
     power, slope = _growth(model)
     delta = _closed_form(mesh, relation, power) * slope**2 / epsilon**2
     return _guarantee("Kim & Lim, Corollary 3.9 (model-averaged)", mesh, model, relation, (epsilon, delta), sampler)
@@ -131,18 +142,19 @@ def kim_lim_ratio(
 ) -> float:
     """Largest `sigma / length_scale` of a squared exponential within (epsilon, delta), rounded down.
 
-    Whatever the length scale: by Theorem 3.8 on the mesh at hand, or by Corollary 3.9.
+    On networks `sigma / sqrt(length_scale)` of an exponential. Whatever the length scale: by Theorem 3.8 on the mesh at
+    hand, or by Corollary 3.9.
     """
     relation = _one_point_moves(relation)
-    unit = _closed_form(mesh, relation, 2.0) if corollary else _sum_over_pairs(mesh, RandomScale(1.0), relation)
+    unit = _closed_form(mesh, relation, 2.0) if corollary else _sum_over_pairs(mesh, _model(mesh, None, 1.0), relation)
     return epsilon * math.sqrt(delta / unit) * (1 - 1e-12)
 
 
-def _sum_over_pairs(mesh: Mesh, covariance: Covariance, relation: Relation) -> float:
+def _sum_over_pairs(mesh: Mesh, covariance: Covariance | RandomScale, relation: Relation) -> float:
     """`4 sum sup Var` over pairs of different elements within reach; delta is this over epsilon squared."""
     i, j = element_pairs(mesh, relation.reach * RELATIVE)
     different = i < j
-    matrix = covariance.matrix(mesh.vertices)
+    matrix = covariance.matrix(mesh)
     return 4 * float(farthest_corners(mesh.elements, matrix, i[different], j[different]).sum())
 
 
@@ -150,8 +162,12 @@ def _closed_form(mesh: Mesh, relation: Relation, power: float) -> float:
     """`8 B^p N^(2-p) sum of counts times distances^p`; delta is this times `sigma^2 / (epsilon^2 l^p)`."""
     x0, y0, x1, y1 = mesh.domain.bounds
     nx, ny = mesh.recipe.get("shape", (0, 1))
-    if nx != ny or not mesh.domain.is_rectangle or not math.isclose(x1 - x0, y1 - y0, rel_tol=1e-12):
-        msg = "mesh: Corollary 3.9 needs N x N equal cells on a square window; use kim_lim_38, which takes any mesh."
+    rectangle = isinstance(mesh.domain, Window) and mesh.domain.is_rectangle
+    if nx != ny or not rectangle or not math.isclose(x1 - x0, y1 - y0, rel_tol=1e-12):
+        msg = (
+            "mesh: Corollary 3.9 needs N x N equal cells on a square window, and no linear network; use kim_lim_38, "
+            "which takes any mesh."
+        )
         raise InputError(msg)
     side, cells = x1 - x0, nx - 1
     limit = GAP[mesh.kind] * side / cells
@@ -166,7 +182,12 @@ def _closed_form(mesh: Mesh, relation: Relation, power: float) -> float:
 
 
 def _guarantee(
-    theorem: str, mesh: Mesh, model: Covariance, relation: Relation, pair: tuple[float, float], sampler: str
+    theorem: str,
+    mesh: Mesh,
+    model: Covariance | RandomScale,
+    relation: Relation,
+    pair: tuple[float, float],
+    sampler: str,
 ) -> Guarantee:
     require_sampler(sampler, SAMPLER)
     epsilon, delta = pair
@@ -178,21 +199,19 @@ def _guarantee(
         raise PrivacyCheckError(msg)
     silent = (SILENT_SCALE,) if isinstance(model, RandomScale) else ()
     flat = (NOTHING,) if carries_no_information(_largest_sd(mesh, model)) else ()
-    assumed = (AVERAGED, *silent, *flat, *draw_assumptions(relation, SAMPLER[sampler]))
+    assumed = (AVERAGED, *silent, *flat, *draw_assumptions(relation, SAMPLER[sampler], mesh.domain))
     return Guarantee(relation, ApproximateDP(epsilon, delta), theorem, assumed)
 
 
-def _largest_sd(mesh: Mesh, model: Covariance) -> float:
-    """Standard deviation of the field; at most that of a length scale as large as the window where it is random."""
-    return (
-        model.ratio * mesh.domain.diameter if isinstance(model, RandomScale) else point_sd(model.matrix(mesh.vertices))
-    )
+def _largest_sd(mesh: Mesh, model: Covariance | RandomScale) -> float:
+    """Standard deviation of the field; at most that of a length scale as large as the domain where it is random."""
+    return model.at(mesh.domain.diameter).sigma if isinstance(model, RandomScale) else point_sd(model.matrix(mesh))
 
 
-def _growth(model: Covariance) -> tuple[float, float]:
+def _growth(model: Covariance | RandomScale) -> tuple[float, float]:
     """Power p and `sigma / l^(p/2)`: increments over d have variance at most `2 sigma^2 (d/l)^p`."""
     if isinstance(model, RandomScale):
-        return 2.0, model.ratio
+        return model.power, model.ratio
     if isinstance(model, PoweredExponential):
         return model.power, model.sigma / model.length_scale ** (model.power / 2)
     msg = f"covariance: Corollary 3.9 needs a PoweredExponential, got {type(model).__name__}; use kim_lim_38."
@@ -207,10 +226,10 @@ def _one_point_moves(relation: Relation | float) -> Relation:
     return relation
 
 
-def _model(covariance: Covariance | None, ratio: float | None) -> Covariance:
+def _model(mesh: Mesh, covariance: Covariance | None, ratio: float | None) -> Covariance | RandomScale:
     if covariance is not None and ratio is None:
         return covariance
     if covariance is None and ratio is not None:
-        return RandomScale(ratio)
+        return RandomScale(ratio, mesh.smoothest_power)
     msg = "ratio: give either a covariance, or the ratio of sigma to a random length scale."
     raise InputError(msg)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance
@@ -69,7 +70,7 @@ def posterior_mu(
         Under `AddRemove` without a Gaussian intercept.
     """
     relation = as_relation(relation)
-    matrix = covariance.matrix(mesh.vertices)
+    matrix = covariance.matrix(mesh)
     if isinstance(relation, AddRemove):
         return relation.max_points_per_person * math.hypot(_positive_sd(intercept_sd), point_sd(matrix))
     return relation.max_points_per_person * increment_sd(mesh, matrix, relation.reach)
@@ -104,8 +105,9 @@ def theorem_a(
     factor = proximal_factor(eta, steps) if sampler == "proximal" else 1.0
     mu = factor * posterior_mu(mesh, covariance, relation, intercept_sd=intercept_sd)
     curve = () if isinstance(relation, AddRemove) else _curve(mesh, _gaussian_at(mesh, covariance, delta, factor))
+    assumed = draw_assumptions(relation, SAMPLER[sampler], mesh.domain)
     theorem = "Theorem E (proximal sampler)" if sampler == "proximal" else "Theorem A (one posterior draw)"
-    return Guarantee(relation, GaussianDP(mu, delta), theorem, draw_assumptions(relation, SAMPLER[sampler]), curve)
+    return Guarantee(relation, GaussianDP(mu, delta), theorem, assumed, curve)
 
 
 def lipschitz(
@@ -126,7 +128,7 @@ def lipschitz(
     ----------
     mesh : Mesh
     relation : Relation or float
-        Moves only. `ReplaceOne` needs a convex window, where no path is longer than the diameter.
+        Moves only. `ReplaceOne` needs a convex window or a network, where no path is longer than the diameter.
     slope : float
         Largest gradient of the log-intensity, per unit of length.
     delta : float
@@ -155,7 +157,7 @@ def lipschitz(
         curve = _curve(mesh, lambda d: min(PureDP(2 * slope * d).epsilon(delta), gaussian(d)))
     else:
         curve = _curve(mesh, lambda d: 2 * slope * d)
-    assumed = draw_assumptions(relation, (*SAMPLER[sampler], GENTLE))
+    assumed = draw_assumptions(relation, (*SAMPLER[sampler], GENTLE), mesh.domain)
     return Guarantee(relation, profile, "Theorem D (Lipschitz field)", assumed, curve)
 
 
@@ -193,7 +195,7 @@ def largest_sigma(
         return mu / (factor * posterior_mu(mesh, covariance, relation)) * DOWN
     total = mu / (factor * relation.max_points_per_person)
     tau = total / math.sqrt(2) if intercept_sd is None else _positive_sd(intercept_sd)
-    return _other_leg(total, tau, "intercept_sd") / point_sd(covariance.matrix(mesh.vertices)) * DOWN
+    return _other_leg(total, tau, "intercept_sd") / point_sd(covariance.matrix(mesh)) * DOWN
 
 
 def largest_intercept_sd(relation: AddRemove, mu: float, sigma: float, *, factor: float = 1.0) -> float:
@@ -224,18 +226,19 @@ def _longest_path(mesh: Mesh, relation: Relation) -> float:
             "a posterior draw with a Gaussian intercept, or private tents."
         )
         raise InputError(msg)
-    if isinstance(relation, ReplaceOne) and not mesh.domain.is_convex:
+    longest = mesh.domain.longest_path
+    if isinstance(relation, ReplaceOne) and math.isinf(longest):
         msg = (
             "relation: 'replace-one' needs a convex window here, since paths inside this one can be longer than its "
             "diameter or missing; take AlphaNeighbours(alpha)."
         )
         raise InputError(msg)
-    return min(relation.reach, mesh.domain.diameter) if mesh.domain.is_convex else relation.reach
+    return min(relation.reach, longest)
 
 
 def _gaussian_at(mesh: Mesh, covariance: Covariance, delta: float, factor: float = 1.0) -> Callable[[float], float]:
     """Epsilon, at delta, of one point that moves by d."""
-    field = increments(mesh, covariance.matrix(mesh.vertices), mesh.domain.diameter)
+    field = increments(mesh, covariance.matrix(mesh), mesh.domain.diameter)
     return lambda d: GaussianDP(factor * field.within(d), delta).epsilon(delta)
 
 
@@ -260,6 +263,6 @@ def require_sampler(sampler: str, known: Iterable[str]) -> None:
         raise InputError(msg)
 
 
-def draw_assumptions(relation: Relation, sampler: tuple[str, ...]) -> tuple[str, ...]:
+def draw_assumptions(relation: Relation, sampler: tuple[str, ...], domain: Domain) -> tuple[str, ...]:
     """What every guarantee of a posterior draw takes for granted; `sampler` is an entry of `SAMPLER`."""
-    return assumptions(relation, (*sampler, SILENT), (FIXED,))
+    return assumptions(relation, (*sampler, SILENT), (FIXED,), domain=domain)

@@ -1,83 +1,35 @@
-"""The one finite-element mesh: vertices, elements, basis functions and their integrals over the domain.
+"""Triangles and squares over a domain in the plane: a window, or a network that runs through it."""
 
-Planar builders live in `dpppsynth.models`. Everything downstream (tents, fields, bounds, samplers) is written against
-this class alone.
-
-An element may stick out of the domain. The basis is defined on the whole element, integrals run over the part inside:
-`measure[j] = integral over the domain of phi_j`, from triangles that tile each element's part (`Pieces`).
-"""
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 import shapely
+from scipy.spatial.distance import cdist
 
 from dpppsynth.errors import InputError
+from dpppsynth.mesh.base import NODES, Mesh
+from dpppsynth.mesh.pieces import Floats, Ints, Pieces, triangulate
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Window
+    from dpppsynth.domains import Domain, Window
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-# Nodes per element by kind.
-NODES = {"triangle": 3, "square": 4}
+PLANAR = ("triangle", "square")
 # Parts of an element smaller than this fraction of it are left out of the mesh.
 SLIVER = 1e-12
 # How far from the elements such parts may reach, in smallest heights: under a hundredth of the lattice's spare room.
 THREAD = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Pieces:
-    """Triangles that tile the elements' parts inside the domain.
-
-    Attributes
-    ----------
-    corners : (Q, 3, 2) array
-        Corner coordinates.
-    element : (Q,) array
-        Index of the element each triangle belongs to.
-    weight : (Q,) array
-        Area times any public offset: the integral of f is the sum of weight * (mean of f over the triangle).
-    """
-
-    corners: Floats
-    element: Ints
-    weight: Floats
-
-    def quadrature(self) -> tuple[Floats, Ints, Floats]:
-        """Edge-midpoint rule, exact for quadratics: points (3Q, 2), their elements (3Q,), weights (3Q,)."""
-        points = (self.corners + np.roll(self.corners, -1, axis=1)) / 2
-        return points.reshape(-1, 2), np.repeat(self.element, 3), np.repeat(self.weight / 3, 3)
-
-
-def triangulate(geometry: Any, element: Ints) -> Pieces:
-    """Cut polygons into triangles without new vertices (constrained Delaunay).
-
-    Parameters
-    ----------
-    geometry : array of shapely geometries
-        Polygonal parts, in any order.
-    element : (G,) array
-        The element each geometry belongs to.
-    """
-    triangles, owner = shapely.get_parts(shapely.constrained_delaunay_triangles(geometry), return_index=True)
-    corners = shapely.get_coordinates(triangles).reshape(-1, 4, 2)[:, :3]
-    area = np.abs(np.linalg.det(corners[:, 1:] - corners[:, :1])) / 2
-    solid = area > 0
-    return Pieces(corners[solid], element[owner[solid]], area[solid])
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Mesh:
-    """A conforming mesh of P1 (bilinear on squares) elements covering a domain.
+class PlanarMesh(Mesh):
+    """A conforming mesh of triangles, or of squares with a bilinear basis.
 
     Attributes
     ----------
@@ -86,11 +38,11 @@ class Mesh:
     elements : (T, k) array of int
         Vertex numbers of each element, anticlockwise.
     kind : {"triangle", "square"}
-        Squares may be any parallelogram; their basis is bilinear.
-    domain : Window
+        Squares may be any parallelogram.
+    domain : Window or LinearNetwork
         The public domain the mesh covers.
     pieces : Pieces
-        Triangles tiling the elements' parts inside the domain.
+        Simplices tiling the elements' parts inside the domain: triangles of a window, segments of a network.
     recipe : dict
         Public numbers from which `dpppsynth.models.mesh_from_recipe` makes this mesh again.
     find : callable, optional
@@ -100,13 +52,14 @@ class Mesh:
     vertices: Floats
     elements: Ints
     kind: str
-    domain: "Window"
+    domain: Domain
     pieces: Pieces
     recipe: dict[str, Any]
     find: Callable[[Floats], Ints] | None = None
+    smoothest_power: ClassVar[float] = 2.0
 
     def __post_init__(self) -> None:
-        if self.kind not in NODES or self.elements.ndim != 2 or self.elements.shape[1] != NODES[self.kind]:
+        if self.kind not in PLANAR or self.elements.ndim != 2 or self.elements.shape[1] != NODES[self.kind]:
             msg = f"elements: kind {self.kind!r} needs an array (T, {NODES.get(self.kind, 'k')}) of vertex numbers."
             raise InputError(msg)
         if np.any(np.linalg.det(self._edges) <= 0):
@@ -123,7 +76,7 @@ class Mesh:
             array.flags.writeable = False
 
     @classmethod
-    def from_arrays(cls, vertices: npt.ArrayLike, elements: npt.ArrayLike, domain: "Window") -> "Mesh":
+    def from_arrays(cls, vertices: npt.ArrayLike, elements: npt.ArrayLike, domain: Window) -> PlanarMesh:
         """Mesh from your own triangles (k = 3) or parallelograms (k = 4) that cover a planar window.
 
         Raises
@@ -133,18 +86,13 @@ class Mesh:
         """
         xy = np.array(vertices, dtype=float).reshape(-1, 2)
         tri = np.array(elements, dtype=np.int64)
-        if (
-            tri.ndim != 2
-            or tri.shape[1] not in NODES.values()
-            or not np.array_equal(np.unique(tri), np.arange(len(xy)))
-        ):
+        if tri.ndim != 2 or tri.shape[1] not in (3, 4) or not np.array_equal(np.unique(tri), np.arange(len(xy))):
             msg = "elements: needs an array (T, 3) or (T, 4) of vertex numbers from 0 that leaves no vertex idle."
             raise InputError(msg)
         polygons = shapely.polygons(xy[tri])
         pieces = clip(polygons, domain)
         recipe = {"builder": "arrays", "vertices": xy.tolist(), "elements": tri.tolist()}
-        kind = {k: name for name, k in NODES.items()}.get(tri.shape[1], "?")
-        mesh = cls(xy, tri, kind, domain, pieces, recipe)
+        mesh = cls(xy, tri, PLANAR[tri.shape[1] - 3], domain, pieces, recipe)
         bare = shapely.get_parts(shapely.difference(domain.geometry, shapely.union_all(polygons)))
         uneven = abs(mesh.measure.sum() - domain.area) > 1e-9 * domain.area or mesh.misses(bare)
         if uneven or not mesh.measure.min() > 0 or not mesh._conforms() or not mesh._continuous():
@@ -193,9 +141,6 @@ class Mesh:
         _, first, group = np.unique(point, return_index=True, return_inverse=True)
         return bool(abs(values - values[first[group.ravel()]]).max() < 1e-6)
 
-    def __repr__(self) -> str:
-        return f"Mesh({len(self.vertices)} vertices, {len(self.elements)} {self.kind}s)"
-
     @cached_property
     def _edges(self) -> Floats:
         """(T, 2, 2): rows are the two edges leaving each element's first vertex."""
@@ -220,17 +165,33 @@ class Mesh:
         """(T,) areas of the whole elements, parts outside the domain included."""
         return np.linalg.det(self._edges) / (2 if self.kind == "triangle" else 1)
 
-    def weights(self, element: Ints, xy: Floats) -> Floats:
-        """(n, k) values at `xy` of the basis functions of the given elements, in the elements' vertex order."""
+    @property
+    def positions(self) -> Floats:
+        """(V, 2) positions of the vertices: their coordinates, as long as the domain is a window."""
+        return self.vertices
+
+    @property
+    def metric(self) -> Floats:
+        """(V, V) Euclidean distances between the vertices."""
+        return np.asarray(cdist(self.vertices, self.vertices), dtype=np.float64)
+
+    @property
+    def coordinate_size(self) -> float:
+        """Largest coordinate, with the diameter added."""
+        return float(np.max(np.abs(self.vertices))) + self.domain.diameter
+
+    def weights(self, element: Ints, positions: Floats) -> Floats:
+        """(n, k) values at positions of the basis functions of the given elements, in the elements' vertex order."""
+        xy = self.domain.coordinates(positions)
         u = np.einsum("ni,nij->nj", xy - self.vertices[self.elements[element, 0]], self._inverse[element])
         s, t = u[:, 0], u[:, 1]
         if self.kind == "triangle":
             return np.stack([1 - s - t, s, t], axis=1)
         return np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=1)
 
-    def locate(self, xy: Floats) -> Ints:
-        """(n,) element holding each point; a point on a border belongs to one element by a fixed rule."""
-        xy = np.asarray(xy, dtype=float).reshape(-1, 2)
+    def locate(self, positions: Floats) -> Ints:
+        """(n,) element holding each position; one on a border belongs to one element by a fixed rule."""
+        xy = self.domain.coordinates(positions)
         element = np.full(len(xy), -1) if self.find is None else self.find(xy)
         lost = np.flatnonzero(element < 0)
         if len(lost):
@@ -240,36 +201,6 @@ class Mesh:
             np.minimum.at(first, query, found)
             element[lost] = first
         return element
-
-    def basis(self, xy: Floats) -> sp.csr_array:
-        """Sparse (n, V) matrix of basis values; every row is non-negative and sums to one."""
-        element = self.locate(xy)
-        weight = np.clip(self.weights(element, np.asarray(xy, dtype=float).reshape(-1, 2)), 0, None)
-        weight /= weight.sum(axis=1, keepdims=True)
-        return self.gather(element, weight)
-
-    def gather(self, element: Ints, weight: Floats) -> sp.csr_array:
-        """Sparse (n, V) matrix from elements (n,) and basis values (n, k)."""
-        n, k = weight.shape
-        rows = np.arange(0, n * k + 1, k)
-        return sp.csr_array((weight.ravel(), self.elements[element].ravel(), rows), shape=(n, len(self.vertices)))
-
-    def integrate(self, pieces: Pieces) -> Floats:
-        """(V,) integrals of the basis functions over the pieces."""
-        points, element, weight = pieces.quadrature()
-        mass = np.clip(self.weights(element, points), 0, None) * weight[:, None]
-        total = np.bincount(self.elements[element].ravel(), mass.ravel(), minlength=len(self.vertices))
-        return total.astype(np.float64)
-
-    @cached_property
-    def measure(self) -> Floats:
-        """(V,) `a_j`, the integral of phi_j over the domain; the sum is the domain's area."""
-        return self.integrate(self.pieces)
-
-    @cached_property
-    def element_measure(self) -> Floats:
-        """(T,) area of each element's part inside the domain."""
-        return np.bincount(self.pieces.element, self.pieces.weight, minlength=len(self.elements)).astype(np.float64)
 
     @cached_property
     def gradients(self) -> Floats:
@@ -285,35 +216,18 @@ class Mesh:
         return np.einsum("cka,tia->tcki", local, self._inverse)
 
     @cached_property
-    def tent_slope(self) -> float:
-        """Largest L1 change of the tent masses per unit of length moved: `sup |sum_j s_j grad phi_j|` over signs s.
-
-        `2 / smallest altitude` on triangles, `2 sqrt(2) / side` on squares (docs/theory.md, section 3).
-        """
-        k = self.elements.shape[1]
-        signs = np.array([(1, *rest) for rest in product((-1, 1), repeat=k - 1)], dtype=float)
-        steepest = np.einsum("sk,tcki->tcsi", signs, self.gradients)
-        return float(np.sqrt(np.max((steepest**2).sum(axis=-1))))
-
-    @cached_property
-    def _incidence(self) -> sp.csr_array:
-        shape = (len(self.elements), len(self.vertices))
-        return self.gather(np.arange(shape[0]), np.ones(self.elements.shape))
-
-    @cached_property
     def element_adjacency(self) -> sp.csr_array:
         """(T, T) boolean: elements that share an edge."""
         shared = (self._incidence @ self._incidence.T >= 2).tolil()
         shared.setdiag(False)
         return sp.csr_array(shared)
 
-    @cached_property
-    def vertex_adjacency(self) -> sp.csr_array:
-        """(V, V) boolean: vertices joined by an edge of some element."""
-        ends = np.stack([self.elements, np.roll(self.elements, -1, axis=1)], axis=-1).reshape(-1, 2)
-        both = np.concatenate([ends, ends[:, ::-1]])
-        count = len(self.vertices)
-        return sp.csr_array((np.ones(len(both)), both.T), shape=(count, count)).astype(bool)
+    def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
+        """Pieces of the domain cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
+        parts = shapely.intersection(self.element_polygons, self.domain.geometry)
+        element, polygon = tree.query(parts, predicate="intersects")
+        common = triangulate(shapely.intersection(parts[element], polygons[polygon]), np.arange(len(element)))
+        return Pieces(common.corners, element[common.element], common.weight), polygon[common.element]
 
     def voronoi_cells(self) -> Any:
         """(V,) shapely polygons: the part of a rectangular window nearer to each vertex than to any other.
@@ -329,7 +243,7 @@ class Mesh:
         return shapely.intersection(shapely.get_parts(cells), self.domain.geometry)
 
 
-def clip(polygons: Any, domain: "Window") -> Pieces:
+def clip(polygons: Any, domain: Window) -> Pieces:
     """Pieces of element polygons (T,) inside a window; elements wholly inside are not cut."""
     index = np.arange(len(polygons))
     shapely.prepare(domain.geometry)

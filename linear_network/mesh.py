@@ -1,0 +1,182 @@
+"""The mesh of a linear network: every edge cut into equal segments, basis functions linear along them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpppsynth.errors import InputError
+from dpppsynth.linear_network.courses import common, cut
+from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.paths import distances, edge_numbers
+from dpppsynth.linear_network.resistance import resistances
+from dpppsynth.mesh import Floats, Ints, Mesh, Pieces
+
+# Vertices beyond which a mesh would fill the memory of a small machine.
+MOST_VERTICES = 1_000_000
+
+
+def network_mesh(network: LinearNetwork, resolution: float) -> NetworkMesh:
+    """Mesh whose segments are no longer than `resolution`.
+
+    Parameters
+    ----------
+    network : LinearNetwork
+        Public domain.
+    resolution : float
+        Longest segment, in the network's unit; every edge is cut into as few equal ones as that allows, a loop into at
+        least two.
+
+    Returns
+    -------
+    NetworkMesh
+        Its first vertices are the network's.
+
+    Examples
+    --------
+    >>> street = LinearNetwork([[0, 0], [100, 0], [100, 30]], [[0, 1], [1, 2]])
+    >>> network_mesh(street, 50)
+    Mesh(4 vertices, 3 segments)
+    """
+    if isinstance(resolution, bool) or not isinstance(resolution, int | float) or not 0 < resolution < np.inf:
+        msg = f"resolution: must be a positive length ({network.unit}), got {resolution!r}; for instance 50.0."
+        raise InputError(msg)
+    # The small allowance keeps an edge of 150 at three segments of 50 in spite of rounding.
+    loop = network.edges[:, 0] == network.edges[:, 1]
+    count = np.maximum(np.ceil(network.lengths / resolution * (1 - 1e-9)), np.where(loop, 2, 1))
+    if count.sum() > MOST_VERTICES:
+        msg = f"resolution: {resolution:g} needs more than {MOST_VERTICES} segments; take a larger one."
+        raise InputError(msg)
+    return NetworkMesh(network, count.astype(np.int64), {"builder": "network", "resolution": float(resolution)})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NetworkMesh(Mesh):
+    """Segments of a network's edges.
+
+    Attributes
+    ----------
+    domain : LinearNetwork
+    count : (E,) array
+        Number of equal segments of each edge.
+    recipe : dict
+    edge : (T,) array
+        The network's edge on which each segment lies.
+    start, end : (T,) arrays
+        Distances along that edge at which it begins and ends.
+    """
+
+    domain: LinearNetwork
+    count: Ints
+    recipe: dict[str, Any]
+    kind: str = field(default="segment", init=False)
+    smoothest_power: ClassVar[float] = 1.0
+
+    @cached_property
+    def edge(self) -> Ints:
+        """(T,) edge of each segment."""
+        return np.repeat(np.arange(len(self.count)), self.count)
+
+    @cached_property
+    def _rank(self) -> Ints:
+        """(T,) number of each segment on its edge, from 0."""
+        return np.arange(len(self.edge)) - self._first[self.edge]
+
+    @cached_property
+    def _first(self) -> Ints:
+        """(E,) number of each edge's first segment."""
+        return np.cumsum(self.count) - self.count
+
+    @cached_property
+    def start(self) -> Floats:
+        """(T,) distance along its edge at which each segment begins."""
+        return self.domain.lengths[self.edge] * self._rank / self.count[self.edge]
+
+    @cached_property
+    def end(self) -> Floats:
+        """(T,) distance along its edge at which each segment ends."""
+        return self.domain.lengths[self.edge] * (self._rank + 1) / self.count[self.edge]
+
+    @cached_property
+    def elements(self) -> Ints:  # type: ignore[override]
+        """(T, 2) vertices of each segment, in the direction of its edge."""
+        inner = len(self.domain.vertices) + np.cumsum(self._rank > 0) - 1
+        last = self._rank + 1 == self.count[self.edge]
+        first = np.where(self._rank == 0, self.domain.edges[self.edge, 0], inner)
+        return np.column_stack([first, np.where(last, self.domain.edges[self.edge, 1], inner + 1)])
+
+    @cached_property
+    def positions(self) -> Floats:
+        """(V, 2) positions of the vertices; one of the network's is taken on the lowest of its edges."""
+        out = np.empty((int(self.elements.max()) + 1, 2))
+        # Backwards, so that the lowest edge has the last word.
+        for vertex, at in ((self.elements[::-1, 1], self.end[::-1]), (self.elements[::-1, 0], self.start[::-1])):
+            out[vertex] = np.column_stack([self.edge[::-1], at])
+        return out
+
+    @cached_property
+    def vertices(self) -> Floats:  # type: ignore[override]
+        """(V, 2) coordinates of the vertices."""
+        inner = self.domain.coordinates(self.positions[len(self.domain.vertices) :])
+        return np.concatenate([self.domain.vertices, inner])
+
+    @cached_property
+    def pieces(self) -> Pieces:  # type: ignore[override]
+        """The segments themselves."""
+        ends = [np.column_stack([self.edge, at]) for at in (self.start, self.end)]
+        return Pieces(np.stack(ends, axis=1), np.arange(len(self.edge)), self.end - self.start)
+
+    @cached_property
+    def metric(self) -> Floats:
+        """(V, V) resistance metric between the vertices."""
+        return resistances(self.domain, self.positions, self.positions)
+
+    @cached_property
+    def path_lengths(self) -> Floats:
+        """(V, V) lengths of the shortest paths between the vertices."""
+        return distances(self.domain, self.positions, self.positions)
+
+    def paths(self, limit: float = np.inf) -> Floats:
+        """(V, V) lengths of the shortest paths between the vertices; infinite beyond the limit."""
+        return np.where(self.path_lengths <= limit, self.path_lengths, np.inf)
+
+    @property
+    def coordinate_size(self) -> float:
+        """Length of the longest edge: basis values come from distances along edges."""
+        return float(self.domain.lengths.max())
+
+    def locate(self, positions: Floats) -> Ints:
+        """(n,) segment holding each position; one on the border of two belongs to the one that begins there."""
+        edge = edge_numbers(positions)
+        count = self.count[edge]
+        rank = np.floor(positions[:, 1] / self.domain.lengths[edge] * count).astype(np.int64)
+        return self._first[edge] + np.clip(rank, 0, count - 1)
+
+    def weights(self, element: Ints, positions: Floats) -> Floats:
+        """(n, 2) shares of the two ends of the given segments, linear along them."""
+        share = (positions[:, 1] - self.start[element]) / (self.end - self.start)[element]
+        return np.column_stack([1 - share, share])
+
+    def shares(self, tents: Mesh) -> Floats:
+        """(J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
+
+        Integrals of products, over parts of edges on which both are linear: a tent may lie between two vertices.
+        """
+        parts = common(self.pieces, tents.pieces)
+        positions, _, weight = parts.quadrature()
+        product = tents.basis(positions).T @ sp.diags_array(weight) @ self.basis(positions)
+        return np.ascontiguousarray((product @ sp.diags_array(1 / self.measure)).toarray())
+
+    def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
+        """Segments cut by polygons (P,), and the polygon each part lies in; `tree` holds the polygons."""
+        return cut(self.domain, self.pieces, polygons, tree)
+
+    @cached_property
+    def gradients(self) -> Floats:
+        """(T, 1, 2, 1) slopes of the basis functions along each segment."""
+        slope = 1 / (self.end - self.start)
+        return np.stack([-slope, slope], axis=1)[:, None, :, None]

@@ -1,0 +1,54 @@
+"""What the JSON of a certificate stands for: domains, and the meshes on them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpppsynth.domains import Domain, Window
+from dpppsynth.errors import InputError
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
+from dpppsynth.mesh import Mesh
+from dpppsynth.models.planar import regular
+from dpppsynth.models.trace import trace_mesh
+
+
+def domain_from_geojson(data: Mapping[str, Any]) -> Domain:
+    """Window of polygons, or network of lines, from what its `to_geojson` gave."""
+    kinds = {feature["geometry"]["type"] for feature in data["features"]}
+    return LinearNetwork.from_geojson(data) if kinds == {"LineString"} else Window.from_geojson(data)
+
+
+def window(domain: Any) -> Window:
+    """The domain, which must be a window."""
+    if not isinstance(domain, Window):
+        msg = f"domain: needs a Window here, got {type(domain).__name__}."
+        raise InputError(msg)
+    return domain
+
+
+def segments(mesh: Any) -> NetworkMesh:
+    """The mesh, which must be one of segments."""
+    if not isinstance(mesh, NetworkMesh):
+        msg = "mesh: needs segments of a network here; network_mesh(network, resolution=50.0) makes them."
+        raise InputError(msg)
+    return mesh
+
+
+def mesh_from_recipe(recipe: Mapping[str, Any], domain: Any) -> Mesh:
+    """Build a mesh again from `Mesh.recipe`."""
+    builder, on_network = recipe.get("builder"), isinstance(domain, LinearNetwork)
+    if builder == "network" and on_network and "resolution" in recipe:
+        return network_mesh(domain, recipe["resolution"])
+    if builder == "arrays" and not on_network and {"vertices", "elements"} <= recipe.keys():
+        return Mesh.from_arrays(recipe["vertices"], recipe["elements"], domain)
+    shape = recipe.get("shape")
+    if isinstance(shape, list | tuple) and len(shape) == 2:
+        vertices = (int(shape[0]), int(shape[1]))
+        if builder == "regular" and not on_network and recipe.get("kind") in ("triangle", "square"):
+            return regular(domain, recipe["kind"], vertices)
+        if builder == "trace" and on_network:
+            return trace_mesh(domain, shape=vertices)
+    msg = (
+        f"mesh: recipe {recipe!r} is not known for this domain; expected builder 'arrays', or 'regular' with kind and "
+        "shape, on a window, and 'network' with resolution, or 'trace' with shape, on a network."
+    )
+    raise InputError(msg)
