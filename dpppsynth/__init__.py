@@ -1,7 +1,7 @@
 """Differentially private synthesis of spatial point patterns.
 
 A custodian of sensitive points, such as homes of patients or places of crimes, brings a `PointPattern`, a public
-`Window` and a privacy budget. The bound is checked from public parameters before the data are touched; then one release
+`Window` or `LinearNetwork`, and a privacy budget. The bound is checked from public parameters before the data are touched; then one release
 spends the budget, and everything drawn from that release is free::
 
     import dpppsynth as dps
@@ -17,6 +17,7 @@ Where to look next:
 
 ==================== ==========================================================================================
 `Window`             the public domain; `read_window` reads one from a file
+`LinearNetwork`      a public domain made of streets; `read_network` reads one from a file
 `PointPattern`       points in a domain; `read_pattern` reads one, `datasets` holds some
 `LaplaceSynthesizer` a private piecewise intensity from discrete Laplace noise
 `LGCPSynthesizer`    a log-Gaussian Cox process, from a private statistic or as one private posterior draw
@@ -25,7 +26,7 @@ Where to look next:
 `PoissonRelease`     the patterns of the kernel synthesizer
 `privacy`            neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
 `models`             covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
-`linear_network`     point patterns on linear networks
+`linear_network`     meshes of networks, the resistance metric, network K-functions
 `io`, `plotting`     reading, writing and drawing patterns and releases
 ==================== ==========================================================================================
 

@@ -1,7 +1,8 @@
 from . import baselines, datasets, io, linear_network, models, plotting, privacy, synthesizers
 from .domains import Window
 from .errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
-from .io import read_pattern, read_window
+from .io import read_network, read_pattern, read_window
+from .linear_network import LinearNetwork
 from .mesh import Mesh
 from .patterns import PointPattern
 from .privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
@@ -21,6 +22,7 @@ __all__ = [
     "KernelSynthesizer",
     "LGCPSynthesizer",
     "LaplaceSynthesizer",
+    "LinearNetwork",
     "Mesh",
     "PointPattern",
     "PoissonRelease",
@@ -37,6 +39,7 @@ __all__ = [
     "models",
     "plotting",
     "privacy",
+    "read_network",
     "read_pattern",
     "read_window",
     "synthesizers",

@@ -5,6 +5,7 @@ Checks the guarantee, synthesizes three patterns, verifies the certificate and d
     public/        what may be published: synthetic patterns, certificate, window, private statistic, posterior draws
     pictures/      pictures of it, public as well
     CONFIDENTIAL/  the original beside a synthetic pattern, for the custodian's eyes
+    streets/       the same once more, with the deaths on the streets instead of in a window
 
 Run it with `make demo`, or `python examples/demo.py [folder]`.
 """
@@ -17,12 +18,13 @@ import sys
 import time
 from pathlib import Path
 
-from dpppsynth.datasets import path
+from dpppsynth.datasets import path, soho_streets
 
 OUT = Path(sys.argv[1] if len(sys.argv) > 1 else "out/demo")
-PUBLIC, PICTURES, CONFIDENTIAL = OUT / "public", OUT / "pictures", OUT / "CONFIDENTIAL"
+PUBLIC, PICTURES, CONFIDENTIAL = "public", "pictures", "CONFIDENTIAL"
+STREETS = OUT / "streets"
+POINTS = path("soho_addresses")
 DEATHS = ["--count", "deaths", "--crs", "EPSG:27700"]
-WINDOW = ["--window", "529100,180680,529770,181350"]
 PRIVACY = ["--method", "lgcp", "--epsilon", "1", "--alpha", "25"]
 PUMPS = ["--landmarks", path("soho_pumps"), "--landmarks-label", "pump"]
 
@@ -45,35 +47,50 @@ def dpppsynth(*arguments: object, quiet: bool = False) -> str:
 
 def clear() -> None:
     """Remove what an earlier run of this script left, and nothing else."""
-    for folder in (PUBLIC, PICTURES, CONFIDENTIAL):
-        shutil.rmtree(folder, ignore_errors=True)
+    for folder in (OUT, STREETS):
+        for name in (PUBLIC, PICTURES, CONFIDENTIAL):
+            shutil.rmtree(folder / name, ignore_errors=True)
+
+
+def run(out: Path, place: list[str], snap: list[str], faster: list[str]) -> None:
+    """Check, synthesize, verify and draw, with the points in a window or on streets."""
+    public = out / PUBLIC
+
+    print("1. What would be promised? Public parameters alone; no data file is opened.")
+    dpppsynth("check", *PRIVACY, *faster, *place, "--crs", "EPSG:27700", "--n", 392)
+
+    print("\n2. Spend the budget once, on a file of addresses with their numbers of deaths.")
+    how = [*DEATHS, *place, *snap, *PRIVACY, *faster]
+    said = dpppsynth("synthesize", POINTS, *how, "--patterns", 3, "--out", public, "--json", quiet=True)
+    release = json.loads(said)
+    print(f"epsilon {release['guarantee']['profile']['epsilon']:.6g}, delta 0, by {release['guarantee']['theorem']}")
+    print(f"written to {public}: {', '.join(release['files'])}")
+
+    print("\n3. What an auditor sees, who has no access to the data.")
+    dpppsynth("verify", public / "certificate.json")
+
+    print("\n4. Pictures of the release, with the public pumps for orientation.")
+    dpppsynth("plot", public, "--out", out / PICTURES, *PUMPS)
+
+    print("\n5. For the custodian alone: the original beside a synthetic pattern, outside the public folder.")
+    dpppsynth("plot", public, "--original", POINTS, *DEATHS, *snap, "--confidential", out / CONFIDENTIAL, *PUMPS)
 
 
 def main() -> None:
     clear()
-    deaths = path("soho_addresses")
+    STREETS.mkdir(parents=True, exist_ok=True)
 
-    print("1. What would be promised? Public parameters alone; no data file is opened.")
-    dpppsynth("check", *PRIVACY, *WINDOW, "--crs", "EPSG:27700", "--n", 392)
+    print("A. In a window of the plane.\n")
+    run(OUT, place=["--window", "529100,180680,529770,181350"], snap=[], faster=[])
 
-    print("\n2. Spend the budget once, on a file of addresses with their numbers of deaths.")
-    said = dpppsynth(
-        "synthesize", deaths, *DEATHS, *WINDOW, *PRIVACY, "--patterns", 3, "--out", PUBLIC, "--json", quiet=True
-    )
-    release = json.loads(said)
-    print(f"epsilon {release['guarantee']['profile']['epsilon']:.6g}, delta 0, by {release['guarantee']['theorem']}")
-    print(f"written to {PUBLIC}: {', '.join(release['files'])}")
+    print("\nB. On the streets, which are public; every death moves to the nearest street, at most 30 metres away.")
+    print("   Distances, and with them the privacy radius, run along the streets.\n")
+    streets = STREETS / "streets.geojson"
+    streets.write_text(json.dumps(soho_streets().to_geojson()))
+    run(STREETS, place=["--network", str(streets)], snap=["--snap", "30"], faster=["--inference", "laplace"])
 
-    print("\n3. What an auditor sees, who has no access to the data.")
-    dpppsynth("verify", PUBLIC / "certificate.json")
-
-    print("\n4. Pictures of the release, with the public pumps for orientation.")
-    dpppsynth("plot", PUBLIC, "--out", PICTURES, *PUMPS)
-
-    print("\n5. For the custodian alone: the original beside a synthetic pattern, outside the public folder.")
-    dpppsynth("plot", PUBLIC, "--original", deaths, *DEATHS, "--confidential", CONFIDENTIAL, *PUMPS)
-
-    print(f"\nLook at {PICTURES / 'pattern.png'}: the deaths gather around the Broad Street pump.")
+    print(f"\nLook at {OUT / PICTURES / 'pattern.png'} and {STREETS / PICTURES / 'intensity.png'}: the deaths gather")
+    print("around the Broad Street pump.")
 
 
 if __name__ == "__main__":

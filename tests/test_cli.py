@@ -712,7 +712,7 @@ def test_demo(tmp_path):
     (out / "public" / "old").touch()
     (out / "kept").touch()
     subprocess.run([sys.executable, ROOT / "examples" / "demo.py", out], check=True, capture_output=True)
-    assert {path.name for path in out.iterdir()} == {"public", "pictures", "CONFIDENTIAL", "kept"}
+    assert {path.name for path in out.iterdir()} == {"public", "pictures", "CONFIDENTIAL", "streets", "kept"}
     assert not (out / "public" / "old").exists()
     assert {path.parent.name for path in out.rglob("*.png")} == {"pictures", "CONFIDENTIAL"}
     run("verify", out / "public")

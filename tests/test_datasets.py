@@ -67,6 +67,50 @@ def test_street_files_are_whole(town, vertices, edges, length):
     assert np.hypot(*(xy[ends[:, 0], 1:] - xy[ends[:, 1], 1:]).T).sum() == pytest.approx(length, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("load", "streets", "points", "places", "tolerance"),
+    [
+        (datasets.soho_deaths, datasets.soho_streets, 392, 133, 30.0),
+        (datasets.geodanet_crimes, datasets.geodanet_streets, 287, 194, 350.0),
+    ],
+    ids=["deaths", "crimes"],
+)
+def test_patterns_on_streets(load, streets, points, places, tolerance):
+    plain, moved, network = load(), load(on="streets"), streets()
+    assert (moved.domain.fingerprint(), moved.domain.crs) == (network.fingerprint(), plain.domain.crs)
+    assert len(moved) == points
+    assert len(np.unique(moved.positions, axis=0)) == places
+    assert network.contains(moved.xy).all()
+    # Nobody moves farther than to the nearest street, and the stated tolerance is the next round number.
+    away = np.hypot(*(moved.xy - plain.xy).T)
+    np.testing.assert_allclose(away, shapely.distance(shapely.points(plain.xy), network.geometry), atol=1e-6)
+    assert tolerance / 2 < away.max() <= tolerance
+    _, count = np.unique(moved.xy, axis=0, return_counts=True)
+    assert sorted(count) == sorted(np.unique(plain.xy, axis=0, return_counts=True)[1])
+
+
+@pytest.mark.parametrize(
+    ("streets", "vertices", "edges", "length", "unit"),
+    [
+        (datasets.soho_streets, 229, 282, 13725.06, "metre"),
+        (datasets.geodanet_streets, 230, 303, 104414.14, "foot"),
+    ],
+    ids=["soho", "geodanet"],
+)
+def test_street_networks(streets, vertices, edges, length, unit):
+    network = streets()
+    assert (len(network.vertices), len(network.edges), network.unit) == (vertices, edges, unit)
+    assert network.length == pytest.approx(length, abs=0.01)
+    assert network.changes == ()
+    assert len(network.dropped) == 0
+
+
+@pytest.mark.parametrize("load", [datasets.soho_deaths, datasets.geodanet_crimes])
+def test_unknown_ground(load):
+    with pytest.raises(InputError, match="on: must be 'window' or 'streets'; got 'street'"):
+        load(on="street")
+
+
 def test_windows_hold_the_streets_they_are_named_after():
     for town, window in (("soho", datasets.soho_pumps().domain), ("geodanet", datasets.geodanet_crimes().domain)):
         xy = np.loadtxt(datasets.path(f"{town}_vertices"), delimiter=",", skiprows=1)[:, 1:]
@@ -86,7 +130,7 @@ def test_unknown_name(name):
 
 def test_loading_needs_no_table_library():
     code = (
-        "import sys; from dpppsynth import datasets; datasets.soho_deaths();"
+        "import sys; from dpppsynth import datasets; datasets.soho_deaths(on='streets');"
         "print(sorted({'pandas', 'geopandas', 'pyogrio', 'pyarrow'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

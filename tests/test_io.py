@@ -21,10 +21,15 @@ from dpppsynth.crs import same_crs
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.io import Inspection, inspect_points, read_pattern, read_synthetic, read_window, write_pattern
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.patterns import PointPattern
 
 WINDOW = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
 BARE = Window.rectangle(0, 0, 1, 1)
+# A street along the x axis, one to the north of its end, and a lane of the source that was left out of the network.
+STREETS = LinearNetwork([[0, 0], [100, 0], [100, 50]], [[0, 1], [1, 2]], "EPSG:27700")
+LANE = shapely.LineString([(0, 20), (80, 20)])
+LANELESS = LinearNetwork(STREETS.vertices, STREETS.edges, STREETS.crs, dropped=[LANE])
 CUSTOM = Window.rectangle(0, 0, 9, 9, "+proj=lcc +lat_1=10 +lat_2=20 +units=km")
 FORMATS = ["geojson", "json", "csv", "gpkg", "parquet"]
 SECRET = "529123.4567"
@@ -509,3 +514,96 @@ class TestInspection:
             inspect_points(file, WINDOW, report_to=tmp_path / "none")
         assert "no column 'east'" in refused(inspect_points, file, WINDOW, x="east", report_to=tmp_path)
         assert "to_crs" in refused(inspect_points, file, WINDOW, crs=4326, report_to=tmp_path)
+
+
+class TestOnNetworks:
+    TEXT = "x,y\n10,4\n10,4\n97,30\n103,-4\n"
+
+    def test_points_move_to_the_nearest_place(self, csv_file):
+        pattern = read_pattern(csv_file(self.TEXT), STREETS, snap=5.0)
+        assert pattern.domain is STREETS
+        np.testing.assert_allclose(pattern.xy, [[10, 0], [10, 0], [100, 30], [100, 0]], atol=1e-12)
+        np.testing.assert_allclose(pattern.positions, [[0, 10], [0, 10], [1, 30], [0, 100]], atol=1e-12)
+        np.testing.assert_array_equal(pattern.xy, STREETS.snap([[10, 4], [10, 4], [97, 30], [103, -4]], 5.0).xy)
+
+    @pytest.mark.parametrize("snap", [3.9, np.float32(3.9), 4])
+    def test_tolerance_is_in_the_unit_of_the_network(self, csv_file, snap):
+        path = csv_file("x,y\n10,4\n")
+        if snap < 4:
+            assert "too far from the network" in refused(read_pattern, path, STREETS, snap=snap)
+        else:
+            assert read_pattern(path, STREETS, snap=snap).positions.tolist() == [[0, 10]]
+
+    def test_without_a_tolerance_points_must_lie_on_the_network(self, csv_file):
+        path = csv_file("x,y\n10,0.001\n")
+        said = refused(read_pattern, path, STREETS)
+        assert "too far from the network" in said
+        assert "public tolerance, snap=" in said
+        assert len(read_pattern(csv_file("x,y\n10,1e-10\n100,50\n"), STREETS)) == 2
+
+    def test_points_of_a_street_that_was_left_out_are_refused(self, csv_file):
+        path = csv_file("x,y\n10,11\n")
+        assert len(read_pattern(path, STREETS, snap=15.0)) == 1
+        assert "too far from the network" in refused(read_pattern, path, LANELESS, snap=15.0)
+        assert len(read_pattern(csv_file("x,y\n10,9\n"), LANELESS, snap=15.0)) == 1
+
+    @pytest.mark.parametrize("snap", [0, -1.0, float("nan"), float("inf"), "15", True, [15.0]])
+    def test_tolerance_must_be_a_distance(self, snap, tmp_path):
+        # Public arguments come first: the file does not even exist.
+        for call in (read_pattern, inspect_points):
+            more = {} if call is read_pattern else {"report_to": tmp_path}
+            with pytest.raises(InputError, match=r"snap: must be a positive distance .* \(metre\)"):
+                call(tmp_path / "missing.csv", STREETS, snap=snap, **more)
+
+    def test_a_window_has_none(self, tmp_path):
+        with pytest.raises(InputError, match=r"snap: .* the domain is a window; leave it out"):
+            read_pattern(tmp_path / "missing.csv", WINDOW, snap=15.0)
+
+    def test_counts_and_marks_go_along(self, csv_file):
+        text = "x,y,n,kind\n10,4,2,a\n500,500,0,b\n97,30,1,c\n"
+        pattern = read_pattern(csv_file(text), STREETS, count="n", marks=["kind"], snap=5.0)
+        assert pattern.positions[:, 0].tolist() == [0, 0, 1]
+        assert pattern.marks["kind"].tolist() == ["a", "a", "c"]
+
+    def test_all_readers_agree(self, csv_file):
+        path = csv_file(self.TEXT)
+        expected = read_pattern(path, STREETS, snap=5.0).positions
+        frame = pd.read_csv(path)
+        points = geopandas.GeoDataFrame(frame, geometry=shapely.points(frame.x, frame.y), crs="EPSG:27700")
+        same = [
+            PointPattern.from_file(path, STREETS, snap=5.0),
+            PointPattern.from_geodataframe(points, STREETS, snap=5.0),
+            PointPattern.from_geodataframe(points.to_crs("EPSG:4277"), STREETS, snap=5.01, to_crs="EPSG:27700"),
+        ]
+        for pattern in same:
+            np.testing.assert_allclose(pattern.positions, expected, atol=1e-6)
+        with pytest.raises(InputError, match="too far from the network"):
+            PointPattern.from_geodataframe(points, STREETS, snap=3.0)
+
+    @pytest.mark.parametrize("suffix", FORMATS)
+    @pytest.mark.parametrize("n", [40, 0])
+    def test_saved_patterns_come_back(self, tmp_path, suffix, n):
+        curved = LinearNetwork(
+            [[0, 0], [100, 0]],
+            [[0, 1], [0, 1]],
+            "EPSG:27700",
+            lines=[shapely.LineString([(0, 0), (100, 0)]), shapely.LineString([(0, 0), (30, 77.7), (100, 0)])],
+        )
+        rng = np.random.default_rng(1)
+        edge = rng.integers(2, size=n)
+        places = np.column_stack([edge, rng.uniform(size=n) * curved.lengths[edge]])
+        pattern = PointPattern.at(places, curved, synthetic=True)
+        file = tmp_path / f"synthetic_000.{suffix}"
+        write_pattern(pattern, file)
+        back = read_synthetic(file, curved)
+        np.testing.assert_array_equal(back.xy, pattern.xy)
+        np.testing.assert_allclose(back.positions, pattern.positions, atol=1e-9)
+
+    def test_far_points_go_to_the_confidential_file(self, csv_file, tmp_path):
+        path = csv_file(self.TEXT + "50,5.5\n")
+        assert inspect_points(path, STREETS, report_to=tmp_path, snap=6.0) == Inspection((), None)
+        found = inspect_points(path, STREETS, report_to=tmp_path, snap=5.0)
+        assert found.rules == ("too far from the network",)
+        assert found.report.read_text().splitlines() == ["row,rule,x,y", "5,too far from the network,50,5.5"]
+        assert stat.S_IMODE(found.report.stat().st_mode) == 0o600
+        assert inspect_points(path, WINDOW, report_to=tmp_path).rules == ("outside window",)

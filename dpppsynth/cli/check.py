@@ -1,8 +1,9 @@
 """`dpppsynth check`: the guarantee of a release, before there is one."""
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.job import Job, Place
+from dpppsynth.cli.job import Job
 from dpppsynth.cli.people import People
+from dpppsynth.cli.place import Place
 from dpppsynth.cli.screen import show_json
 from dpppsynth.cli.spread import spread
 

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.screen import show_table, show_text
 from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan
-from dpppsynth.kernel_plan import KernelPlan
+from dpppsynth.kernel_plan import DiffusionPlan, PatternPlan
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh
+from dpppsynth.models.trace import around
 from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.release import FieldModel, Projection
@@ -13,8 +15,9 @@ from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import Plan
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Window
+    from dpppsynth.domains import Domain
     from dpppsynth.mesh import Mesh
+    from dpppsynth.models import Covariance
     from dpppsynth.privacy import Guarantee
     from dpppsynth.synthesizers import StratifiedPlan
 
@@ -83,9 +86,11 @@ def _one_point(guarantee: "Guarantee") -> float:
 
 def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     relation = guarantee.relation
-    radius = [("privacy radius", f"{relation.reach:g} {plan.domain.unit}")] if math.isfinite(relation.reach) else []
+    streets = isinstance(plan.domain, LinearNetwork)
+    distance = f"{relation.reach:g} {plan.domain.unit}" + (" along the edges" if streets else "")
+    radius = [("privacy radius", distance)] if math.isfinite(relation.reach) else []
     return [
-        ("window", repr(plan.domain)),
+        ("network" if streets else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
         ("theorem", guarantee.theorem),
         ("relation", relation.name),
@@ -103,9 +108,11 @@ def _spent(plan: Plan) -> list[tuple[str, str]]:
 
 def _bought(statistic: Any) -> list[tuple[str, str]]:
     """What the budget buys."""
-    if isinstance(statistic, KernelPlan):
+    if isinstance(statistic, PatternPlan):
+        cells = [("cells", _mesh_words(statistic.mesh))] if isinstance(statistic, DiffusionPlan) else []
         return [
             ("bandwidth", f"{statistic.bandwidth:.6g} {statistic.domain.unit}"),
+            *cells,
             ("patterns", f"{statistic.patterns}, all paid for by this budget"),
         ]
     mesh = _mesh_words(statistic.mesh)
@@ -127,7 +134,7 @@ def _field(statistic: Any) -> list[tuple[str, str]]:
     if isinstance(statistic, KimLimPlan):
         ratio = f"sigma / length scale = {statistic.ratio:.4g} per {unit}"
         return [("covariance", f"{ratio}, length scale random with median {scale}")]
-    rows = [("covariance", f"sigma {covariance.sigma:.4g}, length scale {scale}, power {covariance.power:g}")]
+    rows = [("covariance", f"sigma {covariance.sigma:.4g}, length scale {scale}{_shape(covariance)}")]
     if isinstance(statistic, LipschitzPlan):
         rows.append(("slope", f"of the log-intensity, at most {statistic.slope:.4g} per {unit}"))
     if getattr(statistic, "intercept_sd", None) is not None:
@@ -135,6 +142,16 @@ def _field(statistic: Any) -> list[tuple[str, str]]:
             ("intercept", f"standard deviation {statistic.intercept_sd:.4g}, which protects the number of points")
         )
     return rows
+
+
+def _shape(covariance: "Covariance") -> str:
+    """Kind and parameters of a covariance beside sigma and length scale; a powered exponential's kind is not named."""
+    more = {k: v for k, v in covariance.to_dict().items() if k not in ("sigma", "length_scale")}
+    kind = more.pop("kind")
+    named = "" if kind == "powered-exponential" else f", {kind}"
+    return named + "".join(
+        f", {name} {value if isinstance(value, str) else f'{value:g}'}" for name, value in more.items()
+    )
 
 
 def _estimated(estimator: Any) -> list[tuple[str, str]]:
@@ -154,27 +171,33 @@ def _estimated(estimator: Any) -> list[tuple[str, str]]:
 
 
 def _mesh_words(mesh: "Mesh") -> str:
-    size = _mesh_json(mesh)
-    sides = " x ".join(f"{side:.4g}" for side in size["spacing"])
-    return f"{size['elements']} {mesh.kind}s, {size['vertices']} vertices, spacing {sides} {mesh.domain.unit}"
+    size, unit = _mesh_json(mesh), mesh.domain.unit
+    if "longest_segment" in size:
+        fineness = f"none longer than {size['longest_segment']:.4g}"
+    else:
+        fineness = f"spacing {' x '.join(f'{side:.4g}' for side in size['spacing'])}"
+    return f"{size['elements']} {mesh.kind}s, {size['vertices']} vertices, {fineness} {unit}"
 
 
 def _mesh_json(mesh: "Mesh") -> dict[str, Any]:
-    x0, y0, x1, y1 = mesh.domain.bounds
+    size: dict[str, Any] = {"kind": mesh.kind, "vertices": len(mesh.vertices), "elements": len(mesh.elements)}
+    if isinstance(mesh, NetworkMesh):
+        return size | {"longest_segment": float(mesh.element_measure.max())}
+    x0, y0, x1, y1 = around(mesh.domain) if isinstance(mesh.domain, LinearNetwork) else mesh.domain.bounds
     nx, ny = mesh.recipe["shape"]
-    return {
-        "kind": mesh.kind,
-        "vertices": len(mesh.vertices),
-        "elements": len(mesh.elements),
-        "spacing": [(x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)],
-    }
+    return size | {"spacing": [(x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)]}
 
 
-def _domain_json(window: "Window") -> dict[str, Any]:
+def _domain_json(domain: "Domain") -> dict[str, Any]:
+    if isinstance(domain, LinearNetwork):
+        size = {"length": domain.length, "vertices": len(domain.vertices), "edges": len(domain.edges)}
+        extent: dict[str, Any] = size | {"changes": list(domain.changes)}
+    else:
+        extent = {"area": domain.size}
     return {
-        "bounds": list(window.bounds),
-        "area": window.area,
-        "crs": window.crs,
-        "unit": window.unit,
-        "fingerprint": window.fingerprint(),
+        "bounds": list(domain.bounds),
+        **extent,
+        "crs": domain.crs,
+        "unit": domain.unit,
+        "fingerprint": domain.fingerprint(),
     }

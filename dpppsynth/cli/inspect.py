@@ -1,17 +1,20 @@
 """`dpppsynth inspect`: what a custodian must clean in a file before it can be used."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.job import Place
+from dpppsynth.cli.place import Place, require_snap
 from dpppsynth.cli.screen import show_json, show_line
+from dpppsynth.cli.spread import spread
 
 
+@spread
 def inspect(
     points: o.PointsArgument,
+    place: Place,
     report_to: Annotated[
         Path,
         typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),
@@ -19,10 +22,7 @@ def inspect(
     x: o.XOption = None,
     y: o.YOption = None,
     count: o.CountOption = None,
-    window: o.WindowOption = None,
-    window_file: o.WindowFileOption = None,
-    crs: o.CrsOption = None,
-    to_crs: o.ToCrsOption = None,
+    snap: o.SnapOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
@@ -33,9 +33,11 @@ def inspect(
     from dpppsynth.plotting import refuse_release_folder
 
     refuse_release_folder(report_to, "--report-to")
-    domain = Place(window=window, window_file=window_file, crs=crs, to_crs=to_crs).domain()
+    domain = place.domain()
+    require_snap(domain, snap)
     report_to.mkdir(parents=True, exist_ok=True, mode=0o700)
-    found = inspect_points(points, domain, report_to=report_to, x=x, y=y, crs=crs, to_crs=to_crs, count=count)
+    crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
+    found = inspect_points(points, domain, report_to=report_to, x=x, y=y, **crs, count=count, snap=snap)
     if json:
         report = None if found.report is None else str(found.report)
         show_json({"ok": found.ok, "rules": list(found.rules), "report": report})

@@ -1,4 +1,4 @@
-"""From options to the library's objects: window, relation, synthesizer. No sensitive file is opened here."""
+"""From options to the library's objects: relation and synthesizer. No sensitive file is opened here."""
 
 import tempfile
 from dataclasses import dataclass
@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.options import Basis, Mechanism, Method, Neighbours
+from dpppsynth.cli.options import Basis, Mechanism, Method, Neighbours, Shape
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Window
+    from dpppsynth.domains import Domain
+    from dpppsynth.models import Covariance
     from dpppsynth.privacy import Relation
     from dpppsynth.synthesizers import Synthesizer
 
@@ -22,7 +23,10 @@ OF_METHODS = {
     "spacing": (Method.LGCP, Method.LAPLACE),
     "length_scale": (Method.LGCP,),
     "sigma": (Method.LGCP,),
+    "covariance": (Method.LGCP,),
     "power": (Method.LGCP,),
+    "smoothness": (Method.LGCP,),
+    "tail": (Method.LGCP,),
     "sampler": (Method.LGCP,),
     "bandwidth": (Method.KERNEL,),
     "bound": (Method.KERNEL,),
@@ -34,35 +38,13 @@ OF_METHODS = {
     "delta": (Method.LGCP, Method.KERNEL),
     "allow_large_delta": (Method.LGCP, Method.KERNEL),
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Place:
-    """Options that say where the points lie."""
-
-    window: o.WindowOption = None
-    window_file: o.WindowFileOption = None
-    crs: o.CrsOption = None
-    to_crs: o.ToCrsOption = None
-
-    def domain(self) -> "Window":
-        """The public window."""
-        from dpppsynth.domains import Window
-
-        if (self.window is None) == (self.window_file is None):
-            msg = "window: give either --window x0,y0,x1,y1 or --window-file, not both and not neither"
-            raise InputError(msg)
-        if self.window is not None:
-            return Window.rectangle(*_bounds(self.window), crs=self.to_crs or self.crs)
-        return self._from_file(self.window_file or Path())
-
-    def _from_file(self, path: Path) -> "Window":
-        from dpppsynth.io import read_window
-        from dpppsynth.io.tables import read_table
-
-        # --crs is for inputs that do not name their own, and the points may need it while the window does not.
-        named = path.suffix.lower() == ".csv" or read_table(path).crs is not None
-        return read_window(path, crs=None if named else self.crs, to_crs=self.to_crs)
+# What each kind of covariance needs and takes beside --sigma and --length-scale.
+NEEDS: dict[Shape, tuple[str, ...]] = {
+    Shape.EXPONENTIAL: (),
+    Shape.MATERN: ("smoothness",),
+    Shape.CAUCHY: ("power", "tail"),
+}
+TAKES = NEEDS | {Shape.EXPONENTIAL: ("power",)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +56,13 @@ class Job:
     mechanism: o.MechanismOption = None
     basis: o.BasisOption = None
     spacing: o.SpacingOption = None
+    resolution: o.ResolutionOption = None
     length_scale: o.LengthScaleOption = None
     sigma: o.SigmaOption = None
+    covariance: o.CovarianceOption = None
     power: o.PowerOption = None
+    smoothness: o.SmoothnessOption = None
+    tail: o.TailOption = None
     sampler: o.SamplerOption = None
     bandwidth: o.BandwidthOption = None
     bound: o.BoundOption = None
@@ -95,7 +81,7 @@ class Job:
         for name, methods in OF_METHODS.items():
             # Neither given nor zero nor false: nothing is asked for.
             if getattr(self, name) and self.method not in methods:
-                msg = f"{name}: not an option of --method {self.method}; leave it out"
+                msg = f"--{name.replace('_', '-')}: not an option of --method {self.method}; leave it out"
                 raise InputError(msg)
         if self.method is Method.LGCP and self.basis is Basis.CELLS:
             msg = "basis: --method lgcp is built on tents; leave --basis out, or take --method laplace"
@@ -103,9 +89,22 @@ class Job:
         if self.inference is not None and self.mechanism not in (None, Mechanism.TENTS, Mechanism.FIELD):
             msg = f"inference: --mechanism {self.mechanism} draws its field at once; leave --inference out"
             raise InputError(msg)
-        if self.power is not None and (self.sigma is None or self.length_scale is None):
-            msg = "power: goes with --sigma and --length-scale; give all three"
+        self._require_one_covariance()
+
+    def _require_one_covariance(self) -> None:
+        given = [name for name in ("covariance", "power", "smoothness", "tail") if getattr(self, name) is not None]
+        if given and (self.sigma is None or self.length_scale is None):
+            msg = f"--{given[0]}: goes with --sigma and --length-scale; give all three"
             raise InputError(msg)
+        kind = self.covariance or Shape.EXPONENTIAL
+        for name in NEEDS[kind]:
+            if name not in given:
+                msg = f"{name}: --covariance {kind} needs one, for instance --{name} 0.5"
+                raise InputError(msg)
+        for name in given[bool(self.covariance) :]:
+            if name not in TAKES[kind]:
+                msg = f"{name}: --covariance {kind} has none; leave it out"
+                raise InputError(msg)
 
     def neighbours(self) -> "Relation":
         """The neighbouring relation in force."""
@@ -125,41 +124,96 @@ class Job:
             raise InputError(msg)
         return AddRemove(cap) if kind is Neighbours.ADD_REMOVE else ReplaceOne(cap)
 
-    def synthesizer(self, window: "Window") -> "Synthesizer":
-        """The synthesizer, with its mesh where the spacing is given."""
+    def synthesizer(self, domain: "Domain") -> "Synthesizer":
+        """The synthesizer, with its mesh where its fineness is given."""
         from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
 
         relation = self.neighbours()
+        self._require_fineness(domain)
         if self.method is Method.LAPLACE:
-            given = _given(basis=self.basis, spacing=self.spacing, postprocess=self.postprocess)
+            given = _given(basis=self.basis, spacing=self._side(domain), postprocess=self.postprocess)
             return LaplaceSynthesizer(self.epsilon, relation=relation, **given)
         if self.method is Method.KERNEL:
-            given = _given(bandwidth=self.bandwidth, bound=self.bound)
+            given = _given(bandwidth=self.bandwidth, bound=self.bound, spacing=self.resolution)
             large = self.allow_large_delta
             return KernelSynthesizer(self.epsilon, self.delta, relation=relation, allow_large_delta=large, **given)
-        return self._lgcp(window, relation)
+        return self._lgcp(domain, relation)
 
-    def _lgcp(self, window: "Window", relation: "Relation") -> "Synthesizer":
-        from dpppsynth.models import PoweredExponential, regular_triangulation
+    def _require_fineness(self, domain: "Domain") -> None:
+        from dpppsynth.linear_network import LinearNetwork
+
+        if self.resolution is None:
+            return
+        if not isinstance(domain, LinearNetwork):
+            msg = "resolution: cuts the edges of a network; the mesh of a window takes --spacing"
+            raise InputError(msg)
+        if not self.resolution > 0:
+            msg = f"resolution: must be a positive length ({domain.unit}), got {self.resolution!r}"
+            raise InputError(msg)
+        if self.spacing is not None:
+            msg = "resolution: give --resolution (segments of edges) or --spacing (triangles over them), not both"
+            raise InputError(msg)
+
+    def _side(self, domain: "Domain") -> float | None:
+        """Side of laplace's cells or triangles, longest segment of its cells on a network."""
+        from dpppsynth.linear_network import LinearNetwork
+
+        if not isinstance(domain, LinearNetwork):
+            return self.spacing
+        if self.basis is Basis.TENTS and self.resolution is not None:
+            msg = "resolution: laplace's tents are triangles laid over the network; give --spacing"
+            raise InputError(msg)
+        if self.basis is not Basis.TENTS and self.spacing is not None:
+            msg = "spacing: laplace's cells are segments of the network's edges; give --resolution"
+            raise InputError(msg)
+        return self.resolution if self.spacing is None else self.spacing
+
+    def _lgcp(self, domain: "Domain", relation: "Relation") -> "Synthesizer":
         from dpppsynth.synthesizers import LGCPSynthesizer
 
         given = _given(mechanism=self.mechanism, sampler=self.sampler, inference=self.inference, engine=self.engine)
-        if self.power is None:
+        covariance = self._covariance(domain)
+        if covariance is None:
             given |= _given(sigma=self.sigma, length_scale=self.length_scale)
-        elif self.sigma is not None and self.length_scale is not None:
-            given["covariance"] = PoweredExponential(self.sigma, self.length_scale, self.power)
-        if self.spacing is not None:
-            given["mesh"] = regular_triangulation(window, spacing=self.spacing)
         return LGCPSynthesizer(
             self.epsilon,
             delta=self.delta,
-            offset=self._offset(window),
+            covariance=covariance,
+            mesh=self._mesh(domain),
+            offset=self._offset(domain),
             relation=relation,
             allow_large_delta=self.allow_large_delta,
             **given,
         )
 
-    def _offset(self, window: "Window") -> Any:
+    def _covariance(self, domain: "Domain") -> "Covariance | None":
+        """The covariance, where more than sigma and a length scale is given."""
+        from dpppsynth.linear_network import LinearNetwork
+        from dpppsynth.models.covariances import GeneralisedCauchy, Matern, PoweredExponential
+
+        sigma, scale = self.sigma, self.length_scale
+        if sigma is None or scale is None or (self.covariance, self.power) == (None, None):
+            return None
+        if self.smoothness is not None:
+            return Matern(sigma, scale, self.smoothness)
+        if self.power is not None and self.tail is not None:
+            return GeneralisedCauchy(sigma, scale, self.power, self.tail)
+        usual = 1.0 if isinstance(domain, LinearNetwork) else 2.0
+        return PoweredExponential(sigma, scale, usual if self.power is None else self.power)
+
+    def _mesh(self, domain: Any) -> Any:
+        """Mesh of lgcp; None for the public rule."""
+        from dpppsynth.linear_network import LinearNetwork, network_mesh
+        from dpppsynth.models import regular_triangulation, trace_mesh
+
+        if self.resolution is not None:
+            return network_mesh(domain, self.resolution)
+        if self.spacing is None:
+            return None
+        lay = trace_mesh if isinstance(domain, LinearNetwork) else regular_triangulation
+        return lay(domain, spacing=self.spacing)
+
+    def _offset(self, domain: "Domain") -> Any:
         if self.offset_file is None and self.offset_column is None:
             return None
         if self.offset_file is None or self.offset_column is None:
@@ -167,7 +221,7 @@ class Job:
             raise InputError(msg)
         from dpppsynth.cli.layers import read_offset
 
-        return read_offset(self.offset_file, self.offset_column, window)
+        return read_offset(self.offset_file, self.offset_column, domain)
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -191,12 +245,3 @@ def require_new_folder(path: Path) -> None:
     except OSError:
         msg = f"--out: no folder can be made in {above}; choose a place where you may write"
         raise InputError(msg) from None
-
-
-def _bounds(text: str) -> tuple[float, float, float, float]:
-    try:
-        x0, y0, x1, y1 = (float(part) for part in text.split(","))
-    except ValueError:
-        msg = f"--window: needs four numbers x0,y0,x1,y1 separated by commas, got {text!r}"
-        raise InputError(msg) from None
-    return x0, y0, x1, y1

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Window
+    from dpppsynth.domains import Domain
     from dpppsynth.offset import Offset
     from dpppsynth.patterns import PointPattern
 
 
-def read_offset(path: Path, column: str, window: "Window") -> "Offset":
-    """Read a public base intensity from a polygon layer, re-projected to the window's CRS where the file names one.
+def read_offset(path: Path, column: str, domain: "Domain") -> "Offset":
+    """Read a public base intensity from a polygon layer, re-projected to the domain's CRS where the file names one.
 
     Raises
     ------
@@ -39,9 +39,9 @@ def read_offset(path: Path, column: str, window: "Window") -> "Offset":
         msg = f"--offset-column: {column!r} must hold numbers only"
         raise InputError(msg) from None
     shapes = shapely.force_2d(table.geometry)
-    source, target = table.crs, window.crs
+    source, target = table.crs, domain.crs
     if source is not None and target is None:
-        msg = "--offset-file: it names a coordinate system and the window has none; give --crs"
+        msg = "--offset-file: it names a coordinate system and the domain has none; give --crs"
         raise InputError(msg)
     if source is not None and target is not None and not same_crs(source, target):
         shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))
@@ -49,12 +49,12 @@ def read_offset(path: Path, column: str, window: "Window") -> "Offset":
     return Offset(parts, values[row])
 
 
-def read_landmarks(path: Path, window: "Window") -> "PointPattern":
-    """Read public places, in the window or outside it; a file without a CRS is taken to be in the window's."""
+def read_landmarks(path: Path, domain: "Domain") -> "PointPattern":
+    """Read public places, in the domain or outside it; a file without a CRS is taken to be in the domain's."""
     from dpppsynth.domains import Window
     from dpppsynth.io import read_pattern
     from dpppsynth.io.tables import read_table
 
-    everywhere = Window.rectangle(-1e9, -1e9, 1e9, 1e9, window.crs)
+    everywhere = Window.rectangle(-1e9, -1e9, 1e9, 1e9, domain.crs)
     named = read_table(path).crs is not None
-    return read_pattern(path, everywhere, to_crs=window.crs if named else None)
+    return read_pattern(path, everywhere, to_crs=domain.crs if named else None)

@@ -6,11 +6,11 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-WHERE, PRIVACY, HOW, READING, WRITING = "Window", "Privacy", "Method", "Reading the points", "Output"
+WHERE, PRIVACY, HOW, READING, WRITING = "Window or network", "Privacy", "Method", "Reading the points", "Output"
 
 
 class Method(StrEnum):
-    """Families of mechanisms on planar windows."""
+    """Families of mechanisms."""
 
     LGCP = "lgcp"
     LAPLACE = "laplace"
@@ -26,6 +26,14 @@ class Mechanism(StrEnum):
     LIPSCHITZ = "lipschitz"
     KIM_LIM_38 = "kim-lim-3.8"
     KIM_LIM_39 = "kim-lim-3.9"
+
+
+class Shape(StrEnum):
+    """Kinds of covariance."""
+
+    EXPONENTIAL = "exponential"
+    MATERN = "matern"
+    CAUCHY = "cauchy"
 
 
 class Sampler(StrEnum):
@@ -95,6 +103,23 @@ WindowFileOption = Annotated[
     Path | None,
     Option(help="Public polygons that hold the points: .geojson, .gpkg or .parquet.", rich_help_panel=WHERE),
 ]
+NetworkOption = Annotated[
+    Path | None,
+    Option(
+        help="Public streets on which the points lie, as lines: .geojson, .gpkg or .parquet.", rich_help_panel=WHERE
+    ),
+]
+NodeOption = Annotated[
+    bool, Option("--node", help="Put a vertex wherever lines of --network meet or cross.", rich_help_panel=WHERE)
+]
+JoinOption = Annotated[
+    float | None,
+    Option(help="Join ends of --network's lines this close to each other, in its unit.", rich_help_panel=WHERE),
+]
+LargestComponentOption = Annotated[
+    bool,
+    Option("--largest-component", help="Keep the largest connected part of --network.", rich_help_panel=WHERE),
+]
 CrsOption = Annotated[
     str | None,
     Option(help="Coordinate system of inputs that do not name one, for example EPSG:27700.", rich_help_panel=WHERE),
@@ -116,7 +141,11 @@ BasisOption = Annotated[
 ]
 SpacingOption = Annotated[
     float | None,
-    Option(help="Side of a mesh cell, in the unit of the window. Unless given: a public rule.", rich_help_panel=HOW),
+    Option(help="Side of a mesh cell, in the domain's unit. Unless given: a public rule.", rich_help_panel=HOW),
+]
+ResolutionOption = Annotated[
+    float | None,
+    Option(help="Longest segment of a mesh along --network's edges, instead of --spacing.", rich_help_panel=HOW),
 ]
 LengthScaleOption = Annotated[
     float | None,
@@ -129,9 +158,26 @@ SigmaOption = Annotated[
         rich_help_panel=HOW,
     ),
 ]
+CovarianceOption = Annotated[
+    Shape | None,
+    Option(
+        help="Kind of lgcp's covariance, with --sigma and --length-scale. Unless given: exponential.",
+        rich_help_panel=HOW,
+    ),
+]
 PowerOption = Annotated[
     float | None,
-    Option(help="Power of lgcp's covariance, with --sigma and --length-scale. Unless given: 2.", rich_help_panel=HOW),
+    Option(
+        help="Power of an exponential or cauchy covariance. Unless given: 2, on a network 1, its largest.",
+        rich_help_panel=HOW,
+    ),
+]
+SmoothnessOption = Annotated[
+    float | None,
+    Option(help="Smoothness of a matern covariance, on a network at most 0.5.", rich_help_panel=HOW),
+]
+TailOption = Annotated[
+    float | None, Option(help="Power with which a cauchy covariance falls off in the end.", rich_help_panel=HOW)
 ]
 SamplerOption = Annotated[
     Sampler | None,
@@ -181,7 +227,8 @@ LargeDeltaOption = Annotated[
     ),
 ]
 AlphaOption = Annotated[
-    float | None, Option(help="Privacy radius, in the unit of the window.", rich_help_panel=PRIVACY)
+    float | None,
+    Option(help="Privacy radius, in the domain's unit; on a network along its edges.", rich_help_panel=PRIVACY),
 ]
 RelationOption = Annotated[
     Neighbours | None,
@@ -226,6 +273,12 @@ XOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given:
 YOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given: y.", rich_help_panel=READING)]
 CountOption = Annotated[
     str | None, Option(help="Column of whole numbers: a row with k stands for k points.", rich_help_panel=READING)
+]
+SnapOption = Annotated[
+    float | None,
+    Option(
+        help="Largest distance a point is moved onto --network, in its unit; a public choice.", rich_help_panel=READING
+    ),
 ]
 
 ReleaseArgument = Annotated[Path, Argument(help="Folder of a saved release.", show_default=False)]

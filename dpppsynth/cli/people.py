@@ -9,7 +9,7 @@ from dpppsynth.cli.job import Job
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Window
+    from dpppsynth.domains import Domain
     from dpppsynth.patterns import PointPattern
     from dpppsynth.synthesizers import Plan, StratifiedPlan
 
@@ -40,14 +40,14 @@ class People:
         """Whether a size was given: then all is settled before the points are read."""
         return (self.n, self.expected_n, self.n_by) != (None, None, None)
 
-    def plan(self, job: Job, domain: "Window", patterns: int) -> "Plan | StratifiedPlan":
+    def plan(self, job: Job, domain: "Domain", patterns: int) -> "Plan | StratifiedPlan":
         """Settle every choice from public parameters alone."""
         if self.by is not None and self.n_by is None and job.neighbours().n_is_public and self.expected_n is None:
             msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
             raise InputError(msg)
         return self._settle(job, domain, patterns, self.n if self.by is None else self._counts())
 
-    def require(self, job: Job, domain: "Window") -> None:
+    def require(self, job: Job, domain: "Domain") -> None:
         """Check what can be checked before the data tell the sizes."""
         from dpppsynth.synthesizers.strata import level_names
 

@@ -43,6 +43,7 @@ def plot(
     count: o.CountOption = None,
     crs: o.CrsOption = None,
     to_crs: o.ToCrsOption = None,
+    snap: o.SnapOption = None,
     confidential: ConfidentialOption = None,
 ) -> None:
     """Draw pattern, intensity, mesh and epsilon by distance; or the original beside a synthetic pattern.
@@ -50,6 +51,7 @@ def plot(
     A release by the levels of a mark also has a pattern, an intensity and a mesh for each level.
     """
     from dpppsynth.cli.layers import read_landmarks
+    from dpppsynth.cli.place import require_snap
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 
     if (original is None) != (confidential is None):
@@ -75,7 +77,9 @@ def plot(
         if original is None or confidential is None:
             written = _public(opened, synthetic, out, marks)
         else:
-            sensitive = read_pattern(original, opened.domain, x=x, y=y, crs=crs, to_crs=to_crs, count=count)
+            require_snap(opened.domain, snap)
+            reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "count": count, "snap": snap}
+            sensitive = read_pattern(original, opened.domain, x=x, y=y, **reading)
             if synthetic is None:
                 msg = f"--pattern: {folder} holds no synthetic pattern with this number; see dpppsynth sample"
                 raise InputError(msg)
@@ -137,4 +141,4 @@ def _level(pattern: "PointPattern", by: str, level: str) -> "PointPattern":
     from dpppsynth.patterns import PointPattern
 
     at = (pattern.marks or {})[by].astype(str) == level
-    return PointPattern.synthetic(pattern.xy[at], pattern.domain)
+    return PointPattern.at(pattern.positions[at], pattern.domain, synthetic=True)

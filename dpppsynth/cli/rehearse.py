@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import typer
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.job import Job, Place
+from dpppsynth.cli.job import Job
 from dpppsynth.cli.people import People
+from dpppsynth.cli.place import Place
 from dpppsynth.cli.screen import progress, show_json, show_table, show_text
 from dpppsynth.cli.spread import spread
 

@@ -20,8 +20,8 @@ from dpppsynth.errors import BudgetError, DpppsynthError, InformationWarning, In
 RENAMED = {
     "offset": "--offset-file",
     "marks": "--by",
-    "mesh": "--spacing",
-    "covariance": "--power",
+    "mesh": "--spacing (on a network --resolution)",
+    "covariance": "--covariance, --power",
 }
 WORDS = {
     "a relation such as ReplaceOne()": "--relation replace-one",
@@ -62,6 +62,11 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
 def complain(message: str) -> None:
     """Say on standard error what is wrong."""
     _remark("Error: ", typer.colors.RED, message)
+
+
+def note(message: str) -> None:
+    """Say on standard error what the user should know; it stays out of the results."""
+    _remark("Note: ", typer.colors.BLUE, message)
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.job import Job, Place, require_new_folder
+from dpppsynth.cli.job import Job, require_new_folder
 from dpppsynth.cli.people import People
+from dpppsynth.cli.place import Place, require_snap
 from dpppsynth.cli.screen import progress, show_json, show_line, show_text
 from dpppsynth.cli.spread import spread
 from dpppsynth.errors import InputError, QualityError
@@ -28,13 +29,14 @@ def synthesize(
     x: o.XOption = None,
     y: o.YOption = None,
     count: o.CountOption = None,
+    snap: o.SnapOption = None,
     patterns: o.PatternsOption = 1,
     fixed_n: o.FixedNOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Spend the budget once, and write synthetic patterns with their certificate.
 
-    Window, options and output folder are checked before the points are read. Where the number of points is public,
+    Domain, options and output folder are checked before the points are read. Where the number of points is public,
     --n may state it (--n-by with --by): the whole guarantee is then checked before the file is opened, and a file with
     another number of points is refused. Rehearse first: after this command nothing may be tried again for free.
     """
@@ -43,6 +45,7 @@ def synthesize(
         _require_free_number(job, known=known)
     require_new_folder(out)
     domain = place.domain()
+    require_snap(domain, snap)
     settled = people.plan(job, domain, patterns) if people.stated or not known else None
     if settled is None:
         people.require(job, domain)
@@ -52,7 +55,8 @@ def synthesize(
     with progress() as say:
         say("reading the points")
         marks = () if people.by is None else (people.by,)
-        pattern = read_pattern(points, domain, x=x, y=y, crs=place.crs, to_crs=place.to_crs, count=count, marks=marks)
+        crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
+        pattern = read_pattern(points, domain, x=x, y=y, **crs, count=count, marks=marks, snap=snap)
         plan = settled or people.plan_for(pattern, job, patterns)
         say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
         release = _release(plan, pattern, out, say)

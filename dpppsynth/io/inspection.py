@@ -13,7 +13,7 @@ import numpy as np
 
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
-from dpppsynth.io.rows import Rows, examine
+from dpppsynth.io.rows import Rows, examine, require_snap
 from dpppsynth.io.tables import Table, read_table
 
 if TYPE_CHECKING:
@@ -30,7 +30,8 @@ class Inspection:
     ----------
     rules : tuple of str
         The rules that the file breaks somewhere: "wrong number of fields", "not a number", "missing coordinate",
-        "not a point", "not finite", "outside window", "bad count", "no points".
+        "not a point", "not finite", "outside window" or on a network "too far from the network" (or nearer to an edge
+        that was left out of it), "bad count", "no points".
     report : Path or None
         The confidential file with the offending rows; None when there is nothing to write.
     """
@@ -54,6 +55,7 @@ def inspect_points(
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
     count: str | None = None,
+    snap: float | None = None,
 ) -> Inspection:
     """Check every row of a file, and write those that break a rule to ``CONFIDENTIAL_offending_rows.csv``.
 
@@ -64,7 +66,7 @@ def inspect_points(
     ----------
     report_to : str or Path
         Existing folder that receives the report; one of an earlier inspection is replaced.
-    path, domain, x, y, crs, to_crs, count
+    path, domain, x, y, crs, to_crs, count, snap
         As for `read_pattern`.
 
     Raises
@@ -77,8 +79,9 @@ def inspect_points(
     if not folder.is_dir():
         msg = f"report_to: must be an existing folder; there is none at {str(folder)!r}"
         raise InputError(msg)
+    require_snap(domain, snap)
     table = read_table(path, x=x, y=y, crs=crs)
-    rows = examine(table, domain, count=count, to_crs=to_crs)
+    rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap)
     if not rows.broken:
         return Inspection(() if len(rows.xy) else ("no points",), None)
     return Inspection(tuple(rows.broken), _write_report(folder / REPORT_NAME, table, rows))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpppsynth.crs import projected_crs
 from dpppsynth.domains import Domain, Window, unite
 from dpppsynth.errors import InputError
-from dpppsynth.io.rows import Rows, examine, reproject
+from dpppsynth.io.rows import FAR, Rows, examine, reproject, require_snap
 from dpppsynth.io.tables import Table, from_geodataframe, read_table
 from dpppsynth.patterns import PointPattern
 
@@ -33,6 +33,7 @@ def read_pattern(
     to_crs: CRSLike | None = None,
     count: str | None = None,
     marks: Iterable[str] = (),
+    snap: float | None = None,
 ) -> PointPattern:
     """Read a sensitive pattern from a CSV, GeoJSON, GeoPackage or GeoParquet file.
 
@@ -53,6 +54,9 @@ def read_pattern(
         Column of non-negative integers: a row with k stands for k coincident points, 0 for none.
     marks : iterable of str
         Columns kept as marks.
+    snap : float, optional
+        On a network: largest distance a point may be moved to the nearest place of it, in the network's unit, chosen
+        without looking at the points. Without it every point must lie on the network to rounding.
 
     Raises
     ------
@@ -60,8 +64,10 @@ def read_pattern(
         The file is missing or unreadable, lacks a column, has another CRS than the domain, or holds a row that breaks a
         rule. The message names the rules; `inspect_points` finds the rows.
     """
+    require_snap(domain, snap)
     table = read_table(path, x=x, y=y, crs=crs)
-    return _pattern(table, examine(table, domain, count=count, to_crs=to_crs), domain, marks, Path(path).name)
+    rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap)
+    return _pattern(table, rows, domain, marks, snap, Path(path).name)
 
 
 def pattern_from_geodataframe(
@@ -71,14 +77,17 @@ def pattern_from_geodataframe(
     count: str | None = None,
     marks: Iterable[str] = (),
     to_crs: CRSLike | None = None,
+    snap: float | None = None,
 ) -> PointPattern:
     """Take the points of a GeoDataFrame; see `PointPattern.from_geodataframe`."""
+    require_snap(domain, snap)
     table = from_geodataframe(gdf)
-    return _pattern(table, examine(table, domain, count=count, to_crs=to_crs), domain, marks, "gdf")
+    rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap)
+    return _pattern(table, rows, domain, marks, snap, "gdf")
 
 
 def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
-    """Read a synthetic pattern that `write_pattern` wrote; it may be empty.
+    """Read a synthetic pattern that `write_pattern` wrote; it may be empty, and on a network lies on it to rounding.
 
     Raises
     ------
@@ -128,13 +137,17 @@ def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike
     return Window.polygon(shapely.transform(flat, lambda xy: reproject(xy, source, target)), target)
 
 
-def _pattern(table: Table, rows: Rows, domain: Domain, marks: Iterable[str], name: str) -> PointPattern:
+def _pattern(
+    table: Table, rows: Rows, domain: Domain, marks: Iterable[str], snap: float | None, name: str
+) -> PointPattern:
     kept = _marks(table, rows, marks)
     _refuse_broken(rows, name)
     if not len(rows.xy):
         msg = f"{name}: must hold at least one point; it holds none"
         raise InputError(msg)
-    return PointPattern(rows.xy, domain, kept)
+    if snap is None:
+        return PointPattern(rows.xy, domain, kept)
+    return PointPattern.at(domain.positions(rows.xy), domain, kept)
 
 
 def _marks(table: Table, rows: Rows, marks: Iterable[str]) -> dict[str, NDArray[Any]]:
@@ -150,4 +163,6 @@ def _refuse_broken(rows: Rows, name: str) -> None:
             f"{name}: some rows break the rules ({', '.join(rows.broken)}). `dpppsynth inspect` "
             "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them or leave them out"
         )
+        if FAR in rows.broken:
+            msg += ", or move nearby ones onto the network with a public tolerance, snap="
         raise InputError(msg)

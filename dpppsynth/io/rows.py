@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -13,11 +14,14 @@ from dpppsynth.crs import crs_label, projected_crs, same_crs
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.io.tables import Table, number
+from dpppsynth.linear_network import LinearNetwork
 
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
 LARGEST_COUNT = 10**8
+# The rule of networks, or nearer to an edge that was left out of it.
+FAR = "too far from the network"
 _ASK = "re-project the input with a tool that knows its datum"
 
 
@@ -40,10 +44,35 @@ class Rows:
     broken: dict[str, NDArray[np.bool_]]
 
 
-def examine(table: Table, domain: Domain, *, count: str | None = None, to_crs: CRSLike | None = None) -> Rows:
+def require_snap(domain: Domain, snap: Any) -> None:
+    """Refuse a tolerance that is no distance, or that a window cannot use.
+
+    Raises
+    ------
+    InputError
+    """
+    if snap is None:
+        return
+    if not isinstance(domain, LinearNetwork):
+        msg = "snap: moves points onto a network, and the domain is a window; leave it out"
+        raise InputError(msg)
+    if isinstance(snap, bool) or not isinstance(snap, Real) or not 0 < float(snap) < np.inf:
+        msg = f"snap: must be a positive distance in the network's unit ({domain.unit}), such as 15.0; got {snap!r}"
+        raise InputError(msg)
+
+
+def examine(
+    table: Table,
+    domain: Domain,
+    *,
+    count: str | None = None,
+    to_crs: CRSLike | None = None,
+    snap: float | None = None,
+) -> Rows:
     """Apply the rules to every row.
 
-    A row whose count is 0 stands for no point, so its location is not looked at.
+    A row whose count is 0 stands for no point, so its location is not looked at. On a network a point may be `snap`
+    away at most, and without it must lie on the network to rounding.
 
     Raises
     ------
@@ -69,7 +98,7 @@ def examine(table: Table, domain: Domain, *, count: str | None = None, to_crs: C
     xy = xy if source is None or to_crs is None else reproject(xy, source, to_crs)
     infinite = ~np.isfinite(xy).all(axis=1) & ~blank
     outside = ~(blank | infinite)
-    outside[outside] = ~domain.contains(xy[outside])
+    outside[outside] = ~_belong(xy[outside], domain, snap)
     garbled = {rule: mask & (counts > 0) for rule, mask in table.garbled.items()}
     unread = np.logical_or.reduce([np.zeros(n, dtype=bool), *garbled.values()])
     rules = {
@@ -77,12 +106,18 @@ def examine(table: Table, domain: Domain, *, count: str | None = None, to_crs: C
         "missing coordinate": (missing & (counts > 0) & ~unread) | (_rows_with(blank, row, n) & ~unread),
         "not a point": not_point,
         "not finite": _rows_with(infinite, row, n),
-        "outside window": _rows_with(outside, row, n),
+        FAR if isinstance(domain, LinearNetwork) else "outside window": _rows_with(outside, row, n),
         "bad count": bad_count,
     }
     broken = {rule: mask for rule, mask in rules.items() if mask.any()}
     repeats = np.where(bad_count, 0, counts)[row]
     return Rows(np.repeat(xy, repeats, axis=0), np.repeat(row, repeats), broken)
+
+
+def _belong(xy: NDArray[np.float64], domain: Domain, snap: float | None) -> NDArray[np.bool_]:
+    if snap is None or not isinstance(domain, LinearNetwork):
+        return domain.contains(xy)
+    return domain.within(xy, float(snap))
 
 
 def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRSLike | None:

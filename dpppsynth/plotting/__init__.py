@@ -1,7 +1,7 @@
 """Pictures of patterns, intensities, meshes and guarantees.
 
 Every function draws into the axes given as `ax=`, or into a figure of its own, and returns the axes; `save_picture`
-writes them as PNG. Maps have equal scales, the y axis upwards, and a scale bar in the unit of the window. No picture
+writes them as PNG. Maps have equal scales, the y axis upwards, and a scale bar in the unit of the domain. No picture
 states a number of points. `plot_comparison` shows sensitive points: it is marked CONFIDENTIAL, and `save_picture`
 refuses to put it into the folder of a release.
 """

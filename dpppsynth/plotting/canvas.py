@@ -1,4 +1,4 @@
-"""The canvas of every picture: figures, the window as land, a scale bar, nothing else."""
+"""The canvas of every picture: figures, the window as land or the streets as lines, a scale bar, nothing else."""
 
 from __future__ import annotations
 
@@ -8,26 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
-from dpppsynth.domains import Window
-from dpppsynth.errors import InputError
+from dpppsynth.linear_network import LinearNetwork
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.path import Path as Outline
 
+    from dpppsynth.domains import Domain
+    from dpppsynth.mesh import Floats
+
 # Of Okabe and Ito's palette, which colour-blind readers can tell apart.
 POINT, LANDMARK = "#0072b2", "#d55e00"
-LAND, BORDER, INK = "#f4f2ee", "#8a8580", "#2b2b2b"
+LAND, BORDER, STREET, INK = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b"
 ABBREVIATIONS = {"metre": "m", "kilometre": "km", "foot": "ft", "US survey foot": "US ft", "unit": "units"}
-
-
-def planar(domain: Any) -> Window:
-    """Refuse anything but a window."""
-    if not isinstance(domain, Window):
-        msg = f"domain: this picture needs a planar Window; got {type(domain).__name__}"
-        raise InputError(msg)
-    return domain
 
 
 def short_unit(unit: str) -> str:
@@ -47,38 +41,68 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def map_figure(window: Window, panels: int = 1, beside: float = 0.0) -> Figure:
-    """A figure whose size suits the shape of the window, with inches to spare `beside` it."""
-    x0, y0, x1, y1 = window.bounds
+def map_figure(domain: Domain, panels: int = 1, beside: float = 0.0) -> Figure:
+    """A figure whose size suits the shape of the domain, with inches to spare `beside` it."""
+    x0, y0, x1, y1 = frame(domain)
     ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.35, 2.0))
     width = 6.4 / math.sqrt(ratio)
     return new_figure(width * panels + beside, width * ratio + 0.8)
 
 
-def draw_window(window: Window, ax: Axes | None, title: str | None) -> Axes:
-    """Prepare axes: the window as land, a scale bar under it, nothing else."""
-    from matplotlib.patches import PathPatch
+def frame(domain: Domain) -> tuple[float, float, float, float]:
+    """Bounding box (x0, y0, x1, y1) of the domain, widened where a network is flat: a picture needs two dimensions."""
+    x0, y0, x1, y1 = domain.bounds
+    least = max(x1 - x0, y1 - y0) / 20
+    dx, dy = max(0.0, least - (x1 - x0)) / 2, max(0.0, least - (y1 - y0)) / 2
+    return x0 - dx, y0 - dy, x1 + dx, y1 + dy
 
-    ax = map_figure(window).subplots() if ax is None else ax
-    shape = outline(window.geometry)
-    ax.add_patch(PathPatch(shape, facecolor=LAND, edgecolor="none", zorder=0))
-    ax.add_patch(PathPatch(shape, facecolor="none", edgecolor=BORDER, linewidth=1.0, zorder=2.5))
+
+def draw_domain(domain: Domain, ax: Axes | None, title: str | None) -> Axes:
+    """Prepare axes: the window as land or the streets as thin lines, a scale bar under it, nothing else."""
+    ax = map_figure(domain).subplots() if ax is None else ax
+    if isinstance(domain, LinearNetwork):
+        _draw_streets(domain, ax)
+    else:
+        _draw_land(domain, ax)
     ax.set_aspect("equal")
     ax.set_axis_off()
     if title:
         set_title(ax, title)
-    set_view(window, ax)
-    _scale_bar(window, ax)
+    set_view(domain, ax)
+    _scale_bar(domain, ax)
     return ax
 
 
-def set_view(window: Window, ax: Axes, bounds: tuple[float, float, float, float] | None = None) -> None:
-    """Show the window (or wider bounds) with a thin margin, and room for the scale bar below."""
-    boxes = np.array([window.bounds, bounds or window.bounds])
+def _draw_land(domain: Domain, ax: Axes) -> None:
+    from matplotlib.patches import PathPatch
+
+    shape = outline(domain.geometry)
+    ax.add_patch(PathPatch(shape, facecolor=LAND, edgecolor="none", zorder=0))
+    ax.add_patch(PathPatch(shape, facecolor="none", edgecolor=BORDER, linewidth=1.0, zorder=2.5))
+
+
+def _draw_streets(network: LinearNetwork, ax: Axes) -> None:
+    from matplotlib.collections import LineCollection
+
+    lines = [shapely.get_coordinates(line) for line in network.lines]
+    ax.add_collection(LineCollection(lines, colors=STREET, linewidths=1.2, capstyle="round", zorder=0.5), autolim=False)
+
+
+def set_view(domain: Domain, ax: Axes, bounds: tuple[float, float, float, float] | None = None) -> None:
+    """Show the domain (or wider bounds) with a thin margin, and room for the scale bar below."""
+    boxes = np.array([frame(domain), bounds or frame(domain)])
     (x0, y0), (x1, y1) = boxes[:, :2].min(axis=0), boxes[:, 2:].max(axis=0)
     margin = 0.015 * max(x1 - x0, y1 - y0)
-    room = _bar_level(window) - 2.6 * margin
+    room = _bar_level(domain) - 2.6 * margin
     ax.set(xlim=(x0 - margin, x1 + margin), ylim=(min(room, y0 - margin), y1 + margin))
+
+
+def in_view(domain: Domain, xy: Floats) -> Floats:
+    """(m, 2) those of the coordinates (n, 2) that lie in the window, or in the bounding box of the streets."""
+    if not isinstance(domain, LinearNetwork):
+        return xy[domain.contains(xy)]
+    x0, y0, x1, y1 = frame(domain)
+    return xy[(xy >= (x0, y0)).all(axis=1) & (xy <= (x1, y1)).all(axis=1)]
 
 
 def set_title(ax: Axes, text: str) -> None:
@@ -94,20 +118,20 @@ def outline(geometry: Any) -> Outline:
     return Outline.make_compound_path(*(Outline(shapely.get_coordinates(ring), closed=True) for ring in rings))
 
 
-def _bar_level(window: Window) -> float:
-    x0, y0, x1, y1 = window.bounds
+def _bar_level(domain: Domain) -> float:
+    x0, y0, x1, y1 = frame(domain)
     return y0 - 0.045 * max(x1 - x0, y1 - y0)
 
 
-def _scale_bar(window: Window, ax: Axes) -> None:
-    x0, y0, x1, y1 = window.bounds
+def _scale_bar(domain: Domain, ax: Axes) -> None:
+    x0, y0, x1, y1 = frame(domain)
     rough = (x1 - x0) / 4
     power = 10.0 ** math.floor(math.log10(rough))
     length = max(step * power for step in (1, 2, 5) if step * power <= rough)
-    level = _bar_level(window)
+    level = _bar_level(domain)
     tick = 0.012 * max(x1 - x0, y1 - y0)
     bar = [(x0, level + tick), (x0, level), (x0 + length, level), (x0 + length, level + tick)]
     ax.plot(*np.array(bar).T, color=INK, linewidth=1.4, solid_capstyle="butt", solid_joinstyle="miter", clip_on=False)
-    in_km = window.unit == "metre" and length >= 1000
-    text = f"{length / 1000:g} km" if in_km else f"{length:g} {short_unit(window.unit)}"
+    in_km = domain.unit == "metre" and length >= 1000
+    text = f"{length / 1000:g} km" if in_km else f"{length:g} {short_unit(domain.unit)}"
     ax.annotate(text, (x0 + length, level), (6, 0), textcoords="offset points", va="center", fontsize=10, color=INK)

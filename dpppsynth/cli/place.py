@@ -1,0 +1,101 @@
+"""From options to the public domain: a window, or a network of streets. No sensitive file is opened here."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.screen import note
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.domains import Domain
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Options that say where the points lie."""
+
+    window: o.WindowOption = None
+    window_file: o.WindowFileOption = None
+    network: o.NetworkOption = None
+    node: o.NodeOption = False
+    join: o.JoinOption = None
+    largest_component: o.LargestComponentOption = False
+    crs: o.CrsOption = None
+    to_crs: o.ToCrsOption = None
+
+    def __post_init__(self) -> None:
+        if sum(each is not None for each in (self.window, self.window_file, self.network)) != 1:
+            msg = (
+                "window: give --window x0,y0,x1,y1, --window-file or --network: exactly one of them, not none and not "
+                "both"
+            )
+            raise InputError(msg)
+        for name in ("node", "join", "largest_component"):
+            asked = getattr(self, name)
+            if asked is not None and asked is not False and self.network is None:
+                msg = f"{name}: mends the lines of a --network; leave it out"
+                raise InputError(msg)
+
+    def domain(self) -> "Domain":
+        """The public window or network; what was changed in a network is said on the screen."""
+        from dpppsynth.domains import Window
+        from dpppsynth.io import read_window
+
+        if self.window is not None:
+            return Window.rectangle(*_bounds(self.window), crs=self.to_crs or self.crs)
+        if self.network is not None:
+            return self._streets(self.network)
+        path = self.window_file or Path()
+        return read_window(path, crs=self._crs_of(path), to_crs=self.to_crs)
+
+    def _streets(self, path: Path) -> "Domain":
+        from dpppsynth.io import read_network
+
+        network = read_network(
+            path,
+            crs=self._crs_of(path),
+            to_crs=self.to_crs,
+            node=self.node,
+            join=self.join,
+            largest_component=self.largest_component,
+        )
+        for change in network.changes:
+            note(f"network: {change}")
+        return network
+
+    def _crs_of(self, path: Path) -> str | None:
+        """--crs, for files that do not name their own: the points may need it while the domain does not."""
+        from dpppsynth.io.tables import read_table
+
+        named = path.suffix.lower() == ".csv" or read_table(path).crs is not None
+        return None if named else self.crs
+
+
+def require_snap(domain: "Domain", snap: float | None) -> None:
+    """Refuse points without a tolerance on a network, and a tolerance without a network.
+
+    Raises
+    ------
+    InputError
+    """
+    from dpppsynth.io.rows import require_snap as require
+    from dpppsynth.linear_network import LinearNetwork
+
+    require(domain, snap)
+    if snap is None and isinstance(domain, LinearNetwork):
+        msg = (
+            f"snap: points are moved onto the network; say how far at most ({domain.unit}), for instance --snap 15, "
+            "without looking at them"
+        )
+        raise InputError(msg)
+
+
+def _bounds(text: str) -> tuple[float, float, float, float]:
+    try:
+        x0, y0, x1, y1 = (float(part) for part in text.split(","))
+    except ValueError:
+        msg = f"--window: needs four numbers x0,y0,x1,y1 separated by commas, got {text!r}"
+        raise InputError(msg) from None
+    return x0, y0, x1, y1

@@ -1,0 +1,115 @@
+"""Read networks of lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+
+from dpppsynth.crs import crs_label, projected_crs, same_crs, unit_name
+from dpppsynth.errors import InputError
+from dpppsynth.io.rows import reproject
+from dpppsynth.io.tables import Table, from_geodataframe, read_table
+from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
+from dpppsynth.linear_network.geojson import by_numbers
+from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.skeleton import Skeleton
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from dpppsynth.crs import CRSLike
+
+
+def read_network(
+    path: str | Path,
+    *,
+    crs: CRSLike | None = None,
+    to_crs: CRSLike | None = None,
+    node: bool = False,
+    join: float | None = None,
+    largest_component: bool = False,
+) -> LinearNetwork:
+    """Read a public network: the lines of a GeoJSON, GeoPackage or GeoParquet file.
+
+    Columns ``from`` and ``to`` that number the vertices from 0, each in one place, are kept unless lines are cut or
+    joined: a network that `LinearNetwork.to_geojson` or `to_geodataframe` wrote comes back as it was.
+
+    Parameters
+    ----------
+    path : str or Path
+        File ending in .geojson, .json, .gpkg or .parquet.
+    crs : str, int or pyproj.CRS, optional
+        The CRS of a file that does not name one. GeoJSON without a ``crs`` member is in degrees.
+    to_crs : str, int or pyproj.CRS, optional
+        Re-project the coordinates of the lines to this CRS.
+    node, join, largest_component
+        As for `LinearNetwork.from_geodataframe`.
+
+    Raises
+    ------
+    InputError
+        The file is missing or unreadable, holds anything but lines, is in degrees, or is not a connected network.
+    """
+    if Path(path).suffix.lower() == ".csv":
+        msg = "path: a network is made of lines, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
+        raise InputError(msg)
+    table = read_table(path)
+    if any(mask.any() for mask in table.garbled.values()):
+        msg = f"path: {Path(path).name} holds a geometry that is not valid GeoJSON; export the file again"
+        raise InputError(msg)
+    return _network(table, crs, to_crs, node, join, largest_component)
+
+
+def network_from_geodataframe(
+    lines: geopandas.GeoDataFrame | geopandas.GeoSeries,
+    crs: CRSLike | None = None,
+    node: bool = False,
+    join: float | None = None,
+    *,
+    to_crs: CRSLike | None = None,
+    largest_component: bool = False,
+) -> LinearNetwork:
+    """Take the lines of a GeoDataFrame; see `LinearNetwork.from_geodataframe`."""
+    import geopandas
+
+    frame = lines.to_frame("geometry") if isinstance(lines, geopandas.GeoSeries) else lines
+    return _network(from_geodataframe(frame), crs, to_crs, node, join, largest_component)
+
+
+def _network(
+    table: Table, crs: CRSLike | None, to_crs: CRSLike | None, node: bool, join: float | None, largest: bool
+) -> LinearNetwork:
+    geometry, target = _in_crs(table, crs, to_crs)
+    parts = None if node or join is not None else _as_numbered(table, geometry)
+    if parts is None:
+        parts = skeleton_of_lines(geometry, node=node, join=join, unit="unit" if target is None else unit_name(target))
+    return LinearNetwork.from_skeleton(parts.largest() if largest else parts, target)
+
+
+def _in_crs(table: Table, crs: CRSLike | None, to_crs: CRSLike | None) -> tuple[Any, str | None]:
+    """Geometries in a projected CRS, and its name."""
+    source = table.crs
+    if crs is not None and source is not None and not same_crs(crs, source):
+        msg = f"crs: the lines are in {crs_label(source)}, not {crs_label(crs)}; leave crs out, to_crs= re-projects"
+        raise InputError(msg)
+    source = crs if source is None else source
+    if to_crs is None:
+        return table.geometry, None if source is None else projected_crs(source)
+    target = projected_crs(to_crs)
+    if source is None:
+        msg = "to_crs: the lines do not say which CRS they are in; name it with crs= (on the command line --crs)"
+        raise InputError(msg)
+    if same_crs(source, target):
+        return table.geometry, target
+    flat = line_parts(table.geometry)
+    return shapely.transform(flat, lambda xy: reproject(xy, source, target)), target
+
+
+def _as_numbered(table: Table, geometry: Any) -> Skeleton | None:
+    if not {"from", "to"} <= set(table.columns) or len(table) == 0:
+        return None
+    lines = line_parts(geometry)
+    return by_numbers(lines, np.array([table.columns["from"], table.columns["to"]], dtype=object).T)

@@ -1,0 +1,127 @@
+"""Intensities as colour: over a window, or along the streets of a network."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import shapely
+
+from dpppsynth.domains import Domain
+from dpppsynth.intensity import Intensity, PiecewiseConstant
+from dpppsynth.mesh import Floats, Ints, Pieces
+from dpppsynth.plotting.canvas import frame, outline
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection
+    from matplotlib.image import AxesImage
+
+# Along the longer side of an intensity; a piecewise constant one has edges, and three times as many.
+PIXELS = 240
+# Width of a street in points where the intensity is zero and where it is largest.
+THIN, THICK = 1.2, 6.0
+PALEST = 0.22
+# Stretches that a value must reach along to be seen.
+VISIBLE = 4
+
+
+def draw_surface(intensity: Intensity, ax: Axes) -> AxesImage:
+    """Fill a window with the colours of an intensity."""
+    from matplotlib.patches import PathPatch
+
+    window = intensity.mesh.domain
+    steps = isinstance(intensity, PiecewiseConstant)
+    values = _raster(intensity, window, PIXELS * 3 if steps else PIXELS)
+    x0, y0, x1, y1 = window.bounds
+    image = ax.imshow(
+        values,
+        extent=(x0, x1, y0, y1),
+        origin="lower",
+        cmap="viridis",
+        vmin=0.0,
+        interpolation="nearest" if steps else "bilinear",
+        zorder=1,
+        aspect="equal",
+    )
+    clip = PathPatch(outline(window.geometry), facecolor="none", edgecolor="none", transform=ax.transData)
+    ax.add_patch(clip)
+    image.set_clip_path(clip)
+    return image
+
+
+def _raster(intensity: Intensity, window: Domain, pixels: int) -> Floats:
+    """(rows, columns) intensity at pixel centres, first row at the bottom; zero away from the window."""
+    x0, y0, x1, y1 = window.bounds
+    step = max(x1 - x0, y1 - y0) / pixels
+    columns, rows = (max(2, round(side / step)) for side in (x1 - x0, y1 - y0))
+    x = x0 + (np.arange(columns) + 0.5) * (x1 - x0) / columns
+    y = y0 + (np.arange(rows) + 0.5) * (y1 - y0) / rows
+    xy = np.column_stack([g.ravel() for g in np.meshgrid(x, y)])
+    # Pixels far outside are clipped away, so their values are not worth computing.
+    shapely.prepare(window.geometry)
+    near = shapely.dwithin(window.geometry, shapely.points(xy), 2 * step)
+    values = np.zeros(len(xy))
+    values[near] = intensity(xy[near])
+    return values.reshape(rows, columns)
+
+
+def draw_along_streets(intensity: Intensity, ax: Axes) -> LineCollection:
+    """Colour the streets of a network by an intensity, which also sets their width; the highest lie on top.
+
+    The colours end at the largest value that can be seen.
+    """
+    from matplotlib import colormaps
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import ListedColormap
+
+    lines, values = street_values(intensity)
+    top = _visible_top(lines, values)
+    order = np.argsort(values, kind="stable")
+    width = THIN + (THICK - THIN) * np.minimum(values / (top or 1.0), 1.0)
+    drawn = LineCollection(
+        list(lines[order]),
+        array=values[order],
+        linewidths=width[order],
+        # Dark is high, and its palest colours are left out: thin lines on white must be seen.
+        cmap=ListedColormap(colormaps["YlGnBu"](np.linspace(PALEST, 1, 256))),
+        capstyle="round",
+        zorder=1,
+    )
+    drawn.set_clim(0.0, top or 1.0)
+    ax.add_collection(drawn, autolim=False)
+    return drawn
+
+
+def street_values(intensity: Intensity) -> tuple[Floats, Floats]:
+    """Short stretches of the streets as lines (m, 2, 2), and the intensity in the middle of each (m,)."""
+    mesh = intensity.mesh
+    x0, y0, x1, y1 = frame(mesh.domain)
+    ends, element = _stretches(mesh.pieces, max(x1 - x0, y1 - y0) / PIXELS)
+    middle = np.column_stack([ends[:, 0, 0], ends[:, :, 1].mean(axis=1)])
+    values = intensity.at(element, mesh.weights(element, middle), middle)
+    lines = mesh.domain.coordinates(ends.reshape(-1, 2)).reshape(-1, 2, 2)
+    return lines, np.asarray(values, dtype=np.float64)
+
+
+def _visible_top(lines: Floats, values: Floats) -> float:
+    """Largest value that is reached along a few stretches' length: what is too short to be seen sets no scale.
+
+    On an edge of a few centimetres a single noisy point makes an intensity of hundreds of points per metre.
+    """
+    length = np.hypot(*(lines[:, 1] - lines[:, 0]).T)
+    order = np.argsort(-values, kind="stable")
+    seen = np.searchsorted(np.cumsum(length[order]), VISIBLE * length.max())
+    return float(values[order][min(int(seen), len(values) - 1)])
+
+
+def _stretches(pieces: Pieces, longest: float) -> tuple[Floats, Ints]:
+    """Positions (m, 2, 2) of the ends of stretches that split pieces of a network, and their elements (m,)."""
+    edge, along = pieces.corners[:, 0, 0], pieces.corners[:, :, 1]
+    count = np.maximum(1, np.ceil(np.abs(along[:, 1] - along[:, 0]) / longest)).astype(np.int64)
+    piece = np.repeat(np.arange(len(count)), count)
+    rank = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
+    share = np.column_stack([rank, rank + 1]) / count[piece, None]
+    at = (1 - share) * along[piece, :1] + share * along[piece, 1:]
+    # Edge numbers are copied: interpolated they could round to a neighbour's.
+    return np.stack([np.broadcast_to(edge[piece, None], at.shape), at], axis=-1), pieces.element[piece]
