@@ -233,7 +233,7 @@ class TestSigma:
     def test_covariance_excludes_its_parts(self):
         with pytest.raises(InputError, match=r"^covariance: .*give it alone, or sigma= and length_scale= without it"):
             lgcp("field", covariance=PoweredExponential(0.1, 400.0))
-        with pytest.raises(InputError, match=r"^covariance: needs a PoweredExponential"):
+        with pytest.raises(InputError, match=r"^covariance: needs one such as PoweredExponential"):
             lgcp("field", covariance="smooth", length_scale=None)
         with pytest.raises(InputError, match=r"^sigma: mechanism 'tents' spends nothing on a covariance"):
             lgcp("tents", sigma=1.0)
@@ -532,7 +532,7 @@ class TestKimLim:
 
 class TestKernel:
     def test_bandwidth_rule_or_the_smallest_admissible(self):
-        rule = rules.bandwidth(SQUARE, N)
+        rule = rules.planar.bandwidth(SQUARE, N)
         assert plan(kernel(epsilon=100.0)).statistic.bandwidth == rule
         tight = plan(kernel(epsilon=1.0)).statistic.bandwidth
         assert tight > rule
@@ -584,7 +584,7 @@ class TestKernel:
         pair = PointPattern(np.repeat([[200.0, 200.0], [800.0, 800.0]], N // 2, axis=0), SQUARE)
         xy = kernel(epsilon=1000.0).release(pair, 1).patterns[0].xy
         left = xy[:, 0] < 500
-        assert np.abs(xy - np.where(left[:, None], 200, 800)).max() < 7 * rules.bandwidth(SQUARE, N)
+        assert np.abs(xy - np.where(left[:, None], 200, 800)).max() < 7 * rules.planar.bandwidth(SQUARE, N)
         # Sorted by parent there is one change of side; in random order about 150, standard deviation 9.
         assert np.count_nonzero(np.diff(left)) > 90
 

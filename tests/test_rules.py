@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from dpppsynth.domains import Window
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
-from dpppsynth.synthesizers import LGCPSynthesizer, rules
+from dpppsynth.synthesizers import LGCPSynthesizer
+from dpppsynth.synthesizers.rules import planar as rules
 
 SOHO = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
 LONG = Window.rectangle(0, 0, 3000, 1000)

@@ -257,14 +257,14 @@ class TestRefusedByCheck:
             synthesizer.check(domain, n=N)
 
     def test_mesh(self):
-        with pytest.raises(InputError, match=r"^mesh: it covers another window; build it on the pattern's window"):
+        with pytest.raises(InputError, match=r"^mesh: it covers another domain; build it on the pattern's"):
             LGCPSynthesizer(1.0, 25.0, mesh=regular_triangulation(OTHER, shape=(5, 5))).check(WINDOW, n=N)
         with pytest.raises(InputError, match=r"^mesh: "):
             LGCPSynthesizer(1.0, 25.0, mesh="fine").check(WINDOW, n=N)
 
     def test_spacing_wider_than_the_window(self):
         with pytest.raises(
-            InputError, match=r"^spacing: must be positive and at most the window's longer side, got 5000"
+            InputError, match=r"^spacing: must be positive and at most the longer side of the domain, got 5000"
         ):
             LaplaceSynthesizer(1.0, spacing=5000.0).check(WINDOW, n=N)
 
@@ -299,16 +299,9 @@ class TestRefusedWithTheData:
         self.refused(r"^n: the release was planned for another number of points", lambda: plan.release(pattern(n=399)))
 
     def test_other_domains(self):
-        class Elsewhere:
-            crs, unit = None, "unit"
-
-            def contains(self, xy):
-                return np.ones(len(xy), dtype=bool)
-
-            def fingerprint(self):
-                return "elsewhere"
-
-        self.refused(r"^pattern: ", lambda: LAPLACE.release(PointPattern([[1.0, 2.0]], Elsewhere())))
+        with pytest.raises(InputError, match=r"^domain: needs a Window.* or a LinearNetwork"):
+            LAPLACE.check("Soho", n=10)
+        self.refused(r"^pattern: ", lambda: LAPLACE.release(np.zeros((3, 2))))
 
     def test_nothing_is_spent_on_a_refusal(self, monkeypatch):
         from dpppsynth import statistic

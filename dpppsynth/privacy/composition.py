@@ -3,7 +3,7 @@
 Points of different levels never meet in one release. A change in one level leaves the others alone; and a person with
 points in several levels, k in all, changes `k_l` of them in level l: pure losses add up to `sum k_l/k epsilon_l`,
 Gaussian ones to `sqrt(sum (k_l/k)^2 mu_l^2)`, Poisson numbers of Gaussian ones to rates in proportion to `k_l`. None
-exceeds the largest of the levels' own. Bounds of which only (epsilon, delta) is known need one point per person
+exceeds the largest of the levels' own. Bounds of which only a table is known need one point per person
 (docs/theory/strata.md).
 """
 
@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
 
 STRATA = "The {by} of every point is not protected: it is the same in neighbouring patterns."
@@ -44,7 +45,7 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
             msg = "levels: all of them must be released by one mechanism, under one relation."
             raise InputError(msg)
     last = STRATA if first.relation.n_is_public else INHABITED
-    if isinstance(first.profile, ApproximateDP) and first.relation.max_points_per_person > 1:
+    if isinstance(first.profile, ApproximateDP | DiscreteLosses) and first.relation.max_points_per_person > 1:
         msg = (
             f"levels: {first.theorem} does not add up over people with points in several levels; take "
             "max_points_per_person=1, or another bound."
@@ -62,6 +63,8 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
 def weakest(profiles: Sequence[Profile]) -> Profile:
     """The profile that is worst at every epsilon; profiles that differ in one number alone are ordered by it."""
     first = profiles[0]
+    if isinstance(first, DiscreteLosses):
+        return DiscreteLosses.worst([p for p in profiles if isinstance(p, DiscreteLosses)])
     name = next((name for kind, name in ORDERED.items() if isinstance(first, kind)), None)
     if name is None or any(replace(p, **{name: getattr(first, name)}) != first for p in profiles):  # type: ignore[type-var]
         msg = f"levels: no parallel composition is known for these guarantees of {type(first).__name__}."

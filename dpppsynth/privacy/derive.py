@@ -6,21 +6,22 @@ so that a certificate cannot describe another release than the one whose bound i
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
-from dpppsynth.models.covariances import PoweredExponential, covariance_from_dict
-from dpppsynth.models.planar import mesh_from_recipe
+from dpppsynth.models.covariances import covariance_from_dict
+from dpppsynth.models.recipes import mesh_from_recipe, segments, window
 from dpppsynth.privacy import bounds, certificate
 from dpppsynth.privacy.composition import parallel
+from dpppsynth.privacy.diffusion import diffusion
 from dpppsynth.privacy.fields import UNIT_SCALE, field_statistic
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.kernels import kim_lim_36, superposition
-from dpppsynth.privacy.kim_lim import kim_lim_38, kim_lim_39
+from dpppsynth.privacy.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.profiles import ApproximateDP
@@ -56,7 +57,7 @@ class Derived:
 
 
 Parameters = Mapping[str, Any]
-Recipe = Callable[[Parameters, Relation, Window], Derived]
+Recipe = Callable[[Parameters, Relation, Domain], Derived]
 
 
 def _stating(estimator: str | None, *names: str) -> Callable[[Recipe], Recipe]:
@@ -65,7 +66,7 @@ def _stating(estimator: str | None, *names: str) -> Callable[[Recipe], Recipe]:
 
     def strict(recipe: Recipe) -> Recipe:
         @wraps(recipe)
-        def derive(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+        def derive(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
             require(parameters.keys() == stated, f"exactly {', '.join(sorted(stated))} are stated")
             require(estimator is None or parameters["estimator"]["kind"] == estimator, f"the estimator is {estimator}")
             public = relation.n_is_public
@@ -98,14 +99,14 @@ def _beside(parameters: Parameters) -> dict[str, Any]:
 
 
 @_stating("projection", "basis", "mesh", "lattice_bits", "scale")
-def _cells(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+def _cells(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     require((parameters["basis"], parameters["lattice_bits"]) == ("cells", 0), "cells are counted in whole numbers")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
-    guarantee = bounds.counts(relation, scale=parameters["scale"])
+    guarantee = bounds.counts(relation, scale=parameters["scale"], domain=domain)
     return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.elements)))
 
 
-def _tents(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+def _tents(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     lattice = (parameters["basis"], parameters["lattice_bits"])
     require(lattice == ("tents", bounds.LATTICE_BITS), f"tents lie on a lattice of {bounds.LATTICE_BITS} bits")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
@@ -114,7 +115,7 @@ def _tents(parameters: Parameters, relation: Relation, domain: Window) -> Derive
 
 
 @_stating("field", "basis", "mesh", "covariance", "lattice_bits", "scale", "delta")
-def _field(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+def _field(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     lattice = (parameters["basis"], parameters["lattice_bits"], parameters["scale"])
     require(lattice == ("field", bounds.LATTICE_BITS, UNIT_SCALE), "the field statistic has noise 1 on its lattice")
     mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
@@ -126,7 +127,7 @@ DRAWN = ("mesh", "covariance", "sampler", "engine", "lattice_bits", "delta")
 
 
 @_stating("drawn", *DRAWN, "intercept_sd")
-def _posterior_draw(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+def _posterior_draw(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
     sampler, intercept_sd = parameters["sampler"], parameters["intercept_sd"]
     require((intercept_sd is None) == relation.n_is_public, "the intercept protects n where n is secret")
@@ -136,7 +137,7 @@ def _posterior_draw(parameters: Parameters, relation: Relation, domain: Window) 
 
 
 @_stating("drawn", *DRAWN, "slope")
-def _lipschitz(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+def _lipschitz(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     require(parameters["delta"] == 0, "a field of bounded slope spends no delta")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
     guarantee = lipschitz(mesh, relation, slope=parameters["slope"], sampler=parameters["sampler"])
@@ -145,14 +146,15 @@ def _lipschitz(parameters: Parameters, relation: Relation, domain: Window) -> De
 
 def _kim_lim(bound: Callable[..., Guarantee]) -> Recipe:
     @_stating("drawn", *DRAWN, "ratio")
-    def derive(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+    def derive(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
         require(parameters["sampler"] == "nuts", "Kim & Lim's draws are made by NUTS")
         covariance, ratio = covariance_from_dict(parameters["covariance"]), parameters["ratio"]
-        median = PoweredExponential(ratio * covariance.length_scale, covariance.length_scale)
-        same = covariance.power == median.power and math.isclose(covariance.sigma, median.sigma, rel_tol=1e-9)
-        require(same, "sigma is the ratio times the median length scale, and the power is 2")
         mesh = mesh_from_recipe(parameters["mesh"], domain)
-        require(mesh.recipe["builder"] == "regular", "the mesh is regular")
+        require(mesh.recipe["builder"] in ("regular", "network"), "the mesh is regular")
+        median = RandomScale(ratio, mesh.smoothest_power).at(covariance.length_scale)
+        same = replace(covariance, sigma=1.0) == replace(median, sigma=1.0)
+        same = same and math.isclose(covariance.sigma, median.sigma, rel_tol=1e-9)
+        require(same, "sigma and power are those of the ratio at the median length scale")
         guarantee = bound(mesh, None, relation, epsilon=parameters["epsilon"], ratio=ratio)
         return _drawn(parameters, guarantee, mesh)
 
@@ -166,12 +168,19 @@ def _drawn(parameters: Parameters, guarantee: Guarantee, mesh: Mesh) -> Derived:
 
 
 @_stating(None, "bandwidth", "bound", "patterns", "delta")
-def _kernel(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+def _kernel(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     public = {name: parameters[name] for name in ("bandwidth", "delta", "patterns")}
     if parameters["bound"] == "superposition":
-        guarantee = superposition(domain, relation, **public)
+        guarantee = superposition(window(domain), relation, **public)
     else:
-        guarantee = kim_lim_36(domain, relation, n=parameters["n"], epsilon=parameters["epsilon"], **public)
+        guarantee = kim_lim_36(window(domain), relation, n=parameters["n"], epsilon=parameters["epsilon"], **public)
+    return Derived(guarantee, source(CHILDREN), {}, parameters["patterns"])
+
+
+@_stating(None, "bandwidth", "mesh", "patterns", "delta")
+def _diffusion(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+    public = {name: parameters[name] for name in ("bandwidth", "delta", "patterns")}
+    guarantee = diffusion(segments(mesh_from_recipe(parameters["mesh"], domain)), relation, **public)
     return Derived(guarantee, source(CHILDREN), {}, parameters["patterns"])
 
 
@@ -185,6 +194,7 @@ RECOMPUTE: dict[str, Recipe] = {
     "lgcp-kim-lim-3.8": _kim_lim(kim_lim_38),
     "lgcp-kim-lim-3.9": _kim_lim(kim_lim_39),
     "kernel": _kernel,
+    "kernel-diffusion": _diffusion,
 }
 
 # The mechanism of a release by levels of a mark, and what the files of each level begin with.
@@ -196,7 +206,7 @@ def prefix(k: int) -> str:
     return f"level_{k:03d}_"
 
 
-def _strata(parameters: Parameters, relation: Relation, domain: Window) -> Derived:
+def _strata(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     require(parameters.keys() == {"by", "levels", "strata"}, "by, levels and strata are stated")
     stated = parameters["strata"]
     parts = [RECOMPUTE[each["mechanism"]](each["parameters"], relation, domain) for each in stated]

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy.special import pdtrc
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel import require_bandwidth
 from dpppsynth.privacy.bounds import assumptions
@@ -56,9 +56,9 @@ def superposition(
     >>> round(guarantee.epsilon(), 3)
     1.0
     """
-    relation = _moves(relation)
+    relation = moves(relation)
     require_bandwidth(bandwidth)
-    rate = _rate(patterns, relation)
+    rate = children_rate(patterns, relation)
     profile = PoissonGaussianDP(_reach(window, relation) / bandwidth, rate, delta)
     curve = tuple(
         (float(d), PoissonGaussianDP(float(d) / bandwidth, patterns, delta).epsilon(delta))
@@ -68,7 +68,7 @@ def superposition(
         relation,
         profile,
         "Theorem B (superposition of kernels)",
-        _assumptions(relation),
+        kernel_assumptions(relation, window),
         curve,
     )
 
@@ -83,9 +83,9 @@ def smallest_bandwidth(
     InputError
         Under `AddRemove`, or when delta is so large that every bandwidth would do.
     """
-    relation = _moves(relation)
-    _require_budget(epsilon, delta)
-    rate, reach = _rate(patterns, relation), _reach(window, relation)
+    relation = moves(relation)
+    require_budget(epsilon, delta)
+    rate, reach = children_rate(patterns, relation), _reach(window, relation)
     if delta >= -math.expm1(-rate):
         msg = (
             f"delta: must be below {-math.expm1(-rate):.4g}, the chance that a point leaves any child, got {delta!r}; "
@@ -129,12 +129,12 @@ def kim_lim_36(
             f"{delta:g}), got {bandwidth:g}; widen the kernel, or use Theorem B."
         )
         raise PrivacyCheckError(msg)
-    relation = _moves(relation)
+    relation = moves(relation)
     return Guarantee(
         relation,
         ApproximateDP(epsilon, delta),
         "Kim & Lim, Theorem 3.6",
-        _assumptions(relation),
+        kernel_assumptions(relation, window),
     )
 
 
@@ -146,8 +146,8 @@ def smallest_bandwidth_36(
     `(2 alpha B + alpha^2) / (2 h^2) <= epsilon / k`, B the diameter, k the most points but for probability delta. The
     printed condition adds the change of the edge correction on the left, which this one already covers.
     """
-    reach = _reach(window, _moves(relation))
-    _require_budget(epsilon, delta)
+    reach = _reach(window, moves(relation))
+    require_budget(epsilon, delta)
     if not (n >= 1 and patterns >= 1):
         msg = f"n, patterns: must be at least 1, got n={n!r} and patterns={patterns!r}."
         raise InputError(msg)
@@ -181,7 +181,7 @@ def _largest_ratio(epsilon: float, delta: float, rate: int) -> float:
     return math.exp(brentq(excess, math.log(delta / rate), high, xtol=1e-14))
 
 
-def _rate(patterns: int, relation: Relation) -> int:
+def children_rate(patterns: int, relation: Relation) -> int:
     """Mean number of children that one person's points leave."""
     rate = patterns * relation.max_points_per_person
     if rate > MOST_CHILDREN:
@@ -198,7 +198,8 @@ def _reach(window: Window, relation: Relation) -> float:
     return min(relation.reach, window.diameter)
 
 
-def _moves(relation: Relation | float) -> Relation:
+def moves(relation: Relation | float) -> Relation:
+    """The relation, which must be one of moves."""
     relation = as_relation(relation)
     if isinstance(relation, AddRemove):
         msg = (
@@ -209,12 +210,14 @@ def _moves(relation: Relation | float) -> Relation:
     return relation
 
 
-def _require_budget(epsilon: float, delta: float) -> None:
+def require_budget(epsilon: float, delta: float) -> None:
+    """InputError unless epsilon is positive and delta strictly between 0 and 1."""
     if not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
         msg = f"epsilon: must be positive and finite, got {epsilon!r}."
         raise InputError(msg)
     require_delta(delta)
 
 
-def _assumptions(relation: Relation) -> tuple[str, ...]:
-    return assumptions(relation, (SEED, REALS, QUIET), (SETTLED,))
+def kernel_assumptions(relation: Relation, domain: Domain) -> tuple[str, ...]:
+    """What every guarantee of patterns around the points takes for granted."""
+    return assumptions(relation, (SEED, REALS, QUIET), (SETTLED,), domain=domain)

@@ -244,11 +244,14 @@ class SmallestOf:
 
 def profile_from_dict(data: dict[str, Any]) -> Profile:
     """Profile from its JSON form; InputError for a kind this version does not know."""
+    from dpppsynth.privacy.losses import DiscreteLosses
+
     makers: dict[Any, Callable[[], Profile]] = {
         "pure": lambda: PureDP(data["epsilon"]),
         "gaussian": lambda: GaussianDP(data["mu"], data["delta"]),
         "poisson-gaussian": lambda: PoissonGaussianDP(data["ratio"], data["rate"], data["delta"]),
         "approximate": lambda: ApproximateDP(data["level"], data["slack"]),
+        "discrete-losses": lambda: DiscreteLosses.from_dict(data),
         "smallest": lambda: SmallestOf(tuple(map(profile_from_dict, data["parts"])), data["delta"]),
     }
     if data.get("kind") not in makers:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from shapely.errors import ShapelyError
 
-from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.offset import Offset
 from dpppsynth.privacy import certificate
 from dpppsynth.privacy.derive import RECOMPUTE, STRATA, Derived, spends
@@ -169,7 +169,7 @@ def _derive(cert: Mapping[str, Any], folder: Path) -> "Derived | str":
         return "its parameters are not those of a release."
     stated = cert["domain"]
     try:
-        domain = Window.from_geojson(json.loads((folder / stated["file"]).read_text(encoding="utf-8")))
+        domain = domain_from_geojson(json.loads((folder / stated["file"]).read_text(encoding="utf-8")))
         derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
     except (InputError, PrivacyCheckError) as err:
         return f"it cannot be derived from the certificate's parameters and domain file: {err}"

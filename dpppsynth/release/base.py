@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.certificate import LARGE_DELTA
 from dpppsynth.privacy.guarantee import Guarantee
@@ -22,7 +22,7 @@ class Saveable(Protocol):
         """Why it must not be released, if so."""
 
     @property
-    def domain(self) -> Window:
+    def domain(self) -> Domain:
         """Public window."""
 
     @property
@@ -69,7 +69,7 @@ class Release:
         return self.statistic.plan.guarantee
 
     @property
-    def domain(self) -> Window:
+    def domain(self) -> Domain:
         """Public window."""
         return self.statistic.plan.domain
 

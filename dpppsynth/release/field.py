@@ -131,18 +131,18 @@ class FieldModel:
     def likelihood(self, statistic: PrivateStatistic) -> MassLikelihood:
         """Likelihood of the field given the private statistic; a field statistic's is set to uniform masses."""
         plan = statistic.plan
-        tents = plan.mesh.basis(self.mesh.vertices).toarray().T.copy()
+        tents = self.mesh.shares(plan.mesh)
         if not isinstance(plan, FieldStatisticPlan):
             return NoisyMasses(statistic.masses, statistic.noise_scale, self.measure, tents, plan.n)
         # The root of the covariance has its eigenvectors, those of the smallest eigenvalues being of no use.
-        columns = factor(plan.covariance.matrix(plan.mesh.vertices))
+        columns = factor(plan.covariance.matrix(plan.mesh))
         values = statistic.values @ (columns / np.linalg.norm(columns, axis=0))
         uniform = self.measure * ((plan.n or plan.expected_n or 1.0) / self.measure.sum())
         return NoisyField(values, columns, statistic.noise_scale, self.measure, tents, plan.n, uniform)
 
     def prior_factor(self, length_scale: float, *, intercept: bool) -> Floats:
         """(V, r) factor of the prior covariance; a Gaussian intercept is one more column."""
-        root = factor(PoweredExponential(self.sigma, length_scale).matrix(self.mesh.vertices))
+        root = factor(PoweredExponential(self.sigma, length_scale, self.mesh.smoothest_power).matrix(self.mesh))
         return np.hstack([root, np.full((len(root), 1), INTERCEPT_SD)]) if intercept else root
 
     def fit(self, statistic: PrivateStatistic, rng: RngLike = None, progress: Progress | None = None) -> Posterior:
@@ -217,7 +217,10 @@ class FieldModel:
             seed = int(rng.integers(2**31))
             chains = sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed, data={"basis": basis})
             fields = centre + chains.z @ basis.T
-            complaint = diagnose(np.log(likelihood.expected_masses(fields)), chains.divergences).complaint()
+            masses = likelihood.expected_masses(fields)
+            # Tents that only touch the domain have no mass, whatever the field.
+            masses = masses[..., (masses > 0).all(axis=(0, 1))]
+            complaint = diagnose(np.log(masses), chains.divergences).complaint()
             if complaint is not None:
                 msg = (
                     f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this "

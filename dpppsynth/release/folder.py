@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.io import read_synthetic, write_pattern
-from dpppsynth.kernel_plan import KernelPlan
-from dpppsynth.models.planar import mesh_from_recipe
+from dpppsynth.kernel_plan import PatternPlan
+from dpppsynth.models.recipes import domain_from_geojson, mesh_from_recipe
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
@@ -105,7 +105,7 @@ def load_release(path: str | Path) -> Release | StratifiedRelease:
 def _load(folder: Path, cert: dict[str, Any]) -> Release | StratifiedRelease:
     mechanism, parameters = cert["mechanism"], cert["parameters"]
     guarantee = guarantee_from_dict(cert["guarantee"])
-    saved = _Saved(folder, Window.from_geojson(_json(folder / DOMAIN)), guarantee.relation, cert)
+    saved = _Saved(folder, domain_from_geojson(_json(folder / DOMAIN)), guarantee.relation, cert)
     if mechanism != STRATA:
         return saved.release(mechanism, parameters)
     parts = zip(parameters["levels"], parameters["strata"], strict=True)
@@ -121,7 +121,7 @@ class _Saved:
     """A folder, and what all releases in it share."""
 
     folder: Path
-    domain: Window
+    domain: Domain
     relation: Relation
     cert: dict[str, Any]
 
@@ -130,7 +130,7 @@ class _Saved:
     ) -> Release:
         """One release; `start` is what its files' names begin with, `level` the mark and value of its points."""
         plan = measurement(mechanism, parameters, self.relation, self.domain)
-        if isinstance(plan, KernelPlan):
+        if isinstance(plan, PatternPlan):
             patterns = tuple(self._patterns(level or {}))
             return PoissonRelease(mechanism, plan.restore(patterns, self.cert["noise"], seeded=self.cert["seeded"]))
         estimator = _estimator(parameters["estimator"], self.domain, self.folder)
@@ -185,7 +185,7 @@ def _write_certificate(release: Saveable, work: Path, names: set[str]) -> None:
     certificate.write(cert, work)
 
 
-def _estimator(data: dict[str, Any], domain: Window, folder: Path) -> Projection | FieldModel | Drawn:
+def _estimator(data: dict[str, Any], domain: Domain, folder: Path) -> Projection | FieldModel | Drawn:
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
     offset = None if data["offset"] is None else Offset.from_geojson(_json(folder / OFFSET))

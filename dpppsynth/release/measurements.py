@@ -3,38 +3,38 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
-from dpppsynth.kernel_plan import KernelPlan
+from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
 from dpppsynth.mesh import Mesh
-from dpppsynth.models.covariances import PoweredExponential, covariance_from_dict
-from dpppsynth.models.planar import mesh_from_recipe
+from dpppsynth.models.covariances import Covariance, covariance_from_dict
+from dpppsynth.models.recipes import mesh_from_recipe, segments, window
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 
-Builder = Callable[[Mapping[str, Any], Relation, Window], Any]
+Builder = Callable[[Mapping[str, Any], Relation, Domain], Any]
 
 
-def measurement(mechanism: str, parameters: Mapping[str, Any], relation: Relation, domain: Window) -> Any:
+def measurement(mechanism: str, parameters: Mapping[str, Any], relation: Relation, domain: Domain) -> Any:
     """What was asked of the data, rebuilt."""
     return MEASUREMENTS[mechanism](parameters, relation, domain)
 
 
-def _statistic(p: Mapping[str, Any], relation: Relation, domain: Window) -> StatisticPlan:
+def _statistic(p: Mapping[str, Any], relation: Relation, domain: Domain) -> StatisticPlan:
     mesh = mesh_from_recipe(p["mesh"], domain)
     return StatisticPlan(p["basis"], mesh, relation, p["n"], p["expected_n"], p["epsilon"])
 
 
-Common = tuple[Mesh, PoweredExponential, Relation, int | None, float | None, float, float]
+Common = tuple[Mesh, Covariance, Relation, int | None, float | None, float, float]
 
 
-def _on_field(p: Mapping[str, Any], relation: Relation, domain: Window) -> Common:
+def _on_field(p: Mapping[str, Any], relation: Relation, domain: Domain) -> Common:
     """Mesh, covariance, relation, sizes and budget: the first arguments of every plan about a Gaussian field."""
     mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
     return mesh, covariance, relation, p["n"], p["expected_n"], p["epsilon"], p["delta"]
 
 
-def _field(p: Mapping[str, Any], relation: Relation, domain: Window) -> FieldStatisticPlan:
+def _field(p: Mapping[str, Any], relation: Relation, domain: Domain) -> FieldStatisticPlan:
     return FieldStatisticPlan(*_on_field(p, relation, domain))
 
 
@@ -42,11 +42,11 @@ def _run(p: Mapping[str, Any]) -> dict[str, Any]:
     return {"sampler": p["sampler"]} | ({} if p["engine"] is None else {"engine": p["engine"]})
 
 
-def _posterior_draw(p: Mapping[str, Any], relation: Relation, domain: Window) -> PosteriorDrawPlan:
+def _posterior_draw(p: Mapping[str, Any], relation: Relation, domain: Domain) -> PosteriorDrawPlan:
     return PosteriorDrawPlan(*_on_field(p, relation, domain), **_run(p), intercept_sd=p["intercept_sd"])
 
 
-def _lipschitz(p: Mapping[str, Any], relation: Relation, domain: Window) -> LipschitzPlan:
+def _lipschitz(p: Mapping[str, Any], relation: Relation, domain: Domain) -> LipschitzPlan:
     return LipschitzPlan(*_on_field(p, relation, domain), **_run(p), slope=p["slope"])
 
 
@@ -56,8 +56,15 @@ def _kim_lim(bound: str) -> Builder:
     )
 
 
-def _kernel(p: Mapping[str, Any], relation: Relation, domain: Window) -> KernelPlan:
-    return KernelPlan(domain, relation, p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["bound"], p["patterns"])
+def _kernel(p: Mapping[str, Any], relation: Relation, domain: Domain) -> KernelPlan:
+    return KernelPlan(
+        window(domain), relation, p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["bound"], p["patterns"]
+    )
+
+
+def _diffusion(p: Mapping[str, Any], relation: Relation, domain: Domain) -> DiffusionPlan:
+    mesh = segments(mesh_from_recipe(p["mesh"], domain))
+    return DiffusionPlan(mesh, relation, p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"])
 
 
 MEASUREMENTS: dict[str, Builder] = {
@@ -70,4 +77,5 @@ MEASUREMENTS: dict[str, Builder] = {
     "lgcp-kim-lim-3.8": _kim_lim("3.8"),
     "lgcp-kim-lim-3.9": _kim_lim("3.9"),
     "kernel": _kernel,
+    "kernel-diffusion": _diffusion,
 }

@@ -10,6 +10,9 @@ from dpppsynth.intensity import PiecewiseConstant, PiecewiseLinear
 from dpppsynth.mesh import Floats
 from dpppsynth.statistic import PrivateStatistic
 
+# Cells and tents with less than this share of the average measure get no mass.
+SPECK = 1e-4
+
 
 def project_to_simplex(masses: Floats, total: float) -> Floats:
     """Nearest vector (Euclidean) with non-negative entries that sum to `total`."""
@@ -43,13 +46,17 @@ class Projection:
         if self.postprocess == "keep-n" and plan.n is None:
             msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
             raise InputError(msg)
+        cells = plan.basis == "cells"
+        measure = plan.mesh.element_measure if cells else plan.mesh.measure
+        # What hardly touches the domain holds next to no point: its mass is all noise.
+        held = measure > SPECK * measure.mean()
+        masses, values = statistic.masses[held], np.zeros(len(measure))
         if self.postprocess == "clip":
-            masses = np.maximum(statistic.masses, 0)
+            masses = np.maximum(masses, 0)
         else:
-            masses = project_to_simplex(statistic.masses, float(plan.n or 0))
-        if plan.basis == "cells":
-            return PiecewiseConstant(plan.mesh, masses / plan.mesh.element_measure)
-        return PiecewiseLinear(plan.mesh, masses / plan.mesh.measure)
+            masses = project_to_simplex(masses, float(plan.n or 0))
+        values[held] = masses / measure[held]
+        return (PiecewiseConstant if cells else PiecewiseLinear)(plan.mesh, values)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee
@@ -41,7 +41,7 @@ class StratifiedRelease:
         return f"StratifiedRelease(by={self.by!r}, {', '.join(map(repr, self.releases.values()))})"
 
     @property
-    def domain(self) -> Window:
+    def domain(self) -> Domain:
         """Public window."""
         return self._first.domain
 

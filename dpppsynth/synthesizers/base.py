@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
-from dpppsynth.models.planar import mesh_from_recipe
+from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne
@@ -45,8 +45,8 @@ class Plan:
         return f"Plan({self.mechanism}, {self.statistic!r}{made})"
 
     @property
-    def domain(self) -> Window:
-        """Public window."""
+    def domain(self) -> Domain:
+        """Public window or network."""
         return self.statistic.domain
 
     @property
@@ -102,13 +102,13 @@ class Synthesizer:
         raise NotImplementedError
 
     def check(
-        self, domain: Window, *, n: int | None = None, expected_n: float | None = None, **options: Any
+        self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, **options: Any
     ) -> Guarantee:
         """Guarantee of a release, from public parameters alone.
 
         Parameters
         ----------
-        domain : Window
+        domain : Window or LinearNetwork
         n : int
             Number of points, public under alpha-neighbours and replace-one.
         expected_n : float
@@ -124,7 +124,7 @@ class Synthesizer:
 
     def rehearse(
         self,
-        domain: Window,
+        domain: Domain,
         rng: RngLike = None,
         *,
         n: int | None = None,
@@ -148,25 +148,25 @@ class Synthesizer:
         **options: Any,
     ) -> Any:
         """Spend the budget on a pattern once; see `Plan.release`, and `check` for the other parameters."""
-        window = self._window(pattern)
+        domain = self._domain(pattern)
         n = len(pattern) if self.neighbouring().n_is_public else None
-        return self.plan(window, n=n, expected_n=expected_n, **options).release(pattern, rng, progress=progress)
+        return self.plan(domain, n=n, expected_n=expected_n, **options).release(pattern, rng, progress=progress)
 
     @staticmethod
-    def _window(pattern: Any) -> Window:
-        if not isinstance(pattern, PointPattern) or not isinstance(pattern.domain, Window):
-            msg = f"pattern: needs a PointPattern in a planar Window, got {type(pattern).__name__}."
+    def _domain(pattern: Any) -> Domain:
+        if not isinstance(pattern, PointPattern):
+            msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
             raise InputError(msg)
         return pattern.domain
 
     def plan_by(
-        self, domain: Window, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
+        self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
     ) -> StratifiedPlan:
         """Settle one release for each level of a public mark.
 
         Parameters
         ----------
-        domain : Window
+        domain : Window or LinearNetwork
         by : str
             Name of the mark, such as "year".
         levels : sequence
@@ -193,10 +193,10 @@ class Synthesizer:
         **options: Any,
     ) -> StratifiedRelease:
         """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`."""
-        window, names = self._window(pattern), level_names(levels)
+        domain, names = self._domain(pattern), level_names(levels)
         parts = split(pattern, by, names)
         n = {name: len(part) for name, part in parts.items()} if self.neighbouring().n_is_public else None
-        plan = self.plan_by(window, by=by, levels=names, n=n, expected_n=expected_n, **options)
+        plan = self.plan_by(domain, by=by, levels=names, n=n, expected_n=expected_n, **options)
         return plan.release(pattern, rng, progress=progress)
 
     def neighbouring(self) -> Relation:
@@ -260,19 +260,22 @@ def exact_or_guess(n: int | None, size: float | None) -> tuple[int | None, float
     return (None, size) if n is None else (int(n), None)
 
 
-def planar(domain: Any) -> None:
-    """Refuse anything but a window."""
-    if not isinstance(domain, Window):
-        msg = f"domain: needs a Window, for instance Window.rectangle(0, 0, 1000, 1000), got {type(domain).__name__}."
+def require_domain(domain: Any) -> None:
+    """Refuse anything but a window or a network."""
+    if not isinstance(domain, Domain):
+        msg = (
+            "domain: needs a Window, for instance Window.rectangle(0, 0, 1000, 1000), or a LinearNetwork, got "
+            f"{type(domain).__name__}."
+        )
         raise InputError(msg)
 
 
-def covering(domain: Window, mesh: Any) -> Mesh:
-    """A caller's mesh, built again from its recipe on this window: what is measured is what an auditor will rebuild."""
+def covering(domain: Domain, mesh: Any) -> Mesh:
+    """A caller's mesh, built again from its recipe on this domain: what is measured is what an auditor will rebuild."""
     if not isinstance(mesh, Mesh):
         msg = f"mesh: needs a Mesh, for instance from dpppsynth.models.regular_triangulation, got {mesh!r}."
         raise InputError(msg)
     if mesh.domain.fingerprint() != domain.fingerprint():
-        msg = "mesh: it covers another window; build it on the pattern's window."
+        msg = "mesh: it covers another domain; build it on the pattern's."
         raise InputError(msg)
     return mesh_from_recipe(mesh.recipe, domain)

@@ -1,24 +1,28 @@
-"""The kernel synthesizer: Poisson patterns around the points, with privacy by superposition (docs/theory/kernel.md)."""
+"""The kernel synthesizer: Poisson patterns around the points, private by superposition (docs/theory/kernel.md)."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from typing import Any
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.kernel_plan import KernelPlan
+from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.diffusion import smallest_diffusion_bandwidth
 from dpppsynth.privacy.kernels import smallest_bandwidth, smallest_bandwidth_36
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.field import choose
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, planar, positive, safe_digits
+from dpppsynth.synthesizers.base import Plan, Synthesizer, positive, require_domain, safe_digits
 
 BOUNDS = ("superposition", "kim-lim-3.6")
 
 
 @dataclass(frozen=True)
 class KernelSynthesizer(Synthesizer):
-    """Poisson patterns with a Gaussian kernel at each point.
+    """Poisson patterns with a kernel at each point: Gaussian on windows, heat flow along the edges of networks.
 
     Simple, and without a model; good where alpha is small and the budget large. Every pattern costs: m patterns are
     planned, and paid, together: `check(domain, n=n, patterns=m)`, `release(pattern, patterns=m)`.
@@ -28,12 +32,14 @@ class KernelSynthesizer(Synthesizer):
     epsilon, delta : float
         Budget of all patterns together; delta must be positive, such as 1e-6.
     alpha : float, optional
-        Privacy radius in the window's unit; None protects a move anywhere (replace-one).
+        Privacy radius in the domain's unit; None protects a move anywhere (replace-one).
     bandwidth : float, optional
-        Standard deviation of the kernel, in the window's unit. None takes the smallest admissible one or a public rule,
+        Standard deviation of the kernel, in the domain's unit. None takes the smallest admissible one or a public rule,
         whichever is larger. A given one is verified.
     bound : {"superposition", "kim-lim-3.6"}
-        The theorem that the bandwidth is checked against.
+        The theorem that the bandwidth is checked against; the second is for windows.
+    spacing : float, optional
+        On networks, longest of the segments that points are snapped to; None takes a public rule.
     relation : Relation, optional
         Neighbouring relation, instead of alpha.
     allow_large_delta : bool
@@ -52,6 +58,7 @@ class KernelSynthesizer(Synthesizer):
     _: KW_ONLY
     bandwidth: float | None = None
     bound: str = "superposition"
+    spacing: float | None = None
     relation: Relation | None = None
     allow_large_delta: bool = False
 
@@ -61,8 +68,9 @@ class KernelSynthesizer(Synthesizer):
         if not self.delta > 0:
             msg = "delta: the kernel synthesizer cannot promise delta = 0; give one far below 1/n, such as delta=1e-6."
             raise InputError(msg)
-        if self.bandwidth is not None:
-            positive("bandwidth", self.bandwidth)
+        for name in ("bandwidth", "spacing"):
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name))
         choose("bound", self.bound, BOUNDS)
         if not self.neighbouring().n_is_public:
             msg = (
@@ -71,36 +79,51 @@ class KernelSynthesizer(Synthesizer):
             )
             raise InputError(msg)
 
-    def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1) -> Plan:
         """Settle every choice from public parameters alone.
 
         Parameters
         ----------
-        domain : Window
+        domain : Window or LinearNetwork
         n : int
             Public number of points.
         patterns : int
             Number of patterns that the budget pays for.
         """
-        planar(domain)
+        require_domain(domain)
         self.public_size(n, expected_n)
         require_small_delta(self.delta, n, allow_large_delta=self.allow_large_delta)
         if isinstance(patterns, bool) or not isinstance(patterns, int) or patterns < 1:
             msg = f"patterns: needs a whole number of at least 1, got {patterns!r}."
             raise InputError(msg)
-        size = int(n or 0)
-        bandwidth = self._bandwidth(domain, size, patterns)
-        relation = self.neighbouring()
-        statistic = KernelPlan(
-            domain, relation, size, float(self.epsilon), float(self.delta), bandwidth, self.bound, patterns
-        )
-        return Plan("kernel", statistic, None)
+        if isinstance(domain, LinearNetwork):
+            return self._on_network(domain, int(n or 0), patterns)
+        return self._on_window(domain, int(n or 0), patterns)
 
-    def _bandwidth(self, domain: Window, n: int, patterns: int) -> float:
+    def _on_window(self, domain: Any, n: int, patterns: int) -> Plan:
+        if self.spacing is not None:
+            msg = "spacing: a kernel on a window has no cells; leave it out."
+            raise InputError(msg)
         least = smallest_bandwidth if self.bound == "superposition" else partial(smallest_bandwidth_36, n=n)
-        smallest = least(domain, self.neighbouring(), epsilon=self.epsilon, delta=self.delta, patterns=patterns)
+        bandwidth = self._bandwidth(partial(least, domain), domain, n, patterns)
+        budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
+        return Plan("kernel", KernelPlan(domain, *budget, bandwidth, self.bound, patterns), None)
+
+    def _on_network(self, domain: LinearNetwork, n: int, patterns: int) -> Plan:
+        if self.bound != "superposition":
+            msg = f"bound: {self.bound!r} is for Gaussian kernels on windows; take 'superposition' on a network."
+            raise InputError(msg)
+        rule = rules.of(domain)
+        mesh: NetworkMesh = rule.kernel_mesh(domain, self.spacing)
+        bandwidth = self._bandwidth(partial(smallest_diffusion_bandwidth, mesh), domain, n, patterns)
+        budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
+        return Plan("kernel-diffusion", DiffusionPlan(mesh, *budget, bandwidth, patterns), None)
+
+    def _bandwidth(self, least: Callable[..., float], domain: Domain, n: int, patterns: int) -> float:
+        """The bandwidth asked for, verified, or the rule's where it is admissible."""
+        smallest = least(self.neighbouring(), epsilon=self.epsilon, delta=self.delta, patterns=patterns)
         if self.bandwidth is None:
-            return max(smallest, rules.bandwidth(domain, n))
+            return max(smallest, rules.of(domain).bandwidth(domain, n))
         if self.bandwidth < smallest:
             msg = (
                 f"bandwidth: {self.bandwidth:g} {domain.unit} does not satisfy (epsilon, delta) = ({self.epsilon:g}, "

@@ -2,15 +2,13 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Mesh
-from dpppsynth.models.planar import regular_squares, regular_triangulation
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, exact_or_guess, need_size, planar, positive
+from dpppsynth.synthesizers.base import Plan, Synthesizer, exact_or_guess, need_size, positive, require_domain
 
 
 @dataclass(frozen=True)
@@ -22,12 +20,12 @@ class LaplaceSynthesizer(Synthesizer):
     epsilon : float
         Budget; the release is (epsilon, 0)-differentially private.
     alpha : float, optional
-        Privacy radius in the window's unit; None protects a move anywhere (replace-one).
+        Privacy radius in the domain's unit; None protects a move anywhere (replace-one).
     basis : {"cells", "tents"}
-        "cells": counts on squares, noise of scale 2 / epsilon whatever alpha. "tents": P1 masses on triangles, whose
-        noise shrinks with alpha.
+        "cells": counts on squares (on a network: segments of edges), noise of scale 2 / epsilon whatever alpha.
+        "tents": P1 masses on triangles, whose noise shrinks with alpha.
     spacing : float, optional
-        Side of a cell; None takes a public rule of window, n, epsilon and relation.
+        Side of a cell, or longest segment; None takes a public rule of domain, n, epsilon and relation.
     postprocess : {"clip", "keep-n"}, optional
         None is "keep-n" where n is public and "clip" where it is secret.
     relation : Relation, optional
@@ -62,21 +60,15 @@ class LaplaceSynthesizer(Synthesizer):
             msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
             raise InputError(msg)
 
-    def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
-        planar(domain)
+        require_domain(domain)
         relation, size = self.neighbouring(), self.public_size(n, expected_n)
-        mesh = self._mesh(domain, size, relation)
+        rule = rules.of(domain)
+        if self.spacing is not None:
+            mesh = rule.spaced_mesh(domain, self.basis, self.spacing)
+        else:
+            mesh = rule.mesh(domain, self.basis, need_size(size), self.epsilon, relation)
         statistic = StatisticPlan(self.basis, mesh, relation, *exact_or_guess(n, size), float(self.epsilon))
         default = "keep-n" if relation.n_is_public else "clip"
         return Plan(f"laplace-{self.basis}", statistic, Projection(self.postprocess or default))
-
-    def _mesh(self, domain: Window, size: float | None, relation: Relation) -> Mesh:
-        build, shape = (
-            (regular_squares, rules.cells_shape)
-            if self.basis == "cells"
-            else (regular_triangulation, rules.tents_shape)
-        )
-        if self.spacing is not None:
-            return build(domain, spacing=self.spacing)
-        return build(domain, shape=shape(domain, need_size(size), self.epsilon, relation))

@@ -2,15 +2,15 @@
 
 from dataclasses import KW_ONLY, dataclass
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
-from dpppsynth.models.covariances import PoweredExponential
+from dpppsynth.models.covariances import Covariance
 from dpppsynth.offset import Offset
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.field import ENGINES, INFERENCES, choose
-from dpppsynth.synthesizers.base import Plan, Synthesizer, planar, positive
+from dpppsynth.synthesizers.base import Plan, Synthesizer, positive, require_domain
 from dpppsynth.synthesizers.lgcp_plans import MECHANISMS, SAMPLERS
 
 
@@ -23,7 +23,7 @@ class LGCPSynthesizer(Synthesizer):
     epsilon : float
         Budget.
     alpha : float, optional
-        Privacy radius in the window's unit; give it or `relation`.
+        Privacy radius in the domain's unit; give it or `relation`.
     mechanism : {"tents", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9"}
         What is made private. "tents": P1 masses with discrete Laplace noise, delta = 0; "field": smooth functionals of
         the points with discrete Gaussian noise; both are followed by Bayesian inference at no privacy cost.
@@ -35,10 +35,11 @@ class LGCPSynthesizer(Synthesizer):
         Prior standard deviation of the field that the budget is spent on ("tents" has none); None takes the largest
         admissible one, or for draws the smaller of it and a public rule. A given one is verified.
     length_scale : float, optional
-        Of the field, in the window's unit; None takes a public rule, or averages over public scales where a private
+        Of the field, in the domain's unit; None takes a public rule, or averages over public scales where a private
         statistic gives the weights.
-    covariance : PoweredExponential, optional
-        Instead of `sigma` and `length_scale`: another power than the squared exponential's.
+    covariance : Covariance, optional
+        Instead of `sigma` and `length_scale`: another kind than the squared exponential, on networks than the
+        exponential of the resistance metric.
     sampler : {"auto", "exact", "nuts", "proximal"}
         Who makes a draw. "auto" is settled by `plan` from public parameters: exact where surrogate data let it
         expect a draw within a minute, else proximal ("lipschitz": else NUTS).
@@ -69,7 +70,7 @@ class LGCPSynthesizer(Synthesizer):
     delta: float = 0.0
     sigma: float | None = None
     length_scale: float | None = None
-    covariance: PoweredExponential | None = None
+    covariance: Covariance | None = None
     sampler: str = "auto"
     mesh: Mesh | None = None
     inference: str = "nuts"
@@ -98,16 +99,16 @@ class LGCPSynthesizer(Synthesizer):
             self._require_one_covariance()
         MECHANISMS[self.mechanism].require(self)
 
-    def plan(self, domain: Window, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
-        planar(domain)
+        require_domain(domain)
         self.public_size(n, expected_n)
         require_small_delta(self.delta, n, allow_large_delta=self.allow_large_delta)
         return MECHANISMS[self.mechanism].plan(self, domain, n, expected_n)
 
     def _require_one_covariance(self) -> None:
-        if not isinstance(self.covariance, PoweredExponential):
-            msg = f"covariance: needs a PoweredExponential(sigma, length_scale, power), got {self.covariance!r}."
+        if not isinstance(self.covariance, Covariance):
+            msg = f"covariance: needs one such as PoweredExponential(sigma, length_scale, power), got {self.covariance!r}."
             raise InputError(msg)
         if self.sigma is not None or self.length_scale is not None:
             msg = (

@@ -4,17 +4,16 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
 from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.mesh import Mesh
-from dpppsynth.models.covariances import PoweredExponential
-from dpppsynth.models.planar import regular_triangulation
+from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.fields import largest_field_sigma
-from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_ratio
+from dpppsynth.privacy.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation
@@ -38,9 +37,19 @@ class Request:
     """A synthesizer's settings with the public facts of one release."""
 
     settings: "LGCPSynthesizer"
-    domain: Window
+    domain: Domain
     n: int | None
     size: float
+
+    @property
+    def rules(self) -> Any:
+        """Default rules of this kind of domain."""
+        return rules.of(self.domain)
+
+    @property
+    def length_scale(self) -> float:
+        """The one given, or the rule's."""
+        return self.settings.length_scale or self.rules.length_scale(self.domain, self.size)
 
 
 Planner = Callable[[Request], Plan]
@@ -90,7 +99,7 @@ class Mechanism:
             msg = f"sampler: mechanism {name!r} cannot take {s.sampler!r}; leave sampler= out, or give one of {known}."
             raise InputError(msg)
 
-    def plan(self, settings: "LGCPSynthesizer", domain: Window, n: int | None, expected_n: float | None) -> Plan:
+    def plan(self, settings: "LGCPSynthesizer", domain: Domain, n: int | None, expected_n: float | None) -> Plan:
         """Settle every choice from public parameters."""
         size = need_size(settings.public_size(n, expected_n))
         return self.settle(Request(settings, domain, n, size))
@@ -101,9 +110,8 @@ def _tents(request: Request) -> Plan:
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
     else:
-        scale = s.length_scale or rules.length_scale(domain, request.size)
-        shape = rules.tents_shape(domain, request.size, s.epsilon, relation, scale=scale)
-        mesh = regular_triangulation(domain, shape=shape)
+        scale = request.length_scale
+        mesh = request.rules.mesh(domain, "tents", request.size, s.epsilon, relation, scale=scale)
     sizes = exact_or_guess(request.n, request.size)
     statistic = StatisticPlan("tents", mesh, relation, *sizes, float(s.epsilon))
     return Plan("lgcp-tents", statistic, _denoiser(request, mesh))
@@ -111,15 +119,15 @@ def _tents(request: Request) -> Plan:
 
 def _denoiser(request: Request, mesh: Mesh) -> FieldModel:
     """The posterior after a private statistic."""
-    s, side = request.settings, request.domain.area**0.5
-    scales = (s.length_scale,) if s.length_scale else tuple(share * side for share in rules.LENGTH_SCALES)
-    return FieldModel(rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine)
+    s = request.settings
+    scales = (s.length_scale,) if s.length_scale else request.rules.length_scales(request.domain)
+    return FieldModel(request.rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine)
 
 
 def _field(request: Request) -> Plan:
     s = request.settings
     mesh = _mesh(request)
-    covariance = _covariance(request, lambda shape, mu: largest_field_sigma(mesh, shape, s.neighbouring(), mu))
+    covariance = _covariance(request, mesh, lambda shape, mu: largest_field_sigma(mesh, shape, s.neighbouring(), mu))
     statistic = FieldStatisticPlan(mesh, covariance, *_settled(request))
     return Plan("lgcp-field", statistic, _denoiser(request, mesh))
 
@@ -135,16 +143,16 @@ def _draw_with(request: Request, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
     factor = proximal_factor() if sampler == "proximal" else 1.0
     given = s.sigma is not None or s.covariance is not None
 
-    def largest(shape: PoweredExponential, mu: float) -> float:
+    def largest(shape: Covariance, mu: float) -> float:
         # Under add/remove a field that is given may take all but a little of what it shares with the intercept.
         tiny = LITTLE * mu if given and isinstance(relation, AddRemove) else None
         return largest_sigma(mesh, shape, relation, mu, factor=factor, intercept_sd=tiny)
 
-    covariance = _covariance(request, largest, cap=rules.DRAW_SIGMA)
+    covariance = _covariance(request, mesh, largest, cap=rules.DRAW_SIGMA)
     intercept_sd = None
     if isinstance(relation, AddRemove):
         mu = gaussian_mu(s.epsilon, s.delta)
-        field_sd = point_sd(covariance.matrix(mesh.vertices))
+        field_sd = point_sd(covariance.matrix(mesh))
         intercept_sd = largest_intercept_sd(relation, mu, field_sd, factor=factor)
     return PosteriorDrawPlan(
         mesh,
@@ -159,16 +167,15 @@ def _draw_with(request: Request, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
 
 def _lipschitz(request: Request) -> Plan:
     s, relation, domain = request.settings, request.settings.neighbouring(), request.domain
-    mesh = _mesh(request)
-    # Where paths may be longer than the diameter an infinite reach is refused by the theorem, in words.
-    short = domain.is_convex or math.isinf(relation.reach)
-    reach = min(relation.reach, domain.diameter) if short else relation.reach
+    mesh = _mesh(request, request.rules.smooth_mesh)
+    # Where no path's length is known an infinite reach is refused by the theorem, in words.
+    reach = min(relation.reach, domain.diameter if math.isinf(relation.reach) else domain.longest_path)
     slope = s.epsilon / (2 * reach * relation.max_points_per_person) * (1 - 1e-12)
-    length_scale = s.length_scale or rules.length_scale(domain, request.size)
+    length_scale = request.length_scale
 
     def build(sampler: str) -> LipschitzPlan:
         sigma = s.sigma or rules.lipschitz_sigma(slope, length_scale, request.size, sampler)
-        covariance = s.covariance or PoweredExponential(sigma, length_scale)
+        covariance = s.covariance or PoweredExponential(sigma, length_scale, mesh.smoothest_power)
         return LipschitzPlan(
             mesh, covariance, *_settled(request), sampler=sampler, engine=s.engine, offset=s.offset, slope=slope
         )
@@ -188,17 +195,18 @@ def _kim_lim(bound: str) -> Planner:
             if getattr(s, given) is not None:
                 msg = f"{given}: Kim & Lim's synthesizer has none but sigma= and length_scale=; leave it out."
                 raise InputError(msg)
-        mesh = _mesh(request, side=rules.KIM_LIM_SIDE)
-        length_scale = s.length_scale or rules.length_scale(request.domain, request.size)
+        mesh = _mesh(request, request.rules.kim_lim_mesh)
+        length_scale = request.length_scale
         largest = kim_lim_ratio(mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9")
-        ratio = largest if s.sigma is None else s.sigma / length_scale
+        unit = RandomScale(1.0, mesh.smoothest_power).at(length_scale).sigma
+        ratio = largest if s.sigma is None else s.sigma / unit
         if ratio > largest:
             msg = (
                 f"sigma: {s.sigma:g} is more than Kim & Lim's bound {bound} admits for this budget; at most "
-                f"{safe_digits(largest * length_scale)} at length scale {length_scale:g}."
+                f"{safe_digits(largest * unit)} at length scale {length_scale:g}."
             )
             raise PrivacyCheckError(msg)
-        covariance = PoweredExponential(ratio * length_scale, length_scale)
+        covariance = RandomScale(ratio, mesh.smoothest_power).at(length_scale)
         plan = KimLimPlan(
             mesh, covariance, *_settled(request), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio
         )
@@ -214,11 +222,11 @@ def _kim_lim(bound: str) -> Planner:
     return settle
 
 
-def _mesh(request: Request, side: int = rules.DRAW_SIDE) -> Mesh:
+def _mesh(request: Request, rule: Callable[[Domain], Mesh] | None = None) -> Mesh:
     """Mesh of the field that the budget is spent on."""
     if request.settings.mesh is not None:
         return covering(request.domain, request.settings.mesh)
-    return regular_triangulation(request.domain, shape=rules.shape(request.domain, side))
+    return (rule or request.rules.draw_mesh)(request.domain)
 
 
 def _settled(request: Request) -> tuple[Relation, int | None, float | None, float, float]:
@@ -228,12 +236,12 @@ def _settled(request: Request) -> tuple[Relation, int | None, float | None, floa
 
 
 def _covariance(
-    request: Request, largest_sigma: Callable[[PoweredExponential, float], float], cap: float = math.inf
-) -> PoweredExponential:
+    request: Request, mesh: Mesh, largest_sigma: Callable[[Covariance, float], float], cap: float = math.inf
+) -> Covariance:
     """The covariance asked for, verified, or the default: the largest admissible sigma, at most `cap`."""
     s = request.settings
-    scale = s.length_scale or rules.length_scale(request.domain, request.size)
-    shape = PoweredExponential(1.0, scale) if s.covariance is None else replace(s.covariance, sigma=1.0)
+    standard = PoweredExponential(1.0, request.length_scale, mesh.smoothest_power)
+    shape = standard if s.covariance is None else replace(s.covariance, sigma=1.0)
     largest = largest_sigma(shape, gaussian_mu(s.epsilon, s.delta))
     wanted = s.sigma if s.covariance is None else s.covariance.sigma
     if wanted is None:

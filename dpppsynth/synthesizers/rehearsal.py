@@ -12,11 +12,9 @@ import numpy as np
 
 from dpppsynth.draw import DrawPlan
 from dpppsynth.errors import QualityError, ReleaseBlocked
-from dpppsynth.kernel import kernel_density
-from dpppsynth.kernel_plan import KernelPlan
+from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import PoweredExponential, factor
-from dpppsynth.models.planar import regular_triangulation
 from dpppsynth.patterns import PointPattern
 from dpppsynth.release import CoxRelease
 from dpppsynth.release.drawn import Drawn
@@ -88,11 +86,12 @@ def rehearse(plan: "Plan", rng: np.random.Generator, say: Progress | None = None
     statistic = plan.statistic
     size = statistic.n if statistic.n is not None else statistic.expected_n
     # A mesh of its own: what to expect of a mechanism is not measured on its own mesh.
-    mesh = regular_triangulation(plan.domain, shape=rules.shape(plan.domain, rules.FIELD_SIDE))
-    scale = rules.length_scale(plan.domain, size)
+    rule = rules.of(plan.domain)
+    mesh = rule.fine_mesh(plan.domain)
+    scale = rule.length_scale(plan.domain, size)
     covariance = getattr(statistic, "covariance", None)
     scale = scale if covariance is None else covariance.length_scale
-    root = factor(PoweredExponential(SIGMA, scale).matrix(mesh.vertices))
+    root = factor(PoweredExponential(SIGMA, scale, mesh.smoothest_power).matrix(mesh))
     runs = []
     for surrogate in surrogates(mesh, root, float(size), scale):
         if say is not None:
@@ -111,9 +110,9 @@ def _run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.rand
             fit = plan.statistic.fit(pattern, rng)
             attempts, diagnostics = fit.attempts, fit.diagnostics
             estimate = CoxRelease(plan.mechanism, fit.draw, Drawn(plan.statistic.offset)).intensity(xy)
-        elif isinstance(plan.statistic, KernelPlan):
+        elif isinstance(plan.statistic, PatternPlan):
             plan.statistic.measure(pattern, rng)
-            estimate = kernel_density(pattern.xy, plan.domain, plan.statistic.bandwidth, xy)
+            estimate = plan.statistic.density(pattern, xy)
         else:
             estimate = plan.release(pattern, rng).intensity(xy)
     except (QualityError, ReleaseBlocked):
@@ -137,8 +136,8 @@ def total_variation(one: Floats, other: Floats) -> float:
 
 
 def _quadrature(mesh: Mesh) -> tuple[Floats, Floats]:
-    """Points and weights of the mesh, each piece with its centre."""
-    return mesh.pieces.corners.mean(axis=1), mesh.pieces.weight
+    """Coordinates and weights of the mesh's pieces, each with its centre."""
+    return mesh.domain.coordinates(mesh.pieces.corners.mean(axis=1)), mesh.pieces.weight
 
 
 def _line(run: Run) -> str:

@@ -1,7 +1,4 @@
-"""Default rules from public inputs: window, number of points, budget, relation. Never from the points.
-
-Tuned on four simulated intensities and a Soho-like one (docs/mechanisms.md); a caller's own choice always wins.
-"""
+"""Default rules on windows, tuned on four simulated intensities and a Soho-like one (docs/mechanisms.md)."""
 
 import math
 
@@ -9,25 +6,58 @@ import numpy as np
 
 from dpppsynth.domains import Window
 from dpppsynth.mesh import Mesh
-from dpppsynth.models.planar import refine
+from dpppsynth.models.planar import refine, regular_squares, regular_triangulation
 from dpppsynth.privacy.relations import AddRemove, Relation
 
 # Length scales the posterior averages over, in units of sqrt(area).
 LENGTH_SCALES = (0.1, 0.15, 0.2, 0.3, 0.45)
 MOST_VERTICES = 200
-# Vertices along the longer side of a drawn field's mesh, and the largest standard deviation it takes unless told.
-DRAW_SIDE, DRAW_SIGMA = 21, 2.0
-# The same side in Kim & Lim's experiments.
-KIM_LIM_SIDE = 11
-# Most points for which exact draws of a field of bounded slope serve as well as NUTS.
-LIPSCHITZ_EXACT = 400
+# Vertices along the longer side of a drawn field's mesh, and in Kim & Lim's experiments.
+DRAW_SIDE, KIM_LIM_SIDE = 21, 11
 # Spacing of the field's mesh in units of sqrt(area), and vertices per side beyond which tents are not refined.
 FIELD_SPACING, FIELD_SIDE = 0.06, 31
 
 
 def length_scale(window: Window, n: float) -> float:
     """`sqrt|S| clip(0.35 (n / 100)^(-1/8), 0.1, 0.5)`: the scale that sizes the mesh."""
-    return float(np.sqrt(window.area) * np.clip(0.35 * (n / 100) ** (-1 / 8), 0.1, 0.5))
+    return float(window.extent * np.clip(0.35 * (n / 100) ** (-1 / 8), 0.1, 0.5))
+
+
+def length_scales(window: Window) -> tuple[float, ...]:
+    """Scales that a posterior averages over where none is given."""
+    return tuple(share * window.extent for share in LENGTH_SCALES)
+
+
+def draw_mesh(window: Window) -> Mesh:
+    """Mesh of a field that the budget is spent on."""
+    return regular_triangulation(window, shape=shape(window, DRAW_SIDE))
+
+
+smooth_mesh = draw_mesh
+
+
+def kim_lim_mesh(window: Window) -> Mesh:
+    """The same in Kim & Lim's experiments."""
+    return regular_triangulation(window, shape=shape(window, KIM_LIM_SIDE))
+
+
+def fine_mesh(window: Window) -> Mesh:
+    """Mesh finer than what any mechanism resolves: for surrogate truths."""
+    return regular_triangulation(window, shape=shape(window, FIELD_SIDE))
+
+
+def spaced_mesh(window: Window, basis: str, spacing: float) -> Mesh:
+    """Mesh of counts ("cells") or masses ("tents") with the given spacing."""
+    return (regular_squares if basis == "cells" else regular_triangulation)(window, spacing=spacing)
+
+
+def mesh(
+    window: Window, basis: str, n: float, epsilon: float, relation: Relation, *, scale: float | None = None
+) -> Mesh:
+    """Mesh of counts ("cells") or masses ("tents") by `cells_shape` or `tents_shape`."""
+    if basis == "cells":
+        return regular_squares(window, shape=cells_shape(window, n, epsilon, relation))
+    return regular_triangulation(window, shape=tents_shape(window, n, epsilon, relation, scale=scale))
 
 
 def tents_shape(
@@ -55,16 +85,6 @@ def tents_shape(
     return best
 
 
-def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -> float:
-    """`0.15 slope l`, so that gradients mostly stay below the slope; for exact draws times `min(1, (n/100)^(-1/2))`.
-
-    The more points, the less often a draw from the unrestricted posterior, which follows them, is gentle enough for the
-    exact sampler to keep.
-    """
-    share = min(1.0, (n / 100) ** -0.5) if sampler == "exact" else 1.0
-    return min(DRAW_SIGMA, 0.15 * slope * length_scale * share)
-
-
 def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) -> tuple[int, int]:
     """Finest grid of cells with `n / cells >= max(1, 2 sqrt2 Delta / epsilon)`; vertices along x and y."""
     delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
@@ -79,7 +99,7 @@ def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) ->
 
 def bandwidth(window: Window, n: float) -> float:
     """`0.1 sqrt|S| n^(-1/6)`: the kernel's bandwidth where privacy does not ask for a larger one."""
-    return float(0.1 * np.sqrt(window.area) * n ** (-1 / 6))
+    return float(0.1 * window.extent * n ** (-1 / 6))
 
 
 def field_mesh(tents: Mesh) -> Mesh:
@@ -89,13 +109,18 @@ def field_mesh(tents: Mesh) -> Mesh:
     longest = max(tents.recipe["shape"])
     x0, y0, x1, y1 = tents.domain.bounds
     side = max(x1 - x0, y1 - y0) / (longest - 1)
-    wanted = int(np.ceil(side / (FIELD_SPACING * np.sqrt(tents.domain.area))))
+    wanted = int(np.ceil(side / (FIELD_SPACING * tents.domain.extent)))
     return refine(tents, max(1, min(wanted, (FIELD_SIDE - 1) // (longest - 1))))
 
 
 def shape(window: Window, m: int) -> tuple[int, int]:
     """Give m vertices along the longer side and as nearly square cells as fit along the shorter."""
-    x0, y0, x1, y1 = window.bounds
+    return box_shape(window.bounds, m)
+
+
+def box_shape(bounds: tuple[float, float, float, float], m: int) -> tuple[int, int]:
+    """The same for a box (x0, y0, x1, y1)."""
+    x0, y0, x1, y1 = bounds
     width, height = x1 - x0, y1 - y0
     short = max(2, round(min(width, height) / max(width, height) * (m - 1)) + 1)
     return (m, short) if width >= height else (short, m)

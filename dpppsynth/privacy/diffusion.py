@@ -1,0 +1,194 @@
+"""Guarantee of Poisson patterns with a heat kernel at each point of a network: Theorem B with its exact privacy loss.
+
+Proofs in docs/theory/diffusion.md. As on windows, only the children of the moved point differ; but the law of one
+child is a row of a finite matrix, so its loss is computed instead of bounded, for every two segments that a move can
+join.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.linear_network.diffusion import diffusion_matrix, matrix_error
+from dpppsynth.linear_network.mesh import NetworkMesh
+from dpppsynth.mesh import Floats, Ints
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.kernels import children_rate, kernel_assumptions, moves, require_budget, smallest_bandwidth
+from dpppsynth.privacy.losses import DiscreteLosses, poisson_losses, worst_curves
+from dpppsynth.privacy.relations import Relation
+
+THEOREM = "Theorem B (superposition of kernels)"
+SEGMENTS = "Points that lie in one segment of the mesh are treated alike, wherever in it they are."
+# Distances of the curve, and how far it goes in privacy radii.
+DISTANCES, FARTHEST = 12, 4
+# Lattice points per standard deviation of the farthest move's loss on that curve: enough for the nearest one's as well.
+FINE_CURVE = 40
+# Pairs of segments times segments: some seconds for one bandwidth.
+MOST_WORK = 10**8
+# Precision of the smallest bandwidth, and where the search for it ends, in diameters.
+PRECISION, WIDEST = 1e-4, 10
+# Growth of the logarithm of a bandwidth, up or down, until the smallest lies between two.
+GROWTH = 0.3
+
+
+def diffusion(
+    mesh: NetworkMesh, relation: Relation | float, *, bandwidth: float, delta: float, patterns: int = 1
+) -> Guarantee:
+    """Guarantee of the kernel synthesizer on a network, for every pattern: Theorem B for heat flow.
+
+    Parameters
+    ----------
+    mesh : NetworkMesh
+    relation : Relation or float
+        Moves only; a number is the privacy radius of `AlphaNeighbours`, along the network.
+    bandwidth : float
+        Standard deviation of the kernel on a long straight street, in the network's unit.
+    delta : float
+        The delta at which the guarantee is quoted; at least 1e-9 and below 1.
+    patterns : int
+        Number of patterns drawn.
+
+    Raises
+    ------
+    InputError
+        Under `AddRemove`, when the bandwidth or delta is out of range, or a move joins too many pairs of segments.
+    """
+    relation = moves(relation)
+    rate = children_rate(patterns, relation)
+    reach = min(relation.reach, mesh.domain.diameter)
+    pairs, apart = joined(mesh, min(FARTHEST * reach, mesh.domain.diameter), reach)
+    matrix = diffusion_matrix(mesh, bandwidth)
+    error = matrix_error(mesh, bandwidth)
+    profile = _profile(matrix, error, pairs[apart <= _within(reach)], rate, delta)
+    curve = _by_distance(matrix, error, (pairs, apart), patterns, delta)
+    return Guarantee(relation, profile, THEOREM, (*kernel_assumptions(relation, mesh.domain), SEGMENTS), curve)
+
+
+def smallest_diffusion_bandwidth(
+    mesh: NetworkMesh, relation: Relation | float, *, epsilon: float, delta: float, patterns: int = 1
+) -> float:
+    """Smallest bandwidth found within (epsilon, delta) by `diffusion`, rounded up; parameters as there.
+
+    Delta need not fall as the bandwidth grows on every network: the one returned was checked itself, a narrower one
+    that fails was found about a share 1e-4 below it, and one still narrower might pass.
+
+    Raises
+    ------
+    InputError
+        As `diffusion`, or when delta is so large that every bandwidth would do.
+    PrivacyCheckError
+        When a bandwidth of ten diameters does not satisfy the budget.
+    """
+    relation = moves(relation)
+    require_budget(epsilon, delta)
+    rate = children_rate(patterns, relation)
+    if delta >= -math.expm1(-rate):
+        msg = (
+            f"delta: must be below {-math.expm1(-rate):.4g}, the chance that a point leaves any child, got {delta!r}; "
+            "1e-6 is a common choice."
+        )
+        raise InputError(msg)
+    reach = min(relation.reach, mesh.domain.diameter)
+    pairs, _ = joined(mesh, reach)
+
+    @cache
+    def spent(log_bandwidth: float) -> float:
+        """Epsilon as a share of the budget."""
+        bandwidth = math.exp(log_bandwidth)
+        matrix, error = diffusion_matrix(mesh, bandwidth), matrix_error(mesh, bandwidth)
+        return _profile(matrix, error, pairs, rate, delta).epsilon(delta) / epsilon
+
+    # The plane's bandwidth for a longer move, by a segment: close, unless the network is small or branches a lot.
+    step = reach + float(mesh.element_measure.max())
+    plane = smallest_bandwidth(Window.rectangle(0, 0, step, step), step, epsilon=epsilon, delta=delta, patterns=rate)
+    widest = WIDEST * mesh.domain.diameter
+    high, last = math.log(min(plane, widest)), math.log(widest)
+    while spent(high) > 1:
+        if high >= last:
+            msg = (
+                f"bandwidth: even {widest:.4g} {mesh.domain.unit} does not satisfy (epsilon, delta) = ({epsilon:g}, "
+                f"{delta:g}); spend more, protect smaller moves, or use private counts or tents."
+            )
+            raise PrivacyCheckError(msg)
+        high = min(high + GROWTH, last)
+    return math.exp(_smallest(spent, high))
+
+
+def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints, Floats]:
+    """Pairs i < j of segments (m, 2) whose nearest points are within a distance, and how far apart these are (m,).
+
+    Nearest first. Where there would be too many pairs the distance is shortened, but not below `least`.
+
+    Raises
+    ------
+    InputError
+        When the pairs at `least` (at `distance` unless given) are too many.
+    """
+    apart = segment_distances(mesh)
+    first, second = np.nonzero(np.triu(apart <= _within(distance), 1))
+    order = np.argsort(apart[first, second], kind="stable")
+    pairs = np.column_stack([first, second])[order]
+    gaps = apart[first, second][order]
+    most, needed = MOST_WORK // len(apart), int((gaps <= _within(least or distance)).sum())
+    if needed > most:
+        msg = (
+            f"mesh: moves join {needed} pairs of its {len(apart)} segments, more than the {most} whose losses can be "
+            "computed; coarsen its resolution, or protect smaller moves."
+        )
+        raise InputError(msg)
+    if len(pairs) > most:
+        # Whole distances only: all pairs as far apart as the last one that has room.
+        keep = gaps <= _within(least) if gaps[most] <= _within(least) else gaps < gaps[most]
+        pairs, gaps = pairs[keep], gaps[keep]
+    return pairs, gaps
+
+
+def segment_distances(mesh: NetworkMesh) -> Floats:
+    """(T, T) lengths of the shortest paths between the nearest points of segments: between two of their ends."""
+    ends = mesh.elements
+    paths = mesh.path_lengths
+    apart = np.min([paths[np.ix_(ends[:, a], ends[:, b])] for a in (0, 1) for b in (0, 1)], axis=0)
+    np.fill_diagonal(apart, 0)
+    return np.asarray(apart)
+
+
+def _smallest(spent: Callable[[float], float], high: float) -> float:
+    """A log-bandwidth that spends at most 1, no larger than one that does, next to one that spends more."""
+    from scipy.optimize import brentq
+
+    low = high - GROWTH
+    while spent(low) <= 1:
+        low, high = low - GROWTH, low
+    # Infinite epsilons must not stop the search, nor vanishing ones.
+    found = brentq(lambda x: math.log(min(max(spent(x), 1e-3), 1e3)), low, high, xtol=PRECISION / 4)
+    while spent(found) > 1:
+        found += PRECISION / 2
+    return min(float(found), high)
+
+
+def _within(distance: Any) -> Any:
+    """A distance plus what rounding can have added to a path."""
+    return distance * (1 + 1e-9)
+
+
+def _profile(matrix: Floats, error: float, pairs: Ints, rate: int, delta: float) -> DiscreteLosses:
+    lattice, (worst,) = worst_curves(matrix, [pairs], error)
+    return poisson_losses(worst, lattice, error=error, rate=rate, delta=delta)
+
+
+def _by_distance(
+    matrix: Floats, error: float, moves: tuple[Ints, Floats], patterns: int, delta: float
+) -> tuple[tuple[float, float], ...]:
+    """(d, epsilon) for one point that moves by up to d, as far as epsilon is finite."""
+    pairs, apart = moves
+    distances = np.linspace(0, float(apart[-1]), DISTANCES + 1)[1:] if apart[-1] > 0 else np.array([])
+    up_to = np.searchsorted(apart, _within(distances), side="right")
+    lattice, curves = worst_curves(matrix, np.split(pairs, up_to)[:-1], error, FINE_CURVE)
+    losses = (poisson_losses(curve, lattice, error=error, rate=patterns, delta=delta) for curve in curves)
+    each = ((float(d), loss.epsilon(delta)) for d, loss in zip(distances, losses, strict=True))
+    return tuple((d, epsilon) for d, epsilon in each if epsilon < math.inf)

@@ -1,0 +1,125 @@
+"""Default rules on linear networks, tuned on the streets of Soho and of an Arizona town (docs/results/network_rules.md).
+
+Lengths scale with the network's extent, the square root of the area it spans.
+"""
+
+import math
+
+import numpy as np
+
+from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.models.planar import Finder, grid
+from dpppsynth.models.trace import around, trace_mesh
+from dpppsynth.privacy.relations import AddRemove, Relation
+from dpppsynth.synthesizers.rules.planar import box_shape
+
+# Length scales the posterior averages over, in extents.
+LENGTH_SCALES = (0.1, 0.2, 0.4, 0.8)
+# Longest segments, in extents: of the field's mesh, and of a mesh finer than what any mechanism resolves.
+FIELD_SEGMENT, FINE_SEGMENT = 0.075, 0.04
+# Vertices along the longer side of a mesh of fields with bounded slope.
+SMOOTH_SIDE = 15
+# Tents along the longer side of the bounding box, at most, and segments of cells tried.
+MOST_TENTS, MOST_CELLS = 60, 2000
+# Segments into which the extent is divided to see which tents a network touches.
+STEPS = 400
+
+
+def length_scale(network: LinearNetwork, n: float) -> float:
+    """`extent clip(0.35 (n / 100)^(-1/8), 0.1, 0.5)`."""
+    return float(network.extent * np.clip(0.35 * (n / 100) ** (-1 / 8), 0.1, 0.5))
+
+
+def length_scales(network: LinearNetwork) -> tuple[float, ...]:
+    """Scales that a posterior averages over where none is given."""
+    return tuple(share * network.extent for share in LENGTH_SCALES)
+
+
+def draw_mesh(network: LinearNetwork) -> Mesh:
+    """Mesh of a field that the budget is spent on."""
+    return network_mesh(network, FIELD_SEGMENT * network.extent)
+
+
+kim_lim_mesh = draw_mesh
+
+
+def smooth_mesh(network: LinearNetwork) -> Mesh:
+    """Mesh of a field of bounded slope, in the plane: on short segments the slopes of a rough field have no bound."""
+    return trace_mesh(network, shape=box_shape(around(network), SMOOTH_SIDE))
+
+
+def fine_mesh(network: LinearNetwork) -> Mesh:
+    """Mesh finer than what any mechanism resolves: for surrogate truths."""
+    return network_mesh(network, FINE_SEGMENT * network.extent)
+
+
+def field_mesh(tents: Mesh) -> Mesh:
+    """Mesh of the field behind private tents."""
+    return tents if tents.kind == "segment" else draw_mesh(tents.domain)  # type: ignore[arg-type]
+
+
+def bandwidth(network: LinearNetwork, n: float) -> float:
+    """`0.1 extent n^(-1/6)`: the kernel's bandwidth where privacy does not ask for a larger one."""
+    return float(0.1 * network.extent * n ** (-1 / 6))
+
+
+def kernel_mesh(network: LinearNetwork, spacing: float | None = None) -> Mesh:
+    """Segments that a kernel's points and children fall into, no longer than the spacing where it is given."""
+    return draw_mesh(network) if spacing is None else network_mesh(network, spacing)
+
+
+def spaced_mesh(network: LinearNetwork, basis: str, spacing: float) -> Mesh:
+    """Mesh of counts ("cells"), segments no longer than the spacing, or of masses ("tents") that far apart."""
+    return network_mesh(network, spacing) if basis == "cells" else trace_mesh(network, spacing=spacing)
+
+
+def mesh(
+    network: LinearNetwork, basis: str, n: float, epsilon: float, relation: Relation, *, scale: float | None = None
+) -> Mesh:
+    """Mesh of counts ("cells") or masses ("tents"), the finest that holds enough points against the noise.
+
+    With a posterior behind tents (`scale` given): spacing at least `0.55 scale` and `n / vertices >= 2 max(1, sqrt2
+    Delta / epsilon)`. Without: `n / vertices >= max(1, 2 sqrt2 Delta / epsilon)`, for cells too.
+    """
+    if basis == "cells":
+        return network_mesh(network, _cell(network, n, epsilon, relation))
+    return trace_mesh(network, shape=tents_shape(network, n, epsilon, relation, scale=scale))
+
+
+def tents_shape(
+    network: LinearNetwork, n: float, epsilon: float, relation: Relation, *, scale: float | None = None
+) -> tuple[int, int]:
+    """Vertices of the finest tents along x and y; the condition is that of `mesh`."""
+    bounds = around(network)
+    courses = network_mesh(network, network.extent / STEPS)
+    best = box_shape(bounds, 3)
+    for m in range(4, MOST_TENTS + 1):
+        shape = box_shape(bounds, m)
+        hx, hy = (bounds[2] - bounds[0]) / (shape[0] - 1), (bounds[3] - bounds[1]) / (shape[1] - 1)
+        noise = math.sqrt(2) * _moved(relation, 2 * math.hypot(1 / hx, 1 / hy)) / epsilon
+        need = 2 * max(0.5 if scale is None else 1.0, noise)
+        coarse_enough = scale is None or min(hx, hy) >= 0.55 * scale * (1 - 1e-9)
+        if coarse_enough and n / _touched(bounds, shape, courses.vertices) >= need:
+            best = shape
+    return best
+
+
+def _cell(network: LinearNetwork, n: float, epsilon: float, relation: Relation) -> float:
+    """Length of a segment that holds enough points."""
+    need = max(1.0, 2 * math.sqrt(2) * _moved(relation, math.inf) / epsilon)
+    return max(network.length * need / n, network.length / MOST_CELLS)
+
+
+def _moved(relation: Relation, slope: float) -> float:
+    """L1 sensitivity, in points, of masses with the given slope."""
+    one = 1.0 if isinstance(relation, AddRemove) else min(2.0, slope * relation.reach)
+    return relation.max_points_per_person * one
+
+
+def _touched(bounds: tuple[float, float, float, float], shape: tuple[int, int], xy: Floats) -> int:
+    """Number of vertices of the triangles in which coordinates (n, 2) lie."""
+    nx, ny = shape
+    elements = grid(bounds, nx, ny, "triangle")[1]
+    found = Finder(bounds, nx - 1, ny - 1, "triangle", np.arange(len(elements)))(xy)
+    return len(np.unique(elements[found]))
