@@ -13,21 +13,22 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import shapely
 
-from dpppsynth.crs import crs_from_member, crs_label, crs_member, projected_crs, unit_name
+from dpppsynth.crs import crs_label, projected_crs, unit_name
 from dpppsynth.domains import canonical_json, public_grid
 from dpppsynth.errors import InputError
-from dpppsynth.linear_network.paths import diameter, distances
+from dpppsynth.linear_network.build import line_parts, require_distance
+from dpppsynth.linear_network.collapse import contracted
+from dpppsynth.linear_network.geojson import network_geojson, read_geojson
+from dpppsynth.linear_network.graphs import graph_crs, network_graph, skeleton_of_graph
+from dpppsynth.linear_network.paths import diameter, distances, edge_numbers
 from dpppsynth.linear_network.resistance import resistances
+from dpppsynth.linear_network.skeleton import ROUNDING, Floats, Ints, Labels, Skeleton, require_connected, skeleton
 from dpppsynth.patterns import PointPattern
 
 if TYPE_CHECKING:
+    import geopandas
+
     from dpppsynth.crs import CRSLike
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-
-# Coordinates this close to an edge, relative to their size, lie on it.
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +51,9 @@ class LinearNetwork:
         What was changed on the way from the source, in words.
     dropped : sequence of shapely.LineString, optional
         Edges of the source that were left out. Points that lie nearer to one of these are not snapped.
+        They are no part of the network: neither GeoJSON nor the fingerprint holds them.
+    labels : Labels, optional
+        Names of the nodes and keys of the edges of the graph that the network comes from, for `to_networkx`.
 
     Raises
     ------
@@ -73,22 +77,24 @@ class LinearNetwork:
     lines: Any = None
     changes: tuple[str, ...] = ()
     dropped: Any = ()
+    labels: Labels | None = None
 
     def __post_init__(self) -> None:
-        vertices, edges = _vertices(self.vertices), _edges(self.edges)
-        if edges.min() < 0 or edges.max() >= len(vertices):
-            msg = f"edges: vertex numbers must run from 0 to {len(vertices) - 1}; some do not."
-            raise InputError(msg)
-        lines = _lines(self.lines, vertices, edges)
-        for array in (vertices, edges):
-            array.flags.writeable = False
-        object.__setattr__(self, "vertices", vertices)
-        object.__setattr__(self, "edges", edges)
-        object.__setattr__(self, "lines", lines)
+        checked = skeleton(self.vertices, self.edges, self.lines)
+        require_connected(len(checked.vertices), checked.edges)
+        for name in ("vertices", "edges", "lines"):
+            object.__setattr__(self, name, getattr(checked, name))
         object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
-        object.__setattr__(self, "dropped", np.array(list(self.dropped), dtype=object))
-        self._require_lengths()
-        self._require_connected()
+        object.__setattr__(self, "changes", tuple(str(change) for change in self.changes))
+        object.__setattr__(
+            self, "dropped", line_parts(self.dropped) if len(self.dropped) else np.empty(0, dtype=object)
+        )
+        if self.labels is not None and (len(self.labels.nodes), len(self.labels.keys)) != (
+            len(self.vertices),
+            len(self.edges),
+        ):
+            msg = "labels: need one name per vertex and one key per edge."
+            raise InputError(msg)
 
     def __repr__(self) -> str:
         name = "no CRS" if self.crs is None else crs_label(self.crs)
@@ -106,13 +112,18 @@ class LinearNetwork:
         return float(self.lengths.sum())
 
     @property
+    def rule(self) -> str:
+        """Where points must lie and what to do about others, in the words of a message."""
+        return "must lie on the network; network.snap(xy, tolerance) moves those nearby onto it"
+
+    @property
     def size(self) -> float:
         """The length: what an intensity is an intensity per unit of."""
         return self.length
 
     @cached_property
     def extent(self) -> float:
-        """Square root of the area of the convex hull, at least a tenth of the diameter: a length that rules scale with."""
+        """Square root of the area of the convex hull, or a tenth of the diameter: a length that rules scale with."""
         return max(float(np.sqrt(self.geometry.convex_hull.area)), self.diameter / 10)
 
     @cached_property
@@ -141,6 +152,11 @@ class LinearNetwork:
         """The diameter: any two points are joined by a path of at most that length."""
         return self.diameter
 
+    @property
+    def is_rectangle(self) -> bool:
+        """No network is one."""
+        return False
+
     @cached_property
     def resolution(self) -> float:
         """Spacing of the public grid of distances along edges: the largest power of ten <= diameter * 1e-7."""
@@ -162,12 +178,16 @@ class LinearNetwork:
     def _tree(self) -> shapely.STRtree:
         return shapely.STRtree(self.lines)
 
+    @cached_property
+    def _dropped_tree(self) -> shapely.STRtree:
+        return shapely.STRtree(self.dropped)
+
     def positions(self, xy: npt.ArrayLike) -> Floats:
         """(n, 2) nearest positions to coordinates (n, 2): edge number, and distance along it.
 
         At equal distances the lower edge number counts.
         """
-        points = shapely.points(np.asarray(xy, dtype=float).reshape(-1, 2))
+        points = shapely.points(PointPattern.checked(np.atleast_2d(xy)))
         query, found = self._tree.query_nearest(points, all_matches=True)
         edge = np.full(len(points), len(self.edges))
         np.minimum.at(edge, query, found)
@@ -176,14 +196,14 @@ class LinearNetwork:
     def coordinates(self, positions: npt.ArrayLike) -> Floats:
         """(n, 2) coordinates of positions (n, 2)."""
         at = np.asarray(positions, dtype=float).reshape(-1, 2)
-        points = shapely.line_interpolate_point(self.lines[at[:, 0].astype(np.int64)], at[:, 1])
+        points = shapely.line_interpolate_point(self.lines[edge_numbers(at)], at[:, 1])
         return np.asarray(shapely.get_coordinates(points), dtype=np.float64).reshape(-1, 2)
 
     def on_grid(self, positions: Floats) -> Floats:
         """(n, 2) positions with distances rounded to the public grid, ends of edges excepted."""
-        edge = positions[:, 0]
+        edge = edge_numbers(positions)
         along = np.round(positions[:, 1] / self.resolution) * self.resolution
-        return np.column_stack([edge, np.clip(along, 0, self.lengths[edge.astype(np.int64)])])
+        return np.column_stack([edge, np.clip(along, 0, self.lengths[edge])])
 
     def holds(self, positions: Floats) -> npt.NDArray[np.bool_]:
         """(n,) whether positions lie in the domain: all do."""
@@ -207,7 +227,8 @@ class LinearNetwork:
 
     @cached_property
     def _rounding(self) -> float:
-        return ROUNDING * (float(np.abs(self.vertices).max()) + self.diameter)
+        x0, y0, x1, y1 = self.bounds
+        return ROUNDING * (max(abs(v) for v in self.bounds) + max(x1 - x0, y1 - y0))
 
     def pattern(self, edge: npt.ArrayLike, t: npt.ArrayLike, marks: Mapping[str, Any] | None = None) -> PointPattern:
         """Pattern of points given by edges (n,) and fractions t (n,) of their lengths, from 0 to 1."""
@@ -252,14 +273,13 @@ class LinearNetwork:
 
     def within(self, xy: Floats, tolerance: float) -> npt.NDArray[np.bool_]:
         """(n,) whether points (n, 2) may be snapped."""
-        if not isinstance(tolerance, int | float) or isinstance(tolerance, bool) or not 0 < tolerance < np.inf:
-            msg = f"tolerance: must be a positive distance ({self.unit}), got {tolerance!r}; for instance 15.0."
-            raise InputError(msg)
+        require_distance("tolerance", tolerance, self.unit)
         away = self.away(xy)
         near = away <= max(tolerance, self._rounding)
         if len(self.dropped) and near.any():
-            other = shapely.STRtree(self.dropped)
-            _, beside = other.query_nearest(shapely.points(xy[near]), return_distance=True, all_matches=False)
+            _, beside = self._dropped_tree.query_nearest(
+                shapely.points(xy[near]), return_distance=True, all_matches=False
+            )
             near[near] = away[near] <= beside + self._rounding
         return near
 
@@ -294,29 +314,110 @@ class LinearNetwork:
 
     def to_geojson(self) -> dict[str, Any]:
         """Describe the network as a GeoJSON FeatureCollection of its edges, with the numbers of their vertices."""
-        features = [
-            {
-                "type": "Feature",
-                "properties": {"from": int(a), "to": int(b)},
-                "geometry": {"type": "LineString", "coordinates": shapely.get_coordinates(line).tolist()},
-            }
-            for (a, b), line in zip(self.edges, self.lines, strict=True)
-        ]
-        return {"type": "FeatureCollection", "crs": crs_member(self.crs), "features": features}
+        return network_geojson(self)
 
     @classmethod
     def from_geojson(cls, data: Mapping[str, Any]) -> Self:
         """Inverse of `to_geojson`."""
-        try:
-            edges = _edges([[f["properties"]["from"], f["properties"]["to"]] for f in data["features"]])
-            lines = [shapely.LineString(f["geometry"]["coordinates"]) for f in data["features"]]
-        except (KeyError, TypeError, ValueError, shapely.errors.ShapelyError):
-            msg = "geojson: needs LineStrings with the numbers of their vertices (from, to); from_geodataframe takes others."
-            raise InputError(msg) from None
-        vertices = np.full((int(edges.max()) + 1, 2), np.nan)
-        for ends, at in ((edges[:, 0], 0), (edges[:, 1], -1)):
-            vertices[ends] = [line.coords[at] for line in lines]
-        return cls(vertices, edges, crs_from_member(data.get("crs")), lines=lines)
+        return cls.from_skeleton(*read_geojson(data))
+
+    def to_geodataframe(self) -> geopandas.GeoDataFrame:
+        """Return the edges as a GeoDataFrame: the numbers of their vertices (from, to), length, geometry."""
+        import geopandas
+
+        columns = {"from": self.edges[:, 0], "to": self.edges[:, 1], "length": self.lengths}
+        return geopandas.GeoDataFrame(columns, geometry=self.lines, crs=self.crs)
+
+    @staticmethod
+    def from_geodataframe(
+        lines: geopandas.GeoDataFrame | geopandas.GeoSeries,
+        crs: CRSLike | None = None,
+        node: bool = False,
+        join: float | None = None,
+        *,
+        to_crs: CRSLike | None = None,
+        largest_component: bool = False,
+    ) -> LinearNetwork:
+        """Build a network from lines, which meet where their ends have exactly equal coordinates.
+
+        Parameters
+        ----------
+        lines : geopandas.GeoDataFrame or geopandas.GeoSeries
+            LineStrings and MultiLineStrings, which count as their parts; heights are left out.
+        crs : str, int or pyproj.CRS, optional
+            The CRS of lines that do not name one.
+        node : bool
+            Cut lines wherever they cross or touch, to rounding; a bridge becomes a crossing.
+        join : float, optional
+            Join ends that meet no other line to the nearest vertex within this distance, and where there is none to
+            the nearest line, which is cut there. Nothing else moves.
+        to_crs : str, int or pyproj.CRS, optional
+            Re-project the coordinates of the lines to this CRS first.
+        largest_component : bool
+            Leave out what is not connected with the component of most vertices.
+
+        Raises
+        ------
+        InputError
+            A geometry is not a line, has no length or comes twice, the CRS is in degrees or contradicts `crs`, or the
+            network falls into several components. `changes` of the network says what was cut, joined or left out.
+        """
+        from dpppsynth.io.networks import network_from_geodataframe
+
+        return network_from_geodataframe(lines, crs, node, join, to_crs=to_crs, largest_component=largest_component)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, crs: CRSLike | None = None, *, largest_component: bool = False) -> Self:
+        """Build a network from an undirected networkx graph with the attributes of OSMnx.
+
+        Parameters
+        ----------
+        graph : networkx.Graph or networkx.MultiGraph
+            Nodes with x and y; edges with a geometry where they are not straight; the CRS in ``graph.graph["crs"]``.
+        crs : str, int or pyproj.CRS, optional
+            The CRS of a graph that does not name one.
+        largest_component : bool
+            Leave out what is not connected with the component of most vertices.
+
+        Raises
+        ------
+        InputError
+            The graph is directed or in degrees, a node has no coordinates, a geometry does not join its nodes, or a
+            stated length is more than a tenth wrong.
+        """
+        name, parts = graph_crs(graph, crs), skeleton_of_graph(graph)
+        return cls.from_skeleton(parts.largest() if largest_component else parts, name)
+
+    def to_networkx(self) -> Any:
+        """Return a networkx.MultiGraph with x, y, geometry, length and crs, its names those of `labels`."""
+        return network_graph(self)
+
+    @classmethod
+    def largest_component(cls, vertices: Any, edges: Any, crs: CRSLike | None = None, *, lines: Any = None) -> Self:
+        """Build the component with most vertices, at a tie the one with the lowest vertex; the rest is `dropped`."""
+        return cls.from_skeleton(skeleton(vertices, edges, lines).largest(), crs)
+
+    @classmethod
+    def from_skeleton(cls, parts: Skeleton, crs: CRSLike | None = None) -> Self:
+        """Build a network from what a reader found."""
+        name = None if crs is None else projected_crs(crs)
+        more = {"lines": parts.lines, "changes": parts.changes, "dropped": parts.dropped, "labels": parts.labels}
+        return cls(parts.vertices, parts.edges, name, **more)
+
+    def collapse_short(self, tolerance: float) -> Self:
+        """Contract edges shorter than a public tolerance, in the network's unit, until none is left.
+
+        The ends of a short edge become one vertex, in the place of the one with the lower number; a chain of short
+        edges becomes one vertex. Loops that come out of this stay unless they are short as well.
+
+        Raises
+        ------
+        InputError
+            The tolerance is not a positive distance, or every edge would go.
+        """
+        require_distance("tolerance", tolerance, self.unit)
+        parts = Skeleton(self.vertices, self.edges, self.lines, self.changes, self.dropped, self.labels)
+        return self.from_skeleton(contracted(parts, float(tolerance), self.unit), self.crs)
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -325,70 +426,3 @@ class LinearNetwork:
     def fingerprint(self) -> str:
         """Return the SHA-256 hex digest of the canonical GeoJSON; equal networks have equal digests."""
         return self._fingerprint
-
-    def _require_lengths(self) -> None:
-        flat = np.flatnonzero(~(self.lengths > 0))
-        if len(flat):
-            msg = (
-                f"edges: every edge needs a positive length; {len(flat)} of {len(self.edges)} have none, the first is "
-                f"number {flat[0]}. Leave them out; a loop needs its course (lines=)."
-            )
-            raise InputError(msg)
-
-    def _require_connected(self) -> None:
-        count, label = sp.csgraph.connected_components(self.adjacency, directed=False)
-        if count > 1:
-            sizes = np.sort(np.bincount(label))[::-1]
-            shown = ", ".join(map(str, sizes[:8])) + (", ..." if count > 8 else "")
-            msg = (
-                f"edges: the network falls into {count} components, of {shown} vertices; a path must join any two "
-                "points. Join dangling ends (join=), or keep LinearNetwork.largest_component(vertices, edges); readers "
-                "take largest_component=True."
-            )
-            raise InputError(msg)
-
-
-def _vertices(values: Any) -> Floats:
-    try:
-        vertices = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        vertices = np.empty(0)
-    if vertices.ndim != 2 or vertices.shape[1] != 2 or not np.isfinite(vertices).all():
-        msg = "vertices: need finite coordinates of shape (V, 2)."
-        raise InputError(msg)
-    # Adding zero turns -0.0 into 0.0, which would print differently.
-    return vertices + 0.0
-
-
-def _edges(values: Any) -> Ints:
-    try:
-        numbers = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
-    if numbers.ndim != 2 or numbers.shape[1] != 2 or not len(numbers) or not np.all(numbers == np.floor(numbers)):
-        msg = "edges: need whole vertex numbers of shape (E, 2), at least one edge."
-        raise InputError(msg)
-    return numbers.astype(np.int64)
-
-
-def _lines(given: Any, vertices: Floats, edges: Ints) -> Any:
-    """(E,) LineStrings in two dimensions, read-only, that run from each edge's first vertex to its second."""
-    ends = vertices[edges]
-    if given is None:
-        lines = np.array(shapely.linestrings(ends), dtype=object)
-    else:
-        lines = np.array(list(given), dtype=object)
-        if len(lines) != len(edges) or not np.all(shapely.get_type_id(lines) == shapely.GeometryType.LINESTRING):
-            msg = "lines: need one LineString per edge."
-            raise InputError(msg)
-        lines = shapely.transform(shapely.force_2d(lines), lambda xy: xy + 0.0)
-        if not all(np.isfinite(shapely.get_coordinates(lines)).ravel()):
-            msg = "lines: their coordinates must be finite."
-            raise InputError(msg)
-        first, last = shapely.get_point(lines, 0), shapely.get_point(lines, -1)
-        course = np.stack([shapely.get_coordinates(first), shapely.get_coordinates(last)], axis=1)
-        if not np.array_equal(course, ends):
-            msg = "lines: each must start at its edge's first vertex and end at its second."
-            raise InputError(msg)
-    lines.flags.writeable = False
-    return lines

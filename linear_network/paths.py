@@ -21,12 +21,18 @@ BLOCK = 2**23
 
 def vertex_distances(network: LinearNetwork, sources: Ints, limit: float = np.inf) -> Floats:
     """(k, V) lengths of the shortest paths from vertices (k,) to all; infinite beyond the limit."""
-    return np.asarray(dijkstra(network.adjacency, directed=False, indices=sources, limit=limit), dtype=np.float64)
+    # The matrix is symmetric: taken for that of a directed graph it is searched once, not twice.
+    return np.asarray(dijkstra(network.adjacency, directed=True, indices=sources, limit=limit), dtype=np.float64)
+
+
+def edge_numbers(positions: Floats) -> Ints:
+    """(n,) edges of positions (n, 2); averages of positions on one edge may have lost a rounding error."""
+    return np.rint(positions[:, 0]).astype(np.int64)
 
 
 def to_ends(network: LinearNetwork, positions: Floats) -> tuple[Ints, Floats]:
     """Vertices (n, 2) at the ends of each position's edge, and the distances (n, 2) to them along it."""
-    edge = positions[:, 0].astype(np.int64)
+    edge = edge_numbers(positions)
     along = positions[:, 1]
     return network.edges[edge], np.column_stack([along, network.lengths[edge] - along])
 
@@ -35,22 +41,27 @@ def distances(network: LinearNetwork, a: Floats, b: Floats) -> Floats:
     """(n, m) lengths of the shortest paths between positions (n, 2) and (m, 2)."""
     ends, left = to_ends(network, b)
     out = np.empty((len(a), len(b)))
-    for part, to_vertices in from_positions(network, a):
-        path = np.minimum(to_vertices[:, ends[:, 0]] + left[:, 0], to_vertices[:, ends[:, 1]] + left[:, 1])
-        same = a[part, None, 0] == b[None, :, 0]
-        direct = np.where(same, np.abs(a[part, None, 1] - b[None, :, 1]), np.inf)
-        out[part] = np.minimum(path, direct)
-    return out
+    for block, to_vertices in from_positions(network, a):
+        for rows in np.array_split(np.arange(len(block)), -(-len(block) * len(b) // BLOCK) or 1):
+            part, known = block[rows], to_vertices[rows]
+            path = np.minimum(known[:, ends[:, 0]] + left[:, 0], known[:, ends[:, 1]] + left[:, 1])
+            same = a[part, None, 0] == b[None, :, 0]
+            direct = np.where(same, np.abs(a[part, None, 1] - b[None, :, 1]), np.inf)
+            out[part] = np.minimum(path, direct)
+    return np.minimum(out, out.T) if a is b else out
 
 
-def from_positions(network: LinearNetwork, positions: Floats) -> Iterator[tuple[Ints, Floats]]:
-    """Blocks of positions: their numbers (k,), and the lengths (k, V) of the shortest paths to all vertices."""
+def from_positions(network: LinearNetwork, positions: Floats, limit: float = np.inf) -> Iterator[tuple[Ints, Floats]]:
+    """Blocks of positions: their numbers (k,), and the lengths (k, V) of the shortest paths to all vertices.
+
+    Of paths longer than the limit only that is known: their lengths come out too large, or infinite.
+    """
     ends, left = to_ends(network, positions)
     # Positions on one edge share its ends, so they come together.
     order = np.argsort(positions[:, 0], kind="stable")
     for part in np.array_split(order, max(1, -(-len(order) * len(network.vertices) // BLOCK))):
         vertex, place = np.unique(ends[part], return_inverse=True)
-        known = vertex_distances(network, vertex)
+        known = vertex_distances(network, vertex, limit)
         place = place.reshape(-1, 2)
         yield part, np.minimum(known[place[:, 0]] + left[part, :1], known[place[:, 1]] + left[part, 1:])
 
@@ -62,15 +73,30 @@ def diameter(network: LinearNetwork) -> float:
     lengths e, f that is `(e + f) / 2` plus the average distance between their ends. Equal to the diameter on trees.
     """
     u, v = network.edges.T
-    length, vertex = network.lengths, np.arange(len(network.vertices))
-    worst, step = 0.0, max(1, BLOCK // len(vertex))
+    length, centre = network.lengths, _from_centre(network)
+    # Two edges are no farther apart than through the centre, so that the search may end on its way inwards.
+    reach = (centre[u] + centre[v] + length) / 2
+    order = np.argsort(-reach, kind="stable")
+    worst, step = 0.0, max(1, min(64, BLOCK // len(u)))
     for start in range(0, len(u), step):
-        part = slice(start, start + step)
-        ends = vertex_distances(network, u[part]) + vertex_distances(network, v[part])
+        part = order[start : start + step]
+        if 2 * reach[part[0]] <= worst:
+            break
+        near, place = np.unique(network.edges[part], return_inverse=True)
+        known, place = vertex_distances(network, near), place.reshape(-1, 2)
+        ends = known[place[:, 0]] + known[place[:, 1]]
         other = (ends[:, u] + ends[:, v]) / 4 + (length[part, None] + length) / 2
         # Two points of one edge are joined along it, or around through its ends.
-        within = (length[part] + np.take_along_axis(ends, v[part, None], axis=1)[:, 0]) / 2
-        rows = np.arange(len(within))
-        other[rows, start + rows] = within
+        rows = np.arange(len(part))
+        other[rows, part] = (length[part] + ends[rows, v[part]]) / 2
         worst = max(worst, float(other.max()))
     return worst
+
+
+def _from_centre(network: LinearNetwork) -> Floats:
+    """(V,) distances from a vertex that is far from none: nearest to all of the farthest ones met so far."""
+    far = vertex_distances(network, np.array([0]))
+    for _ in range(8):
+        centre = vertex_distances(network, np.array([np.argmin(far.max(axis=0))]))
+        far = np.concatenate([far, vertex_distances(network, np.array([np.argmax(centre)]))])
+    return np.asarray(centre[0])

@@ -15,7 +15,7 @@ from dpppsynth.privacy.relations import AddRemove, Relation
 LATTICE_BITS = 20
 # Two roundings change a move's L1 distance by at most 2 (segments), 8/3 (triangles) or 4 (squares); the rest is room for
 # floating-point error in the basis values (docs/theory.md, section 4).
-ROUNDING = {"segment": 3, "triangle": 4, "square": 6}
+ROUNDING = {"segment": 4, "triangle": 4, "square": 6}
 
 DISCRETE = "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system."
 ONE_RELEASE = "This is the only release from these data; the epsilons of several releases add up."

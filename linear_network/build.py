@@ -1,0 +1,265 @@
+"""Networks from lines as they are drawn on maps: end points become vertices; cutting and joining on request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import shapely
+from shapely.ops import substring
+
+from dpppsynth.errors import InputError
+from dpppsynth.linear_network.collapse import contracted
+from dpppsynth.linear_network.skeleton import (
+    LARGEST,
+    ROUNDING,
+    Floats,
+    Ints,
+    Skeleton,
+    ends_of,
+    numbered,
+    plural,
+    with_ends,
+)
+
+
+def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = None, unit: str = "unit") -> Skeleton:
+    """Edges along lines, which meet where their ends have equal coordinates.
+
+    Parameters
+    ----------
+    lines : sequence of shapely.LineString or shapely.MultiLineString
+        A MultiLineString counts as its parts; heights are left out.
+    node : bool
+        Cut lines wherever they cross or touch, to rounding. A bridge becomes a crossing.
+    join : float, optional
+        Join an end that meets no other line to the nearest vertex within this distance, and where there is none to the
+        nearest line, which is cut there. Nothing else moves.
+    unit : str
+        Unit of length, for the sentences about changes.
+
+    Raises
+    ------
+    InputError
+        A geometry is not a line or has no length, a line comes twice, or the tolerance is not a distance.
+    """
+    if join is not None:
+        require_distance("join", join, unit)
+    parts, changes = line_parts(lines), []
+    if node:
+        cut = _noded(parts)
+        before, after = float(shapely.length(parts).sum()), float(shapely.length(cut).sum())
+        if len(cut) != len(parts):
+            said = f"cut lines where they cross or touch: {plural(len(parts), 'line')} became {len(cut)}"
+            lost = before - after
+            changes.append(said + (f", {lost:.6g} {unit} drawn twice kept once" if lost > ROUNDING * before else ""))
+        parts = cut
+    else:
+        _refuse_duplicates(parts)
+    if join is not None:
+        parts, joined = _joined(parts, float(join), unit)
+        changes += joined
+    vertices, edges = numbered(ends_of(parts))
+    return Skeleton(vertices, edges, parts, tuple(changes))
+
+
+def line_parts(lines: Any) -> Any:
+    """(E,) LineStrings in two dimensions: the parts of LineStrings and MultiLineStrings, which must have a length."""
+    given = np.array(list(lines), dtype=object)
+    kinds = {getattr(g, "geom_type", "nothing" if g is None else type(g).__name__) for g in given}
+    wrong = sorted(kinds - {"LineString", "MultiLineString"})
+    if wrong or not len(given):
+        msg = f"lines: must be LineStrings or MultiLineStrings; found {', '.join(wrong) or 'nothing'}."
+        raise InputError(msg)
+    empty = shapely.is_empty(given)
+    if empty.any():
+        msg = f"lines: {int(empty.sum())} of {len(given)} are empty; keep lines[~lines.is_empty]."
+        raise InputError(msg)
+    parts = shapely.transform(shapely.force_2d(shapely.get_parts(given)), lambda xy: xy + 0.0)
+    if not (np.abs(shapely.get_coordinates(parts)) <= LARGEST).all():
+        msg = f"lines: their coordinates must be finite, of size {LARGEST:g} at most."
+        raise InputError(msg)
+    flat = int((~(shapely.length(parts) > 0)).sum())
+    if flat:
+        msg = f"lines: {flat} of {len(parts)} have no length, and every one needs it; keep lines[lines.length > 0]."
+        raise InputError(msg)
+    return parts
+
+
+def require_distance(name: str, value: Any, unit: str) -> None:
+    """Refuse anything but a positive number."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not 0 < value < np.inf:
+        msg = f"{name}: must be a positive distance ({unit}), got {value!r}; for instance 1.5."
+        raise InputError(msg)
+
+
+def _refuse_duplicates(parts: Any) -> None:
+    """Two drawings of one street would double its length, and points would only ever lie on the first."""
+    again = len(parts) - len(_first_drawings(parts))
+    if again:
+        msg = (
+            f"lines: {plural(again, 'line')} drawn twice, which would count a street twice. Keep "
+            "lines[~lines.normalize().duplicated()], or node=True, which keeps every course once. Streets that are "
+            "really double go through LinearNetwork(vertices, edges, lines=) or from_networkx."
+        )
+        raise InputError(msg)
+
+
+def _first_drawings(parts: Any) -> Ints:
+    """Numbers of the lines, those left out that repeat an earlier one in either direction."""
+    _, first = np.unique(shapely.to_wkb(shapely.normalize(parts)), return_index=True)
+    return np.sort(first)
+
+
+def _rounding(parts: Any) -> float:
+    return ROUNDING * (float(np.abs(shapely.get_coordinates(parts)).max()) + float(np.ptp(shapely.total_bounds(parts))))
+
+
+def _noded(parts: Any) -> Any:
+    """LineStrings cut wherever they cross or touch; stretches that several share are kept once."""
+    near = _rounding(parts)
+    cut = shapely.get_parts(shapely.node(shapely.multilinestrings(_cut_at_touching_ends(parts, near))))
+    vertices, edges = numbered(ends_of(cut))
+    # Three lines through one place cross in pairs, a rounding error apart.
+    short = contracted(Skeleton(vertices, edges, cut), near)
+    return short.lines
+
+
+def _cut_at_touching_ends(parts: Any, near: float) -> Any:
+    """Ends that touch a line to rounding become coordinates of it, because exact cutting would pass them by."""
+    places, _ = numbered(ends_of(parts))
+    points = shapely.points(places)
+    place, line = shapely.STRtree(parts).query(points, predicate="dwithin", distance=near)
+    at = shapely.line_locate_point(parts[line], points[place])
+    inner = (at > near) & (at < shapely.length(parts[line]) - near)
+    return _pieces(parts, _Cuts(line[inner], at[inner], places[place[inner]]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cuts:
+    """Where lines are cut: their numbers (n,), distances along them (n,), and the coordinates (n, 2) put there."""
+
+    line: Ints
+    at: Floats
+    xy: Floats
+
+
+def _pieces(parts: Any, cuts: _Cuts) -> Any:
+    """LineStrings cut in place; equal distances on one line are one cut."""
+    out = list(parts)
+    for line in np.unique(cuts.line):
+        mine = np.flatnonzero(cuts.line == line)
+        at, first = np.unique(cuts.at[mine], return_index=True)
+        xy = cuts.xy[mine][first]
+        stops = [0.0, *at, float(shapely.length(parts[line]))]
+        whole = ends_of(parts[line : line + 1])[0]
+        corners = np.vstack([whole[:1], xy, whole[1:]])
+        courses = np.array([substring(parts[line], a, b) for a, b in pairwise(stops)], dtype=object)
+        out[line] = with_ends(courses, np.stack([corners[:-1], corners[1:]], axis=1))
+    return np.concatenate([np.atleast_1d(np.array(o, dtype=object)) for o in out])
+
+
+def _joined(parts: Any, tolerance: float, unit: str) -> tuple[Any, list[str]]:
+    """LineStrings whose dangling ends within the tolerance of a vertex or a line are joined to it."""
+    parts, far = _join_to_vertices(parts, tolerance)
+    parts, beside = _join_to_lines(parts, tolerance)
+    moved = [*far, *beside]
+    if not moved:
+        return parts, []
+    said = [f"joined {plural(len(moved), 'dangling end')}, moved by up to {max(moved):.3g} {unit}"]
+    kept = _first_drawings(parts)
+    if len(kept) < len(parts):
+        said.append(f"left out {plural(len(parts) - len(kept), 'line')} that joining laid upon another")
+    return parts[kept], said
+
+
+def _dangling(edges: Ints) -> tuple[Ints, Ints, Ints]:
+    """Vertices of degree one, the edge of each, and the vertex at its other end."""
+    degree = np.bincount(edges.ravel())
+    edge, side = np.nonzero(degree[edges] == 1)
+    return edges[edge, side], edge, edges[edge, 1 - side]
+
+
+def _join_to_vertices(parts: Any, tolerance: float) -> tuple[Any, list[float]]:
+    ends = ends_of(parts)
+    vertices, edges = numbered(ends)
+    loose, _, other = _dangling(edges)
+    far = dict(zip(loose.tolist(), other.tolist(), strict=True))
+    found, target = shapely.STRtree(shapely.points(vertices)).query(
+        shapely.points(vertices[loose]), predicate="dwithin", distance=tolerance
+    )
+    fit = (target != loose[found]) & (target != other[found])
+    end, target = loose[found[fit]], target[fit]
+    away = np.hypot(*(vertices[end] - vertices[target]).T)
+    goes, settled, moved = np.arange(len(vertices)), set(), []
+    # The nearest pair first; of two dangling ends the one with the higher number moves.
+    for k in np.lexsort((end, target, away)):
+        a, b = int(end[k]), int(target[k])
+        # Both ends of a line joined to one vertex would leave nothing of it.
+        if goes[a] == a and goes[b] == b and a not in settled and goes[far[a]] != b:
+            goes[a] = b
+            settled.add(b)
+            moved.append(float(away[k]))
+    return with_ends(parts, vertices[goes[edges]]), moved
+
+
+def _join_to_lines(parts: Any, tolerance: float) -> tuple[Any, list[float]]:
+    vertices, edges = numbered(ends_of(parts))
+    end, cuts = _landings(parts, vertices, edges, tolerance)
+    goal = vertices.copy()
+    goal[end] = cuts.xy
+    # Lines are cut before their own ends move, so that every cut lies on its line.
+    pieces = _pieces(parts, cuts)
+    places, ends = numbered(ends_of(pieces))
+    number = _matching(vertices, places)
+    moved = np.hypot(*(cuts.xy - vertices[end]).T)
+    target = np.where(number[:, None] >= 0, goal[number], places)
+    return with_ends(pieces, target[ends]), [float(m) for m in moved]
+
+
+def _landings(parts: Any, vertices: Floats, edges: Ints, tolerance: float) -> tuple[Ints, _Cuts]:
+    """Dangling ends (n,) with a line within the tolerance, and the places of these lines nearest to them."""
+    near = _rounding(parts)
+    loose, own, other = _dangling(edges)
+    points = shapely.points(vertices[loose])
+    found, line = shapely.STRtree(parts).query(points, predicate="dwithin", distance=tolerance)
+    at = shapely.line_locate_point(parts[line], points[found])
+    xy = shapely.get_coordinates(shapely.line_interpolate_point(parts[line], at)).reshape(-1, 2)
+    inner = (at > near) & (at < shapely.length(parts[line]) - near)
+    # The far end of a short street is near the streets it starts from; that is no gap.
+    short = shapely.length(parts[own[found]]) <= tolerance
+    meets = (edges[line] == other[found, None]).any(axis=1) | (np.hypot(*(xy - vertices[other[found]]).T) <= near)
+    fit = (line != own[found]) & inner & ~(short & meets)
+    found, line, at = found[fit], line[fit], at[fit]
+    order = np.lexsort((line, shapely.distance(parts[line], points[found]), found))
+    _, first = np.unique(found[order], return_index=True)
+    best = order[first]
+    found, line, at = found[best], line[best], at[best]
+    at = _one_place(line, at, near)
+    # Of a line that lands with both ends in one place one end stays, or nothing would be left of it.
+    _, first = np.unique(np.column_stack([own[found], line, at]), axis=0, return_index=True)
+    first = np.sort(first)
+    found, line, at = found[first], line[first], at[first]
+    xy = shapely.get_coordinates(shapely.line_interpolate_point(parts[line], at)).reshape(-1, 2) + 0.0
+    return loose[found], _Cuts(line, at, xy)
+
+
+def _one_place(line: Ints, at: Floats, near: float) -> Floats:
+    """Distances along lines, those within rounding of the one before on the same line made equal to it."""
+    out, order = at.copy(), np.lexsort((at, line))
+    for a, b in pairwise(order):
+        if line[a] == line[b] and out[b] - out[a] <= near:
+            out[b] = out[a]
+    return out
+
+
+def _matching(known: Floats, places: Floats) -> Ints:
+    """(n,) number of the known place with the coordinates of each of places (n, 2), or -1."""
+    keys, wanted = (np.ascontiguousarray(xy).view(np.complex128).ravel() for xy in (known, places))
+    order = np.argsort(keys)
+    slot = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    number = order[slot]
+    return np.where(keys[number] == wanted, number, -1)

@@ -1,0 +1,188 @@
+"""How many points of a network lie at a given distance from a point, and sums over pairs that weigh by that number.
+
+Compiled when first called, so that this module is imported where it is used (docs/theory/network.md, section 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+# Distances are looked up by bucket first.
+BUCKETS = 1024
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def _compiled(function: F) -> F:
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # there is no folder to keep compiled code in
+        return njit(nogil=True)(function)
+
+
+@_compiled
+def table(values: Floats, scale: float, size: int) -> Ints:
+    """(size + 2,) numbers of increasing values v whose bucket `int(v scale)` is below 0, 1, ..., size + 1."""
+    first = np.zeros(size + 2, dtype=np.int64)
+    for v in values:
+        # What lies beyond the last bucket is never looked up.
+        first[min(max(int(v * scale), 0), size) + 1] += 1
+    return np.cumsum(first)
+
+
+@_compiled
+def below(d: float, values: Floats, first: Ints, scale: float) -> int:
+    """Number of increasing values below d: by halving, within the bucket of d alone."""
+    bucket = int(d * scale)
+    low, high = first[bucket], first[bucket + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < d:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@_compiled
+def _meetings(
+    edge: int, along: float, to_vertex: Floats, ends: Ints, lengths: Floats, limit: float, rounding: float
+) -> tuple[Floats, Floats, Ints, int]:
+    """Steps of `m(u, .)` at u and inside edges, as yet unordered, with room for those at vertices.
+
+    Returns their distances and heights, the number (V,) of edges along which shortest paths arrive at each vertex, and
+    the number of steps.
+    """
+    size = len(to_vertex)
+    at, by = np.empty(2 * (size + len(lengths)) + 3), np.empty(2 * (size + len(lengths)) + 3)
+    arrivals = np.zeros(size, dtype=np.int64)
+    # At distance zero there is the point alone, then two ways lead away from it.
+    at[0], by[0], k = rounding, 1.0, 1
+    for e in range(len(lengths) + 1):
+        # The point cuts its own edge in two.
+        if e == edge:
+            a, b, length = -1, ends[e, 0], along
+        elif e == len(lengths):
+            a, b, length = -1, ends[edge, 1], lengths[edge] - along
+        else:
+            a, b, length = ends[e, 0], ends[e, 1], lengths[e]
+        near, far = 0.0 if a < 0 else to_vertex[a], to_vertex[b]
+        if near > far:
+            near, far, b = far, near, a
+        meet = (near + far + length) / 2
+        if meet - far <= rounding:
+            arrivals[b] += 1
+        elif meet <= limit:
+            at[k], by[k], at[k + 1], by[k + 1] = meet - rounding, -1.0, meet + rounding, -1.0
+            k += 2
+    return at, by, arrivals, k
+
+
+@_compiled
+def perimeter(
+    edge: int, along: float, to_vertex: Floats, ends: Ints, lengths: Floats, degree: Ints, limit: float, rounding: float
+) -> tuple[Floats, Ints]:
+    """Steps of `m(u, .)`, the number of points exactly at a distance from the point u.
+
+    Parameters
+    ----------
+    edge, along
+        Position of u.
+    to_vertex : ndarray, shape (V,)
+        Distances from u to the vertices; infinite beyond the limit.
+    ends, lengths : ndarray, shapes (E, 2) and (E,)
+        Edges.
+    degree : ndarray of int, shape (V,)
+        Number of ends of edges at each vertex.
+    limit, rounding : float
+        Steps are wanted up to the limit; distances that differ by no more than the rounding are equal.
+
+    Returns
+    -------
+    steps : ndarray, shape (k,)
+    count : ndarray of int, shape (k + 1,)
+        `m(u, r) = count[number of steps below r]`.
+    """
+    at, by, arrivals, k = _meetings(edge, along, to_vertex, ends, lengths, limit, rounding)
+    for v in range(len(to_vertex)):
+        if to_vertex[v] <= limit:
+            if arrivals[v] != 1:
+                at[k], by[k] = to_vertex[v] - rounding, 1.0 - arrivals[v]
+                k += 1
+            if degree[v] - arrivals[v] != 1:
+                at[k], by[k] = to_vertex[v] + rounding, degree[v] - arrivals[v] - 1.0
+                k += 1
+    order = np.argsort(at[:k])
+    count = np.ones(k + 1, dtype=np.int64)
+    for i in range(k):
+        count[i + 1] = count[i] + np.int64(by[order[i]])
+    return at[order], count
+
+
+@_compiled
+def pair_moments(
+    sources: Ints,
+    to_vertices: Floats,
+    positions: Floats,
+    weight: Floats,
+    corrected: bool,
+    ends: Ints,
+    lengths: Floats,
+    degree: Ints,
+    breaks: Floats,
+    rounding: float,
+) -> Floats:
+    """Sums over ordered pairs of points, by their distance d: of the weights, and of these times d and d squared.
+
+    Parameters
+    ----------
+    sources : ndarray of int, shape (k,)
+        Numbers of the points that pairs start from.
+    to_vertices : ndarray, shape (k, V)
+        Distances from these to the vertices.
+    positions, weight : ndarray, shapes (n, 2) and (n,)
+        All points; a pair weighs the product of theirs.
+    corrected : bool
+        Whether that is divided by `m(u, d)`, u being the start.
+    ends, lengths, degree, rounding
+        As in `perimeter`.
+    breaks : ndarray, shape (b,)
+        Increasing; bin i holds the distances above `breaks[i - 1]` up to `breaks[i]`, others are left out.
+
+    Returns
+    -------
+    ndarray, shape (3, b)
+        Moments of order 0, 1 and 2 of d, less the upper end of its bin.
+    """
+    out = np.zeros((3, len(breaks)))
+    limit = breaks[-1]
+    scale = BUCKETS / limit
+    bins = table(breaks, scale, BUCKETS)
+    for i in range(len(sources)):
+        source, to_vertex = int(sources[i]), to_vertices[i]
+        edge, along = int(positions[source, 0]), positions[source, 1]
+        if corrected:
+            steps, count = perimeter(edge, along, to_vertex, ends, lengths, degree, limit + rounding, rounding)
+            first = table(steps, scale, BUCKETS)
+        for j in range(len(positions)):
+            f, t = int(positions[j, 0]), positions[j, 1]
+            d = min(to_vertex[ends[f, 0]] + t, to_vertex[ends[f, 1]] + lengths[f] - t)
+            if f == edge:
+                d = min(d, abs(along - t))
+            if d > limit or j == source:
+                continue
+            w = weight[source] * weight[j]
+            if corrected:
+                w /= max(1, count[below(d, steps, first, scale)])
+            b = below(d, breaks, bins, scale)
+            short = d - breaks[b]
+            out[0, b] += w
+            out[1, b] += w * short
+            out[2, b] += w * short * short
+    return out

@@ -1,0 +1,206 @@
+"""The bare arrays of a network, checked: vertices, edges, their courses, and the components they fall into."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+import shapely
+
+from dpppsynth.errors import InputError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Coordinates this close, relative to their size, are the same place.
+ROUNDING = 1e-9
+# Beyond this a float cannot tell coordinates a thousandth apart.
+LARGEST = 1e12
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Names that a graph gave to its parts: of the nodes (V,), and the keys of the edges (E,)."""
+
+    nodes: tuple[Any, ...]
+    keys: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Skeleton:
+    """What a network is built from; it may still fall into several components.
+
+    Attributes
+    ----------
+    vertices : ndarray, shape (V, 2)
+    edges : ndarray of int, shape (E, 2)
+    lines : ndarray of shapely.LineString, shape (E,)
+    changes : tuple of str
+    dropped : sequence of shapely.LineString
+    labels : Labels or None
+    """
+
+    vertices: Floats
+    edges: Ints
+    lines: Any
+    changes: tuple[str, ...] = ()
+    dropped: Any = ()
+    labels: Labels | None = None
+
+    def largest(self) -> Skeleton:
+        """Keep the component with most vertices, at a tie the one with the lowest vertex; the rest is `dropped`."""
+        label = components(len(self.vertices), self.edges)
+        size = np.bincount(label)
+        # Components are numbered by their lowest vertices, and the first of the largest ones is taken.
+        inside = label == np.argmax(size)
+        if inside.all():
+            return self
+        kept, out = inside[self.edges[:, 0]], f"left out {plural(int((~inside).sum()), 'vertex')} and "
+        out += f"{plural(int((~inside[self.edges[:, 0]]).sum()), 'edge')} outside the largest component"
+        if not kept.any():
+            msg = "edges: the largest component has no edge; give edges that join vertices."
+            raise InputError(msg)
+        return replace(
+            self,
+            vertices=self.vertices[inside],
+            edges=(np.cumsum(inside) - 1)[self.edges[kept]],
+            lines=self.lines[kept],
+            changes=(*self.changes, out),
+            dropped=(*self.dropped, *self.lines[~kept]),
+            labels=None if self.labels is None else _part(self.labels, inside, kept),
+        )
+
+
+def skeleton(vertices: Any, edges: Any, lines: Any = None) -> Skeleton:
+    """Check arrays and copy them, read-only; edges are straight where no lines are given.
+
+    Raises
+    ------
+    InputError
+        A number is not finite, too large or no vertex, or a line does not join the vertices of its edge.
+    """
+    points, ends = _vertices(vertices), _edges(edges)
+    if ends.min() < 0 or ends.max() >= len(points):
+        msg = f"edges: vertex numbers must run from 0 to {len(points) - 1}; some do not."
+        raise InputError(msg)
+    course = _lines(lines, points[ends])
+    _require_lengths(course)
+    for array in (points, ends, course):
+        array.flags.writeable = False
+    return Skeleton(points, ends, course)
+
+
+def components(size: int, edges: Ints) -> Ints:
+    """(V,) component of each vertex, numbered by their lowest vertices."""
+    links = sp.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(size, size))
+    _, label = sp.csgraph.connected_components(links, directed=False)
+    _, first, number = np.unique(label, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[number], dtype=np.int64)
+
+
+def require_connected(size: int, edges: Ints) -> None:
+    """Refuse several components, with their sizes and what to do about them."""
+    sizes = np.sort(np.bincount(components(size, edges)))[::-1]
+    if len(sizes) > 1:
+        shown = ", ".join(map(str, sizes[:8])) + (", ..." if len(sizes) > 8 else "")
+        msg = (
+            f"edges: the network falls into {len(sizes)} components, of {shown} vertices; a path must join any two "
+            "points. Cut lines where they cross (node=True), join dangling ends (join=), or keep "
+            "LinearNetwork.largest_component(vertices, edges); readers take largest_component=True."
+        )
+        raise InputError(msg)
+
+
+def numbered(ends: Floats) -> tuple[Floats, Ints]:
+    """Places (V, 2) of ends of edges (E, 2, 2), in order of appearance, and their numbers (E, 2)."""
+    xy = np.ascontiguousarray(ends.reshape(-1, 2))
+    _, first, number = np.unique(xy.view(np.complex128).ravel(), return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return xy[first[order]], np.argsort(order)[number].reshape(-1, 2)
+
+
+def ends_of(lines: Any) -> Floats:
+    """(E, 2, 2) first and last coordinates of LineStrings (E,)."""
+    return np.stack([shapely.get_coordinates(shapely.get_point(lines, k)) for k in (0, -1)], axis=1)
+
+
+def with_ends(lines: Any, ends: Floats) -> Any:
+    """LineStrings (E,) whose first and last coordinates are moved to ends (E, 2, 2); others stay as they are."""
+    moved = np.flatnonzero((ends_of(lines) != ends).any(axis=(1, 2)))
+    out = np.array(lines, dtype=object)
+    if len(moved):
+        last = np.cumsum(shapely.get_num_coordinates(out[moved])) - 1
+        first = np.concatenate([[0], last[:-1] + 1])
+        xy = shapely.get_coordinates(out[moved])
+        xy[first], xy[last] = ends[moved, 0], ends[moved, 1]
+        out[moved] = shapely.linestrings(xy, indices=np.repeat(np.arange(len(moved)), last - first + 1))
+    return out
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: "1 edge", "2 vertices"."""
+    many = {"vertex": "vertices"}.get(noun, f"{noun}s")
+    return f"{count} {noun if count == 1 else many}"
+
+
+def _part(labels: Labels, vertices: npt.NDArray[np.bool_], edges: npt.NDArray[np.bool_]) -> Labels:
+    nodes = tuple(name for name, kept in zip(labels.nodes, vertices, strict=True) if kept)
+    return Labels(nodes, tuple(key for key, kept in zip(labels.keys, edges, strict=True) if kept))
+
+
+def _vertices(values: Any) -> Floats:
+    try:
+        vertices = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        vertices = np.empty(0)
+    if vertices.ndim != 2 or vertices.shape[1] != 2 or not len(vertices) or not (np.abs(vertices) <= LARGEST).all():
+        msg = f"vertices: need finite coordinates of shape (V, 2), of size {LARGEST:g} at most."
+        raise InputError(msg)
+    # Adding zero turns -0.0 into 0.0, which would print differently.
+    return vertices + 0.0
+
+
+def _edges(values: Any) -> Ints:
+    try:
+        numbers = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    pairs = numbers.ndim == 2 and numbers.shape[1] == 2 and len(numbers) > 0
+    if not pairs or not np.all((np.abs(numbers) <= LARGEST) & (numbers == np.floor(numbers))):
+        msg = "edges: need whole vertex numbers of shape (E, 2), at least one edge."
+        raise InputError(msg)
+    return numbers.astype(np.int64)
+
+
+def _lines(given: Any, ends: Floats) -> Any:
+    """(E,) LineStrings in two dimensions that run from each edge's first vertex to its second."""
+    if given is None:
+        return np.array(shapely.linestrings(ends), dtype=object)
+    lines = np.array(list(given), dtype=object)
+    if lines.shape != (len(ends),) or not np.all(shapely.is_geometry(lines)):
+        msg = "lines: need one LineString per edge."
+        raise InputError(msg)
+    if not np.all((shapely.get_type_id(lines) == shapely.GeometryType.LINESTRING) & ~shapely.is_empty(lines)):
+        msg = "lines: need one LineString per edge."
+        raise InputError(msg)
+    lines = shapely.transform(shapely.force_2d(lines), lambda xy: xy + 0.0)
+    if not (np.abs(shapely.get_coordinates(lines)) <= LARGEST).all():
+        msg = f"lines: their coordinates must be finite, of size {LARGEST:g} at most."
+        raise InputError(msg)
+    if not np.array_equal(ends_of(lines), ends):
+        msg = "lines: each must start at its edge's first vertex and end at its second."
+        raise InputError(msg)
+    return lines
+
+
+def _require_lengths(lines: Any) -> None:
+    flat = np.flatnonzero(~(shapely.length(lines) > 0))
+    if len(flat):
+        msg = (
+            f"edges: every edge needs a positive length; {len(flat)} of {len(lines)} have none, the first is number "
+            f"{flat[0]}. Leave them out; a loop needs its course (lines=)."
+        )
+        raise InputError(msg)
