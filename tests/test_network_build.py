@@ -8,7 +8,7 @@ import networkx
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from shapely import LineString
 
@@ -298,7 +298,13 @@ class TestCollapse:
     def test_no_edge_is_shorter_than_the_tolerance_afterwards(self, seed):
         lines = shapely.linestrings(np.random.default_rng(seed).uniform(0, 10, (10, 2, 2)))
         network = LinearNetwork.from_geodataframe(geopandas.GeoSeries(lines), node=True, largest_component=True)
-        assert network.collapse_short(network.lengths.max() / 2).lengths.min() >= network.lengths.max() / 2
+        tolerance = network.lengths.max() / 2
+        try:
+            collapsed = network.collapse_short(tolerance)
+        except InputError:
+            # Moved ends can shorten every edge there is; rare, or the test would prove nothing.
+            assume(False)
+        assert collapsed.lengths.min() >= tolerance
 
 
 def street_graph():

@@ -129,6 +129,9 @@ def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints
     InputError
         When the pairs at `least` (at `distance` unless given) are too many.
     """
+    if len(mesh.elements) < 2:
+        msg = "mesh: needs at least two segments, for children to tell them apart; choose a finer resolution."
+        raise InputError(msg)
     apart = segment_distances(mesh)
     first, second = np.nonzero(np.triu(apart <= _within(distance), 1))
     order = np.argsort(apart[first, second], kind="stable")
@@ -186,7 +189,9 @@ def _by_distance(
 ) -> tuple[tuple[float, float], ...]:
     """(d, epsilon) for one point that moves by up to d, as far as epsilon is finite."""
     pairs, apart = moves
-    distances = np.linspace(0, float(apart[-1]), DISTANCES + 1)[1:] if apart[-1] > 0 else np.array([])
+    if not apart[-1] > 0:
+        return ()
+    distances = np.linspace(0, float(apart[-1]), DISTANCES + 1)[1:]
     up_to = np.searchsorted(apart, _within(distances), side="right")
     lattice, curves = worst_curves(matrix, np.split(pairs, up_to)[:-1], error, FINE_CURVE)
     losses = (poisson_losses(curve, lattice, error=error, rate=patterns, delta=delta) for curve in curves)

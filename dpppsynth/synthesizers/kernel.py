@@ -8,7 +8,7 @@ from typing import Any
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
-from dpppsynth.linear_network import LinearNetwork, NetworkMesh
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.diffusion import smallest_diffusion_bandwidth
 from dpppsynth.privacy.kernels import smallest_bandwidth, smallest_bandwidth_36
@@ -47,6 +47,7 @@ class KernelSynthesizer(Synthesizer):
 
     Examples
     --------
+    >>> from dpppsynth.domains import Window
     >>> window = Window.rectangle(0, 0, 1000, 1000)
     >>> KernelSynthesizer(10.0, 1e-6, 20.0).check(window, n=400).theorem
     'Theorem B (superposition of kernels)'
@@ -113,10 +114,12 @@ class KernelSynthesizer(Synthesizer):
         if self.bound != "superposition":
             msg = f"bound: {self.bound!r} is for Gaussian kernels on windows; take 'superposition' on a network."
             raise InputError(msg)
-        rule = rules.of(domain)
-        mesh: NetworkMesh = rule.kernel_mesh(domain, self.spacing)
+        relation = self.neighbouring()
+        mesh: NetworkMesh = (
+            rules.network.kernel_mesh(domain, relation) if self.spacing is None else network_mesh(domain, self.spacing)
+        )
         bandwidth = self._bandwidth(partial(smallest_diffusion_bandwidth, mesh), domain, n, patterns)
-        budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
+        budget = relation, n, float(self.epsilon), float(self.delta)
         return Plan("kernel-diffusion", DiffusionPlan(mesh, *budget, bandwidth, patterns), None)
 
     def _bandwidth(self, least: Callable[..., float], domain: Domain, n: int, patterns: int) -> float:

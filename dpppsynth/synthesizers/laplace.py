@@ -33,6 +33,7 @@ class LaplaceSynthesizer(Synthesizer):
 
     Examples
     --------
+    >>> from dpppsynth.domains import Window
     >>> window = Window.rectangle(0, 0, 1000, 1000)
     >>> LaplaceSynthesizer(1.0, alpha=25.0, basis="tents").check(window, n=400).epsilon() <= 1.0
     True

@@ -58,6 +58,7 @@ class LGCPSynthesizer(Synthesizer):
 
     Examples
     --------
+    >>> from dpppsynth.domains import Window
     >>> window = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
     >>> LGCPSynthesizer(1.0, 25.0).check(window, n=392).theorem
     'Theorem 2 (tents)'

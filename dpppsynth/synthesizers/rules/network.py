@@ -1,4 +1,4 @@
-"""Default rules on linear networks, tuned on the streets of Soho and of an Arizona town (docs/results/network_rules.md).
+"""Default rules on linear networks, tuned on the streets of two towns (docs/results/network_rules.md).
 
 Lengths scale with the network's extent, the square root of the area it spans.
 """
@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.planar import Finder, grid
 from dpppsynth.models.trace import around, trace_mesh
@@ -18,17 +18,24 @@ from dpppsynth.synthesizers.rules.planar import box_shape
 LENGTH_SCALES = (0.1, 0.2, 0.4, 0.8)
 # Longest segments, in extents: of the field's mesh, and of a mesh finer than what any mechanism resolves.
 FIELD_SEGMENT, FINE_SEGMENT = 0.075, 0.04
+# Segments of a kernel, about, at most: the time for its bandwidth grows with their cube.
+KERNEL_SEGMENTS = 600
 # Vertices along the longer side of a mesh of fields with bounded slope.
 SMOOTH_SIDE = 15
 # Tents along the longer side of the bounding box, at most, and segments of cells tried.
 MOST_TENTS, MOST_CELLS = 60, 2000
 # Segments into which the extent is divided to see which tents a network touches.
 STEPS = 400
+# Points that a tent or a cell holds at least, in multiples of max(1, the noise's standard deviation): a posterior
+# borrows from neighbours, a projection does not, and cells must end at every crossing.
+POSTERIOR_HOLDS, TENTS_HOLD, CELLS_HOLD = 1.0, 3.0, 4.0
+# Spacing of tents behind a posterior, in length scales of the drawn field, at least.
+SPACING = 0.13
 
 
 def length_scale(network: LinearNetwork, n: float) -> float:
-    """`extent clip(0.35 (n / 100)^(-1/8), 0.1, 0.5)`."""
-    return float(network.extent * np.clip(0.35 * (n / 100) ** (-1 / 8), 0.1, 0.5))
+    """`extent clip(0.8 (n / 100)^(-1/8), 0.2, 1)`: longer than in the plane, as exponential covariances are rough."""
+    return float(network.extent * np.clip(0.8 * (n / 100) ** (-1 / 8), 0.2, 1.0))
 
 
 def length_scales(network: LinearNetwork) -> tuple[float, ...]:
@@ -60,13 +67,14 @@ def field_mesh(tents: Mesh) -> Mesh:
 
 
 def bandwidth(network: LinearNetwork, n: float) -> float:
-    """`0.1 extent n^(-1/6)`: the kernel's bandwidth where privacy does not ask for a larger one."""
-    return float(0.1 * network.extent * n ** (-1 / 6))
+    """`0.35 extent n^(-1/5)`: the kernel's bandwidth where privacy does not ask for a larger one."""
+    return float(0.35 * network.extent * n ** (-1 / 5))
 
 
-def kernel_mesh(network: LinearNetwork, spacing: float | None = None) -> Mesh:
-    """Segments that a kernel's points and children fall into, no longer than the spacing where it is given."""
-    return draw_mesh(network) if spacing is None else network_mesh(network, spacing)
+def kernel_mesh(network: LinearNetwork, relation: Relation) -> NetworkMesh:
+    """Segments that a kernel's points and children fall into: as long as a move, since the bandwidth grows with both."""
+    shortest = max(relation.reach, network.length / KERNEL_SEGMENTS)
+    return network_mesh(network, min(shortest, FIELD_SEGMENT * network.extent))
 
 
 def spaced_mesh(network: LinearNetwork, basis: str, spacing: float) -> Mesh:
@@ -79,8 +87,8 @@ def mesh(
 ) -> Mesh:
     """Mesh of counts ("cells") or masses ("tents"), the finest that holds enough points against the noise.
 
-    With a posterior behind tents (`scale` given): spacing at least `0.55 scale` and `n / vertices >= 2 max(1, sqrt2
-    Delta / epsilon)`. Without: `n / vertices >= max(1, 2 sqrt2 Delta / epsilon)`, for cells too.
+    `n / vertices >= k max(1, sqrt2 Delta / epsilon)` with k = 3 for tents and 4 for the segments of cells. With a
+    posterior behind tents (`scale` given) k = 1, and a spacing of at least `0.13 scale`.
     """
     if basis == "cells":
         return network_mesh(network, _cell(network, n, epsilon, relation))
@@ -93,13 +101,15 @@ def tents_shape(
     """Vertices of the finest tents along x and y; the condition is that of `mesh`."""
     bounds = around(network)
     courses = network_mesh(network, network.extent / STEPS)
+    longest = max(bounds[2] - bounds[0], bounds[3] - bounds[1])
+    hold = TENTS_HOLD if scale is None else POSTERIOR_HOLDS
     best = box_shape(bounds, 3)
     for m in range(4, MOST_TENTS + 1):
         shape = box_shape(bounds, m)
         hx, hy = (bounds[2] - bounds[0]) / (shape[0] - 1), (bounds[3] - bounds[1]) / (shape[1] - 1)
-        noise = math.sqrt(2) * _moved(relation, 2 * math.hypot(1 / hx, 1 / hy)) / epsilon
-        need = 2 * max(0.5 if scale is None else 1.0, noise)
-        coarse_enough = scale is None or min(hx, hy) >= 0.55 * scale * (1 - 1e-9)
+        need = hold * _against_noise(relation, epsilon, 2 * math.hypot(1 / hx, 1 / hy))
+        # Across a straight street cells are thin whatever m is, and that does no harm.
+        coarse_enough = scale is None or longest / (m - 1) >= SPACING * scale * (1 - 1e-9)
         if coarse_enough and n / _touched(bounds, shape, courses.vertices) >= need:
             best = shape
     return best
@@ -107,8 +117,13 @@ def tents_shape(
 
 def _cell(network: LinearNetwork, n: float, epsilon: float, relation: Relation) -> float:
     """Length of a segment that holds enough points."""
-    need = max(1.0, 2 * math.sqrt(2) * _moved(relation, math.inf) / epsilon)
+    need = CELLS_HOLD * _against_noise(relation, epsilon, math.inf)
     return max(network.length * need / n, network.length / MOST_CELLS)
+
+
+def _against_noise(relation: Relation, epsilon: float, slope: float) -> float:
+    """One point, or the standard deviation of the noise on masses with the given slope where that is larger."""
+    return max(1.0, math.sqrt(2) * _moved(relation, slope) / epsilon)
 
 
 def _moved(relation: Relation, slope: float) -> float:

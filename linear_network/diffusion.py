@@ -1,0 +1,162 @@
+"""Heat flow on a network's mesh: the kernel of the kernel synthesizer on streets (docs/theory/diffusion.md).
+
+A point is snapped to its segment and leaves a Poisson number of children, one on average. Each falls into segment j
+with probability `K[i, j]`, `K = exp(-(h^2 / 2) L)`, and is uniform there; on a long street of short segments it is the
+Gaussian of standard deviation h. `L` is the finite-volume Laplacian of the network: heat flows between segments that
+share a vertex, at a rate `g_ij / length_i`, through the star of half-segments around the vertex:
+
+    g_ij = c_i c_j / sum_k c_k,    c_k = 2 / length_k.
+
+The exponential is a sum and then squares of matrices without a negative entry. Nothing cancels, so every entry is right
+to a relative error, even in the tails: that is what a privacy loss, the logarithm of a ratio of two entries, asks for.
+"""
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpppsynth.errors import InputError
+from dpppsynth.linear_network.mesh import NetworkMesh
+from dpppsynth.mesh import Floats
+from dpppsynth.randomness import RngLike, generator
+
+# Segments beyond which the squares of a dense matrix take minutes.
+MOST_SEGMENTS = 3000
+# Terms of the exponential's series for a matrix of row sum one: what is left out is below 1e-50.
+TERMS = 40
+# Smaller entries count as zero, so that no product of two is a subnormal number.
+SMALLEST = 1e-150
+# All entries together lose less than this by the two, whatever the number of squarings in reach.
+CUT = 1e-35
+UNIT_ROUNDOFF = 2.0**-53
+
+
+def conductances(mesh: NetworkMesh) -> sp.csr_array:
+    """(T, T) sparse symmetric `g_ij` between segments, zero on the diagonal."""
+    count, half = len(mesh.elements), 2 / mesh.element_measure
+    # A segment that begins and ends at one vertex meets the others there twice.
+    where = (np.repeat(np.arange(count), 2), mesh.elements.ravel())
+    star = sp.csr_array((np.repeat(half, 2), where), shape=(count, len(mesh.vertices)))
+    flow = sp.coo_array(star @ sp.diags_array(1 / star.sum(axis=0)) @ star.T)
+    apart = flow.row != flow.col
+    return sp.csr_array((flow.data[apart], (flow.row[apart], flow.col[apart])), shape=(count, count))
+
+
+def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
+    """(T, T) probabilities that a child of a point in segment i falls into segment j.
+
+    Parameters
+    ----------
+    mesh : NetworkMesh
+        At most 3000 segments.
+    bandwidth : float
+        Standard deviation of the kernel on a long straight street, in the network's unit.
+
+    Returns
+    -------
+    (T, T) array
+        Non-negative rows of sum one, with `length_i K_ij = length_j K_ji`. Every entry is within a share `matrix_error`
+        of the true one, up to `CUT`.
+
+    Raises
+    ------
+    InputError
+        When the bandwidth is not positive, or the mesh has too many segments.
+
+    Examples
+    --------
+    >>> from dpppsynth.linear_network import LinearNetwork
+    >>> from dpppsynth.linear_network.mesh import network_mesh
+    >>> street = network_mesh(LinearNetwork([[0, 0], [1, 0]], [[0, 1]]), 0.5)
+    >>> diffusion_matrix(street, 0.5).round(4)
+    array([[0.6839, 0.3161],
+           [0.3161, 0.6839]])
+    """
+    _require_bandwidth(bandwidth)
+    if len(mesh.elements) > MOST_SEGMENTS:
+        msg = (
+            f"mesh: heat flow takes at most {MOST_SEGMENTS} segments, got {len(mesh.elements)}; coarsen its resolution."
+        )
+        raise InputError(msg)
+    flow, root = conductances(mesh), np.sqrt(mesh.element_measure)
+    leave = flow.sum(axis=1) / mesh.element_measure
+    squarings = _squarings(leave, bandwidth)
+    step = math.ldexp(bandwidth**2 / 2, -squarings)
+    # exp(-step L) = e^-1 exp(I - step L), and step L has no diagonal entry above one half. Scaled by the roots of the
+    # lengths all is symmetric, and a square costs half as much.
+    between = flow.multiply(step / root[:, None]).multiply(1 / root)
+    jump = sp.csr_array(between + sp.diags_array(1 - step * leave))
+    matrix = np.eye(len(leave))
+    for k in range(TERMS, 0, -1):
+        matrix = jump @ matrix / k
+        matrix.flat[:: len(matrix) + 1] += 1
+    matrix /= math.e
+    for _ in range(squarings):
+        matrix = matrix @ matrix.T
+        matrix[matrix < SMALLEST] = 0
+    matrix *= root / root[:, None]
+    return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+
+
+def matrix_error(mesh: NetworkMesh, bandwidth: float) -> float:
+    """Bound on the relative error of the entries of `diffusion_matrix` by rounding, in whatever order sums are made.
+
+    A sum of n products of non-negative numbers loses at most a share `n u`, `u = 2^-53`. Terms of the series are up to
+    `TERMS` such sums deep, and each squaring doubles what was lost before (docs/theory/diffusion.md, section 2).
+    """
+    flow = conductances(mesh)
+    widest = int(np.diff(flow.indptr).max(initial=0))
+    first = (TERMS * (widest + 12) + flow.shape[0]) * UNIT_ROUNDOFF
+    return math.ldexp(first, 2 + _squarings(flow.sum(axis=1) / mesh.element_measure, bandwidth))
+
+
+def sample_children(mesh: NetworkMesh, matrix: Floats, positions: Floats, rng: RngLike = None) -> Floats:
+    """One Poisson pattern with the kernel at each point.
+
+    Parameters
+    ----------
+    mesh : NetworkMesh
+    matrix : (T, T) array
+        From `diffusion_matrix`.
+    positions : (n, 2) array
+        Points on the network.
+    rng : None, int or numpy.random.Generator
+        Secret where the pattern is to be private.
+
+    Returns
+    -------
+    (m, 2) array
+        Positions of the children on the network's public grid, in the order of their parents: shuffle them before
+        release.
+    """
+    rng = generator(rng)
+    parents = np.repeat(mesh.locate(positions), rng.poisson(1.0, len(positions)))
+    uniform, child = rng.random(len(parents)), np.empty(len(parents), dtype=np.int64)
+    for segment in np.unique(parents):
+        here, cumulative = parents == segment, np.cumsum(matrix[segment])
+        found = np.searchsorted(cumulative, uniform[here] * cumulative[-1], side="right")
+        # Where rounding makes it the total, the last segment that can be reached counts.
+        child[here] = np.minimum(found, np.searchsorted(cumulative, cumulative[-1]))
+    along = mesh.start[child] + (mesh.end - mesh.start)[child] * rng.random(len(child))
+    return mesh.domain.on_grid(np.column_stack([mesh.edge[child], along]))
+
+
+def diffusion_density(mesh: NetworkMesh, matrix: Floats, positions: Floats, at: Floats) -> Floats:
+    """(k,) intensity at positions (k, 2), in children per unit of length, of the patterns that `sample_children` draws.
+
+    Not private: it is a function of the points (n, 2).
+    """
+    parents = np.bincount(mesh.locate(positions), minlength=len(matrix))
+    return ((parents @ matrix) / mesh.element_measure)[mesh.locate(at)]
+
+
+def _squarings(leave: Floats, bandwidth: float) -> int:
+    """Number of halvings of the time after which no segment loses more than half of its heat in one step."""
+    return max(0, math.ceil(math.log2(bandwidth**2 * float(np.max(leave, initial=0.0)) + 1e-300)))
+
+
+def _require_bandwidth(bandwidth: float) -> None:
+    if isinstance(bandwidth, bool) or not isinstance(bandwidth, int | float) or not 0 < bandwidth < math.inf:
+        msg = f"bandwidth: must be positive and finite, got {bandwidth!r}; smallest_diffusion_bandwidth gives one."
+        raise InputError(msg)
