@@ -45,6 +45,7 @@ def try_package() -> None:
     require(any(f.name.endswith(".json") for f in package.joinpath("privacy").iterdir()), "no certificate schema")
     for dataset in DATASETS:
         require(len(getattr(dpppsynth.datasets, dataset)()) > 0, f"data set {dataset} is empty")
+    require(len(dpppsynth.datasets.soho_deaths(on="streets")) > 0, "the streets of Soho are empty")
 
 
 def try_program() -> None:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import pymc as pm
 
 CHAINS = 4
-# Rough fields on networks diverge now and then at the usual 0.8.
-TARGET_ACCEPT = 0.9
 
 
 @dataclass(frozen=True)
@@ -70,13 +68,15 @@ class Sampler:
         With a vector variable `z`.
     engine : {"nutpie", "pymc"}
         nutpie is faster; "pymc" is PyMC's own sampler.
+    target_accept : float
+        Larger means shorter steps, for posteriors that are harder to follow.
     """
 
-    def __init__(self, model: "pm.Model", engine: str = "nutpie") -> None:
+    def __init__(self, model: "pm.Model", engine: str = "nutpie", target_accept: float = 0.8) -> None:
         if engine not in ("nutpie", "pymc"):
             msg = f"engine: expected 'nutpie' or 'pymc', got {engine!r}."
             raise InputError(msg)
-        self._model, self._engine = model, engine
+        self._model, self._engine, self._accept = model, engine, target_accept
         if engine == "nutpie":
             import nutpie
 
@@ -114,7 +114,7 @@ class Sampler:
             tune=tune,
             chains=CHAINS,
             seed=seed,
-            target_accept=TARGET_ACCEPT,
+            target_accept=self._accept,
             progress_bar=False,
             save_warmup=False,
         )
@@ -131,7 +131,7 @@ class Sampler:
                 chains=CHAINS,
                 cores=1,
                 random_seed=seed,
-                target_accept=TARGET_ACCEPT,
+                target_accept=self._accept,
                 progressbar=False,
                 compute_convergence_checks=False,
             )
