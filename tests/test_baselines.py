@@ -8,6 +8,7 @@ from dpppsynth.baselines.laplace import WARNING, density_sensitivity
 from dpppsynth.cli import app
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import verify
 from dpppsynth.privacy.certificate import read
@@ -56,3 +57,55 @@ def test_it_is_marked_and_refused_everywhere(tmp_path):
 def test_one_cell_has_no_two_to_compare():
     with pytest.raises(InputError, match=r"^shape: needs at least two cells"):
         PaperLaplaceSynthesizer(1.0, shape=(2, 2)).release(PATTERN)
+
+
+class TestStreets:
+    # Three edges; at resolution 50 they have 2, 1 and 1 segments: of 50, 50, 40 and 0.5.
+    NETWORK = LinearNetwork([[0, 0], [100, 0], [100, 40], [100.5, 0]], [[0, 1], [1, 2], [1, 3]])
+    PATTERN = NETWORK.pattern([0, 0, 0, 1], [0.1, 0.2, 0.9, 0.5])
+
+    def noised(self, epsilon, seed):
+        release = PaperLaplaceSynthesizer(epsilon, resolution=50.0).release(self.PATTERN, seed)
+        return release.intensity.values
+
+    def test_cells_are_segments_and_hold_densities(self):
+        """At an absurd budget the densities are the counts over the lengths, in the order of the edges."""
+        np.testing.assert_allclose(self.noised(1e9, 3), [2 / 50, 1 / 50, 1 / 40, 0], atol=1e-7)
+
+    def test_all_segments_share_the_noise_of_the_two_shortest(self):
+        """Scale 1/0.5 + 1/40 = 2.025 at epsilon 1, for the long segments too.
+
+        Of the 2000 noised densities of the first segment about half are above the count's .04, and their mean excess is
+        the scale; its standard error is 2.025 / sqrt(1000), seven of them 0.45.
+        """
+        first = np.array([self.noised(1.0, seed)[0] for seed in range(2000)])
+        above = first[first > 0.04] - 0.04
+        assert len(above) == pytest.approx(1000, abs=160)
+        assert above.mean() == pytest.approx(2.025, abs=0.45)
+
+    def test_patterns_lie_on_the_network_and_are_marked(self, tmp_path):
+        release = PaperLaplaceSynthesizer(1.0, resolution=50.0).release(self.PATTERN, 5)
+        pattern = release.sample(1, 6)[0]
+        assert pattern.domain is self.NETWORK
+        assert self.NETWORK.contains(pattern.xy).all()
+        folder = release.save(tmp_path / "streets")
+        assert not read(folder)["releasable"]
+        assert not verify(folder).holds
+
+    def test_cells_must_suit_the_domain(self):
+        with pytest.raises(InputError, match=r"^shape: .*resolution="):
+            PaperLaplaceSynthesizer(1.0, shape=(3, 3)).release(self.PATTERN)
+        with pytest.raises(InputError, match=r"^resolution: .*shape="):
+            PaperLaplaceSynthesizer(1.0, resolution=1.0).release(PATTERN)
+        single = LinearNetwork([[0, 0], [1, 0]], [[0, 1]])
+        with pytest.raises(InputError, match=r"^resolution: needs at least two cells, got 5"):
+            PaperLaplaceSynthesizer(1.0, resolution=5.0).release(single.pattern([0], [0.5]))
+
+    @pytest.mark.parametrize("given", [{}, {"shape": (3, 3), "resolution": 1.0}])
+    def test_exactly_one_is_given(self, given):
+        with pytest.raises(InputError, match=r"^shape, resolution: give one"):
+            PaperLaplaceSynthesizer(1.0, **given)
+
+    def test_lengths_are_positive(self):
+        with pytest.raises(InputError, match=r"^resolution: must be a positive"):
+            PaperLaplaceSynthesizer(1.0, resolution=-1.0)

@@ -1,7 +1,7 @@
 """Kim & Lim's Laplace synthesizer as printed: floating-point noise on cell densities, clamped at zero.
 
 Every cell gets the noise of the two smallest, and clamping adds about `1 / epsilon` points per empty cell: their tables
-show it. `LaplaceSynthesizer` is what to release with.
+show it. On a network one short segment is enough to drown all others. `LaplaceSynthesizer` is what to release with.
 """
 
 from dataclasses import KW_ONLY, dataclass
@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import PiecewiseConstant
+from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.planar import regular_squares
 from dpppsynth.patterns import PointPattern, require_match
@@ -28,7 +29,7 @@ from dpppsynth.synthesizers.base import positive
 WARNING = "A baseline for published comparisons: its noise is floating-point, so it must not be released."
 ASSUMED = (
     "Floating-point noise stands for real numbers, which no proof covers.",
-    "Window and cells were chosen without looking at the points.",
+    "Domain and cells were chosen without looking at the points.",
 )
 
 
@@ -40,16 +41,19 @@ def density_sensitivity(area: Floats) -> float:
 
 @dataclass(frozen=True)
 class PaperLaplaceSynthesizer:
-    """Densities `max(0, count / |S_i| + Laplace(Delta / epsilon))` on equal squares (Kim & Lim, Theorem 3.10).
+    """Densities `max(0, count / |S_i| + Laplace(Delta / epsilon))` on cells (Kim & Lim, Theorem 3.10).
 
     Parameters
     ----------
     epsilon : float
-    shape : (int, int)
-        Vertices of the grid of cells along x and y, as in `regular_squares`; at least two cells.
+    shape : (int, int), optional
+        On windows: vertices of the grid of cells along x and y, as in `regular_squares`; at least two cells.
+    resolution : float, optional
+        On networks: longest segment, as in `network_mesh`; at least two segments.
 
     Examples
     --------
+    >>> from dpppsynth.domains import Window
     >>> window = Window.rectangle(0, 0, 10, 10)
     >>> PaperLaplaceSynthesizer(1.0, shape=(11, 11)).release(PointPattern([[5, 5]], window), 1).releasable
     False
@@ -57,23 +61,49 @@ class PaperLaplaceSynthesizer:
 
     epsilon: float
     _: KW_ONLY
-    shape: tuple[int, int]
+    shape: tuple[int, int] | None = None
+    resolution: float | None = None
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
+        if self.resolution is not None:
+            positive("resolution", self.resolution)
+        if (self.shape is None) == (self.resolution is None):
+            msg = "shape, resolution: give one of them, shape=(11, 11) on a window or resolution=50.0 on a network."
+            raise InputError(msg)
 
     def release(self, pattern: PointPattern, rng: RngLike = None) -> "BaselineRelease":
-        """Noised densities of a pattern, for comparisons only."""
-        mesh = regular_squares(pattern.domain, shape=self.shape)  # type: ignore[arg-type]
+        """Noised densities of a pattern, for comparisons only.
+
+        Raises
+        ------
+        InputError
+            When the cells do not suit the pattern's domain, or there is only one; or the pattern is marked.
+        """
+        mesh = self._cells(pattern.domain)
         require_match(pattern, mesh.domain, None)
-        if len(mesh.elements) < 2:
-            msg = f"shape: needs at least two cells, got {self.shape!r}; for instance (11, 11)."
-            raise InputError(msg)
         area = mesh.element_measure
         scale = density_sensitivity(area) / self.epsilon
-        noisy = cell_counts(mesh, pattern.xy) / area + generator(rng).laplace(0, scale, len(area))
+        noisy = cell_counts(mesh, pattern.positions) / area + generator(rng).laplace(0, scale, len(area))
         intensity = PiecewiseConstant(mesh, np.maximum(noisy, 0))
         return BaselineRelease(intensity, float(self.epsilon), rng is not None)
+
+    def _cells(self, domain: Domain) -> Mesh:
+        """Squares of a window or segments of a network, at least two."""
+        name = "shape" if self.resolution is None else "resolution"
+        if (name == "resolution") != isinstance(domain, LinearNetwork):
+            msg = f"{name}: cells of a window are squares, as many as shape= says; those of a network are segments, at "
+            raise InputError(msg + "most resolution= long. Give the other one.")
+        mesh: Mesh
+        if isinstance(domain, LinearNetwork):
+            mesh = network_mesh(domain, self.resolution)  # type: ignore[arg-type]
+        else:
+            mesh = regular_squares(domain, shape=self.shape)  # type: ignore[arg-type]
+        if len(mesh.elements) < 2:
+            remedy = "for instance (11, 11)" if name == "shape" else "take a smaller one"
+            msg = f"{name}: needs at least two cells, got {getattr(self, name)!r}; {remedy}."
+            raise InputError(msg)
+        return mesh
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,8 +128,8 @@ class BaselineRelease:
         return f"BaselineRelease({self.mechanism}, epsilon={self.epsilon:g}: not to be released)"
 
     @property
-    def domain(self) -> Window:
-        """Public window."""
+    def domain(self) -> Domain:
+        """Public window or network."""
         return self._mesh.domain
 
     @property
