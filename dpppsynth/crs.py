@@ -34,10 +34,10 @@ def projected_crs(crs: CRSLike) -> str:
     """
     parsed = _parse_crs(crs)
     if parsed.is_geographic:
-        msg = f"crs: distances need a projected CRS, and {crs_label(crs)} ({parsed.name}) is in degrees; {REMEDY}"
+        msg = f"crs: distances need a projected CRS, and {_both_names(crs)} is in degrees; {REMEDY}"
         raise InputError(msg)
     if parsed.is_geocentric or len(parsed.axis_info) < 2:
-        msg = f"crs: must be a map projection, and {crs_label(crs)} ({parsed.name}) is not one; {REMEDY}"
+        msg = f"crs: must be a map projection, and {_both_names(crs)} is not one; {REMEDY}"
         raise InputError(msg)
     if "Pseudo-Mercator" in parsed.name or "Pseudo Mercator" in parsed.name:
         msg = (
@@ -107,3 +107,9 @@ def crs_label(crs: CRSLike) -> str:
     """Name a CRS in a few words, for messages."""
     text = f"EPSG:{crs}" if isinstance(crs, int) else str(crs)
     return text if len(text) <= 24 else str(_parse_crs(crs).name)
+
+
+def _both_names(crs: CRSLike) -> str:
+    """Label and full name, unless they are the same."""
+    label, name = crs_label(crs), str(_parse_crs(crs).name)
+    return label if label == name else f"{label} ({name})"

@@ -8,6 +8,7 @@ others less, because drawing again until a child is inside would cost privacy (d
 import math
 from collections.abc import Iterator
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ def hull(window: Window) -> Window:
 
 def require_bandwidth(bandwidth: Any) -> None:
     """InputError unless the bandwidth is positive and finite."""
-    if not isinstance(bandwidth, int | float) or not 0 < bandwidth < math.inf:
+    if isinstance(bandwidth, bool) or not isinstance(bandwidth, Real) or not 0 < float(bandwidth) < math.inf:
         msg = f"bandwidth: must be positive and finite, got {bandwidth!r}; smallest_bandwidth gives one for a budget."
         raise InputError(msg)
 

@@ -144,7 +144,11 @@ class PointPattern:
 
     def unmarked(self) -> PointPattern:
         """Return the same points without marks."""
-        return self if self.marks is None else PointPattern(self.xy, self.domain)
+        return self if self.marks is None else self.part(np.full(len(self), True))
+
+    def part(self, chosen: NDArray[np.bool_], *, synthetic: bool = False) -> PointPattern:
+        """Return the points that are chosen, a boolean array (n,), without marks; a synthetic part may be empty."""
+        return PointPattern.at(self.positions[chosen], self.domain, synthetic=synthetic)
 
     def to_geodataframe(self) -> geopandas.GeoDataFrame:
         """Return the points and their marks as a GeoDataFrame in the CRS of the domain."""

@@ -50,11 +50,12 @@ def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = No
     parts, changes = line_parts(lines), []
     if node:
         cut = _noded(parts)
-        before, after = float(shapely.length(parts).sum()), float(shapely.length(cut).sum())
-        if len(cut) != len(parts):
+        before = float(shapely.length(parts).sum())
+        lost = before - float(shapely.length(cut).sum())
+        twice = lost > ROUNDING * before
+        if len(cut) != len(parts) or twice:
             said = f"cut lines where they cross or touch: {plural(len(parts), 'line')} became {len(cut)}"
-            lost = before - after
-            changes.append(said + (f", {lost:.6g} {unit} drawn twice kept once" if lost > ROUNDING * before else ""))
+            changes.append(said + (f", {lost:.6g} {unit} drawn twice kept once" if twice else ""))
         parts = cut
     else:
         _refuse_duplicates(parts)

@@ -1,14 +1,15 @@
-"""Parts of edges: their courses, cut by polygons, and common to two meshes."""
+"""Parts of edges: their courses, cut by polygons, and what two meshes share along them."""
 
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import shapely
 from shapely.ops import substring
 
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.paths import edge_numbers
-from dpppsynth.mesh import Floats, Ints, Pieces
+from dpppsynth.mesh import Floats, Ints, Mesh, Pieces
 
 
 def courses(network: LinearNetwork, first: Floats, last: Floats) -> Any:
@@ -45,3 +46,14 @@ def common(one: Pieces, other: Pieces) -> Pieces:
     middle = corners.mean(axis=1)
     found = np.searchsorted(starts @ (scale, 1.0), middle @ (scale, 1.0), side="right") - 1
     return Pieces(corners, one.element[order[found]], corners[:, 1, 1] - corners[:, 0, 1])
+
+
+def shares(field: Mesh, tents: Mesh) -> Floats:
+    """(J, V) integrals of products of the basis functions of two meshes of a network, over those of the field's alone.
+
+    Over parts of edges on which both are linear, so exact. A vertex that the network does not reach has no column.
+    """
+    positions, _, weight = common(field.pieces, tents.pieces).quadrature()
+    product = tents.basis(positions).T @ sp.diags_array(weight) @ field.basis(positions)
+    measure = np.where(field.measure > 0, field.measure, np.inf)
+    return np.ascontiguousarray((product @ sp.diags_array(1 / measure)).toarray())

@@ -74,11 +74,7 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
            [0.3161, 0.6839]])
     """
     _require_bandwidth(bandwidth)
-    if len(mesh.elements) > MOST_SEGMENTS:
-        msg = (
-            f"mesh: heat flow takes at most {MOST_SEGMENTS} segments, got {len(mesh.elements)}; coarsen its resolution."
-        )
-        raise InputError(msg)
+    require_few(mesh)
     flow, root = conductances(mesh), np.sqrt(mesh.element_measure)
     leave = flow.sum(axis=1) / mesh.element_measure
     squarings = _squarings(leave, bandwidth)
@@ -97,6 +93,16 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
         matrix[matrix < SMALLEST] = 0
     matrix *= root / root[:, None]
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+
+
+def require_few(mesh: NetworkMesh) -> None:
+    """InputError for a mesh with more segments than a dense matrix can serve."""
+    if len(mesh.elements) > MOST_SEGMENTS:
+        msg = (
+            f"mesh: heat flow takes at most {MOST_SEGMENTS} segments, got {len(mesh.elements)}; take longer ones "
+            "(spacing=), a part of the network, or LGCPSynthesizer, which takes networks of any size."
+        )
+        raise InputError(msg)
 
 
 def matrix_error(mesh: NetworkMesh, bandwidth: float) -> float:

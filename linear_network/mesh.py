@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from dpppsynth.errors import InputError
-from dpppsynth.linear_network.courses import common, cut
+from dpppsynth.linear_network.courses import cut, shares
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.paths import distances, edge_numbers
 from dpppsynth.linear_network.resistance import resistances
@@ -42,16 +42,20 @@ def network_mesh(network: LinearNetwork, resolution: float) -> NetworkMesh:
     >>> network_mesh(street, 50)
     Mesh(4 vertices, 3 segments)
     """
-    if isinstance(resolution, bool) or not isinstance(resolution, int | float) or not 0 < resolution < np.inf:
+    if not isinstance(network, LinearNetwork):
+        msg = f"network: needs a LinearNetwork, got {type(network).__name__}."
+        raise InputError(msg)
+    if isinstance(resolution, bool) or not isinstance(resolution, Real) or not 0 < float(resolution) < np.inf:
         msg = f"resolution: must be a positive length ({network.unit}), got {resolution!r}; for instance 50.0."
         raise InputError(msg)
+    resolution = float(resolution)
     # The small allowance keeps an edge of 150 at three segments of 50 in spite of rounding.
     loop = network.edges[:, 0] == network.edges[:, 1]
     count = np.maximum(np.ceil(network.lengths / resolution * (1 - 1e-9)), np.where(loop, 2, 1))
     if count.sum() > MOST_VERTICES:
         msg = f"resolution: {resolution:g} needs more than {MOST_VERTICES} segments; take a larger one."
         raise InputError(msg)
-    return NetworkMesh(network, count.astype(np.int64), {"builder": "network", "resolution": float(resolution)})
+    return NetworkMesh(network, count.astype(np.int64), {"builder": "network", "resolution": resolution})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,12 +168,9 @@ class NetworkMesh(Mesh):
     def shares(self, tents: Mesh) -> Floats:
         """(J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
 
-        Integrals of products, over parts of edges on which both are linear: a tent may lie between two vertices.
+        A tent may lie between two vertices, where its values at the vertices would not see it.
         """
-        parts = common(self.pieces, tents.pieces)
-        positions, _, weight = parts.quadrature()
-        product = tents.basis(positions).T @ sp.diags_array(weight) @ self.basis(positions)
-        return np.ascontiguousarray((product @ sp.diags_array(1 / self.measure)).toarray())
+        return shares(self, tents)
 
     def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
         """Segments cut by polygons (P,), and the polygon each part lies in; `tree` holds the polygons."""

@@ -17,9 +17,10 @@ from dpppsynth.crs import crs_label, projected_crs, unit_name
 from dpppsynth.domains import canonical_json, public_grid
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network.build import line_parts, require_distance
-from dpppsynth.linear_network.collapse import contracted
+from dpppsynth.linear_network.collapse import collapsed
 from dpppsynth.linear_network.geojson import network_geojson, read_geojson
 from dpppsynth.linear_network.graphs import graph_crs, network_graph, skeleton_of_graph
+from dpppsynth.linear_network.overlaps import noting_overlaps
 from dpppsynth.linear_network.paths import diameter, distances, edge_numbers
 from dpppsynth.linear_network.resistance import resistances
 from dpppsynth.linear_network.skeleton import ROUNDING, Floats, Ints, Labels, Skeleton, require_connected, skeleton
@@ -194,8 +195,14 @@ class LinearNetwork:
         return np.column_stack([edge, shapely.line_locate_point(self.lines[edge], points)])
 
     def coordinates(self, positions: npt.ArrayLike) -> Floats:
-        """(n, 2) coordinates of positions (n, 2)."""
+        """(n, 2) coordinates of positions (n, 2), which must lie on edges."""
         at = np.asarray(positions, dtype=float).reshape(-1, 2)
+        if not self.holds(at).all():
+            msg = (
+                f"positions: need edge numbers from 0 to {len(self.edges) - 1} and distances from 0 to the length of the "
+                "edge; some are others."
+            )
+            raise InputError(msg)
         points = shapely.line_interpolate_point(self.lines[edge_numbers(at)], at[:, 1])
         return np.asarray(shapely.get_coordinates(points), dtype=np.float64).reshape(-1, 2)
 
@@ -206,8 +213,11 @@ class LinearNetwork:
         return np.column_stack([edge, np.clip(along, 0, self.lengths[edge])])
 
     def holds(self, positions: Floats) -> npt.NDArray[np.bool_]:
-        """(n,) whether positions lie in the domain: all do."""
-        return np.ones(len(positions), dtype=bool)
+        """(n,) whether positions are on edges, to rounding."""
+        with np.errstate(invalid="ignore"):
+            known = (positions[:, 0] > -0.5) & (positions[:, 0] < len(self.edges) - 0.5)
+        length = self.lengths[np.where(known, edge_numbers(np.where(known[:, None], positions, 0)), 0)]
+        return known & (positions[:, 1] >= -self._rounding) & (positions[:, 1] <= length + self._rounding)
 
     def contains(self, xy: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """Tell which coordinates (n, 2) lie on the network, to rounding; `snap` moves others onto it."""
@@ -313,7 +323,11 @@ class LinearNetwork:
         return PointPattern(points, self).positions
 
     def to_geojson(self) -> dict[str, Any]:
-        """Describe the network as a GeoJSON FeatureCollection of its edges, with the numbers of their vertices."""
+        """Describe the network as a GeoJSON FeatureCollection of its edges, with the numbers of their vertices.
+
+        `changes`, `labels` and `dropped` are not part of it: a network read back snaps points nearer to an edge that
+        was left out, which this one refuses.
+        """
         return network_geojson(self)
 
     @classmethod
@@ -360,7 +374,8 @@ class LinearNetwork:
         ------
         InputError
             A geometry is not a line, has no length or comes twice, the CRS is in degrees or contradicts `crs`, or the
-            network falls into several components. `changes` of the network says what was cut, joined or left out.
+            network falls into several components. `changes` of the network says what was cut, joined or left out, and
+            whether lines run along one another, which counts streets twice.
         """
         from dpppsynth.io.networks import network_from_geodataframe
 
@@ -386,7 +401,7 @@ class LinearNetwork:
             stated length is more than a tenth wrong.
         """
         name, parts = graph_crs(graph, crs), skeleton_of_graph(graph)
-        return cls.from_skeleton(parts.largest() if largest_component else parts, name)
+        return cls.from_skeleton(noting_overlaps(parts.largest() if largest_component else parts), name)
 
     def to_networkx(self) -> Any:
         """Return a networkx.MultiGraph with x, y, geometry, length and crs, its names those of `labels`."""
@@ -405,10 +420,14 @@ class LinearNetwork:
         return cls(parts.vertices, parts.edges, name, **more)
 
     def collapse_short(self, tolerance: float) -> Self:
-        """Contract edges shorter than a public tolerance, in the network's unit, until none is left.
+        """Remove edges shorter than a public tolerance, in the network's unit, moving nothing farther than that.
 
-        The ends of a short edge become one vertex, in the place of the one with the lower number; a chain of short
-        edges becomes one vertex. Loops that come out of this stay unless they are short as well.
+        Where a short edge and one other edge meet and nothing else does, the two become one, whose course is theirs:
+        a road drawn as many short edges stays a road. Other short edges are contracted, shortest first, to their
+        vertex with the lowest number, but only in groups narrower than the tolerance; wider ones keep short edges. Edges
+        as long as the tolerance never vanish, nor become shorter than it. Loops shorter than it vanish.
+
+        `changes` of the result says what was merged, contracted and left. Doing it again would move vertices again.
 
         Raises
         ------
@@ -417,7 +436,7 @@ class LinearNetwork:
         """
         require_distance("tolerance", tolerance, self.unit)
         parts = Skeleton(self.vertices, self.edges, self.lines, self.changes, self.dropped, self.labels)
-        return self.from_skeleton(contracted(parts, float(tolerance), self.unit), self.crs)
+        return self.from_skeleton(collapsed(parts, float(tolerance), self.unit), self.crs)
 
     @cached_property
     def _fingerprint(self) -> str:

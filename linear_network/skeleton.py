@@ -151,9 +151,14 @@ def _part(labels: Labels, vertices: npt.NDArray[np.bool_], edges: npt.NDArray[np
     return Labels(nodes, tuple(key for key, kept in zip(labels.keys, edges, strict=True) if kept))
 
 
+def _unmasked(values: Any) -> Floats:
+    """Array of floats, NaN where numpy.ma masks a value, which numpy.array would bring back."""
+    return np.asarray(np.ma.filled(np.ma.array(values, dtype=float), np.nan), dtype=np.float64)
+
+
 def _vertices(values: Any) -> Floats:
     try:
-        vertices = np.array(values, dtype=float)
+        vertices = _unmasked(values)
     except (TypeError, ValueError):
         vertices = np.empty(0)
     if vertices.ndim != 2 or vertices.shape[1] != 2 or not len(vertices) or not (np.abs(vertices) <= LARGEST).all():
@@ -165,7 +170,7 @@ def _vertices(values: Any) -> Floats:
 
 def _edges(values: Any) -> Ints:
     try:
-        numbers = np.array(values, dtype=float)
+        numbers = _unmasked(values)
     except (TypeError, ValueError):
         numbers = np.empty(0)
     pairs = numbers.ndim == 2 and numbers.shape[1] == 2 and len(numbers) > 0

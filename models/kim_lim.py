@@ -28,6 +28,16 @@ LOG_SCALE_SD = 0.5
 SPACING, EITHER_SIDE, MOST_VERTICES = 0.25, 8, 1000
 
 
+def require_few(mesh: Mesh) -> None:
+    """InputError for a mesh of a network with more vertices than the model can hold."""
+    if len(mesh.vertices) > MOST_VERTICES and mesh.kind == "segment":
+        msg = (
+            f"mesh: Kim & Lim's scheme takes at most {MOST_VERTICES} vertices on a network, got {len(mesh.vertices)}; "
+            "take a larger resolution, a part of the network, or another mechanism."
+        )
+        raise InputError(msg)
+
+
 @dataclass(frozen=True, eq=False)
 class KimLimModel:
     """`log lambda = log(n / |S|) + beta`, `beta ~ N(0, R^2 l^p exp(-(d / l)^p))`, `l` log-normal, p = 2 (networks: 1).
@@ -60,12 +70,7 @@ class KimLimModel:
                 msg = f"{name}: must be positive and finite, got {getattr(self, name)!r}."
                 raise InputError(msg)
         if self.mesh.kind == "segment":
-            if len(self.mesh.vertices) > MOST_VERTICES:
-                msg = (
-                    f"mesh: Kim & Lim's scheme takes at most {MOST_VERTICES} vertices on a network, got "
-                    f"{len(self.mesh.vertices)}; take a larger resolution."
-                )
-                raise InputError(msg)
+            require_few(self.mesh)
         elif self.mesh.recipe["builder"] != "regular":
             msg = "mesh: Kim & Lim's scheme needs a regular one, such as regular_triangulation(window, shape=(11, 11))."
             raise InputError(msg)

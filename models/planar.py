@@ -1,5 +1,6 @@
 """Regular triangulations and square meshes of planar windows."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def _sides(bounds: Bounds, unit: str, spacing: float | None, shape: tuple[int, i
             raise InputError(msg)
         return int(shape[0]), int(shape[1])
     x0, y0, x1, y1 = bounds
-    if not isinstance(spacing, int | float) or not 0 < spacing <= max(x1 - x0, y1 - y0):
+    if isinstance(spacing, bool) or not isinstance(spacing, Real) or not 0 < spacing <= max(x1 - x0, y1 - y0):
         msg = f"spacing: must be positive and at most the longer side of the domain, got {spacing!r} ({unit})."
         raise InputError(msg)
     # The small allowance keeps 670 / 67 at ten cells in spite of rounding.

@@ -12,8 +12,8 @@ import numpy as np
 import shapely
 
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.linear_network.courses import cut
-from dpppsynth.mesh import Floats, Ints, Pieces, PlanarMesh
+from dpppsynth.linear_network.courses import cut, shares
+from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh
 from dpppsynth.models.planar import Finder, grid, settle_shape
 
 # Straight parts shorter than this share of the diameter are rounding, not street.
@@ -24,6 +24,10 @@ class TraceMesh(PlanarMesh):
     """Triangles of the plane whose integrals run along the edges of a network."""
 
     domain: LinearNetwork
+
+    def shares(self, tents: Mesh) -> Floats:
+        """(J, V) share of the points near each vertex that each of the J tents takes; columns sum to one."""
+        return shares(self, tents)
 
     def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
         """Pieces of the edges cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
@@ -69,9 +73,9 @@ def trace_mesh(
 
 
 def around(network: LinearNetwork) -> tuple[float, float, float, float]:
-    """Bounding box whose sides are at least a hundredth of the diameter, however straight the network."""
+    """Bounding box whose sides are at least a third of the diameter, lest thin triangles make steep tents."""
     x0, y0, x1, y1 = network.bounds
-    least = network.diameter / 100
+    least = network.diameter / 3
     dx, dy = (max(0.0, least - side) / 2 for side in (x1 - x0, y1 - y0))
     return x0 - dx, y0 - dy, x1 + dx, y1 + dy
 

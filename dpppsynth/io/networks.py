@@ -15,12 +15,18 @@ from dpppsynth.io.tables import Table, from_geodataframe, read_table
 from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
 from dpppsynth.linear_network.geojson import by_numbers
 from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.overlaps import noting_overlaps
 from dpppsynth.linear_network.skeleton import Skeleton
 
 if TYPE_CHECKING:
     import geopandas
 
     from dpppsynth.crs import CRSLike
+
+CLAIM = (
+    ". GeoJSON without a 'crs' member claims to be in degrees; if its coordinates are in metres, write that member, or "
+    "save the lines as .gpkg or .parquet with their CRS"
+)
 
 
 def read_network(
@@ -76,6 +82,9 @@ def network_from_geodataframe(
     import geopandas
 
     frame = lines.to_frame("geometry") if isinstance(lines, geopandas.GeoSeries) else lines
+    if not isinstance(frame, geopandas.GeoDataFrame) or frame.active_geometry_name is None:
+        msg = f"lines: must be a GeoDataFrame with a geometry column or a GeoSeries; got {type(lines).__name__}"
+        raise InputError(msg)
     return _network(from_geodataframe(frame), crs, to_crs, node, join, largest_component)
 
 
@@ -86,7 +95,7 @@ def _network(
     parts = None if node or join is not None else _as_numbered(table, geometry)
     if parts is None:
         parts = skeleton_of_lines(geometry, node=node, join=join, unit="unit" if target is None else unit_name(target))
-    return LinearNetwork.from_skeleton(parts.largest() if largest else parts, target)
+    return LinearNetwork.from_skeleton(noting_overlaps(parts.largest() if largest else parts), target)
 
 
 def _in_crs(table: Table, crs: CRSLike | None, to_crs: CRSLike | None) -> tuple[Any, str | None]:
@@ -94,7 +103,7 @@ def _in_crs(table: Table, crs: CRSLike | None, to_crs: CRSLike | None) -> tuple[
     source = table.crs
     if crs is not None and source is not None and not same_crs(crs, source):
         msg = f"crs: the lines are in {crs_label(source)}, not {crs_label(crs)}; leave crs out, to_crs= re-projects"
-        raise InputError(msg)
+        raise InputError(msg + (CLAIM if same_crs(source, "OGC:CRS84") else ""))
     source = crs if source is None else source
     if to_crs is None:
         return table.geometry, None if source is None else projected_crs(source)

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.linear_network.diffusion import diffusion_matrix, matrix_error
+from dpppsynth.linear_network.diffusion import diffusion_matrix, matrix_error, require_few
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.guarantee import Guarantee
@@ -132,6 +132,7 @@ def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints
     if len(mesh.elements) < 2:
         msg = "mesh: needs at least two segments, for children to tell them apart; choose a finer resolution."
         raise InputError(msg)
+    require_few(mesh)
     apart = segment_distances(mesh)
     first, second = np.nonzero(np.triu(apart <= _within(distance), 1))
     order = np.argsort(apart[first, second], kind="stable")
@@ -141,7 +142,7 @@ def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints
     if needed > most:
         msg = (
             f"mesh: moves join {needed} pairs of its {len(apart)} segments, more than the {most} whose losses can be "
-            "computed; coarsen its resolution, or protect smaller moves."
+            "computed; take longer segments (spacing=), protect smaller moves, or take LGCPSynthesizer."
         )
         raise InputError(msg)
     if len(pairs) > most:

@@ -142,8 +142,7 @@ class _Saved:
         for name in sorted(name for name in self.cert["files"] if SYNTHETIC.fullmatch(name)):
             pattern = read_synthetic(self.folder / name, self.domain, marks=list(level))
             for by, value in level.items():
-                xy = pattern.xy[(pattern.marks or {})[by].astype(str) == value]
-                pattern = PointPattern.synthetic(xy, self.domain)
+                pattern = pattern.part((pattern.marks or {})[by].astype(str) == value, synthetic=True)
             yield pattern
 
 

@@ -101,7 +101,8 @@ class StratifiedRelease:
     def _join(self, parts: Iterable[PointPattern]) -> PointPattern:
         parts = list(parts)
         mark = np.repeat(list(self.releases), [len(part) for part in parts])
-        return PointPattern.synthetic(np.concatenate([part.xy for part in parts]), self.domain, {self.by: mark})
+        positions = np.concatenate([part.positions for part in parts])
+        return PointPattern.at(positions, self.domain, {self.by: mark}, synthetic=True)
 
 
 def _free(release: Release) -> CoxRelease:

@@ -4,14 +4,15 @@ from dataclasses import KW_ONLY, dataclass
 
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
+from dpppsynth.mesh import Mesh
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, exact_or_guess, need_size, positive, require_domain
+from dpppsynth.synthesizers.base import Plan, Synthesizer, covering, exact_or_guess, need_size, positive, require_domain
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LaplaceSynthesizer(Synthesizer):
     """Private counts per cell, or private tent masses per vertex, turned into an intensity without a model.
 
@@ -26,6 +27,8 @@ class LaplaceSynthesizer(Synthesizer):
         "tents": P1 masses on triangles, whose noise shrinks with alpha.
     spacing : float, optional
         Side of a cell, or longest segment; None takes a public rule of domain, n, epsilon and relation.
+    mesh : Mesh, optional
+        Instead of a spacing, such as `network_mesh(network, resolution)` for tents along streets.
     postprocess : {"clip", "keep-n"}, optional
         None is "keep-n" where n is public and "clip" where it is secret.
     relation : Relation, optional
@@ -44,6 +47,7 @@ class LaplaceSynthesizer(Synthesizer):
     alpha: float | None = None
     basis: str = "cells"
     spacing: float | None = None
+    mesh: Mesh | None = None
     postprocess: str | None = None
     relation: Relation | None = None
 
@@ -54,6 +58,9 @@ class LaplaceSynthesizer(Synthesizer):
             raise InputError(msg)
         if self.spacing is not None:
             positive("spacing", self.spacing)
+        if self.spacing is not None and self.mesh is not None:
+            msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
+            raise InputError(msg)
         relation = self.neighbouring()
         if self.postprocess is not None:
             Projection(self.postprocess)
@@ -66,7 +73,9 @@ class LaplaceSynthesizer(Synthesizer):
         require_domain(domain)
         relation, size = self.neighbouring(), self.public_size(n, expected_n)
         rule = rules.of(domain)
-        if self.spacing is not None:
+        if self.mesh is not None:
+            mesh = covering(domain, self.mesh)
+        elif self.spacing is not None:
             mesh = rule.spaced_mesh(domain, self.basis, self.spacing)
         else:
             mesh = rule.mesh(domain, self.basis, need_size(size), self.epsilon, relation)

@@ -11,6 +11,7 @@ from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
 from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance, PoweredExponential
+from dpppsynth.models.kim_lim import require_few
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.fields import largest_field_sigma
 from dpppsynth.privacy.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
@@ -196,6 +197,7 @@ def _kim_lim(bound: str) -> Planner:
                 msg = f"{given}: Kim & Lim's synthesizer has none but sigma= and length_scale=; leave it out."
                 raise InputError(msg)
         mesh = _mesh(request, request.rules.kim_lim_mesh)
+        require_few(mesh)
         length_scale = request.length_scale
         largest = kim_lim_ratio(mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9")
         unit = RandomScale(1.0, mesh.smoothest_power).at(length_scale).sigma

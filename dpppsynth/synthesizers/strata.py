@@ -92,7 +92,7 @@ def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, Po
     if set(mark) != set(levels):
         msg = f"levels: every level of {by} needs at least one point; leave out those that nobody has."
         raise InputError(msg)
-    return {level: PointPattern(pattern.xy[mark == level], pattern.domain) for level in levels}
+    return {level: pattern.part(mark == level) for level in levels}
 
 
 def sizes(levels: Sequence[str], given: Any, name: str) -> dict[str, Any]:

@@ -18,6 +18,9 @@ from dpppsynth.synthesizers.rules.planar import box_shape
 LENGTH_SCALES = (0.1, 0.2, 0.4, 0.8)
 # Longest segments, in extents: of the field's mesh, and of a mesh finer than what any mechanism resolves.
 FIELD_SEGMENT, FINE_SEGMENT = 0.075, 0.04
+# Most vertices along edges of a drawn field, and of one fitted to a private statistic: both work with dense matrices.
+# Networks with more get a field in the plane, with so many vertices along the longer side of the bounding box.
+MOST_DRAWN, MOST_FITTED, PLANE_SIDE = 700, 1500, 27
 # Segments of a kernel, about, at most: the time for its bandwidth grows with their cube.
 KERNEL_SEGMENTS = 600
 # Vertices along the longer side of a mesh of fields with bounded slope.
@@ -44,11 +47,22 @@ def length_scales(network: LinearNetwork) -> tuple[float, ...]:
 
 
 def draw_mesh(network: LinearNetwork) -> Mesh:
-    """Mesh of a field that the budget is spent on."""
+    """Mesh of a field that the budget is spent on, along the edges; of a network with too many, in the plane."""
+    return _field_mesh(network, MOST_DRAWN)
+
+
+def _field_mesh(network: LinearNetwork, most: int) -> Mesh:
+    """Segments, as long as their vertices are few enough for dense matrices; else triangles laid over the network."""
+    if len(network.vertices) < most:
+        along = network_mesh(network, FIELD_SEGMENT * network.extent)
+        if len(along.vertices) <= most:
+            return along
+    return trace_mesh(network, shape=box_shape(around(network), PLANE_SIDE))
+
+
+def kim_lim_mesh(network: LinearNetwork) -> Mesh:
+    """The same in Kim & Lim's experiments: along the edges, however many."""
     return network_mesh(network, FIELD_SEGMENT * network.extent)
-
-
-kim_lim_mesh = draw_mesh
 
 
 def smooth_mesh(network: LinearNetwork) -> Mesh:
@@ -57,13 +71,16 @@ def smooth_mesh(network: LinearNetwork) -> Mesh:
 
 
 def fine_mesh(network: LinearNetwork) -> Mesh:
-    """Mesh finer than what any mechanism resolves: for surrogate truths."""
-    return network_mesh(network, FINE_SEGMENT * network.extent)
+    """Mesh finer than what any mechanism resolves, as far as matrices allow: for surrogate truths."""
+    fine = network_mesh(network, FINE_SEGMENT * network.extent)
+    return fine if len(fine.vertices) <= MOST_FITTED else _field_mesh(network, MOST_FITTED)
 
 
 def field_mesh(tents: Mesh) -> Mesh:
     """Mesh of the field behind private tents."""
-    return tents if tents.kind == "segment" else draw_mesh(tents.domain)  # type: ignore[arg-type]
+    if tents.kind == "segment" and len(tents.vertices) <= MOST_FITTED:
+        return tents
+    return _field_mesh(tents.domain, MOST_FITTED)  # type: ignore[arg-type]
 
 
 def bandwidth(network: LinearNetwork, n: float) -> float:
@@ -72,7 +89,7 @@ def bandwidth(network: LinearNetwork, n: float) -> float:
 
 
 def kernel_mesh(network: LinearNetwork, relation: Relation) -> NetworkMesh:
-    """Segments that a kernel's points and children fall into: as long as a move, since the bandwidth grows with both."""
+    """Segments that a kernel's points and children fall into: as long as a move: the bandwidth grows with both."""
     shortest = max(relation.reach, network.length / KERNEL_SEGMENTS)
     return network_mesh(network, min(shortest, FIELD_SEGMENT * network.extent))
 
@@ -108,7 +125,7 @@ def tents_shape(
         shape = box_shape(bounds, m)
         hx, hy = (bounds[2] - bounds[0]) / (shape[0] - 1), (bounds[3] - bounds[1]) / (shape[1] - 1)
         need = hold * _against_noise(relation, epsilon, 2 * math.hypot(1 / hx, 1 / hy))
-        # Across a straight street cells are thin whatever m is, and that does no harm.
+        # Across a straight street cells are thin whatever m is: what the field resolves is the spacing along it.
         coarse_enough = scale is None or longest / (m - 1) >= SPACING * scale * (1 - 1e-9)
         if coarse_enough and n / _touched(bounds, shape, courses.vertices) >= need:
             best = shape
