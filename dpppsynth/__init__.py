@@ -1,7 +1,8 @@
 """Differentially private synthesis of spatial point patterns.
 
 A custodian of sensitive points, such as homes of patients or places of crimes, brings a `PointPattern`, a public
-`Window` or `LinearNetwork`, and a privacy budget. The bound is checked from public parameters before the data are touched; then one release
+`Window` or `LinearNetwork`, and a privacy budget. The bound is checked from public parameters before the data are
+touched; then one release
 spends the budget, and everything drawn from that release is free::
 
     import dpppsynth as dps

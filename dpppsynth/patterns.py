@@ -89,7 +89,7 @@ class PointPattern:
 
     @cached_property
     def positions(self) -> NDArray[np.float64]:
-        """(n, 2) positions in the domain: the coordinates on a window, edge number and distance along it on a network."""
+        """(n, 2) positions in the domain: coordinates on a window, edge number and distance along it on a network."""
         return _frozen(self.domain.positions(self.xy))
 
     @staticmethod
@@ -193,7 +193,7 @@ def require_match(pattern: Any, domain: Domain, n: int | None) -> None:
         msg = "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`."
         raise InputError(msg)
     if pattern.domain.fingerprint() != domain.fingerprint():
-        msg = "pattern: its window differs from the one the release was planned for; plan again with its window."
+        msg = "pattern: its domain differs from the one the release was planned for; plan again with its own."
         raise InputError(msg)
     if n is not None and len(pattern) != n:
         msg = "n: the release was planned for another number of points; plan with that of this pattern."

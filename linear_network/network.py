@@ -124,8 +124,8 @@ class LinearNetwork:
 
     @cached_property
     def extent(self) -> float:
-        """Square root of the area of the convex hull, or a tenth of the diameter: a length that rules scale with."""
-        return max(float(np.sqrt(self.geometry.convex_hull.area)), self.diameter / 10)
+        """Square root of the area of the convex hull, or a third of the diameter: a length that rules scale with."""
+        return max(float(np.sqrt(self.geometry.convex_hull.area)), self.diameter / 3)
 
     @cached_property
     def geometry(self) -> Any:
@@ -199,8 +199,8 @@ class LinearNetwork:
         at = np.asarray(positions, dtype=float).reshape(-1, 2)
         if not self.holds(at).all():
             msg = (
-                f"positions: need edge numbers from 0 to {len(self.edges) - 1} and distances from 0 to the length of the "
-                "edge; some are others."
+                f"positions: need edge numbers from 0 to {len(self.edges) - 1} and distances from 0 to the length of "
+                "the edge; some are others."
             )
             raise InputError(msg)
         points = shapely.line_interpolate_point(self.lines[edge_numbers(at)], at[:, 1])
@@ -424,8 +424,8 @@ class LinearNetwork:
 
         Where a short edge and one other edge meet and nothing else does, the two become one, whose course is theirs:
         a road drawn as many short edges stays a road. Other short edges are contracted, shortest first, to their
-        vertex with the lowest number, but only in groups narrower than the tolerance; wider ones keep short edges. Edges
-        as long as the tolerance never vanish, nor become shorter than it. Loops shorter than it vanish.
+        vertex with the lowest number, but only in groups narrower than the tolerance; wider ones keep short edges.
+        Edges as long as the tolerance never vanish, nor become shorter than it. Loops shorter than it vanish.
 
         `changes` of the result says what was merged, contracted and left. Doing it again would move vertices again.
 

@@ -104,6 +104,7 @@ class Finder:
         self.bounds, self.nx, self.ny, self.kind, self.renumber = bounds, nx, ny, kind, renumber
 
     def __call__(self, xy: npt.NDArray[np.float64]) -> Ints:
+        """(n,) elements of points (n, 2)."""
         x0, y0, x1, y1 = self.bounds
         u = (xy[:, 0] - x0) / (x1 - x0) * self.nx
         v = (xy[:, 1] - y0) / (y1 - y0) * self.ny
@@ -155,7 +156,7 @@ def _sides(bounds: Bounds, unit: str, spacing: float | None, shape: tuple[int, i
         msg = f"spacing: must be positive and at most the longer side of the domain, got {spacing!r} ({unit})."
         raise InputError(msg)
     # The small allowance keeps 670 / 67 at ten cells in spite of rounding.
-    return tuple(max(1, int(np.floor(side / spacing * (1 + 1e-9)))) + 1 for side in (x1 - x0, y1 - y0))  # type: ignore[return-value]
+    return tuple(max(1, int(np.floor(side / spacing * (1 + 1e-9)))) + 1 for side in (x1 - x0, y1 - y0))
 
 
 def _whole(value: Any) -> bool:

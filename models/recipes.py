@@ -34,7 +34,18 @@ def segments(mesh: Any) -> NetworkMesh:
 
 
 def mesh_from_recipe(recipe: Mapping[str, Any], domain: Any) -> Mesh:
-    """Build a mesh again from `Mesh.recipe`."""
+    """Build a mesh again from `Mesh.recipe`, and from nothing else."""
+    mesh = _built(recipe, domain)
+    if mesh is None or mesh.recipe != recipe:
+        msg = (
+            f"mesh: recipe {recipe!r} is not known for this domain; expected builder 'arrays', or 'regular' with kind "
+            "and shape, on a window, and 'network' with resolution, or 'trace' with shape, on a network."
+        )
+        raise InputError(msg)
+    return mesh
+
+
+def _built(recipe: Mapping[str, Any], domain: Any) -> Mesh | None:
     builder, on_network = recipe.get("builder"), isinstance(domain, LinearNetwork)
     if builder == "network" and on_network and "resolution" in recipe:
         return network_mesh(domain, recipe["resolution"])
@@ -47,8 +58,4 @@ def mesh_from_recipe(recipe: Mapping[str, Any], domain: Any) -> Mesh:
             return regular(domain, recipe["kind"], vertices)
         if builder == "trace" and on_network:
             return trace_mesh(domain, shape=vertices)
-    msg = (
-        f"mesh: recipe {recipe!r} is not known for this domain; expected builder 'arrays', or 'regular' with kind and "
-        "shape, on a window, and 'network' with resolution, or 'trace' with shape, on a network."
-    )
-    raise InputError(msg)
+    return None

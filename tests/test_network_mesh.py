@@ -25,7 +25,7 @@ from dpppsynth.privacy.bounds import tents_sensitivity
 from dpppsynth.sampling import binomial_pattern, poisson_pattern
 from dpppsynth.statistic import cell_counts, lattice_masses
 
-# A bridge that crosses a street, a bent street, a loop, two streets between the same corners, a dead end of a centimetre.
+# A bridge across a street, a bent street, a loop, two streets between the same corners, a dead end of a centimetre.
 ARC = shapely.LineString([(0, 0), (40, 30), (100, 0)])
 LOOP = shapely.LineString([(100, 0), (130, 20), (130, -20), (100, 0)])
 CORNERS = np.array([[0.0, 0.0], [100.0, 0.0], [50.0, 90.0], [50.0, -60.0], [50.01, 90.0]])
@@ -174,7 +174,7 @@ class TestBasis:
     def test_is_continuous_at_every_vertex_of_the_network(self, mesh):
         """All ends of edges that meet give the same values: positions differ, the place does not."""
         for vertex in range(len(CORNERS)):
-            ends = [(e, 0.0 if side == 0 else TOWN.lengths[e]) for e, side in np.argwhere(ENDS == vertex)]
+            ends = [(e, 0.0 if side == 0 else TOWN.lengths[e]) for e, side in np.argwhere(vertex == ENDS)]
             values = mesh.basis(np.array(ends)).toarray()
             np.testing.assert_allclose(values, np.broadcast_to(values[0], values.shape), atol=1e-9)
 
@@ -200,7 +200,7 @@ class TestBasis:
     def test_gradients_are_differences(self, mesh):
         at, step = somewhere(TOWN, 300, seed=4), 1e-6
         at[:, 1] = np.clip(at[:, 1], 2 * step, TOWN.lengths[at[:, 0].astype(int)] - 2 * step)
-        ahead = at + [0, step]
+        ahead = at + np.array([0, step])
         element = mesh.locate(at)
         measured = (mesh.weights(element, ahead) - mesh.weights(element, at)) / step
         if mesh.kind == "segment":
@@ -252,8 +252,9 @@ def moved(network, positions, reach, seed):
     """Points at the end of random walks of at most `reach` along the network."""
     rng = np.random.default_rng(seed)
     out = positions.copy()
-    for k, (edge, along) in enumerate(positions):
-        edge, left, ahead = int(edge), reach * (1 if k % 2 else rng.random()), rng.random() < 0.5
+    for k, position in enumerate(positions):
+        edge, along = int(position[0]), position[1]
+        left, ahead = reach * (1 if k % 2 else rng.random()), rng.random() < 0.5
         while True:
             room = network.lengths[edge] - along if ahead else along
             if left <= room:
@@ -261,7 +262,7 @@ def moved(network, positions, reach, seed):
                 break
             left -= room
             vertex = network.edges[edge, 1 if ahead else 0]
-            ways = [(e, side) for e, side in np.argwhere(network.edges == vertex)]
+            ways = np.argwhere(network.edges == vertex)
             edge, side = ways[rng.integers(len(ways))]
             ahead, along = side == 0, 0.0 if side == 0 else network.lengths[edge]
     return out

@@ -61,8 +61,8 @@ def test_length_scale(n, share):
 def test_lengths_scale_with_the_extent():
     assert network.length_scales(SQUARE) == pytest.approx((90, 180, 360, 720))
     assert network.bandwidth(SQUARE, 32) == pytest.approx(0.35 * 900 / 2)
-    # A straight street spans no area: a tenth of its length stands in.
-    assert network.length_scales(STRAIGHT) == pytest.approx((10, 20, 40, 80))
+    # A straight street spans no area: a third of its length stands in.
+    assert network.length_scales(STRAIGHT) == pytest.approx((100 / 3, 200 / 3, 400 / 3, 800 / 3))
 
 
 def test_rules_follow_the_domain():
@@ -118,11 +118,11 @@ class TestTents:
         assert network.spaced_mesh(SQUARE, "cells", 100.0).tent_slope * 9 > 2
 
     def test_straight_street(self):
-        """Ten metres across, whatever m: the spacing that counts is that along the street."""
+        """A third of its length across: triangles no thinner than that."""
         shape = network.tents_shape(STRAIGHT, 10**4, 100.0, ReplaceOne(), scale=1200.0)
-        assert shape == (7, 2)  # 1000 / 6 is at least 0.13 * 1200, 1000 / 7 is not
+        assert shape == (7, 3)  # 1000 / 6 is at least 0.13 * 1200, 1000 / 7 is not
         upright = LinearNetwork([[0, 0], [0, 1000]], [[0, 1]])
-        assert network.tents_shape(upright, 10**4, 100.0, ReplaceOne(), scale=1200.0) == (2, 7)
+        assert network.tents_shape(upright, 10**4, 100.0, ReplaceOne(), scale=1200.0) == (3, 7)
 
     @pytest.mark.parametrize("scale", [None, 350.0])
     def test_more_budget_or_more_points_never_coarsen(self, scale):

@@ -294,7 +294,7 @@ class TestRefusedWithTheData:
             for wrong in (None, pattern().xy, "deaths.csv"):
                 self.refused(r"^pattern: ", lambda release=release, wrong=wrong: release(wrong))
         self.refused(
-            r"^pattern: its window differs from the one .*plan again", lambda: plan.release(pattern(window=OTHER))
+            r"^pattern: its domain differs from the one .*plan again", lambda: plan.release(pattern(window=OTHER))
         )
         self.refused(r"^n: the release was planned for another number of points", lambda: plan.release(pattern(n=399)))
 

@@ -34,10 +34,10 @@ def show_plan(plan: "Plan | StratifiedPlan") -> None:
         show_table("Public parameters", promise)
         for level, each in levels.items():
             show_table(f"{plan.by} {level}", _spent(each))
-    show_distances(guarantee, first.domain.unit)
+    show_distances(guarantee, first.domain)
 
 
-def show_distances(guarantee: "Guarantee", unit: str) -> None:
+def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
     """Print what an attacker can tell apart, by the distance that one point moves."""
     pairs, relation, delta = guarantee.by_distance, guarantee.relation, guarantee.profile.at
     if not pairs and math.isfinite(relation.reach) and not isinstance(guarantee.profile, PureDP):
@@ -50,9 +50,11 @@ def show_distances(guarantee: "Guarantee", unit: str) -> None:
     shown = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
     if relation.max_points_per_person == 1 and math.isfinite(relation.reach):
         shown.add((relation.reach, guarantee.epsilon()))
-    rows = [(f"{distance:.4g}", f"{epsilon:.4g}") for distance, epsilon in sorted(shown)]
+    # Distances that read the same get the largest of their epsilons.
+    rows = {f"{distance:.4g}": f"{epsilon:.4g}" for distance, epsilon in sorted(shown)}
     epsilon = f"epsilon at delta = {delta:g}" if delta else "epsilon"
-    show_table("What an attacker can tell apart", rows, (f"one point moves ({unit})", epsilon))
+    moves = f"one point moves ({domain.unit}{_along(domain)})"
+    show_table("What an attacker can tell apart", rows.items(), (moves, epsilon))
 
 
 def plan_json(plan: "Plan | StratifiedPlan") -> dict[str, Any]:
@@ -84,13 +86,16 @@ def _one_point(guarantee: "Guarantee") -> float:
     return guarantee.epsilon() / guarantee.relation.max_points_per_person
 
 
+def _along(domain: "Domain") -> str:
+    return " along the edges" if isinstance(domain, LinearNetwork) else ""
+
+
 def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     relation = guarantee.relation
-    streets = isinstance(plan.domain, LinearNetwork)
-    distance = f"{relation.reach:g} {plan.domain.unit}" + (" along the edges" if streets else "")
+    distance = f"{relation.reach:g} {plan.domain.unit}{_along(plan.domain)}"
     radius = [("privacy radius", distance)] if math.isfinite(relation.reach) else []
     return [
-        ("network" if streets else "window", repr(plan.domain)),
+        ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
         ("theorem", guarantee.theorem),
         ("relation", relation.name),

@@ -131,7 +131,7 @@ class Job:
         relation = self.neighbours()
         self._require_fineness(domain)
         if self.method is Method.LAPLACE:
-            given = _given(basis=self.basis, spacing=self._side(domain), postprocess=self.postprocess)
+            given = _given(basis=self.basis, postprocess=self.postprocess) | self._cells_or_tents(domain)
             return LaplaceSynthesizer(self.epsilon, relation=relation, **given)
         if self.method is Method.KERNEL:
             given = _given(bandwidth=self.bandwidth, bound=self.bound, spacing=self.resolution)
@@ -154,19 +154,16 @@ class Job:
             msg = "resolution: give --resolution (segments of edges) or --spacing (triangles over them), not both"
             raise InputError(msg)
 
-    def _side(self, domain: "Domain") -> float | None:
-        """Side of laplace's cells or triangles, longest segment of its cells on a network."""
+    def _cells_or_tents(self, domain: "Domain") -> dict[str, Any]:
+        """Spacing or mesh of laplace, where one is given: its cells on a network are always segments."""
         from dpppsynth.linear_network import LinearNetwork
 
-        if not isinstance(domain, LinearNetwork):
-            return self.spacing
         if self.basis is Basis.TENTS and self.resolution is not None:
-            msg = "resolution: laplace's tents are triangles laid over the network; give --spacing"
-            raise InputError(msg)
-        if self.basis is not Basis.TENTS and self.spacing is not None:
+            return {"mesh": self._mesh(domain)}
+        if isinstance(domain, LinearNetwork) and self.basis is not Basis.TENTS and self.spacing is not None:
             msg = "spacing: laplace's cells are segments of the network's edges; give --resolution"
             raise InputError(msg)
-        return self.resolution if self.spacing is None else self.spacing
+        return _given(spacing=self.resolution if self.spacing is None else self.spacing)
 
     def _lgcp(self, domain: "Domain", relation: "Relation") -> "Synthesizer":
         from dpppsynth.synthesizers import LGCPSynthesizer
@@ -202,7 +199,7 @@ class Job:
         return PoweredExponential(sigma, scale, usual if self.power is None else self.power)
 
     def _mesh(self, domain: Any) -> Any:
-        """Mesh of lgcp; None for the public rule."""
+        """Mesh of lgcp, or of laplace's tents along edges; None for the public rule."""
         from dpppsynth.linear_network import LinearNetwork, network_mesh
         from dpppsynth.models import regular_triangulation, trace_mesh
 

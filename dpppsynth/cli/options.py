@@ -120,6 +120,12 @@ LargestComponentOption = Annotated[
     bool,
     Option("--largest-component", help="Keep the largest connected part of --network.", rich_help_panel=WHERE),
 ]
+CollapseOption = Annotated[
+    float | None,
+    Option(
+        "--collapse-short", help="Contract edges of --network shorter than this, in its unit.", rich_help_panel=WHERE
+    ),
+]
 CrsOption = Annotated[
     str | None,
     Option(help="Coordinate system of inputs that do not name one, for example EPSG:27700.", rich_help_panel=WHERE),

@@ -1,5 +1,7 @@
 """From options to the public domain: a window, or a network of streets. No sensitive file is opened here."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +14,10 @@ if TYPE_CHECKING:
     from dpppsynth.domains import Domain
 
 
+# What the readers of windows and networks call what is in the file.
+CONTENT = ("path", "document", "geometry", "lines", "edges", "vertices")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Place:
     """Options that say where the points lie."""
@@ -22,6 +28,7 @@ class Place:
     node: o.NodeOption = False
     join: o.JoinOption = None
     largest_component: o.LargestComponentOption = False
+    collapse_short: o.CollapseOption = None
     crs: o.CrsOption = None
     to_crs: o.ToCrsOption = None
 
@@ -32,7 +39,7 @@ class Place:
                 "both"
             )
             raise InputError(msg)
-        for name in ("node", "join", "largest_component"):
+        for name in ("node", "join", "largest_component", "collapse_short"):
             asked = getattr(self, name)
             if asked is not None and asked is not False and self.network is None:
                 msg = f"{name}: mends the lines of a --network; leave it out"
@@ -48,29 +55,51 @@ class Place:
         if self.network is not None:
             return self._streets(self.network)
         path = self.window_file or Path()
-        return read_window(path, crs=self._crs_of(path), to_crs=self.to_crs)
+        with _said_of("--window-file"):
+            return read_window(path, crs=self._crs_of(path), to_crs=self.to_crs)
 
     def _streets(self, path: Path) -> "Domain":
         from dpppsynth.io import read_network
 
-        network = read_network(
-            path,
-            crs=self._crs_of(path),
-            to_crs=self.to_crs,
-            node=self.node,
-            join=self.join,
-            largest_component=self.largest_component,
-        )
+        with _said_of("--network"):
+            network = read_network(
+                path,
+                crs=self._crs_of(path),
+                to_crs=self.to_crs,
+                node=self.node,
+                join=self.join,
+                largest_component=self.largest_component,
+            )
+        if self.collapse_short is not None:
+            with _said_of("--collapse-short", "tolerance"):
+                network = network.collapse_short(self.collapse_short)
         for change in network.changes:
             note(f"network: {change}")
         return network
 
     def _crs_of(self, path: Path) -> str | None:
-        """--crs, for files that do not name their own: the points may need it while the domain does not."""
+        """--crs, for files that do not name their own.
+
+        Where all is re-projected it may be that of the points alone; elsewhere a file that contradicts it is refused.
+        """
+        if self.crs is None or self.to_crs is None:
+            return self.crs
         from dpppsynth.io.tables import read_table
 
         named = path.suffix.lower() == ".csv" or read_table(path).crs is not None
         return None if named else self.crs
+
+
+@contextmanager
+def _said_of(option: str, *names: str) -> Iterator[None]:
+    """Let an error that starts with the name of a reader's argument start with the option that it is about."""
+    try:
+        yield
+    except InputError as error:
+        name, _, rest = str(error).partition(":")
+        if name not in (names or CONTENT):
+            raise
+        raise InputError(option + ":" + rest) from None
 
 
 def require_snap(domain: "Domain", snap: float | None) -> None:

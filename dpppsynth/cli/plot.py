@@ -101,11 +101,13 @@ def _public(
     release: "Release | StratifiedRelease", synthetic: "PointPattern | None", out: Path, marks: dict[str, Any]
 ) -> list[Path]:
     """The pictures that may be published; those that the release has nothing for are left out."""
+    from dpppsynth.linear_network import LinearNetwork
     from dpppsynth.plotting import plot_epsilon_curve, plot_pattern, save_picture
     from dpppsynth.privacy.derive import prefix
     from dpppsynth.release import StratifiedRelease
 
-    axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit)}
+    along = "the streets" if isinstance(release.domain, LinearNetwork) else None
+    axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit, along=along)}
     if synthetic is not None:
         title = f"Synthetic pattern, ε = {release.guarantee.epsilon():.3g}"
         axes["pattern"] = plot_pattern(synthetic, title=title, **marks)

@@ -28,7 +28,24 @@ WORDS = {
     "AddRemove()": "--relation add-remove",
     "LGCPSynthesizer": "--method lgcp",
     "kim_lim_38": "--mechanism kim-lim-3.8",
+    "leave crs out": "leave --crs out",
+    "LinearNetwork.largest_component(vertices, edges); readers take largest_component=True": (
+        "the largest part (--largest-component)"
+    ),
+    "keep lines[~lines.is_empty]": "leave these out",
+    "keep lines[lines.length > 0]": "leave these out",
+    "Keep lines[~lines.normalize().duplicated()], or node=True, which keeps every course once. Streets that are really "
+    "double go through LinearNetwork(vertices, edges, lines=) or from_networkx.": (
+        "Leave the copies out, or give --node, which keeps every course once."
+    ),
+    "PoweredExponential(sigma, length_scale, power=1), or a power of at most 1 or a smoothness of at most 1/2": (
+        "a --power of at most 1, or a --smoothness of at most 0.5"
+    ),
 }
+# Covariances as Python writes them, with parameters that need not be those on the command line.
+WRITTEN = re.compile(r"\b(?:PoweredExponential|Matern|GeneralisedCauchy)\(\w+=[^()]*\)")
+# A remedy in the words of both: `to_crs="EPSG:27700" (on the command line --to-crs)`.
+TWICE = re.compile(r'\b\w+=("[^"]*")? \(on the command line (--[\w-]+)\)')
 
 
 def exit_code(error: DpppsynthError) -> int:
@@ -52,6 +69,8 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     start = names.get(head, head) + colon
     for word, option in WORDS.items():
         rest = rest.replace(word, option)
+    rest = WRITTEN.sub("this function", rest)
+    rest = TWICE.sub(lambda found: " ".join(filter(None, (found[2], found[1]))), rest)
 
     def named(found: re.Match[str]) -> str:
         return names[found[1]] if found[2] in (None, "True") else f"{names[found[1]]} {found[2]}"

@@ -115,7 +115,7 @@ class Mesh:
     def shares(self, tents: Mesh) -> Floats:
         """(J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
 
-        The tents' values at the vertices, which are exact for the mass of a linear function where the meshes are nested.
+        The tents' values at the vertices: exact for the mass of a linear function where the meshes are nested.
         """
         return np.ascontiguousarray(tents.basis(self.positions).toarray().T)
 

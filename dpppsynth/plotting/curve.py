@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 
 
 def plot_epsilon_curve(
-    guarantee: Guarantee, ax: Axes | None = None, *, unit: str = "unit", title: str | None = None
+    guarantee: Guarantee,
+    ax: Axes | None = None,
+    *,
+    unit: str = "unit",
+    along: str | None = None,
+    title: str | None = None,
 ) -> Axes:
     """Draw what an attacker can tell apart: epsilon for one point that moves, by the distance it moves.
 
@@ -28,6 +33,8 @@ def plot_epsilon_curve(
     ax : matplotlib.axes.Axes, optional
     unit : str
         Unit of length of the domain, `domain.unit`.
+    along : str, optional
+        What the distances run along, such as "the streets"; straight lines unless given.
     title : str, optional
 
     Returns
@@ -43,7 +50,7 @@ def plot_epsilon_curve(
     right = distance[-1] if guarantee.by_distance or not math.isfinite(reach) else 4 * reach
     at = f" at δ = {guarantee.profile.at:g}" if guarantee.profile.at else ""
     ax.set(xlim=(0, right), ylim=(0, 1.12 * values.max()), ylabel=f"ε{at} (0: cannot be told apart)")
-    ax.set_xlabel(f"distance one point moves ({short_unit(unit)})")
+    ax.set_xlabel(f"distance one point moves{'' if along is None else f' along {along}'} ({short_unit(unit)})")
     if not guarantee.by_distance and not math.isfinite(reach):
         public = guarantee.relation.n_is_public
         ax.set(xticks=[], xlabel="one point moves, however far" if public else "one point is added or removed")

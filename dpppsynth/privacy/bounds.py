@@ -13,8 +13,8 @@ from dpppsynth.privacy.relations import AddRemove, Relation
 
 # Lattice of the tent masses: multiples of 2^-20 of a point.
 LATTICE_BITS = 20
-# Two roundings change a move's L1 distance by at most 2 (segments), 8/3 (triangles) or 4 (squares); the rest is room for
-# floating-point error in the basis values (docs/theory.md, section 4).
+# Two roundings change a move's L1 distance by at most 2 (segments), 8/3 (triangles) or 4 (squares); the rest is room
+# for floating-point error in the basis values (docs/theory.md, section 4).
 ROUNDING = {"segment": 4, "triangle": 4, "square": 6}
 
 DISCRETE = "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system."
@@ -123,6 +123,11 @@ def require_safe_lattice(mesh: Mesh, bits: int) -> None:
     error = 64 * np.finfo(float).eps * mesh.coordinate_size / height
     if 2**bits * 8 * error > 1:
         msg = "mesh: elements are too small for the size of its coordinates; coarsen the mesh or shift the origin."
+        if mesh.kind == "segment":
+            msg = (
+                "mesh: its shortest segment is too short beside the longest edge; network.collapse_short(tolerance) "
+                "takes such edges out, and trace_mesh does not see them."
+            )
         raise InputError(msg)
 
 

@@ -140,6 +140,8 @@ def _posterior_draw(parameters: Parameters, relation: Relation, domain: Domain) 
 def _lipschitz(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     require(parameters["delta"] == 0, "a field of bounded slope spends no delta")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
+    # The bound does not depend on it, but a field with this covariance must exist.
+    covariance_from_dict(parameters["covariance"]).matrix(mesh)
     guarantee = lipschitz(mesh, relation, slope=parameters["slope"], sampler=parameters["sampler"])
     return _drawn(parameters, guarantee, mesh)
 

@@ -169,12 +169,15 @@ def _derive(cert: Mapping[str, Any], folder: Path) -> "Derived | str":
         return "its parameters are not those of a release."
     stated = cert["domain"]
     try:
-        domain = domain_from_geojson(json.loads((folder / stated["file"]).read_text(encoding="utf-8")))
+        written = json.loads((folder / stated["file"]).read_text(encoding="utf-8"))
+        domain = domain_from_geojson(written)
         derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
     except (InputError, PrivacyCheckError) as err:
         return f"it cannot be derived from the certificate's parameters and domain file: {err}"
     except (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, ShapelyError, MemoryError):
         return "it cannot be derived from the certificate's parameters and domain file."
+    if written != domain.to_geojson():
+        return "the domain file holds something else beside the domain."
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."
     return derived

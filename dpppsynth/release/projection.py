@@ -51,10 +51,8 @@ class Projection:
         # What hardly touches the domain holds next to no point: its mass is all noise.
         held = measure > SPECK * measure.mean()
         masses, values = statistic.masses[held], np.zeros(len(measure))
-        if self.postprocess == "clip":
-            masses = np.maximum(masses, 0)
-        else:
-            masses = project_to_simplex(masses, float(plan.n or 0))
+        clip = self.postprocess == "clip"
+        masses = np.maximum(masses, 0) if clip else project_to_simplex(masses, float(plan.n or 0))
         values[held] = masses / measure[held]
         return (PiecewiseConstant if cells else PiecewiseLinear)(plan.mesh, values)
 

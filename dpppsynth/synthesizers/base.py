@@ -22,6 +22,9 @@ from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.synthesizers.rehearsal import Rehearsal, rehearse
 from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, sizes, split
 
+# Names that released files need for themselves.
+TAKEN = ("x", "y", "geometry")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Plan:
@@ -177,6 +180,9 @@ class Synthesizer:
             As in `plan`.
         """
         names = level_names(levels)
+        if by in TAKEN:
+            msg = f"by: {by!r} names coordinates in the files of a release; rename the mark."
+            raise InputError(msg)
         exact, guess = sizes(names, n, "n"), sizes(names, expected_n, "expected_n")
         plans = {name: self.plan(domain, n=exact[name], expected_n=guess[name], **options) for name in names}
         return StratifiedPlan(by, plans)

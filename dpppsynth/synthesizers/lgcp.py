@@ -109,7 +109,7 @@ class LGCPSynthesizer(Synthesizer):
 
     def _require_one_covariance(self) -> None:
         if not isinstance(self.covariance, Covariance):
-            msg = f"covariance: needs one such as PoweredExponential(sigma, length_scale, power), got {self.covariance!r}."
+            msg = f"covariance: needs one such as PoweredExponential(sigma, length_scale), got {self.covariance!r}."
             raise InputError(msg)
         if self.sigma is not None or self.length_scale is not None:
             msg = (
