@@ -298,8 +298,8 @@ WRONG = {
     "two windows": ([*LGCP, *SQUARE, "--window-file", "w.geojson", "--n", 9], "not both"),
     "three numbers": ([*LGCP, "--window", "0,0,1", "--n", 9], "x0,y0,x1,y1"),
     "flat window": ([*LGCP, "--window", "0,0,0,1", "--n", 9], "x1: must be larger"),
-    "window of table": ([*LGCP, "--window-file", "w.csv", "--n", 9], "made of polygons"),
-    "degrees": ([*LGCP, "--window", "-1,51,0,52", "--crs", "EPSG:4326", "--n", 9], "--to-crs"),
+    "window of table": ([*LGCP, "--window-file", "w.csv", "--n", 9], "--window-file: a window is made of polygons"),
+    "degrees": ([*LGCP, "--window", "-1,51,0,52", "--crs", "EPSG:4326", "--n", 9], "EPSG:4326 (WGS 84) is in degrees"),
     "no n": ([*LGCP, *SQUARE], "--n 500"),
     "no guess": ([*LGCP[:4], "--relation", "add-remove", *SQUARE], "--expected-n"),
     "secret n": ([*LGCP[:4], "--relation", "add-remove", *SQUARE, "--n", 9], "--expected-n"),
@@ -618,6 +618,12 @@ class TestPlot:
         each = [f"level_00{k}_{name}.png" for k in range(2) for name in ("intensity", "mesh", "pattern")]
         assert sorted(path.name for path in tmp_path.iterdir()) == ["epsilon.png", *each, "pattern.png"]
         assert drawn == {"ε = 1": N, "year 2021": 80, "year 2022": N - 80}
+
+    def test_distances_are_straight_in_a_window(self, public, tmp_path, monkeypatch):
+        drawn = {}
+        monkeypatch.setattr(dps.plotting, "save_picture", lambda ax, path: drawn.update({path.name: ax}) or path)
+        run("plot", public, "--out", tmp_path / "pictures")
+        assert drawn["epsilon.png"].get_xlabel() == "distance one point moves (m)"
 
     def test_nothing_is_drawn_into_a_release(self, copy, points):
         before = sorted(copy.iterdir())

@@ -96,10 +96,19 @@ class TestCheck:
             ([*LGCP, "--spacing", 150], trace_mesh(STREETS, spacing=150)),
             ([*CELLS, "--resolution", 120], network_mesh(STREETS, 120)),
             ([*CELLS, "--basis", "tents", "--spacing", 150], trace_mesh(STREETS, spacing=150)),
+            ([*CELLS, "--basis", "tents", "--resolution", 60], network_mesh(STREETS, 60)),
             ([*DRAW, "--resolution", 90], network_mesh(STREETS, 90)),
             ([*KERNEL, "--resolution", 90], network_mesh(STREETS, 90)),
         ],
-        ids=["tents along streets", "tents over streets", "cells", "tents of laplace", "field", "kernel"],
+        ids=[
+            "tents along streets",
+            "tents over streets",
+            "cells",
+            "tents of laplace",
+            "its tents along streets",
+            "field",
+            "kernel",
+        ],
     )
     def test_fineness(self, streets, words, mesh):
         said = json.loads(run("check", *words, "--network", streets, "--n", N, "--json").stdout)
@@ -144,6 +153,16 @@ class TestCheck:
         said = json.loads(run(*words, "--covariance", "exponential", "--json").stdout)
         assert said["parameters"]["covariance"] == PoweredExponential(0.2, 150.0, 2.0).to_dict()
 
+    def test_distances_run_along_the_edges_and_are_told_once(self, streets):
+        said = run("check", *KERNEL, "--resolution", 90, "--network", streets, "--n", N).output
+        head, table = said.split("one point moves (metre along the edges)")
+        assert "What an attacker can tell apart" in head
+        rows = [tuple(map(float, words)) for line in table.splitlines() if len(words := line.split()) == 2]
+        distance, epsilon = np.array(rows).T
+        assert 25 in distance
+        assert np.all(np.diff(distance) > 0)
+        assert np.all(np.diff(epsilon) >= 0)
+
     def test_relations_and_levels(self, streets):
         words = ["check", "--method", "laplace", "--epsilon", 1, "--network", streets]
         assert "Theorem 1" in spoken(run(*words, "--relation", "add-remove", "--expected-n", 400))
@@ -180,16 +199,66 @@ class TestNetworkFiles:
     def test_nothing_is_mended_unasked(self, tmp_path):
         path = write_lines(tmp_path / "lines.geojson", self.LINES)
         said = spoken(run("check", *CELLS, "--network", path, "--n", N, code=2))
-        assert "4 components" in said
-        assert "--largest-component" in said
+        assert "--network: the network falls into 4 components" in said
+        assert "(--node), join dangling ends (--join), or keep the largest part (--largest-component)." in said
+
+    @pytest.mark.parametrize(
+        ("lines", "remedy"),
+        [
+            ([LINES[0], LINES[0]], "1 line drawn twice, which would count a street twice. Leave the copies out, or"),
+            ([LINES[0], shapely.LineString()], "1 of 2 are empty; leave these out."),
+            ([LINES[0], shapely.LineString([(0, 0), (0, 0)])], "every one needs it; leave these out."),
+            ([shapely.Point(0, 0)], "must be LineStrings or MultiLineStrings"),
+        ],
+        ids=["twice", "empty", "no length", "points"],
+    )
+    def test_useless_lines(self, tmp_path, lines, remedy):
+        path = write_lines(tmp_path / "lines.geojson", lines)
+        said = spoken(run("check", *CELLS, "--network", path, "--n", N, code=2))
+        assert said.startswith("Error: --network: ")
+        assert remedy in said
+        assert "lines[" not in said
+
+    def test_short_edges_are_contracted(self, streets):
+        result = run("check", *CELLS, "--network", streets, "--n", N, "--collapse-short", 10, "--json")
+        expected = STREETS.collapse_short(10)
+        said = json.loads(result.stdout)["domain"]
+        assert said["fingerprint"] == expected.fingerprint()
+        assert said["edges"] < len(STREETS.edges)
+        assert expected.changes
+        assert result.stderr.splitlines() == [f"Note: network: {change}" for change in expected.changes]
+
+    def test_the_points_may_be_in_another_system(self, streets, tmp_path):
+        deaths = dps.datasets.soho_deaths().to_geodataframe().to_crs("EPSG:4326").geometry
+        path = tmp_path / "deaths.csv"
+        path.write_text("\n".join(["x,y", *(f"{p.x!r},{p.y!r}" for p in deaths)]))
+        words = ["inspect", path, "--network", streets, "--snap", 30, "--report-to", tmp_path / "private"]
+        assert "the lines are in" in spoken(run(*words, "--crs", "EPSG:4326", code=2))
+        run(*words, "--crs", "EPSG:4326", "--to-crs", "EPSG:27700")
+
+    @pytest.mark.parametrize("crs", [[], ["--crs", "EPSG:27700"]])
+    def test_is_read_once(self, streets, monkeypatch, crs):
+        from dpppsynth.io import networks, tables
+
+        read, seen = tables.read_table, []
+
+        def counted(path, **options):
+            seen.append(path)
+            return read(path, **options)
+
+        for module in (networks, tables):
+            monkeypatch.setattr(module, "read_table", counted)
+        run("check", *CELLS, "--network", streets, "--n", N, *crs)
+        assert len(seen) == 1
 
     def test_degrees(self, tmp_path):
         import geopandas
 
         lines = geopandas.GeoSeries(STREETS.lines, crs="EPSG:27700").to_crs("EPSG:4326")
-        path = write_lines(tmp_path / "lines.geojson", lines, "OGC:CRS84")
+        path = write_lines(tmp_path / "lines.geojson", lines, "urn:ogc:def:crs:OGC:1.3:CRS84")
         words = ["check", *CELLS, "--network", path, "--n", N]
-        assert "--to-crs" in spoken(run(*words, code=2))
+        remedy = 'WGS 84 (CRS84) is in degrees; re-project first: --to-crs, for example "EPSG:27700"'
+        assert f"--crs: distances need a projected CRS, and {remedy}" in spoken(run(*words, code=2))
         said = json.loads(run(*words, "--to-crs", "EPSG:27700", "--json").stdout)["domain"]
         assert said["length"] == pytest.approx(STREETS.length, rel=1e-4)
         assert said["crs"] == "EPSG:27700"
@@ -208,11 +277,13 @@ class TestNetworkFiles:
 WRONG = {
     "two domains": (["--window", "0,0,1,1", "--network", "n.geojson"], "--window: give --window x0,y0,x1,y1"),
     "two files": (["--window-file", "w.geojson", "--network", "n.geojson"], "exactly one of them"),
-    "missing file": (["--network", "n.geojson"], "there is no file 'n.geojson'"),
-    "table": (["--network", DEATHS[0]], "CSV"),
+    "missing file": (["--network", "n.geojson"], "--network: there is no file 'n.geojson'"),
+    "missing window": (["--window-file", "w.geojson"], "--window-file: there is no file 'w.geojson'"),
+    "table": (["--network", DEATHS[0]], "--network: a network is made of lines, which CSV does not hold"),
     "node of a window": (["--window", "0,0,1,1", "--node"], "--node: mends the lines of a --network; leave it out"),
     "join of a window": (["--window", "0,0,1,1", "--join", 1], "--join: mends the lines"),
     "join of nothing": (["--window", "0,0,1,1", "--join", 0], "--join: mends the lines"),
+    "short of a window": (["--window", "0,0,1,1", "--collapse-short", 1], "--collapse-short: mends the lines"),
     "part of a window": (["--window", "0,0,1,1", "--largest-component"], "--largest-component: mends the lines"),
     "resolution of a window": (["--window", "0,0,9,9", "--resolution", 1], "the mesh of a window takes --spacing"),
 }
@@ -220,7 +291,6 @@ WRONG_ON_STREETS = {
     "negative resolution": ([*LGCP, "--resolution", -5], "--resolution: must be a positive length (metre)"),
     "two finenesses": ([*LGCP, "--resolution", 50, "--spacing", 100], "not both"),
     "cells of some spacing": ([*CELLS, "--spacing", 50], "--spacing: laplace's cells are segments"),
-    "tents of some resolution": ([*CELLS, "--basis", "tents", "--resolution", 50], "give --spacing"),
     "no resolution of kernel": ([*KERNEL, "--resolution", 0], "--resolution: must be a positive length (metre)"),
     "spacing of kernel": ([*KERNEL, "--spacing", 50], "--spacing: not an option of --method kernel"),
     "bound of kernel": ([*KERNEL, "--bound", "kim-lim-3.6"], "--bound: 'kim-lim-3.6' is for"),
@@ -246,12 +316,18 @@ WRONG_ON_STREETS = {
     ),
     "squared exponential": (
         [*DRAW, "--sigma", 0.2, "--length-scale", 90, "--power", 2],
-        "is not a covariance on linear networks",
+        "--covariance, --power: this function is not a covariance on linear networks",
     ),
     "too smooth": (
         [*DRAW, "--sigma", 0.2, "--length-scale", 90, "--covariance", "matern", "--smoothness", 1.5],
-        "is not a covariance on linear networks",
+        "negative variance; take a --power of at most 1, or a --smoothness of at most 0.5.",
     ),
+    "another system": (
+        [*CELLS, "--crs", "EPSG:32630"],
+        "--crs: the lines are in OSGB36 / British National Grid, not EPSG:32630; leave --crs out, --to-crs re-projects",
+    ),
+    "nothing is short": ([*CELLS, "--collapse-short", 0], "--collapse-short: must be a positive distance (metre)"),
+    "all is short": ([*CELLS, "--collapse-short", 1e4], "--collapse-short: every edge would be contracted"),
     "snap where no points are read": ([*LGCP, "--snap", 15], "No such option"),
 }
 
@@ -351,6 +427,12 @@ class TestReleases:
         names = {path.name for path in (tmp_path / "pictures").iterdir()}
         assert names == {"epsilon.png", "intensity.png", "mesh.png", "pattern.png"}
 
+    def test_picture_of_epsilon_says_what_distances_run_along(self, public, tmp_path, monkeypatch):
+        drawn = {}
+        monkeypatch.setattr(dps.plotting, "save_picture", lambda ax, path: drawn.update({path.name: ax}) or path)
+        run("plot", public, "--out", tmp_path / "pictures")
+        assert drawn["epsilon.png"].get_xlabel() == "distance one point moves along the streets (m)"
+
     def test_comparison(self, public, tmp_path):
         words = ["plot", public, "--original", *DEATHS, "--confidential", tmp_path]
         assert "--snap: points are moved onto the network" in spoken(run(*words, code=2))
@@ -388,7 +470,7 @@ class TestInspect:
 
 def test_every_command_on_a_network_tells_its_options():
     for command, words in {
-        "check": ["--network", "--node", "--join", "--largest-component", "--resolution", "--covariance"],
+        "check": ["--network", "--node", "--join", "--largest-component", "--collapse-short", "--resolution"],
         "rehearse": ["--network", "--resolution"],
         "synthesize": ["--network", "--snap"],
         "inspect": ["--network", "--snap"],

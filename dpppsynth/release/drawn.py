@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from dpppsynth.exponential import integrate_exp
 from dpppsynth.intensity import LogLinear
-from dpppsynth.offset import Offset
+from dpppsynth.offset import Offset, weighted_pieces
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,14 @@ class Drawn:
     offset: Offset | None = None
 
     def intensity(self, draw: Any) -> LogLinear:
-        """Log-linear intensity with the drawn vertex values."""
-        return LogLinear(draw.plan.mesh, draw.values, self.offset)
+        """Log-linear intensity with the drawn vertex values, and the total that the field was drawn for.
+
+        The posterior takes the integral to be a sum over vertices; between them exp of a linear function lies below it.
+        """
+        mesh, pieces = draw.plan.mesh, weighted_pieces(draw.plan.mesh, self.offset)
+        shape = draw.values - draw.values.max()
+        lost = mesh.integrate(pieces) @ np.exp(shape) / integrate_exp(mesh, pieces, shape[None])[0]
+        return LogLinear(mesh, draw.values + np.log(lost), self.offset)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""
