@@ -151,7 +151,7 @@ def _course(lines: Any, chain: list[tuple[int, bool]]) -> Any:
 def _targets(parts: Skeleton, tolerance: float) -> Ints:
     """(V,) vertex that each vertex goes to: the lowest of its group."""
     length = shapely.length(parts.lines)
-    short = np.flatnonzero((length < tolerance) & (parts.edges[:, 0] != parts.edges[:, 1]))
+    short = np.flatnonzero(length < tolerance)
     # Distances between the vertices of each group along the edges that made it.
     reach: dict[int, dict[int, float]] = {v: {v: 0.0} for v in np.unique(parts.edges[short]).tolist()}
     for e in short[np.argsort(length[short], kind="stable")]:

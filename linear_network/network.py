@@ -427,7 +427,8 @@ class LinearNetwork:
         vertex with the lowest number, but only in groups narrower than the tolerance; wider ones keep short edges.
         Edges as long as the tolerance never vanish, nor become shorter than it. Loops shorter than it vanish.
 
-        `changes` of the result says what was merged, contracted and left. Doing it again would move vertices again.
+        `changes` of the result says what was merged, contracted and left, and when streets came to lie on one another.
+        Doing it again would move vertices again.
 
         Raises
         ------
@@ -436,7 +437,7 @@ class LinearNetwork:
         """
         require_distance("tolerance", tolerance, self.unit)
         parts = Skeleton(self.vertices, self.edges, self.lines, self.changes, self.dropped, self.labels)
-        return self.from_skeleton(collapsed(parts, float(tolerance), self.unit), self.crs)
+        return self.from_skeleton(noting_overlaps(collapsed(parts, float(tolerance), self.unit)), self.crs)
 
     @cached_property
     def _fingerprint(self) -> str:

@@ -12,16 +12,14 @@ from dpppsynth.linear_network.skeleton import ROUNDING, Ints, Skeleton, plural
 
 
 def noting_overlaps(parts: Skeleton) -> Skeleton:
-    """Say in `changes` how many edges run along an earlier one, which stay as they are."""
+    """Say in `changes`, once, how many edges run along an earlier one, which stay as they are."""
     count = len(overlapping(parts.lines))
-    if not count:
-        return parts
     said = (
         f"kept {plural(count, 'edge')} along the same course as another, in whole or in part: such streets count "
         "twice, and coordinates there belong to the first. Unless they are really double, read lines with node=True "
-        "and graphs through osmnx.convert.to_undirected"
+        "and graphs through osmnx.convert.to_undirected, and collapse no more than needed"
     )
-    return replace(parts, changes=(*parts.changes, said))
+    return parts if not count or said in parts.changes else replace(parts, changes=(*parts.changes, said))
 
 
 def overlapping(lines: Any) -> Ints:

@@ -402,7 +402,7 @@ class TestRelease:
         plan = planned(AlphaNeighbours(0.7), n=3)
         with pytest.raises(InputError, match="another number of points"):
             plan.measure(steepest_pair(0.7)[0])
-        with pytest.raises(InputError, match="its window differs"):
+        with pytest.raises(InputError, match="its domain differs"):
             plan.measure(PointPattern(np.full((3, 2), 0.5), UNIT))
 
     def test_json_form(self):

@@ -57,6 +57,16 @@ class TestValidation:
         with pytest.raises(InputError, match="edges: need whole vertex numbers"):
             LinearNetwork([[0, 0], [1, 0]], edges)
 
+    @pytest.mark.parametrize("wrap", [lambda masked: masked, list], ids=["array", "rows"])
+    def test_masked_values_stay_masked(self, wrap):
+        xy = np.ma.array([[0.0, 0.0], [4.0, 99.0]], mask=[[0, 0], [0, 1]])
+        with pytest.raises(InputError, match="vertices: need finite coordinates"):
+            LinearNetwork(wrap(xy), [[0, 1]])
+        ends = np.ma.array([[0, 1], [1, 2]], mask=[[0, 0], [0, 1]])
+        with pytest.raises(InputError, match="edges: need whole vertex numbers"):
+            LinearNetwork([[0, 0], [1, 0], [2, 0]], wrap(ends))
+        assert LinearNetwork(np.ma.array([[0.0, 0.0], [4.0, 3.0]]), [[0, 1]]).length == 5
+
     @pytest.mark.parametrize("edges", [[[0, 2]], [[-1, 0]]])
     def test_edges_must_name_existing_vertices(self, edges):
         with pytest.raises(InputError, match="edges: vertex numbers must run from 0 to 1"):
