@@ -13,8 +13,8 @@ from dpppsynth.kernel import kernel_density, sample_children
 from dpppsynth.linear_network import NetworkMesh, diffusion
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern, require_match
-from dpppsynth.privacy.diffusion import diffusion as diffusion_guarantee
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.heat import diffusion as diffusion_guarantee
 from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomness import CHILDREN, RngLike, generator, source

@@ -30,6 +30,8 @@ SMALLEST = 1e-150
 # All entries together lose less than this by the two, whatever the number of squarings in reach.
 CUT = 1e-35
 UNIT_ROUNDOFF = 2.0**-53
+# Relative error of the entries beyond which they say little about privacy losses.
+MOST_ERROR = 0.01
 
 
 def conductances(mesh: NetworkMesh) -> sp.csr_array:
@@ -62,7 +64,8 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
     Raises
     ------
     InputError
-        When the bandwidth is not positive, or the mesh has too many segments.
+        When the bandwidth is not positive, or so wide beside the shortest segment that rounding spoils the matrix; when
+        the mesh has too many segments.
 
     Examples
     --------
@@ -75,6 +78,7 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
     """
     _require_bandwidth(bandwidth)
     require_few(mesh)
+    _require_precise(mesh, bandwidth)
     flow, root = conductances(mesh), np.sqrt(mesh.element_measure)
     leave = flow.sum(axis=1) / mesh.element_measure
     squarings = _squarings(leave, bandwidth)
@@ -114,7 +118,8 @@ def matrix_error(mesh: NetworkMesh, bandwidth: float) -> float:
     flow = conductances(mesh)
     widest = int(np.diff(flow.indptr).max(initial=0))
     first = (TERMS * (widest + 12) + flow.shape[0]) * UNIT_ROUNDOFF
-    return math.ldexp(first, 2 + _squarings(flow.sum(axis=1) / mesh.element_measure, bandwidth))
+    # Capped only where it is hopeless anyway, below the range of numbers.
+    return math.ldexp(first, min(1000, 2 + _squarings(flow.sum(axis=1) / mesh.element_measure, bandwidth)))
 
 
 def sample_children(mesh: NetworkMesh, matrix: Floats, positions: Floats, rng: RngLike = None) -> Floats:
@@ -159,10 +164,23 @@ def diffusion_density(mesh: NetworkMesh, matrix: Floats, positions: Floats, at: 
 
 def _squarings(leave: Floats, bandwidth: float) -> int:
     """Number of halvings of the time after which no segment loses more than half of its heat in one step."""
-    return max(0, math.ceil(math.log2(bandwidth**2 * float(np.max(leave, initial=0.0)) + 1e-300)))
+    fastest = float(np.max(leave, initial=0.0))
+    return max(0, math.ceil(2 * math.log2(bandwidth) + math.log2(fastest))) if fastest > 0 else 0
 
 
 def _require_bandwidth(bandwidth: float) -> None:
     if isinstance(bandwidth, bool) or not isinstance(bandwidth, int | float) or not 0 < bandwidth < math.inf:
         msg = f"bandwidth: must be positive and finite, got {bandwidth!r}; smallest_diffusion_bandwidth gives one."
+        raise InputError(msg)
+
+
+def _require_precise(mesh: NetworkMesh, bandwidth: float) -> None:
+    error = matrix_error(mesh, bandwidth)
+    if error > MOST_ERROR:
+        unit, least = mesh.domain.unit, float(mesh.element_measure.min())
+        msg = (
+            f"bandwidth: {bandwidth:g} {unit} is too wide for segments as short as {least:.3g} {unit}, rounding may "
+            f"change probabilities by a share of {error:.1g}; network.collapse_short(tolerance) takes short edges out, "
+            "or take a narrower bandwidth."
+        )
         raise InputError(msg)

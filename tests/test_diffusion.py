@@ -4,6 +4,7 @@ False alarms. The generator is seeded; each statistical test would fail with pro
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -23,10 +24,11 @@ from dpppsynth.linear_network.diffusion import (
 )
 from dpppsynth.linear_network.mesh import network_mesh
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
-from dpppsynth.privacy import diffusion as bound
-from dpppsynth.privacy.diffusion import diffusion, joined, segment_distances, smallest_diffusion_bandwidth
-from dpppsynth.privacy.kernels import smallest_bandwidth
+from dpppsynth.privacy import heat as bound
+from dpppsynth.privacy.heat import diffusion, joined, segment_distances, smallest_diffusion_bandwidth
+from dpppsynth.privacy.kernels import smallest_bandwidth, superposition
 from dpppsynth.privacy.losses import DiscreteLosses
+from dpppsynth.privacy.verify import _agree
 
 ALARM = 1e-6
 WIDE = Window.rectangle(0, 0, 1e6, 1e6)
@@ -40,6 +42,11 @@ def star(branches=3, length=60.0):
     angle = 2 * np.pi * np.arange(branches) / branches
     ends = length * np.column_stack([np.cos(angle), np.sin(angle)])
     return LinearNetwork(np.vstack([[0, 0], ends]), [[0, k + 1] for k in range(branches)])
+
+
+def with_short_edge(length):
+    """A street of 400, a very short one, and another of 400."""
+    return LinearNetwork([[0, 0], [400, 0], [400 + length, 0], [400 + length, 400]], [[0, 1], [1, 2], [2, 3]])
 
 
 def town():
@@ -144,8 +151,16 @@ class TestHeat:
 
     def test_large_meshes_are_refused(self, monkeypatch):
         monkeypatch.setattr(heat, "MOST_SEGMENTS", 10)
-        with pytest.raises(InputError, match="resolution"):
+        with pytest.raises(InputError, match="takes at most 10 segments"):
             diffusion_matrix(network_mesh(street(), 5.0), 1.0)
+
+    @pytest.mark.parametrize("bandwidth", [30.0, 1e9, 1e200])
+    def test_short_segments_and_wide_kernels_are_refused_by_name(self, bandwidth):
+        network = with_short_edge(1e-9) if bandwidth == 30.0 else street()
+        mesh = network_mesh(network, 20.0)
+        with pytest.raises(InputError, match=r"too wide for segments as short as .*collapse_short"):
+            diffusion(mesh, 20.0, bandwidth=bandwidth, delta=1e-6)
+        assert 0.01 < matrix_error(mesh, bandwidth) < math.inf
 
 
 class TestChildren:
@@ -186,6 +201,61 @@ class TestChildren:
         assert np.allclose(value * town_mesh.element_measure, 2 * matrix[3] + matrix[9])
 
 
+class TestOtherMachines:
+    def certificates(self, monkeypatch, shake):
+        """Guarantees with matrices as another machine finds them, but for a far larger difference."""
+        plain = diffusion_matrix
+        rng = np.random.default_rng(12)
+
+        def shaken(mesh, bandwidth):
+            matrix = plain(mesh, bandwidth)
+            return matrix * (1 + shake * rng.uniform(-1, 1, matrix.shape))
+
+        monkeypatch.setattr(bound, "diffusion_matrix", shaken)
+        meshes = [network_mesh(star(k, 50.0 + 7 * k), 11.0) for k in (3, 4, 5)] + [network_mesh(town(), 40.0)]
+        return [
+            diffusion(mesh, 20.0, bandwidth=float(bandwidth), delta=1e-6)
+            for mesh in meshes
+            for bandwidth in np.geomspace(10, 100, 15)
+        ]
+
+    def test_genuine_certificates_agree_and_forged_ones_do_not(self, monkeypatch):
+        ours, theirs = (self.certificates(monkeypatch, shake) for shake in (0.0, 1e-8))
+        both = [*zip(ours, theirs, strict=True), *zip(theirs, ours, strict=True)]
+        assert all(_agree(a, b, b.profile.to_dict()) for a, b in both)
+        # Without the tolerance some would have been called false.
+        assert not all(b.profile.no_better_than(a.profile, 1e-9) for a, b in both)
+
+        def forged(guarantee, row, share):
+            rows = [list(each) for each in guarantee.profile.rows]
+            rows[row][0] *= 1 + share
+            return replace(guarantee, profile=DiscreteLosses(tuple(map(tuple, rows)), 1e-6))
+
+        for guarantee in ours[::10]:
+            for row in range(1, len(guarantee.profile.rows), 7):
+                bad, good = (forged(guarantee, row, share) for share in (-3e-5, 3e-5))
+                assert not _agree(guarantee, bad, bad.profile.to_dict())
+                assert _agree(guarantee, good, good.profile.to_dict())
+            profile = guarantee.profile.to_dict()
+            assert not _agree(guarantee, guarantee, profile | {"epsilon": 0.999 * profile["epsilon"]})
+            curve = np.array(guarantee.by_distance)
+            for column, share, same in ((1, -3e-5, False), (1, 3e-5, True), (1, np.inf, False), (0, 1e-6, False)):
+                edited = curve.copy()
+                edited[3, column] *= 1 + share
+                claim = replace(guarantee, by_distance=tuple(map(tuple, edited)))
+                assert _agree(guarantee, claim, profile) == same
+            assert not _agree(guarantee, replace(guarantee, by_distance=()), profile)
+
+    def test_other_kinds_are_not_looser(self):
+        near = superposition(WIDE, 20.0, bandwidth=60.0, delta=1e-6)
+        far = superposition(WIDE, 20.0 * (1 + 1e-7), bandwidth=60.0, delta=1e-6)
+        claim = replace(far, relation=near.relation, by_distance=near.by_distance)
+        assert _agree(near, near, near.profile.to_dict())
+        assert not _agree(near, claim, claim.profile.to_dict())
+        table = diffusion(network_mesh(street(), 10.0), 20.0, bandwidth=60.0, delta=1e-6).profile
+        assert not _agree(near, replace(near, profile=table), table.to_dict())
+
+
 class TestPairs:
     def test_nearest_points_not_middles(self):
         mesh = network_mesh(street(40.0), 10.0)
@@ -210,7 +280,7 @@ class TestPairs:
 
     def test_too_many_pairs_are_refused_and_curves_shortened(self, town_mesh, monkeypatch):
         monkeypatch.setattr(bound, "MOST_WORK", 1000 * len(town_mesh.elements))
-        with pytest.raises(InputError, match="coarsen"):
+        with pytest.raises(InputError, match="longer segments"):
             joined(town_mesh, 1e4)
         pairs, apart = joined(town_mesh, 1e4, 20.0)
         assert len(pairs) <= 1000
@@ -237,6 +307,30 @@ class TestGuarantee:
         assert guarantee.epsilon() > 1.999
         assert diffusion(town_mesh, relation, bandwidth=0.999 * smallest, **budget).epsilon() > 2.0
         assert "No person has more than 2 points" in str(guarantee)
+
+    def test_wider_can_be_worse_and_a_narrower_one_is_found(self):
+        """Rounding over a segment of 1e-3 spoils ten diameters, where the search begins, but not narrower kernels."""
+        mesh, budget = network_mesh(with_short_edge(1e-3), 25.0), {"epsilon": 0.02, "delta": 1e-6}
+        widest = bound.WIDEST * mesh.domain.diameter
+        assert diffusion(mesh, 25.0, bandwidth=widest, delta=1e-6).epsilon() > 0.02
+        smallest = smallest_diffusion_bandwidth(mesh, 25.0, **budget)
+        assert 0.019 < diffusion(mesh, 25.0, bandwidth=smallest, delta=1e-6).epsilon() <= 0.02
+        assert diffusion(mesh, 25.0, bandwidth=0.99 * smallest, delta=1e-6).epsilon() > 0.02
+
+    def test_rounding_is_named_where_it_is_the_cause(self, town_mesh, monkeypatch):
+        mesh = network_mesh(with_short_edge(1e-6), 25.0)
+        with pytest.raises(PrivacyCheckError, match=r"as short as 1e-06 .*collapse_short"):
+            smallest_diffusion_bandwidth(mesh, 25.0, epsilon=0.02, delta=1e-6)
+        monkeypatch.setattr(bound, "WIDEST", 0.05)
+        with pytest.raises(PrivacyCheckError, match="bandwidth: even"):
+            smallest_diffusion_bandwidth(town_mesh, 25.0, epsilon=0.02, delta=1e-6)
+
+    @pytest.mark.parametrize("bandwidth", [1e-170, 1e-5, 1e-2])
+    def test_narrow_kernels_have_large_losses_but_no_false_ones(self, bandwidth):
+        """Neighbours are told apart by a child at home, losses of hundreds or more: no overflow, no small epsilon."""
+        guarantee = diffusion(network_mesh(street(400.0), 15.0), 120.0, bandwidth=bandwidth, delta=1e-6)
+        assert guarantee.epsilon() > 100
+        assert guarantee.delta(10.0) == pytest.approx(-math.expm1(-1), abs=1e-5)
 
     def test_patterns_and_points_of_a_person_multiply(self, town_mesh):
         def losses(cap, patterns):

@@ -17,6 +17,7 @@ from dpppsynth.privacy.losses import (
     dominating_law,
     poisson_deltas,
     poisson_losses,
+    suitable_lattice,
     worst_curves,
 )
 from dpppsynth.privacy.profiles import GaussianDP, PoissonGaussianDP
@@ -192,9 +193,39 @@ class TestDomination:
         ]
         assert np.allclose(whole, exact, rtol=1e-9, atol=1e-15)
 
-    def test_a_hopeless_error_is_refused(self):
-        with pytest.raises(InputError, match="relative error"):
-            dominating_law(np.array([0.5, 0.2, 0.1]), Lattice(0.01, 1), 0.1)
+    @pytest.mark.parametrize("error", [0.1, 1.0, 1e6])
+    def test_a_hopeless_error_is_refused(self, error):
+        with pytest.raises(InputError, match=r"relative error .*collapse_short"):
+            dominating_law(np.array([0.5, 0.2, 0.1]), Lattice(0.01, 1), error)
+
+    def test_losses_beyond_the_range_of_numbers_are_infinite(self):
+        """Entries whose ratio is e^707 tell the rows apart by any child, whose chance delta never falls far below."""
+        tiny = 1e-307
+        rows = np.array([[1 - tiny, tiny], [tiny, 1 - tiny]])
+        lattice, (curve,) = worst_curves(rows, [np.array([(0, 1)])], 0.0)
+        assert lattice.top <= 700
+        epsilons, deltas = poisson_deltas(dominating_law(curve, lattice, 0.0), 1.0)
+        chance = -math.expm1(-1)
+        assert chance <= deltas[epsilons < 600].min() <= deltas[0] < chance + 1e-6
+        assert deltas[-1] == pytest.approx(chance, abs=1e-3)
+
+    def test_finite_losses_are_kept_on_a_capped_lattice(self):
+        """Losses of 690, next to what is infinite: finite ones must not be cut off with it."""
+        tiny = math.exp(-690)
+        rows = np.array([[0.9, tiny, 0.1], [tiny, 0.9, 0.1]])
+        lattice, (curve,) = worst_curves(rows, [np.array([(0, 1)])], 0.0)
+        assert lattice.top <= 700
+        assert curve[-1] < 0.9 * math.exp(-5)
+
+    def test_the_order_of_pairs_does_not_matter(self):
+        """More pairs than are looked at: a sample by position would differ."""
+        rows, rng = self.random_rows(5, 60)
+        pairs = np.array([(i, j) for i in range(60) for j in range(i)])
+        lattice = suitable_lattice(rows, pairs, 0.0)
+        assert suitable_lattice(rows, rng.permutation(pairs), 0.0) == lattice
+        name = rng.permutation(60)
+        renamed = suitable_lattice(rows[np.ix_(name, name)], np.argsort(name)[pairs[::-1]], 0.0)
+        assert renamed == pytest.approx(lattice)
 
 
 class TestTable:
@@ -228,6 +259,25 @@ class TestTable:
         assert DiscreteLosses.from_dict(json.loads(json.dumps(first.to_dict()))) == first
         assert first.to_dict()["kind"] == "discrete-losses"
         assert "give or take a probability of 1e-06" in first.describe()
+
+    def test_comparison(self):
+        """More privacy by over 2e-5 in any row is no longer the same; less privacy always is."""
+        _, table = self.gaussian()
+        rows = np.array(table.rows)
+        assert table.no_better_than(table, 0.0)
+        for k in range(len(rows)):
+            for share, same in ((-3e-5, False), (-1e-5, True), (3e-5, True)):
+                edited = rows.copy()
+                edited[k, 1 if k == 0 else 0] *= 1 + share
+                assert DiscreteLosses(tuple(map(tuple, edited)), 1e-6).no_better_than(table, 2e-5) == same
+        fewer = DiscreteLosses((table.rows[0], table.rows[40], table.rows[-1]), 1e-6)
+        assert fewer.no_better_than(table, 2e-5)
+        assert not table.no_better_than(fewer, 2e-5)
+        assert DiscreteLosses(table.rows[:-1], 1e-6).no_better_than(table, 2e-5)
+        farther = (*table.rows, (100.0, 1e-10))
+        assert not DiscreteLosses(farther, 1e-6).no_better_than(table, 2e-5)
+        middle = tuple((rows[40] + rows[41]) / 2 * (1, 0.9))
+        assert not DiscreteLosses((*table.rows[:41], middle, *table.rows[41:]), 1e-6).no_better_than(table, 2e-5)
 
     def test_tiny_changes_leave_it_alone(self):
         """Rounding to six digits: a certificate made on another machine states the same numbers."""

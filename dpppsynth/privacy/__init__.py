@@ -1,9 +1,9 @@
 """Privacy: relations, guarantees, bounds, noise, certificates. Knows no synthesizer.
 
 Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`). Bound functions (`counts`, `tents`, `theorem_a`,
-`lipschitz`, `field_statistic`, `superposition`, `kim_lim_36`, `kim_lim_38`, `kim_lim_39`, `parallel`) turn public
-numbers into a `Guarantee`, whose profile gives delta for every epsilon. `verify` derives the bound of a certificate
-again.
+`lipschitz`, `field_statistic`, `superposition`, `diffusion`, `kim_lim_36`, `kim_lim_38`, `kim_lim_39`, `parallel`) turn
+public numbers into a `Guarantee`, whose profile gives delta for every epsilon. `verify` derives the bound of a
+certificate again.
 """
 
 from dpppsynth.errors import InformationWarning
@@ -17,8 +17,10 @@ from dpppsynth.privacy.bounds import (
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.fields import field_sensitivity, field_statistic, largest_field_sigma
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.heat import diffusion, smallest_diffusion_bandwidth
 from dpppsynth.privacy.kernels import kim_lim_36, smallest_bandwidth, smallest_bandwidth_36, superposition
 from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_38, kim_lim_39, kim_lim_ratio
+from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.noise import laplace_noise, laplace_scale
 from dpppsynth.privacy.posterior_draw import (
     increment_sd,
@@ -48,6 +50,7 @@ __all__ = [
     "AlphaNeighbours",
     "ApproximateDP",
     "Check",
+    "DiscreteLosses",
     "GaussianDP",
     "Guarantee",
     "InformationWarning",
@@ -62,6 +65,7 @@ __all__ = [
     "counts",
     "counts_sensitivity",
     "delta_gaussian",
+    "diffusion",
     "field_sensitivity",
     "field_statistic",
     "gaussian_mu",
@@ -85,6 +89,7 @@ __all__ = [
     "require_small_delta",
     "smallest_bandwidth",
     "smallest_bandwidth_36",
+    "smallest_diffusion_bandwidth",
     "superposition",
     "tents",
     "tents_sensitivity",

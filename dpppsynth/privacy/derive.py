@@ -17,9 +17,9 @@ from dpppsynth.models.covariances import covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
 from dpppsynth.privacy import bounds, certificate
 from dpppsynth.privacy.composition import parallel
-from dpppsynth.privacy.diffusion import diffusion
 from dpppsynth.privacy.fields import UNIT_SCALE, field_statistic
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.heat import diffusion
 from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace

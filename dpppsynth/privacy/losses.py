@@ -31,6 +31,8 @@ FINENESS = 20
 COARSEST = 0.05
 # Probability that the ends of a lattice may cut off, and most points of a lattice on one side of zero.
 CUT, MOST_HALF, MOST_POINTS = 1e-13, 2**11, 2**22
+# Losses above this count as infinite: the exponential of a larger one is no number.
+LARGEST_LOSS = 700.0
 # Rounding errors of losses, of masses and of sums over a lattice are below this.
 ROUNDING = 1e-10
 # Stands for the logarithm of zero, far below those of other probabilities.
@@ -76,25 +78,27 @@ class LossLaw(NamedTuple):
 
 
 def suitable_lattice(matrix: Floats, pairs: Ints, error: float, fineness: float = FINENESS) -> Lattice:
-    """Lattice for one child's losses under pairs of rows (m, 2), of which there is one at least, the farthest last.
+    """Lattice for one child's losses under pairs of rows (m, 2), of which there is one at least.
 
     It bears on the precision of bounds, not on their truth, so a sample of the pairs will do. Its step is well above
     the relative error of the matrix.
     """
-    some = pairs[:: -max(1, len(pairs) // SAMPLE)]
+    # From alike to unlike, with the last one: in whatever order pairs come, the same are picked.
+    alike = (matrix @ matrix.T)[pairs[:, 0], pairs[:, 1]]
+    some = pairs[np.argsort(-alike, kind="stable")[:: -max(1, len(pairs) // SAMPLE)]]
     first, second = matrix[some].transpose(1, 0, 2)
     loss = _log_ratio(first, second)
     spread = np.minimum(np.abs(loss), 10.0)
     # The overlap counts: masses that one row alone has are infinite losses, whatever the lattice.
     sd = math.sqrt(float(np.max(np.sum(np.minimum(first, second) * spread**2, axis=1))))
     top, finite = 0.0, np.where(np.isfinite(loss), np.abs(loss), 0.0)
-    high = float(finite.max(initial=0.0)) or 1.0
+    high = min(float(finite.max(initial=0.0)), LARGEST_LOSS) or 1.0
     for _ in range(16):
         middle = (top + high) / 2
         worst = max(_beyond(first, second, middle), _beyond(second, first, middle))
         top, high = (middle, high) if worst > CUT else (top, middle)
     step = max(min(sd / fineness, COARSEST), high / MOST_HALF, 100 * (error + ROUNDING))
-    return Lattice(step, math.ceil(high / step) + 1)
+    return _lattice(step, math.ceil(high / step) + 1)
 
 
 def worst_curves(
@@ -125,9 +129,10 @@ def worst_curves(
         curves = list(accumulate((_worst_curve(matrix, pairs, lattice) for pairs in groups), np.maximum))
         end = float(curves[-1][-1])
         # What does not fall any more is truly infinite.
-        if end <= CUT or end > last / 2:
+        wider = _lattice(lattice.step, 2 * lattice.half)
+        if end <= CUT or end > last / 2 or wider == lattice:
             return lattice, curves
-        lattice, last = Lattice(lattice.step, 2 * lattice.half), end
+        lattice, last = wider, end
 
 
 def dominating_law(curve: Floats, lattice: Lattice, error: float) -> LossLaw:
@@ -143,9 +148,10 @@ def dominating_law(curve: Floats, lattice: Lattice, error: float) -> LossLaw:
     """
     share = error + ROUNDING
     ratio, step = (1 - share) / (1 + share), lattice.step
-    if not 0 < -math.log(ratio) < step:
+    if not (0 < ratio < 1 and -math.log(ratio) < step):
         msg = (
-            f"matrix: a relative error of {error:g} is too large for its privacy losses; coarsen the mesh's resolution."
+            f"matrix: a relative error of {error:g} is too large for its privacy losses; take a narrower bandwidth, or "
+            "take short edges out with network.collapse_short(tolerance)."
         )
         raise InputError(msg)
     # H of ((1 + share) P, (1 - share) Q), from the chord between two points of the lattice, the first one's ending at
@@ -237,6 +243,16 @@ class DiscreteLosses:
                 rows.append((epsilon, delta))
         return cls(tuple(rows), profiles[0].at)
 
+    def no_better_than(self, other: "DiscreteLosses", tolerance: float) -> bool:
+        """Whether it promises nowhere an epsilon below the other's by more than a share `tolerance`.
+
+        At epsilon 0 the share is one of delta.
+        """
+        # Chords between own rows lie above the other's, which are convex.
+        return self.rows[0][1] >= (1 - tolerance) * other.rows[0][1] and all(
+            epsilon >= (1 - tolerance) * other.epsilon(delta) for epsilon, delta in self.rows[1:]
+        )
+
     def delta(self, epsilon: float) -> float:
         """Chord between the rows around epsilon; the last delta beyond them."""
         epsilons, deltas = np.array(self.rows).T
@@ -274,6 +290,11 @@ class DiscreteLosses:
 def poisson_losses(curve: Floats, lattice: Lattice, *, error: float, rate: float, delta: float) -> DiscreteLosses:
     """Profile, quoted at `delta`, of a Poisson(rate) number of children, each under the curve of `worst_curves`."""
     return DiscreteLosses.tabulate(*poisson_deltas(dominating_law(curve, lattice, error), rate), delta)
+
+
+def _lattice(step: float, half: int) -> Lattice:
+    """Lattice with its top no higher than `LARGEST_LOSS`."""
+    return Lattice(step, max(1, min(half, math.floor(LARGEST_LOSS / step))))
 
 
 def _worst_curve(matrix: Floats, pairs: Ints, lattice: Lattice) -> Floats:
@@ -343,7 +364,7 @@ def _log_ratio(first: Floats, second: Floats) -> Floats:
 
 def _beyond(first: Floats, second: Floats, loss: float) -> float:
     """Largest finite-loss part of the divergences at a loss."""
-    excess = np.where(second > 0, first - math.exp(min(loss, 700.0)) * second, 0.0)
+    excess = np.where(second > 0, first - math.exp(min(loss, LARGEST_LOSS)) * second, 0.0)
     return float(np.maximum(excess, 0).sum(axis=1).max(initial=0.0))
 
 

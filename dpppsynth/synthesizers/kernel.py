@@ -10,7 +10,7 @@ from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.privacy.bounds import require_small_delta
-from dpppsynth.privacy.diffusion import smallest_diffusion_bandwidth
+from dpppsynth.privacy.heat import smallest_diffusion_bandwidth
 from dpppsynth.privacy.kernels import smallest_bandwidth, smallest_bandwidth_36
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.field import choose

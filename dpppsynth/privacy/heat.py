@@ -14,7 +14,7 @@ import numpy as np
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.linear_network.diffusion import diffusion_matrix, matrix_error, require_few
+from dpppsynth.linear_network.diffusion import MOST_ERROR, diffusion_matrix, matrix_error, require_few
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.guarantee import Guarantee
@@ -34,6 +34,8 @@ MOST_WORK = 10**8
 PRECISION, WIDEST = 1e-4, 10
 # Growth of the logarithm of a bandwidth, up or down, until the smallest lies between two.
 GROWTH = 0.3
+# Share of the budget left over by the smallest bandwidth: another machine may find an epsilon that much larger.
+SPARE = 2e-5
 
 
 def diffusion(
@@ -82,7 +84,8 @@ def smallest_diffusion_bandwidth(
     InputError
         As `diffusion`, or when delta is so large that every bandwidth would do.
     PrivacyCheckError
-        When a bandwidth of ten diameters does not satisfy the budget.
+        When no bandwidth tried, up to ten diameters, satisfies the budget: because rounding spoils wide ones, or a
+        kernel as wide as that is not private enough.
     """
     relation = moves(relation)
     require_budget(epsilon, delta)
@@ -97,26 +100,27 @@ def smallest_diffusion_bandwidth(
     pairs, _ = joined(mesh, reach)
 
     @cache
-    def spent(log_bandwidth: float) -> float:
-        """Epsilon as a share of the budget."""
+    def spent(log_bandwidth: float, *, rounded: bool = True) -> float:
+        """Epsilon as a share of the budget, with the rounding of the matrix or as if there were none.
+
+        Where rounding leaves nothing of the matrix it is infinite, or zero.
+        """
         bandwidth = math.exp(log_bandwidth)
-        matrix, error = diffusion_matrix(mesh, bandwidth), matrix_error(mesh, bandwidth)
-        return _profile(matrix, error, pairs, rate, delta).epsilon(delta) / epsilon
+        error = matrix_error(mesh, bandwidth)
+        if error > MOST_ERROR:
+            return math.inf if rounded else 0.0
+        matrix = diffusion_matrix(mesh, bandwidth)
+        return (1 + SPARE) * _profile(matrix, error * rounded, pairs, rate, delta).epsilon(delta) / epsilon
 
     # The plane's bandwidth for a longer move, by a segment: close, unless the network is small or branches a lot.
     step = reach + float(mesh.element_measure.max())
     plane = smallest_bandwidth(Window.rectangle(0, 0, step, step), step, epsilon=epsilon, delta=delta, patterns=rate)
     widest = WIDEST * mesh.domain.diameter
-    high, last = math.log(min(plane, widest)), math.log(widest)
-    while spent(high) > 1:
-        if high >= last:
-            msg = (
-                f"bandwidth: even {widest:.4g} {mesh.domain.unit} does not satisfy (epsilon, delta) = ({epsilon:g}, "
-                f"{delta:g}); spend more, protect smaller moves, or use private counts or tents."
-            )
-            raise PrivacyCheckError(msg)
-        high = min(high + GROWTH, last)
-    return math.exp(_smallest(spent, high))
+    passing = _passing(spent, math.log(min(plane, widest)), math.log(widest))
+    if passing is None:
+        spoilt = spent(math.log(widest), rounded=False) <= 1
+        raise PrivacyCheckError(_refusal(mesh, f"({epsilon:g}, {delta:g})", widest, spoilt=spoilt))
+    return math.exp(_smallest(spent, passing))
 
 
 def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints, Floats]:
@@ -159,6 +163,36 @@ def segment_distances(mesh: NetworkMesh) -> Floats:
     apart = np.min([paths[np.ix_(ends[:, a], ends[:, b])] for a in (0, 1) for b in (0, 1)], axis=0)
     np.fill_diagonal(apart, 0)
     return np.asarray(apart)
+
+
+def _passing(spent: Callable[..., float], start: float, last: float) -> float | None:
+    """A log-bandwidth that spends at most 1: the first from `start` to `last`, or else one below `start`.
+
+    Rounding costs more the wider the kernel (docs/theory/diffusion.md, section 4): where no wider one does, narrower
+    ones are tried as long as they would do without rounding.
+    """
+    for at in (*np.arange(start, last, GROWTH).tolist(), last):
+        if spent(at) <= 1:
+            return float(at)
+    at = start
+    while spent(at, rounded=False) <= 1:
+        at -= GROWTH
+        if spent(at) <= 1:
+            return at
+    return None
+
+
+def _refusal(mesh: NetworkMesh, budget: str, widest: float, *, spoilt: bool) -> str:
+    """Why no bandwidth will do, and what to do about it."""
+    unit, spend = mesh.domain.unit, "spend more, protect smaller moves, or use private counts or tents."
+    if not spoilt:
+        return f"bandwidth: even {widest:.4g} {unit} does not satisfy (epsilon, delta) = {budget}; {spend}"
+    least = float(mesh.element_measure.min())
+    return (
+        f"bandwidth: none up to {widest:.4g} {unit} satisfies (epsilon, delta) = {budget}, since rounding over "
+        f"segments as short as {least:.3g} {unit} spoils wide ones; take short edges out "
+        f"(network.collapse_short(tolerance)), {spend}"
+    )
 
 
 def _smallest(spent: Callable[[float], float], high: float) -> float:
