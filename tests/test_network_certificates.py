@@ -151,3 +151,12 @@ def test_words_are_those_of_streets(folder):
     assert any(sentence.startswith("Network, snapping tolerance, mesh") for sentence in sentences)
     assert any("the choice of the nearest edge" in sentence for sentence in sentences)
     assert not any("Window" in sentence for sentence in sentences)
+
+
+@pytest.mark.slow
+def test_nuts_passes_its_gate_on_streets(tmp_path):
+    edge = np.random.default_rng(3).integers(0, len(ENDS), 200)
+    pattern = STREETS.pattern(edge, np.random.default_rng(4).random(200))
+    release = LGCPSynthesizer(1.0, relation=RELATION).release(pattern)
+    assert release.intensity.total == pytest.approx(200, rel=1e-6)
+    assert all(check.holds for check in verify(release.save(tmp_path / "public")).checks)
