@@ -47,7 +47,8 @@ def lattice_masses(mesh: Mesh, positions: Floats, bits: int) -> Ints:
     Largest remainders go up, so two points' roundings differ from their exact masses by little in L1 (docs/theory.md,
     section 4). Integers add exactly: no floating-point sum touches sensitive values.
     """
-    vertices, weight = _basis_values(mesh, positions)
+    element, weight = mesh.values(positions)
+    vertices = mesh.elements[element]
     scaled = weight * 2**bits
     low = np.floor(scaled).astype(np.int64)
     rank = np.argsort(np.argsort(low - scaled, axis=1, kind="stable"), axis=1, kind="stable")
@@ -71,20 +72,14 @@ def lattice_field(mesh: Mesh, root: Floats, positions: Floats, bits: int) -> Int
     positions : (n, 2) array
     bits : int
     """
-    vertices, weight = _basis_values(mesh, positions)
+    element, weight = mesh.values(positions)
+    vertices = mesh.elements[element]
     total = np.zeros(len(root), dtype=np.int64)
     for start in range(0, len(positions), BATCH):
         part = slice(start, start + BATCH)
         value = sum(weight[part, k, None] * root[vertices[part, k]] for k in range(weight.shape[1]))
         total += np.rint(value * 2.0**bits).astype(np.int64).sum(axis=0)
     return total
-
-
-def _basis_values(mesh: Mesh, positions: Floats) -> tuple[Ints, Floats]:
-    """Vertices (n, k) of each point's element and the basis values (n, k) there, which sum to one."""
-    element = mesh.locate(positions)
-    weight = np.clip(mesh.weights(element, positions), 0, None)
-    return mesh.elements[element], weight / weight.sum(axis=1, keepdims=True)
 
 
 class LatticePlan:

@@ -11,7 +11,7 @@ import shapely
 from dpppsynth.crs import crs_label, projected_crs, same_crs, unit_name
 from dpppsynth.errors import InputError
 from dpppsynth.io.rows import reproject
-from dpppsynth.io.tables import Table, from_geodataframe, read_table
+from dpppsynth.io.tables import Table, from_geodataframe, read_layer
 from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
 from dpppsynth.linear_network.geojson import by_numbers
 from dpppsynth.linear_network.network import LinearNetwork
@@ -59,13 +59,7 @@ def read_network(
     InputError
         The file is missing or unreadable, holds anything but lines, is in degrees, or is not a connected network.
     """
-    if Path(path).suffix.lower() == ".csv":
-        msg = "path: a network is made of lines, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
-        raise InputError(msg)
-    table = read_table(path)
-    if any(mask.any() for mask in table.garbled.values()):
-        msg = f"path: {Path(path).name} holds a geometry that is not valid GeoJSON; export the file again"
-        raise InputError(msg)
+    table = read_layer(path, "a network is made of lines")
     return _network(table, crs, to_crs, node, join, largest_component)
 
 

@@ -14,7 +14,7 @@ from dpppsynth.crs import projected_crs
 from dpppsynth.domains import Domain, Window, unite
 from dpppsynth.errors import InputError
 from dpppsynth.io.rows import FAR, Rows, examine, reproject, require_snap
-from dpppsynth.io.tables import Table, from_geodataframe, read_table
+from dpppsynth.io.tables import Table, from_geodataframe, read_layer, read_table
 from dpppsynth.patterns import PointPattern
 
 if TYPE_CHECKING:
@@ -118,14 +118,8 @@ def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike
     InputError
         The file is missing or unreadable, holds anything but polygons, is in degrees, or is not a valid region.
     """
-    if Path(path).suffix.lower() == ".csv":
-        msg = "path: a window is made of polygons, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
-        raise InputError(msg)
-    table = read_table(path, crs=crs)
+    table = read_layer(path, "a window is made of polygons", crs=crs)
     source = table.crs
-    if any(mask.any() for mask in table.garbled.values()):
-        msg = f"path: {Path(path).name} holds a geometry that is not valid GeoJSON; export the file again"
-        raise InputError(msg)
     target = projected_crs(to_crs) if to_crs is not None else (None if source is None else projected_crs(source))
     region = unite([shape for shape in table.geometry if shape is not None and not shape.is_empty])
     if target is None or to_crs is None:

@@ -75,6 +75,24 @@ def read_table(path: str | Path, *, x: str | None = None, y: str | None = None, 
     return _with_crs(_read_json(source) if source.suffix.lower() in (".geojson", ".json") else _read_geo(source), crs)
 
 
+def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) -> Table:
+    """Read the geometries of a public layer, such as a window; `content` says in a message what it is made of.
+
+    Raises
+    ------
+    InputError
+        The file is a CSV, missing or unreadable, or holds a geometry that is not valid GeoJSON.
+    """
+    if Path(path).suffix.lower() == ".csv":
+        msg = f"path: {content}, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
+        raise InputError(msg)
+    table = read_table(path, crs=crs)
+    if any(mask.any() for mask in table.garbled.values()):
+        msg = f"path: {Path(path).name} holds a geometry that is not valid GeoJSON; export the file again"
+        raise InputError(msg)
+    return table
+
+
 def from_geodataframe(gdf: geopandas.GeoDataFrame) -> Table:
     """Take the rows of a GeoDataFrame."""
     import geopandas

@@ -94,10 +94,14 @@ class Mesh:
 
     def basis(self, positions: Floats) -> sp.csr_array:
         """Sparse (n, V) matrix of basis values; every row is non-negative and sums to one."""
+        return self.gather(*self.values(positions))
+
+    def values(self, positions: Floats) -> tuple[Ints, Floats]:
+        """Elements (n,) and their basis values (n, k) at positions, non-negative and with sum one."""
+        positions = np.asarray(positions, dtype=float).reshape(-1, 2)
         element = self.locate(positions)
-        weight = np.clip(self.weights(element, np.asarray(positions, dtype=float).reshape(-1, 2)), 0, None)
-        weight /= weight.sum(axis=1, keepdims=True)
-        return self.gather(element, weight)
+        weight = np.clip(self.weights(element, positions), 0, None)
+        return element, weight / weight.sum(axis=1, keepdims=True)
 
     def gather(self, element: Ints, weight: Floats) -> sp.csr_array:
         """Sparse (n, V) matrix from elements (n,) and basis values (n, k)."""
