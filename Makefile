@@ -18,7 +18,7 @@ demo: $(VENV)/.installed
 
 # The tests fill the cores with processes, so each keeps to one thread of linear algebra.
 test: $(VENV)/.installed-test
-	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n auto $(PYTEST_ARGS)
+	OMP_NUM_THREADS=1 $(bin)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS)
 
 lint: $(VENV)/.installed-lint
 	$(bin)/ruff check .

@@ -7,7 +7,7 @@ Checks the guarantee, synthesizes three patterns, verifies the certificate and d
     CONFIDENTIAL/  the original beside a synthetic pattern, for the custodian's eyes
     streets/       the same once more, with the deaths on the streets instead of in a window
 
-Run it with `make demo`, or `python examples/demo.py [folder]`.
+Run it with `make demo`, or `python examples/demo.py [folder [nuts | laplace]]`; nuts, the default, takes longer.
 """
 
 import json
@@ -21,6 +21,7 @@ from pathlib import Path
 from dpppsynth.datasets import path, soho_streets
 
 OUT = Path(sys.argv[1] if len(sys.argv) > 1 else "out/demo")
+INFERENCE = sys.argv[2] if len(sys.argv) > 2 else "nuts"
 PUBLIC, PICTURES, CONFIDENTIAL = "public", "pictures", "CONFIDENTIAL"
 STREETS = OUT / "streets"
 POINTS = path("soho_addresses")
@@ -52,15 +53,15 @@ def clear() -> None:
             shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def run(out: Path, place: list[str], snap: list[str], faster: list[str]) -> None:
+def run(out: Path, place: list[str], snap: list[str], inference: str) -> None:
     """Check, synthesize, verify and draw, with the points in a window or on streets."""
     public = out / PUBLIC
 
     print("1. What would be promised? Public parameters alone; no data file is opened.")
-    dpppsynth("check", *PRIVACY, *faster, *place, "--crs", "EPSG:27700", "--n", 392)
+    dpppsynth("check", *PRIVACY, *place, "--crs", "EPSG:27700", "--n", 392)
 
     print("\n2. Spend the budget once, on a file of addresses with their numbers of deaths.")
-    how = [*DEATHS, *place, *snap, *PRIVACY, *faster]
+    how = [*DEATHS, *place, *snap, *PRIVACY, "--inference", inference]
     said = dpppsynth("synthesize", POINTS, *how, "--patterns", 3, "--out", public, "--json", quiet=True)
     release = json.loads(said)
     print(f"epsilon {release['guarantee']['profile']['epsilon']:.6g}, delta 0, by {release['guarantee']['theorem']}")
@@ -81,13 +82,13 @@ def main() -> None:
     STREETS.mkdir(parents=True, exist_ok=True)
 
     print("A. In a window of the plane.\n")
-    run(OUT, place=["--window", "529100,180680,529770,181350"], snap=[], faster=[])
+    run(OUT, place=["--window", "529100,180680,529770,181350"], snap=[], inference=INFERENCE)
 
     print("\nB. On the streets, which are public; every death moves to the nearest street, at most 30 metres away.")
     print("   Distances, and with them the privacy radius, run along the streets.\n")
     streets = STREETS / "streets.geojson"
     streets.write_text(json.dumps(soho_streets().to_geojson()))
-    run(STREETS, place=["--network", str(streets)], snap=["--snap", "30"], faster=["--inference", "laplace"])
+    run(STREETS, place=["--network", str(streets)], snap=["--snap", "30"], inference="laplace")
 
     print(f"\nLook at {OUT / PICTURES / 'pattern.png'} and {STREETS / PICTURES / 'intensity.png'}: the deaths gather")
     print("around the Broad Street pump.")

@@ -1,9 +1,11 @@
 import csv
 import json
 import re
+import runpy
 import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -701,23 +703,29 @@ class TestProgram:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["nutpie", "pymc"])
-def test_main_job_with_nuts(points, tmp_path, engine):
+def test_main_job_with_nuts(points, tmp_path):
     out = tmp_path / "public"
     scale = ["--length-scale", 250]
-    words = ["synthesize", points[0], "--x", "x", "--y", "y", *CRS, *SQUARE, *LGCP, *scale, "--engine", engine]
+    words = ["synthesize", points[0], "--x", "x", "--y", "y", *CRS, *SQUARE, *LGCP, *scale]
     run(*words, "--patterns", 3, "--out", out)
     assert len(list(out.glob("synthetic_*.geojson"))) == 3
     run("verify", out / "certificate.json")
 
 
-@pytest.mark.slow
-def test_demo(tmp_path):
+def test_demo(tmp_path, monkeypatch):
+    """Each command of the demo in this process, as starting a Python takes longer than most of them."""
+
+    def in_process(command, **settings):
+        assert command[1:3] == ["-m", "dpppsynth.cli"]
+        return types.SimpleNamespace(returncode=0, stdout=run(*command[3:]).stdout)
+
     out = tmp_path / "demo"
     (out / "public").mkdir(parents=True)
     (out / "public" / "old").touch()
     (out / "kept").touch()
-    subprocess.run([sys.executable, ROOT / "examples" / "demo.py", out], check=True, capture_output=True)
+    monkeypatch.setattr(subprocess, "run", in_process)
+    monkeypatch.setattr(sys, "argv", ["demo.py", str(out), "laplace"])
+    runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
     assert {path.name for path in out.iterdir()} == {"public", "pictures", "CONFIDENTIAL", "streets", "kept"}
     assert not (out / "public" / "old").exists()
     assert {path.parent.name for path in out.rglob("*.png")} == {"pictures", "CONFIDENTIAL"}

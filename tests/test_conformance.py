@@ -275,9 +275,12 @@ def strata_cases():
 def nuts_cases():
     # Under add/remove as well inference sees the private statistic alone; the statistic is in the fast cases.
     build = functools.partial(LGCPSynthesizer, 1.0, alpha=25.0, inference="nuts", length_scale=450.0)
-    yield pytest.param(Case("lgcp-tents", "nuts", build), marks=pytest.mark.slow)
-    case = lgcp("posterior-draw", AlphaNeighbours(25.0), delta=1e-6, sampler="nuts")
-    yield pytest.param(case, marks=pytest.mark.slow)
+    for case in (
+        Case("lgcp-tents", "nuts", build),
+        lgcp("posterior-draw", AlphaNeighbours(25.0), delta=1e-6, sampler="nuts"),
+    ):
+        # One process runs all tests of a case, so that its release is drawn once.
+        yield pytest.param(case, marks=[pytest.mark.slow, pytest.mark.xdist_group(str(case))])
 
 
 # What no theorem covers, and the words of the refusal.

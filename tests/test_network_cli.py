@@ -238,7 +238,7 @@ class TestNetworkFiles:
 
     @pytest.mark.parametrize("crs", [[], ["--crs", "EPSG:27700"]])
     def test_is_read_once(self, streets, monkeypatch, crs):
-        from dpppsynth.io import networks, tables
+        from dpppsynth.io import tables
 
         read, seen = tables.read_table, []
 
@@ -246,8 +246,7 @@ class TestNetworkFiles:
             seen.append(path)
             return read(path, **options)
 
-        for module in (networks, tables):
-            monkeypatch.setattr(module, "read_table", counted)
+        monkeypatch.setattr(tables, "read_table", counted)
         run("check", *CELLS, "--network", streets, "--n", N, *crs)
         assert len(seen) == 1
 

@@ -11,6 +11,7 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, QualityError, ReleaseBlocked
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove
+from dpppsynth.surrogates import surrogates
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, feasibility, rehearsal
 from dpppsynth.synthesizers.rehearsal import Rehearsal, Run, total_variation
 
@@ -146,7 +147,8 @@ def test_a_plan_of_its_own_is_rehearsed_as_it_is():
 
 
 @pytest.mark.slow
-def test_diagnostics_of_nuts():
+def test_diagnostics_of_nuts(monkeypatch):
+    monkeypatch.setattr(rehearsal, "surrogates", lambda *public: surrogates(*public)[:1])
     synthesizer = LGCPSynthesizer(1.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="nuts", **FIELD)
     passed = [run for run in synthesizer.rehearse(WINDOW, n=400, rng=1).runs if run.passed]
     assert passed
