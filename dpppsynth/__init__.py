@@ -28,6 +28,8 @@ Where to look next:
 `privacy`            neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
 `models`             covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
 `linear_network`     meshes of networks, the resistance metric, network K-functions
+`recommend`          which mechanism, from public parameters and a simulation study
+`evaluation`         K-functions, distances, scores, a confidential report, simulation studies
 `io`, `plotting`     reading, writing and drawing patterns and releases
 ==================== ==========================================================================================
 

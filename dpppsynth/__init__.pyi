@@ -1,4 +1,4 @@
-from . import baselines, datasets, io, linear_network, models, plotting, privacy, synthesizers
+from . import baselines, datasets, evaluation, io, linear_network, models, plotting, privacy, synthesizers
 from .domains import Window
 from .errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
 from .io import read_network, read_pattern, read_window
@@ -6,6 +6,7 @@ from .linear_network import LinearNetwork
 from .mesh import Mesh
 from .patterns import PointPattern
 from .privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
+from .recommendation import Recommendation, recommend
 from .release import CoxRelease, PoissonRelease, load_release
 from .synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
@@ -28,11 +29,13 @@ __all__ = [
     "PoissonRelease",
     "PrivacyCheckError",
     "QualityError",
+    "Recommendation",
     "ReleaseBlocked",
     "ReplaceOne",
     "Window",
     "baselines",
     "datasets",
+    "evaluation",
     "io",
     "linear_network",
     "load_release",
@@ -42,5 +45,6 @@ __all__ = [
     "read_network",
     "read_pattern",
     "read_window",
+    "recommend",
     "synthesizers",
 ]

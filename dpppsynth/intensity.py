@@ -59,8 +59,7 @@ class _OnMesh:
     def __call__(self, xy: Floats) -> Floats:
         """(n,) values at coordinates (n, 2); a point outside the domain takes the value of the nearest element."""
         positions = self._positions(xy)
-        element = self.mesh.locate(positions)
-        return self.at(element, self.mesh.weights(element, positions), positions)
+        return self.at(*self.mesh.values(positions), positions)
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
         raise NotImplementedError
@@ -240,6 +239,11 @@ class LogLinearMean(_OnMesh):
 
     def _log(self, element: Ints, weight: Floats) -> Floats:
         return self.mesh.gather(element, weight) @ self.fields.T
+
+
+def mass_distance(one: Floats, other: Floats) -> float:
+    """Total variation distance between two vectors of masses, each divided by its sum: half their L1 distance."""
+    return float(np.abs(one / one.sum() - other / other.sum()).sum() / 2)
 
 
 def _points(xy: Floats) -> Floats:

@@ -5,52 +5,16 @@ Compiled when first called, so that this module is imported where it is used (do
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
-
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from dpppsynth.buckets import BUCKETS, below, compiled, table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
-# Distances are looked up by bucket first.
-BUCKETS = 1024
-F = TypeVar("F", bound=Callable[..., object])
 
 
-def _compiled(function: F) -> F:
-    try:
-        return njit(nogil=True, cache=True)(function)
-    except RuntimeError:  # there is no folder to keep compiled code in
-        return njit(nogil=True)(function)
-
-
-@_compiled
-def table(values: Floats, scale: float, size: int) -> Ints:
-    """(size + 2,) numbers of increasing values v whose bucket `int(v scale)` is below 0, 1, ..., size + 1."""
-    first = np.zeros(size + 2, dtype=np.int64)
-    for v in values:
-        # What lies beyond the last bucket is never looked up.
-        first[min(max(int(v * scale), 0), size) + 1] += 1
-    return np.cumsum(first)
-
-
-@_compiled
-def below(d: float, values: Floats, first: Ints, scale: float) -> int:
-    """Number of increasing values below d: by halving, within the bucket of d alone."""
-    bucket = int(d * scale)
-    low, high = first[bucket], first[bucket + 1]
-    while low < high:
-        middle = (low + high) // 2
-        if values[middle] < d:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@_compiled
+@compiled
 def _meetings(
     edge: int, along: float, to_vertex: Floats, ends: Ints, lengths: Floats, limit: float, rounding: float
 ) -> tuple[Floats, Floats, Ints, int]:
@@ -84,7 +48,7 @@ def _meetings(
     return at, by, arrivals, k
 
 
-@_compiled
+@compiled
 def perimeter(
     edge: int, along: float, to_vertex: Floats, ends: Ints, lengths: Floats, degree: Ints, limit: float, rounding: float
 ) -> tuple[Floats, Ints]:
@@ -125,7 +89,7 @@ def perimeter(
     return at[order], count
 
 
-@_compiled
+@compiled
 def pair_moments(
     sources: Ints,
     to_vertices: Floats,

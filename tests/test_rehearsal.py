@@ -9,11 +9,12 @@ import shapely
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, QualityError, ReleaseBlocked
+from dpppsynth.intensity import mass_distance
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove
 from dpppsynth.surrogates import surrogates
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, feasibility, rehearsal
-from dpppsynth.synthesizers.rehearsal import Rehearsal, Run, total_variation
+from dpppsynth.synthesizers.rehearsal import Rehearsal, Run
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 RING = Window.polygon(shapely.Point(500, 500).buffer(400).difference(shapely.Point(500, 500).buffer(100)), "EPSG:27700")
@@ -135,10 +136,10 @@ def test_progress():
     assert said == [f"surrogate pattern: {kind}" for kind in KINDS]
 
 
-def test_total_variation():
-    assert total_variation(np.array([1.0, 1.0]), np.array([3.0, 1.0])) == 0.25
-    assert total_variation(np.array([1.0, 0.0]), np.array([0.0, 9.0])) == 1.0
-    assert total_variation(np.array([2.0, 4.0]), np.array([1.0, 2.0])) == 0.0
+def test_distance_between_masses():
+    assert mass_distance(np.array([1.0, 1.0]), np.array([3.0, 1.0])) == 0.25
+    assert mass_distance(np.array([1.0, 0.0]), np.array([0.0, 9.0])) == 1.0
+    assert mass_distance(np.array([2.0, 4.0]), np.array([1.0, 2.0])) == 0.0
 
 
 def test_a_plan_of_its_own_is_rehearsed_as_it_is():

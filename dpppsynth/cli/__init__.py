@@ -1,4 +1,4 @@
-"""The command line: `dpppsynth check | rehearse | synthesize | sample | verify | plot | inspect`.
+"""The command line: `dpppsynth check | rehearse | synthesize | sample | verify | plot | evaluate | inspect`.
 
 One module a command. Exit codes: 0; 2 bad input; 3 the guarantee does not hold; 4 the budget does not suffice; 5 a
 release was blocked, or inference failed its diagnostics. Everything heavy is imported inside the commands.

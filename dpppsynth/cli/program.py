@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dpppsynth.cli import check, inspect, plot, rehearse, sample, synthesize, verify
+from dpppsynth.cli import check, evaluate, inspect, plot, rehearse, sample, synthesize, verify
 from dpppsynth.cli.screen import complain, exit_code, in_options, own_warnings, report_crash
 from dpppsynth.errors import DpppsynthError
 
@@ -53,6 +53,7 @@ COMMANDS = (
     sample.sample,
     verify.verify,
     plot.plot,
+    evaluate.evaluate,
     inspect.inspect,
 )
 for command in COMMANDS:

@@ -133,6 +133,10 @@ class Mesh:
         """(T,) area or length of each element's part inside the domain."""
         return np.bincount(self.pieces.element, self.pieces.weight, minlength=len(self.elements)).astype(np.float64)
 
+    def midpoints(self) -> tuple[Floats, Floats]:
+        """Coordinates (Q, 2) and weights (Q,) of the midpoint rule: the mesh's pieces, each with its centre."""
+        return self.domain.coordinates(self.pieces.corners.mean(axis=1)), self.pieces.weight
+
     @cached_property
     def tent_slope(self) -> float:
         """Largest L1 change of the tent masses per unit of length moved: `sup |sum_j s_j grad phi_j|` over signs s.

@@ -16,7 +16,7 @@ from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.mesh import Floats, Mesh, PlanarMesh
 from dpppsynth.patterns import PointPattern
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, draw_domain, in_view, map_figure, set_view
-from dpppsynth.plotting.saving import CONFIDENTIAL, WARNING
+from dpppsynth.plotting.saving import mark_confidential
 from dpppsynth.plotting.surfaces import draw_along_streets, draw_surface
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def plot_comparison(
     marks: dict[str, Any] = {"landmarks": landmarks, "landmark_label": landmark_label}
     plot_pattern(original, left, title="Original (sensitive)", **marks)
     plot_pattern(synthetic, right, title="Synthetic", **marks)
-    _mark_confidential(left.figure)
+    mark_confidential(left.figure, "shows sensitive points")
     return left, right
 
 
@@ -193,14 +193,3 @@ def _landmarks(landmarks: PointPattern, domain: Domain, label: str, ax: Axes) ->
     xy = in_view(domain, landmarks.xy)
     ax.plot(*xy.T, "^", color=LANDMARK, markeredgecolor="white", markersize=9, zorder=5, label=label)
     ax.legend(loc="lower right", bbox_to_anchor=(1, -0.01), frameon=False, fontsize=10, handletextpad=0.2)
-
-
-def _mark_confidential(figure: Any) -> None:
-    figure.set_label(CONFIDENTIAL)
-    figure.suptitle(
-        f"{CONFIDENTIAL}: shows sensitive points, not for release", color=WARNING, fontsize=12, weight="bold"
-    )
-    figure.text(
-        0.5, 0.48, CONFIDENTIAL, rotation=24, ha="center", va="center", fontsize=64, color=WARNING, alpha=0.13,
-        weight="bold", zorder=10,
-    )  # fmt: skip

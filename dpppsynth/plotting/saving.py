@@ -18,6 +18,16 @@ CONFIDENTIAL = "CONFIDENTIAL"
 WARNING = "#b00020"
 
 
+def mark_confidential(figure: Any, why: str, *, size: float = 64) -> None:
+    """Label a figure, so that `save_picture` keeps it out of every release, and write across it what it is."""
+    figure.set_label(CONFIDENTIAL)
+    figure.suptitle(f"{CONFIDENTIAL}: {why}, not for release", color=WARNING, fontsize=12, weight="bold")
+    figure.text(
+        0.5, 0.48, CONFIDENTIAL, rotation=24, ha="center", va="center", fontsize=size, color=WARNING, alpha=0.13,
+        weight="bold", zorder=10,
+    )  # fmt: skip
+
+
 def save_picture(axes: Axes | Sequence[Axes], path: str | Path, *, dpi: int = 150) -> Path:
     """Write the figure of some axes as PNG; folders are made as needed.
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from dpppsynth.draw import DrawPlan
 from dpppsynth.errors import QualityError, ReleaseBlocked
+from dpppsynth.intensity import mass_distance
 from dpppsynth.kernel_plan import PatternPlan
-from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.patterns import PointPattern
 from dpppsynth.release import CoxRelease
@@ -101,7 +101,7 @@ def rehearse(plan: "Plan", rng: np.random.Generator, say: Progress | None = None
 
 
 def _run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator) -> Run:
-    xy, weight = _quadrature(surrogate.intensity.mesh)
+    xy, weight = surrogate.intensity.mesh.midpoints()
     truth = surrogate.intensity(xy) * weight
     attempts, diagnostics, estimate = None, None, None
     start = time.perf_counter()
@@ -125,19 +125,9 @@ def _run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.rand
         attempts,
         None if diagnostics is None else diagnostics.rhat,
         None if diagnostics is None else diagnostics.ess,
-        None if estimate is None else total_variation(estimate * weight, truth),
-        total_variation(weight, truth),
+        None if estimate is None else mass_distance(estimate * weight, truth),
+        mass_distance(weight, truth),
     )
-
-
-def total_variation(one: Floats, other: Floats) -> float:
-    """Half the L1 distance between two vectors of masses, each divided by its sum."""
-    return float(np.abs(one / one.sum() - other / other.sum()).sum() / 2)
-
-
-def _quadrature(mesh: Mesh) -> tuple[Floats, Floats]:
-    """Coordinates and weights of the mesh's pieces, each with its centre."""
-    return mesh.domain.coordinates(mesh.pieces.corners.mean(axis=1)), mesh.pieces.weight
 
 
 def _line(run: Run) -> str:

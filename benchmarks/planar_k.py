@@ -1,0 +1,150 @@
+"""How long does a K-function in a window take, and how much memory?
+
+Ripley's isotropic correction at 513 distances, on uniform points in the unit square, against two plain implementations
+of the same definition in the same run: all distances by numpy, and the list of close pairs by scipy's k-d tree. Then on
+windows with many corners.
+
+    OMP_NUM_THREADS=1 python benchmarks/planar_k.py --out docs/results/planar_k.md
+"""
+
+import argparse
+import os
+import resource
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import shapely
+from scipy.spatial import cKDTree
+
+from dpppsynth.domains import Window
+from dpppsynth.evaluation.kfunction import k_function
+from dpppsynth.patterns import PointPattern
+
+# Seconds that an established implementation with a core in C needed for 10 000 points, on one core.
+ESTABLISHED = 0.20
+R = np.linspace(0, 0.178, 513)
+
+
+def uniform(window: Window, n: int, rng: np.random.Generator) -> PointPattern:
+    x0, y0, x1, y1 = window.bounds
+    xy = rng.uniform((x0, y0), (x1, y1), (4 * n, 2))
+    return PointPattern(xy[window.contains(xy)][:n], window)
+
+
+def weights(xy: np.ndarray, d: np.ndarray) -> np.ndarray:
+    """One over the share in the unit square of circles around xy (m, 2) of radius d (m,)."""
+    margin = np.column_stack([xy, 1 - xy])
+    angle = np.arccos(np.minimum(margin / d[:, None], 1))
+    outside = 2 * angle.sum(axis=1) - np.maximum(angle + np.roll(angle, 1, axis=1) - np.pi / 2, 0).sum(axis=1)
+    return np.minimum(1 / (1 - outside / (2 * np.pi)), 100)
+
+
+def plain(pattern: PointPattern, r: np.ndarray) -> np.ndarray:
+    """All distances, a few points at a time."""
+    xy, n, total = pattern.xy, len(pattern), np.zeros(len(r))
+    for start in range(0, n, 100):
+        d = np.hypot(*(xy[start : start + 100, None] - xy).T).T
+        i, j = np.nonzero((d <= r[-1]) & (d > 0))
+        close = d[i, j]
+        total += np.bincount(np.searchsorted(r, close), weights(xy[start + i], close), minlength=len(r))
+    return np.cumsum(total) / (n * (n - 1))
+
+
+def by_tree(pattern: PointPattern, r: np.ndarray) -> np.ndarray:
+    """Close pairs by a k-d tree, all of them in memory."""
+    xy, n = pattern.xy, len(pattern)
+    i, j = cKDTree(xy).query_pairs(r[-1], output_type="ndarray").T
+    d = np.hypot(*(xy[i] - xy[j]).T)
+    both = weights(xy[i], d) + weights(xy[j], d)
+    return np.cumsum(np.bincount(np.searchsorted(r, d), both, minlength=len(r))) / (n * (n - 1))
+
+
+def seconds(run: Callable[[], object], repeats: int) -> tuple[float, float]:
+    """Smallest wall time and smallest CPU time of all threads."""
+    wall, cpu = [], []
+    for _ in range(repeats):
+        start = time.perf_counter(), time.process_time()
+        run()
+        wall.append(time.perf_counter() - start[0])
+        cpu.append(time.process_time() - start[1])
+    return min(wall), min(cpu)
+
+
+def held() -> float:
+    """Memory of this process now, MiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+def peak() -> float:
+    """Largest memory of this process so far, MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def ragged(corners: int, rng: np.random.Generator) -> Window:
+    angle, radius = np.linspace(0, 2 * np.pi, corners, endpoint=False), 1 + 0.1 * rng.random(corners)
+    return Window.polygon(shapely.Polygon(np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    load, rng, square = os.getloadavg()[0], np.random.default_rng(1), Window.rectangle(0, 0, 1, 1)
+    k_function(uniform(square, 10, rng), R)
+    many, near = uniform(square, 100_000, rng), np.linspace(0, 0.05, 513)
+    before = held()
+    wall, cpu = seconds(lambda: k_function(many, near), 1)
+    rows = [f"| 100 000, r to 0.05 | cells, compiled | {wall:.2f} s | {cpu:.2f} s | < {peak() - before:.0f} MiB |"]
+    pattern = uniform(square, 10_000, rng)
+    runs = {
+        "cells, compiled": (lambda: k_function(pattern, R), arguments.repeats),
+        "k-d tree and numpy": (lambda: by_tree(pattern, R), 2),
+        "numpy": (lambda: plain(pattern, R), 1),
+    }
+    for expected in (plain(pattern, R), by_tree(pattern, R)):
+        np.testing.assert_allclose(k_function(pattern, R).k, expected, rtol=1e-9)
+    times = {}
+    for name, (run, repeats) in runs.items():
+        times[name] = seconds(run, repeats)
+        wall, cpu = times[name]
+        rows.append(f"| 10 000, r to 0.178 | {name} | {wall:.2f} s | {cpu:.2f} s | |")
+    for corners in (50, 500, 5000):
+        shape = ragged(corners, rng)
+        inside = uniform(shape, 2000, rng)
+        for correction in ("isotropic", "translation", "border"):
+            far = np.linspace(0, 0.5, 513)
+            k_function(uniform(shape, 10, rng), far, correction=correction)
+            once = corners > 500 and correction == "translation"
+            wall, cpu = seconds(lambda c=correction, p=inside, r=far: k_function(p, r, correction=c), 1 if once else 3)
+            rows.append(
+                f"| 2000, ragged disc, {corners} corners, r to 0.5 | {correction} | {wall:.2f} s | {cpu:.2f} s | |"
+            )
+    ours = times["cells, compiled"]
+    pairs = len(many) ** 2 / 2 * np.pi * near[-1] ** 2
+    text = f"""# Time of a K-function in a window
+
+Isotropic correction on uniform points in the unit square at 513 distances, compiling left out: least of
+{arguments.repeats} runs, by the clock and by CPU time of all threads. The other two are plain implementations of the
+same definition; all agree to 1e-9. An established implementation with a core in C took {ESTABLISHED:.2f} s of one
+core for the 10 000 points: {ESTABLISHED / ours[1]:.1f} times our CPU time. Memory is the largest of the process less
+what it held before; a list of the {pairs / 1e6:.0f} million pairs alone would take {pairs * 16 / 2**20:.0f} MiB.
+
+| points | how | clock | CPU | memory |
+|---|---|---|---|---|
+{chr(10).join(rows)}
+
+Made with `OMP_NUM_THREADS=1 python {shlex.join(sys.argv)}` on {os.cpu_count()} cores.
+Jobs of others that ran or waited there as well when it began: {load:.1f}.
+"""
+    print(text)
+    if arguments.out:
+        arguments.out.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Numbers looked up among increasing ones, for compiled sums over pairs: by bucket first, then by halving within it.
+
+Importing this module imports numba, so that it is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+BUCKETS = 1024
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def compiled(function: F) -> F:
+    """Compile a function when it is first called, to run beside other threads, and keep the code where possible."""
+    try:
+        return njit(nogil=True, cache=True)(function)
+    except RuntimeError:  # there is no folder to keep compiled code in
+        return njit(nogil=True)(function)
+
+
+@compiled
+def table(values: Floats, scale: float, size: int) -> Ints:
+    """(size + 2,) numbers of increasing values v whose bucket `int(v scale)` is below 0, 1, ..., size + 1."""
+    first = np.zeros(size + 2, dtype=np.int64)
+    for v in values:
+        # What lies beyond the last bucket is never looked up.
+        first[min(max(int(v * scale), 0), size) + 1] += 1
+    return np.cumsum(first)
+
+
+@compiled
+def below(d: float, values: Floats, first: Ints, scale: float) -> int:
+    """Number of increasing values below d: by halving, within the bucket of d alone."""
+    bucket = int(d * scale)
+    low, high = first[bucket], first[bucket + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < d:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,146 @@
+"""`dpppsynth evaluate`: synthetic patterns beside the original, for the custodian alone."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Argument, Option
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.place import Place, require_snap
+from dpppsynth.cli.screen import progress, show_json, show_line
+from dpppsynth.cli.spread import spread
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.domains import Domain
+    from dpppsynth.patterns import PointPattern
+
+SENTENCE = (
+    "It compares with the sensitive points, so it is confidential and itself not private: keep it out of every release."
+)
+
+SyntheticArgument = Annotated[
+    list[Path],
+    Argument(help="Folder of a saved release; or files of synthetic points, with their domain.", show_default=False),
+]
+ConfidentialOption = Annotated[
+    Path, Option(help="New or empty private folder for the report, outside every release.", rich_help_panel=o.WRITING)
+]
+SideOption = Annotated[
+    float | None,
+    Option(
+        help="Side of the squares between which points are misplaced. Unless given: a tenth of the domain's extent.",
+        rich_help_panel=o.HOW,
+    ),
+]
+SmoothingOption = Annotated[
+    float | None,
+    Option(
+        "--bandwidth",
+        help="Bandwidth of the kernel intensities. Unless given: a tenth of the domain's extent.",
+        rich_help_panel=o.HOW,
+    ),
+]
+ShowOption = Annotated[
+    bool, Option("--show", help="Print the figures too, where nobody else can see them.", rich_help_panel=o.WRITING)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Elsewhere(Place):
+    """Options that say where the points of pattern files lie; a release brings its own domain."""
+
+    def __post_init__(self) -> None:
+        if self.given:
+            self.require_one()
+
+    def require_one(self) -> None:
+        """Refuse options that do not say where."""
+        super().__post_init__()
+
+    @property
+    def given(self) -> list[str]:
+        """The options that a release does not need."""
+        names = ("window", "window_file", "network", "node", "join", "largest_component", "collapse_short")
+        return [name for name in names if getattr(self, name) not in (None, False)]
+
+
+@spread
+def evaluate(
+    points: o.PointsArgument,
+    synthetic: SyntheticArgument,
+    place: Elsewhere,
+    confidential: ConfidentialOption,
+    x: o.XOption = None,
+    y: o.YOption = None,
+    count: o.CountOption = None,
+    snap: o.SnapOption = None,
+    side: SideOption = None,
+    bandwidth: SmoothingOption = None,
+    show: ShowOption = False,
+    json: o.JsonOption = False,
+) -> None:
+    """Score synthetic patterns against the original, and write a confidential report.
+
+    The screen shows no figure unless --show is given.
+    """
+    from dpppsynth.evaluation.saving import contents, require_private_folder
+
+    require_private_folder(confidential, "--confidential")
+
+    from dpppsynth.evaluation.report import evaluate as compare
+    from dpppsynth.io import read_pattern
+
+    with progress() as say:
+        say("reading the synthetic patterns")
+        domain, patterns = _patterns(synthetic, place)
+        require_snap(domain, snap)
+        say("reading the points")
+        crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
+        original = read_pattern(points, domain, x=x, y=y, **crs, count=count, snap=snap)
+        say("comparing")
+        report = compare(original, patterns, side=side, bandwidth=bandwidth)
+        say("writing the report")
+        report.save(confidential)
+    if json:
+        files = sorted(path.name for path in confidential.iterdir())
+        show_json({"out": str(confidential), "note": SENTENCE, "files": files} | (contents(report) if show else {}))
+        return
+    if show:
+        show_line(f"{report}\n")
+    show_line(f"Written to {confidential}. {SENTENCE}")
+
+
+def _patterns(synthetic: list[Path], place: Elsewhere) -> "tuple[Domain, list[PointPattern]]":
+    """The public domain, and the patterns of a release or of files."""
+    from dpppsynth.io import read_synthetic
+    from dpppsynth.privacy.certificate import FILENAME
+
+    releases = [path for path in synthetic if path.is_dir() or path.name == FILENAME]
+    if not releases:
+        place.require_one()
+        domain = place.domain()
+        return domain, [read_synthetic(path, domain) for path in synthetic]
+    if len(synthetic) > 1:
+        msg = "synthetic: give the folder of one release, or files of synthetic points"
+        raise InputError(msg)
+    if place.given:
+        msg = f"{place.given[0]}: a release brings its own domain; leave it out"
+        raise InputError(msg)
+    return _released(releases[0])
+
+
+def _released(path: Path) -> "tuple[Domain, list[PointPattern]]":
+    """Domain and synthetic patterns of a saved release, without marks."""
+    from dpppsynth.io import read_synthetic
+    from dpppsynth.privacy.certificate import SYNTHETIC
+    from dpppsynth.release import load_release
+
+    folder = path if path.is_dir() else path.parent
+    domain = load_release(folder).domain
+    names = sorted(each.name for each in folder.iterdir() if SYNTHETIC.fullmatch(each.name))
+    if not names:
+        msg = f"release: {folder} holds no synthetic pattern; see dpppsynth sample"
+        raise InputError(msg)
+    return domain, [read_synthetic(folder / name, domain) for name in names]

@@ -1,0 +1,157 @@
+"""Envelopes: where a summary function leaves what simulations of a model give, pointwise or as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.errors import InputError
+from dpppsynth.second_order import KFunction, PairCorrelation
+
+Floats = npt.NDArray[np.float64]
+Summary = KFunction | PairCorrelation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Envelope:
+    """Observed curve and the band of simulated ones, as confidential as the points behind them.
+
+    Attributes
+    ----------
+    curve : {"L", "g"}
+        What the values are: L-functions of K-functions, or pair correlation functions.
+    r : (b,) array
+        Distances.
+    observed, lower, upper, mean : (b,) arrays
+        The observed curve, the band and the mean of the simulated curves.
+    level : float
+        Probability that a curve of the model leaves the band: at any one r, or anywhere if simultaneous.
+    p_value : float or None
+        Of the simultaneous test; None for pointwise envelopes, which are no test of the whole curve.
+    """
+
+    curve: str
+    r: Floats
+    observed: Floats
+    lower: Floats
+    upper: Floats
+    mean: Floats
+    level: float
+    p_value: float | None = None
+
+    @property
+    def simultaneous(self) -> bool:
+        """Whether the level holds for the curve as a whole."""
+        return self.p_value is not None
+
+    @property
+    def outside(self) -> npt.NDArray[np.bool_]:
+        """(b,) where the observed curve leaves the band."""
+        return (self.observed < self.lower) | (self.observed > self.upper)
+
+    def __repr__(self) -> str:
+        kind = "simultaneous" if self.simultaneous else "pointwise"
+        return f"Envelope({self.curve}, {kind}, level {self.level:g}, r from {self.r[0]:g} to {self.r[-1]:g})"
+
+
+def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, simultaneous: bool = False) -> Envelope:
+    """Envelope of m simulated curves around an observed one.
+
+    K-functions are turned into L-functions, whose spread hardly depends on r; pointwise that changes nothing.
+
+    - *Pointwise*: from the `rank`-th smallest to the `rank`-th largest simulated value at each r. If observed and
+      simulated patterns come from one model, ties apart, the observed curve is outside with probability
+      `2 rank / (m + 1)` at any r fixed beforehand, and far more often somewhere.
+    - *Simultaneous*: a band of constant width around the simulated mean. With `D_i` the largest distance over r of
+      curve i from the mean of the m others, the observed curve (one of these m + 1) leaves the band exactly when its D
+      is larger than the `rank`-th largest D of the simulated ones. Under the model all orders of the D are equally
+      likely: the probability is `rank / (m + 1)`, ties apart, and the p-value
+      `(1 + #{D_i >= D_observed}) / (m + 1)`.
+
+    Parameters
+    ----------
+    observed : KFunction or PairCorrelation
+    simulated : sequence of the same
+        On the same distances r and estimated in the same way, from patterns that are independent of each other.
+    rank : int
+        Which extreme simulated value counts, 1 the most extreme; pointwise below (m + 1) / 2, simultaneous at most m.
+    simultaneous : bool
+
+    Raises
+    ------
+    InputError
+        The curves do not belong together, fewer than two are simulated, or the rank is not possible.
+
+    References
+    ----------
+    Ripley (1981), Spatial Statistics, Wiley; Baddeley, Diggle, Hardegen, Lawrence, Milne and Nair (2014), On tests of
+    spatial pattern based on simulation envelopes, Ecological Monographs 84, 477-489.
+
+    Examples
+    --------
+    >>> r = np.array([1.0, 2.0])
+    >>> runs = [KFunction(r, np.array(k), "ang", False, True) for k in ([1.0, 2.0], [1.2, 2.2], [0.8, 1.8])]
+    >>> band = envelope(KFunction(r, np.array([1.1, 2.6]), "ang", False, True), runs)
+    >>> band, band.outside
+    (Envelope(L, pointwise, level 0.5, r from 1 to 2), array([False,  True]))
+    """
+    runs = list(simulated)
+    if len(runs) < 2:
+        msg = "simulated: needs at least two simulated curves; 39 make pointwise envelopes of level 0.05."
+        raise InputError(msg)
+    r = common_distances([observed, *runs], "observed, simulated")
+    curve, curves = _stacked([observed, *runs])
+    m = len(runs)
+    most = m if simultaneous else m // 2
+    if isinstance(rank, bool) or not isinstance(rank, Integral) or not 1 <= rank <= most:
+        msg = f"rank: must be a whole number from 1 to {most} with so many simulated curves, got {rank!r}."
+        raise InputError(msg)
+    values, mean = curves[0], curves[1:].mean(axis=0)
+    if not simultaneous:
+        ordered = np.sort(curves[1:], axis=0)
+        return Envelope(curve, r, values, ordered[rank - 1], ordered[-rank], mean, 2 * rank / (m + 1))
+    # Distance from the mean of the others, for all m + 1 curves at once.
+    farthest = (m + 1) / m * np.abs(curves - curves.mean(axis=0)).max(axis=1)
+    # Ties stay ties whatever the rounding.
+    reach = farthest[1:] + 1e-12 * np.abs(curves).max()
+    width = np.sort(reach)[-rank]
+    p_value = (1 + int((reach >= farthest[0]).sum())) / (m + 1)
+    return Envelope(curve, r, values, mean - width, mean + width, mean, rank / (m + 1), p_value)
+
+
+def common_distances(curves: Sequence[Summary], names: str) -> Floats:
+    """(b,) distances that all curves share; InputError where they do not, or are estimates of different kinds."""
+    first = curves[0]
+    for each in curves:
+        if not isinstance(each, KFunction | PairCorrelation):
+            msg = f"{names}: need KFunctions or PairCorrelations, got {type(each).__name__}."
+            raise InputError(msg)
+        if _kind(each) != _kind(first):
+            msg = f"{names}: curves of one kind compare: same function, domain, correction, intensity and bandwidth."
+            raise InputError(msg)
+        if not np.array_equal(each.r, first.r):
+            msg = f"{names}: the curves are on different distances r; compute all of them on the same r."
+            raise InputError(msg)
+        if not np.isfinite(_values(each)).all():
+            msg = f"{names}: a curve is not finite at some r; leave out distances at which its estimate is undefined."
+            raise InputError(msg)
+    return first.r
+
+
+def _kind(curve: Summary) -> tuple[object, ...]:
+    shared = type(curve), curve.correction, curve.inhomogeneous, curve.inhomogeneous and curve.normalise
+    return (*shared, curve.planar) if isinstance(curve, KFunction) else (*shared, curve.bandwidth)
+
+
+def _values(curve: Summary) -> Floats:
+    return curve.k if isinstance(curve, KFunction) else curve.g
+
+
+def _stacked(curves: Sequence[Summary]) -> tuple[str, Floats]:
+    """Name of what is compared, and its values (m + 1, b)."""
+    name = "L" if isinstance(curves[0], KFunction) else "g"
+    return name, np.stack([each.l if isinstance(each, KFunction) else each.g for each in curves])

@@ -1,0 +1,204 @@
+"""One cell of a study: draw an original, synthesize, measure."""
+
+import hashlib
+import inspect
+import json
+import time
+import traceback
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import threadpoolctl
+
+from dpppsynth.domains import Domain
+from dpppsynth.errors import (
+    DpppsynthError,
+    InformationWarning,
+    InputError,
+    PrivacyCheckError,
+    QualityError,
+    ReleaseBlocked,
+)
+from dpppsynth.patterns import PointPattern
+
+if TYPE_CHECKING:
+    from dpppsynth.evaluation.experiments.study import Study
+
+# What a mechanism may answer instead of a release: a result like any other.
+REFUSALS = (InputError, PrivacyCheckError, ReleaseBlocked, QualityError)
+
+
+class CellError(DpppsynthError):
+    """A cell of a study failed for another reason than a refusal; the message names the cell."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """What originals are drawn from: public knowledge of a simulation.
+
+    Parameters
+    ----------
+    domain : Window or LinearNetwork
+    draw : callable
+        Takes a `numpy.random.Generator` and returns a `PointPattern` in the domain; all its randomness must come from
+        that generator.
+    alpha : float or None
+        Privacy radius that synthesizers are to protect, in the domain's unit; None for a move anywhere.
+    intensity : callable, optional
+        The truth, at coordinates (n, 2), for measures that compare with it.
+    """
+
+    domain: Domain
+    draw: Callable[[np.random.Generator], PointPattern]
+    alpha: float | None
+    intensity: Callable[..., Any] | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """What a cell's measures look at.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    original : PointPattern
+        The same for all synthesizers and budgets of a repeat.
+    release : CoxRelease, PoissonRelease or what else the synthesizer returns
+    synthetic : tuple of PointPattern
+        As many as the study's `patterns`.
+    epsilon, delta : float
+        The budget; a delta of "1/n" is a number here.
+    """
+
+    scenario: Scenario
+    original: PointPattern
+    release: Any
+    synthetic: tuple[PointPattern, ...]
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One place in the grid of a study; `delta` is a number or "1/n"."""
+
+    scenario: str
+    synthesizer: str
+    epsilon: float
+    delta: float | str
+    repeat: int
+
+    def __str__(self) -> str:
+        budget = f"epsilon {self.epsilon:g}, delta {self.delta}"
+        return f"{self.scenario}, {self.synthesizer}, {budget}, repeat {self.repeat}"
+
+
+KEYS = [field.name for field in fields(Cell)]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What is kept of a cell.
+
+    Attributes
+    ----------
+    cell : Cell
+    refused : str or None
+        Class of the refusal; of a measure's own, "measure: class".
+    values : tuple of float
+        In the order of the study's measures; nan where refused.
+    seconds : float
+    """
+
+    cell: Cell
+    refused: str | None
+    values: tuple[float, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An error that is no refusal, in words: not every exception survives the way between processes."""
+
+    cell: Cell
+    error: str
+    trace: str
+
+    def exception(self) -> CellError:
+        """The error to raise, the worker's traceback as a note on it."""
+        error = CellError(f"cell ({self.cell}): {self.error}")
+        error.add_note(self.trace)
+        return error
+
+
+def stream(*key: str | float) -> np.random.Generator:
+    """The random stream that belongs to a key, whatever else is drawn before or beside it: SHA-256 of the key's JSON.
+
+    Examples
+    --------
+    >>> one, again, other = stream(0, "a", 1), stream(0, "a", 1), stream(0, "a", 2)
+    >>> float(one.random()) == float(again.random()) != float(other.random())
+    True
+    """
+    digest = hashlib.sha256(json.dumps(key).encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest, "big"))
+
+
+def run_cell(study: "Study", cell: Cell) -> Finished | Failed:
+    """Draw, synthesize and measure, on one thread of linear algebra: sums depend on how many there are."""
+    start = time.perf_counter()
+    try:
+        with threadpoolctl.threadpool_limits(1), warnings.catch_warnings():
+            # A study looks at useless budgets on purpose.
+            warnings.simplefilter("ignore", InformationWarning)
+            refused, values = _measured(study, cell)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the study stops with the cell's name
+        words = f"{type(error).__name__}: {error}"
+        return Failed(cell, words, traceback.format_exc())
+    return Finished(cell, refused, values, time.perf_counter() - start)
+
+
+def _measured(study: "Study", cell: Cell) -> tuple[str | None, tuple[float, ...]]:
+    original = original_of(study, cell)
+    try:
+        outcome = outcome_of(study, cell, original)
+    except REFUSALS as refusal:
+        return type(refusal).__name__, (float("nan"),) * len(study.measures)
+    values, refusals = [], []
+    for name, measure in study.measures.items():
+        try:
+            values.append(float(measure(outcome)))
+        except REFUSALS as refusal:
+            values.append(float("nan"))
+            refusals.append(f"{name}: {type(refusal).__name__}")
+    return "; ".join(refusals) or None, tuple(values)
+
+
+def original_of(study: "Study", cell: Cell) -> PointPattern:
+    """Draw the original of a cell; synthesizer and budget stay out of its key, so that they share it."""
+    return study.scenarios[cell.scenario].draw(stream(study.seed, "original", cell.scenario, cell.repeat))
+
+
+def outcome_of(study: "Study", cell: Cell, original: PointPattern) -> Outcome:
+    """Synthesize an original in a cell's way; refusals are raised."""
+    scenario, n = study.scenarios[cell.scenario], len(original)
+    if cell.delta == "1/n" and n == 0:
+        msg = "delta: an empty original has no 1/n."
+        raise InputError(msg)
+    delta = 1 / n if cell.delta == "1/n" else float(cell.delta)
+    key = (study.seed, "release", cell.scenario, cell.synthesizer, cell.epsilon, cell.delta, cell.repeat)
+    rng = stream(*key)
+    synthesizer = study.synthesizers[cell.synthesizer](scenario, cell.epsilon, delta, n)
+    # Where patterns are the mechanism, all are paid for at once; releases of an intensity give them away afterwards.
+    planned = inspect.signature(synthesizer.plan).parameters if hasattr(synthesizer, "plan") else ()
+    options = {"patterns": max(1, study.patterns)} if "patterns" in planned else {}
+    release = synthesizer.release(original, rng, **options)
+    patterns = release.sample(study.patterns, rng) if hasattr(release, "sample") else release.patterns
+    synthetic = tuple(patterns)[: study.patterns]
+    if len(synthetic) < study.patterns:
+        msg = f"a release gave {len(synthetic)} of the {study.patterns} patterns that the study asks for"
+        raise TypeError(msg)
+    return Outcome(scenario, original, release, synthetic, cell.epsilon, delta)

@@ -1,0 +1,181 @@
+"""Finished cells on disk: one Parquet file for each small batch, written once and never changed.
+
+A file is written under a temporary name, forced to disk and renamed, so whatever stops the process leaves whole files
+only. The lock belongs to the operating system, which frees it when the process ends, in whatever way.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, astuple
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from dpppsynth.errors import InputError
+from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Finished
+from dpppsynth.evaluation.experiments.description import GROWING, describe_study, differences
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+    from dpppsynth.evaluation.experiments.study import Study
+
+DESCRIPTION = "study.json"
+TEMPORARY = ".tmp"
+
+
+class Store:
+    """The folder of a study while it is being written, by one process at a time.
+
+    Parameters
+    ----------
+    folder : Path
+    study : Study
+
+    Raises
+    ------
+    InputError
+        On entry, when the folder holds another study or another process is writing to it.
+    """
+
+    def __init__(self, folder: Path, study: "Study") -> None:
+        self.folder = folder
+        self.description = describe_study(study)
+        self.measures = list(study.measures)
+        self.lock: IO[bytes] | None = None
+        self.next = 0
+
+    def __enter__(self) -> Self:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.lock = _locked(self.folder)
+        try:
+            self._open()
+        except BaseException:
+            self.lock.close()
+            raise
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.lock is not None:
+            self.lock.close()
+
+    def _open(self) -> None:
+        self.next = 1 + max((int(path.stem) for path in _batches(self.folder)), default=-1)
+        path = self.folder / DESCRIPTION
+        if self.next and not path.exists():
+            msg = f"folder: {self.folder} holds numbered Parquet files but no {DESCRIPTION}; take a new folder."
+            raise InputError(msg)
+        kept = require_same(self.folder, self.description, version=True) if path.exists() else {}
+        grown = {name: {**kept.get(name, {}), **self.description[name]} for name in GROWING}
+        if kept != (new := self.description | grown):
+            with _whole_file(path) as file:
+                file.write(json.dumps(new, indent=1).encode())
+        for orphan in self.folder.glob(f"[0-9]*.parquet{TEMPORARY}"):
+            orphan.unlink()
+
+    def done(self) -> set[Cell]:
+        """Cells that are finished, of this grid or not."""
+        import pyarrow.parquet as pq
+
+        rows = [row for path in _batches(self.folder) for row in pq.ParquetFile(path).read(KEYS).to_pylist()]
+        return {Cell(**row | {"delta": _delta(row["delta"])}) for row in rows}
+
+    def append(self, finished: Sequence[Finished]) -> None:
+        """Keep finished cells, for good once this returns."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        table = pa.Table.from_pylist([self._row(each) for each in finished], schema=_schema(self.measures))
+        with _whole_file(self.folder / f"{self.next:08d}.parquet") as file:
+            pq.write_table(table, file)
+        self.next += 1
+
+    def _row(self, finished: Finished) -> dict[str, Any]:
+        values = dict(zip(self.measures, finished.values, strict=True))
+        cell = asdict(finished.cell) | {"delta": str(finished.cell.delta)}
+        return cell | {"refused": finished.refused, "seconds": finished.seconds} | values
+
+
+def frame(folder: Path, cells: Sequence[Cell], measures: Sequence[str]) -> "pd.DataFrame":
+    """Finished cells among the given ones, in their order, with seconds."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = _schema(measures)
+    tables = [pq.ParquetFile(path).read().select(schema.names) for path in _batches(folder)]
+    kept = pa.concat_tables([schema.empty_table(), *tables]).to_pandas()
+    kept["delta"] = [_delta(text) for text in kept["delta"]]
+    kept["refused"] = kept["refused"].astype(object).where(kept["refused"].notna(), None)
+    place = {key: row for row, key in enumerate(zip(*(kept[name] for name in KEYS), strict=True))}
+    found = [place[key] for key in map(astuple, cells) if key in place]
+    return kept.iloc[found].reset_index(drop=True)
+
+
+def require_same(folder: Path, description: dict[str, Any], *, version: bool = False) -> dict[str, Any]:
+    """Return what a folder remembers, or refuse it as another study's, or with `version` another package version's."""
+    try:
+        kept: dict[str, Any] = json.loads((folder / DESCRIPTION).read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        msg = f"folder: {folder} holds no study; run it first."
+        raise InputError(msg) from None
+    ours = description if version else {name: value for name, value in description.items() if name != "dpppsynth"}
+    found = differences(kept, json.loads(json.dumps(ours)))
+    if found:
+        msg = f"folder: {folder} holds another study: {'; '.join(found)}. Take a new folder."
+        raise InputError(msg)
+    return kept
+
+
+def _schema(measures: Sequence[str]) -> "pa.Schema":
+    import pyarrow as pa
+
+    text, number = pa.string(), pa.float64()
+    kinds = {"scenario": text, "synthesizer": text, "epsilon": number, "delta": text, "repeat": pa.int64()}
+    return pa.schema(kinds | {"refused": text} | dict.fromkeys(measures, number) | {"seconds": number})
+
+
+def _batches(folder: Path) -> list[Path]:
+    """Files of finished cells, in the order they were written."""
+    return sorted(folder.glob("[0-9]*.parquet"))
+
+
+def _delta(text: str) -> float | str:
+    return text if text == "1/n" else float(text)
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Write a file that is there as a whole or not at all."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    with temporary.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _locked(folder: Path) -> IO[bytes]:
+    file = (folder / "lock").open("ab")
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        msg = f"folder: another process is writing to {folder}; wait for it, or take another folder."
+        raise InputError(msg) from None
+    return file

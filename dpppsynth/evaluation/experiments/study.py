@@ -1,0 +1,223 @@
+"""`Study`: the grid of a simulation study."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import product
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpppsynth.errors import InputError
+from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Outcome, Scenario, original_of, outcome_of
+from dpppsynth.evaluation.experiments.description import describe_study, require_importable
+from dpppsynth.evaluation.experiments.engine import finish
+from dpppsynth.evaluation.experiments.store import Store, frame, require_same
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Study:
+    """A simulation study: every synthesizer, at every budget, on `repeats` originals of every scenario.
+
+    Parameters
+    ----------
+    scenarios : mapping of str to Scenario
+    synthesizers : mapping of str to callable
+        Each takes (scenario, epsilon, delta, n) and returns a synthesizer, or any object whose `release(pattern, rng)`
+        has `sample(m, rng)` or `patterns`.
+    epsilon : sequence of float
+    delta : sequence of float or "1/n"
+        "1/n" is one over the number of points of the original.
+    repeats : int
+        Originals of each scenario; the same ones for all synthesizers and budgets, so that comparisons are paired.
+    measures : mapping of str to callable
+        Each takes an `Outcome` and returns a number.
+    patterns : int
+        Synthetic patterns of each release; 0 where measures look at the release alone.
+    seed : int
+
+    Raises
+    ------
+    InputError
+        When an argument breaks its rule.
+
+    Notes
+    -----
+    Refusals of a synthesizer are results (column `refused`), other exceptions stop the study. To run in processes or
+    on a cluster, functions must be importable: defined at the top level of a module. A script needs the usual
+    ``if __name__ == "__main__":``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dpppsynth import LaplaceSynthesizer, PointPattern, Window
+    >>> square = Window.rectangle(0, 0, 1, 1)
+    >>> def uniform(rng):
+    ...     return PointPattern(rng.random((50, 2)), square)
+    >>> def laplace(scenario, epsilon, delta, n):
+    ...     return LaplaceSynthesizer(epsilon, alpha=scenario.alpha, spacing=0.25)
+    >>> def points(outcome):
+    ...     return len(outcome.synthetic[0])
+    >>> study = Study(
+    ...     {"uniform": Scenario(square, uniform, alpha=0.1)},
+    ...     {"laplace": laplace},
+    ...     epsilon=[1, 10],
+    ...     delta=[0],
+    ...     repeats=3,
+    ...     measures={"points": points},
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = study.run(folder, workers=1)
+    >>> list(table.columns)
+    ['scenario', 'synthesizer', 'epsilon', 'delta', 'repeat', 'refused', 'points']
+    >>> len(table)
+    6
+    """
+
+    scenarios: Mapping[str, Scenario]
+    synthesizers: Mapping[str, Callable[[Scenario, float, float, int], Any]]
+    epsilon: Sequence[float]
+    delta: Sequence[float | str]
+    repeats: int
+    measures: Mapping[str, Callable[[Outcome], float]]
+    patterns: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("scenarios", "synthesizers", "measures"):
+            object.__setattr__(self, name, _named(name, getattr(self, name)))
+        for name, scenario in self.scenarios.items():
+            if not isinstance(scenario, Scenario):
+                msg = f"scenarios: {name!r} must be a Scenario, got {type(scenario).__name__}."
+                raise InputError(msg)
+        taken = {
+            name for name in self.measures if name in (*KEYS, "refused", "seconds", "cells") or name.endswith("_se")
+        }
+        if taken:
+            msg = f"measures: {sorted(taken)} are columns of the tables already, or end in '_se'; rename them."
+            raise InputError(msg)
+        object.__setattr__(self, "epsilon", _distinct("epsilon", map(_epsilon, _listed("epsilon", self.epsilon))))
+        object.__setattr__(self, "delta", _distinct("delta", map(_delta, _listed("delta", self.delta))))
+        for name, least in (("repeats", 1), ("patterns", 0), ("seed", 0)):
+            object.__setattr__(self, name, _whole(name, getattr(self, name), least))
+
+    def __repr__(self) -> str:
+        return (
+            f"Study({len(self.scenarios)} scenarios, {len(self.synthesizers)} synthesizers, "
+            f"{len(self.epsilon) * len(self.delta)} budgets, {self.repeats} repeats, seed {self.seed})"
+        )
+
+    def cells(self) -> list[Cell]:
+        """All cells, in the order of the table: by scenario, synthesizer, epsilon, delta, repeat as given."""
+        grid = product(self.scenarios, self.synthesizers, self.epsilon, self.delta, range(self.repeats))
+        return [Cell(*place) for place in grid]
+
+    def run(
+        self,
+        folder: str | Path,
+        executor: Executor | None = None,
+        workers: int | None = None,
+        *,
+        progress: bool = True,
+    ) -> "pd.DataFrame":
+        """Finish every cell that the folder does not hold yet, and return the table.
+
+        Cells are kept as they finish, those of less than a second together. A run that was stopped, killed even, is
+        taken up again by running it again. More repeats, budgets, scenarios and synthesizers may be added between runs.
+
+        Parameters
+        ----------
+        folder : str or Path
+            New, or of an earlier run of this study.
+        executor : concurrent.futures.Executor, optional
+            Where to run cells, for instance ``dask.distributed.Client(...).get_executor()``; None starts processes.
+        workers : int, optional
+            Number of processes; 1 runs in this one, None takes all cores. With an executor: how many cells it runs at
+            a time; twice as many are handed to it at once, 64 where it is not said.
+        progress : bool
+            Show a bar, on a terminal only.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each cell, in the order of `cells`: its names, `refused` (class of a refusal, or None) and the
+            measures. It does not depend on executors, workers or interruptions.
+
+        Raises
+        ------
+        InputError
+            When the folder holds another study or another process writes to it, or a function cannot be imported.
+        CellError
+            When a cell fails for another reason than a refusal. Cells under way are finished, and kept.
+        """
+        workers = None if workers is None else _whole("workers", workers, 1)
+        if executor is not None or workers != 1:
+            require_importable(self, executor)
+        with Store(Path(folder), self) as store:
+            done = store.done()
+            # Repeat by repeat, so that an unfinished study has every row.
+            missing = sorted((cell for cell in self.cells() if cell not in done), key=lambda cell: cell.repeat)
+            finish(self, missing, store, executor, workers, progress=progress)
+        return self.table(folder)
+
+    def outcome(self, cell: Cell) -> Outcome:
+        """Make what the measures of a cell look at once more, to draw it for instance; refusals are raised."""
+        return outcome_of(self, cell, original_of(self, cell))
+
+    def table(self, folder: str | Path) -> "pd.DataFrame":
+        """Return the finished cells of this study's grid, like `run`, without running any."""
+        return self.seconds(folder).drop(columns="seconds")
+
+    def seconds(self, folder: str | Path) -> "pd.DataFrame":
+        """Return the table with a column more: what each cell took, which no two runs agree upon."""
+        require_same(Path(folder), describe_study(self))
+        return frame(Path(folder), self.cells(), list(self.measures))
+
+
+def _named(name: str, given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping) or not given or not all(isinstance(key, str) and key for key in given):
+        msg = f"{name}: needs a mapping of names to at least one entry, got {type(given).__name__}."
+        raise InputError(msg)
+    return dict(given)
+
+
+def _listed(name: str, given: Any) -> list[Any]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        msg = f"{name}: needs a sequence, such as [{given!r}]."
+        raise InputError(msg)
+    return list(given)
+
+
+def _distinct(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
+    values = tuple(given)
+    if not values or len(set(values)) < len(values):
+        msg = f"{name}: needs at least one value, each once, got {list(values)}."
+        raise InputError(msg)
+    return values
+
+
+def _epsilon(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        msg = f"epsilon: budgets must be positive finite numbers, got {value!r}."
+        raise InputError(msg)
+    return float(value)
+
+
+def _delta(value: Any) -> float | str:
+    if isinstance(value, str) and value == "1/n":
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < 1:
+        msg = f"delta: must be 0 or more and below 1, or '1/n', got {value!r}."
+        raise InputError(msg)
+    return float(value)
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        msg = f"{name}: must be a whole number of at least {least}, got {value!r}."
+        raise InputError(msg)
+    return int(value)

@@ -1,0 +1,143 @@
+"""Cells handed to workers, a bounded number at a time; workers that die are replaced.
+
+Workers receive the study as bytes and keep it between cells. They send back numbers; only the process that called
+`Study.run` writes, so workers need not see its folder.
+"""
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from dpppsynth.evaluation.experiments.cells import Cell, CellError, Failed, Finished, run_cell
+
+if TYPE_CHECKING:
+    from dpppsynth.evaluation.experiments.study import Study
+
+Keep = Callable[[Finished | Failed], None]
+
+# Times that a cell may take its worker process with it, running alone, before the study gives up.
+DEATHS = 3
+# Cells handed to an executor at once where it is not said how many it runs at a time.
+IN_FLIGHT = 64
+
+
+def through_executor(
+    study: "Study", cells: Sequence[Cell], executor: Executor, workers: int | None, keep: Keep
+) -> None:
+    """Run cells on an executor of the caller's, who also replaces its workers."""
+    limit = 2 * workers if workers else IN_FLIGHT
+    lost = _hand_out(executor, pickle.dumps(study), deque(cells), limit, keep)
+    if lost:
+        msg = f"executor: it broke while running cell ({lost[0]}); what is finished is kept. Run again with a new one."
+        raise CellError(msg)
+
+
+def in_processes(study: "Study", cells: Sequence[Cell], workers: int, keep: Keep) -> None:
+    """Run cells in processes of our own."""
+    sent, queue = pickle.dumps(study), deque(cells)
+    while queue:
+        with _pool(min(workers, len(queue))) as pool:
+            suspects = _hand_out(pool, sent, queue, 2 * workers, keep)
+        _alone(sent, suspects, keep)
+
+
+def _alone(sent: bytes, suspects: Sequence[Cell], keep: Keep) -> None:
+    """Run cells one at a time, because a pool that breaks does not say which of its cells did it."""
+    deaths: Counter[Cell] = Counter()
+    queue = deque(suspects)
+    while queue:
+        with _pool(1) as pool:
+            for cell in _hand_out(pool, sent, queue, 1, keep):
+                deaths[cell] += 1
+                if deaths[cell] == DEATHS:
+                    msg = (
+                        f"cell ({cell}): its worker process died {DEATHS} times, out of memory perhaps. A script that "
+                        'runs a study in processes also needs `if __name__ == "__main__":` around it.'
+                    )
+                    raise CellError(msg)
+                queue.append(cell)
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    # Forked workers would share generators, locks and threads with this process.
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
+
+
+def _begin_worker() -> None:
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[name] = "1"
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this worker when the process that started it is gone, even killed; it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@lru_cache(maxsize=2)
+def _study(sent: bytes) -> "Study":
+    study: Study = pickle.loads(sent)  # noqa: S301 - made by the process that started this one
+    return study
+
+
+def run_sent(sent: bytes, cell: Cell) -> Finished | Failed:
+    """Run a cell in a worker."""
+    return run_cell(_study(sent), cell)
+
+
+def _hand_out(executor: Executor, sent: bytes, queue: deque[Cell], limit: int, keep: Keep) -> list[Cell]:
+    """Run cells of the queue until it is empty, or the executor breaks: then return those that were under way."""
+    under_way: dict[Future[Finished | Failed], Cell] = {}
+    try:
+        while queue or under_way:
+            while queue and len(under_way) < limit:
+                future = executor.submit(run_sent, sent, queue[0])
+                under_way[future] = queue.popleft()
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                keep(_result(future, under_way[future]))
+                del under_way[future]
+    except (BrokenExecutor, CellError) as error:
+        lost = _gather(under_way, keep)
+        if isinstance(error, CellError):
+            raise
+        return lost
+    except BaseException:
+        for future in under_way:
+            future.cancel()
+        raise
+    return []
+
+
+def _result(future: "Future[Finished | Failed]", cell: Cell) -> Finished | Failed:
+    try:
+        return future.result()
+    except BrokenExecutor:
+        raise
+    except Exception as error:
+        msg = f"cell ({cell}) was lost: {type(error).__name__}: {error}"
+        raise CellError(msg) from error
+
+
+def _gather(under_way: dict["Future[Finished | Failed]", Cell], keep: Keep) -> list[Cell]:
+    """Take back what has not begun, wait for the rest and keep what is finished; return cells without a result."""
+    running = [future for future in under_way if not future.cancel()]
+    wait(running)
+    lost = []
+    for future, cell in under_way.items():
+        if future.cancelled() or future.exception() is not None:
+            lost.append(cell)
+        elif isinstance(result := future.result(), Finished):
+            keep(result)
+    return lost

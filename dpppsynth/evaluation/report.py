@@ -1,0 +1,260 @@
+"""How good are synthetic patterns? One table for any mechanism, central, local or none: it asks for patterns alone.
+
+A report compares with sensitive points, so it is as confidential as they are. It is for the custodian's eyes, and what
+it shows must not decide what is released: that would be a query that nobody accounts for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.domains import Domain
+from dpppsynth.errors import InputError
+from dpppsynth.evaluation.distances import Density
+from dpppsynth.evaluation.kfunction import default_distances
+from dpppsynth.evaluation.metrics import Comparison, KComparison, thins, transport_method
+from dpppsynth.evaluation.tables import aligned, summary
+from dpppsynth.mesh import Floats
+from dpppsynth.patterns import PointPattern
+from dpppsynth.randomness import RngLike, generator
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+# Patterns behind each yardstick.
+YARDSTICKS = 5
+# Of a domain's extent: side of the squares of the misplaced share, and bandwidth of the kernel intensities.
+SHARE = 0.1
+CONFIDENTIAL_LINE = (
+    "CONFIDENTIAL: made from the sensitive points and not private. For the custodian's eyes alone, never for release."
+)
+PUBLIC_LINE = "Comparison with points that are stated not to be sensitive."
+YARDSTICK_LINES = (
+    "uniform: points spread evenly, which is what no data at all would give.",
+    "resampled: the original's points drawn anew with replacement, which is what chance alone costs.",
+)
+THINNED = "K-functions of large patterns are made of a random part of their points, which leaves K as it is on average."
+SLICED = (
+    "Wasserstein distances of large patterns are sliced, which is less than the exact ones; compare them in this table."
+)
+NO_HEAT = "Kernel intensities are left out: this network has too many or too short edges for heat flow."
+EMPTY = "Synthetic patterns without points count in the first three rows alone."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UtilityReport:
+    """Synthetic patterns beside the original, made by `evaluate`; as confidential as the original.
+
+    Attributes
+    ----------
+    original : PointPattern
+    synthetic : tuple of PointPattern
+    k : KComparison
+        K-functions of the original and of the synthetic patterns, and the envelope of the latter.
+    values : dict of str to ndarray, shape (m, 8)
+        Values of the metrics, in the order of the table, one row a pattern: "synthetic", "uniform" and "resampled".
+    side, bandwidth : float
+        Side of the squares of the misplaced share and bandwidth of the kernel intensities, in the domain's unit.
+    notes : tuple of str
+        What a reader of the table should know.
+    confidential : bool
+    """
+
+    original: PointPattern
+    synthetic: tuple[PointPattern, ...]
+    k: KComparison
+    values: dict[str, Floats]
+    side: float
+    bandwidth: float
+    notes: tuple[str, ...]
+    confidential: bool
+
+    @property
+    def domain(self) -> Domain:
+        """The public domain of all patterns."""
+        return self.original.domain
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a metric; columns original, synthetic (mean), sd, uniform, resampled (means), unit and better.
+
+        "original" is what the original itself scores, which is no aim: publishing it would score best.
+        """
+        return summary(self.values, len(self.original), self.domain.unit)
+
+    def save(self, folder: str | Path) -> Path:
+        """Write the report into a new or empty folder that only its owner can open, outside every release.
+
+        Files: evaluation.json, summary.csv, k.csv, k.png and patterns.png, each name begun by ``CONFIDENTIAL_``. Only
+        patterns.png shows points.
+
+        Raises
+        ------
+        InputError
+            The folder is not empty, or it belongs to a release.
+        """
+        from dpppsynth.evaluation.saving import save
+
+        return save(self, Path(folder))
+
+    def plot_k(self, ax: Axes | None = None) -> Axes:
+        """Draw the K-functions; see `pictures.plot_k`."""
+        from dpppsynth.evaluation.pictures import plot_k
+
+        return plot_k(self.k, ax, domain=self.domain, confidential=self.confidential)
+
+    def plot_patterns(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:
+        """Draw the original beside the first synthetic pattern; see `pictures.plot_patterns`."""
+        from dpppsynth.evaluation.pictures import plot_patterns
+
+        return plot_patterns(self.original, self.synthetic[0], axes, confidential=self.confidential)
+
+    def __str__(self) -> str:
+        count, unit = len(self.synthetic), self.domain.unit
+        lines = [
+            CONFIDENTIAL_LINE if self.confidential else PUBLIC_LINE,
+            "",
+            f"{count} synthetic pattern{'s' if count > 1 else ''} in {self.domain!r}",
+            f"squares of {self.side:.4g}, bandwidth {self.bandwidth:.4g}, K up to {self.k.original.r[-1]:.4g} ({unit})",
+            "",
+            *aligned(self.table),
+            "",
+            *self.notes,
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"UtilityReport({'CONFIDENTIAL, ' if self.confidential else ''}{self.domain!r})"
+
+
+def evaluate(
+    original: PointPattern,
+    synthetic: PointPattern | Sequence[PointPattern],
+    *,
+    r: npt.ArrayLike | None = None,
+    side: float | None = None,
+    bandwidth: float | None = None,
+    synthetic_intensity: Density | None = None,
+    confidential: bool = True,
+    rng: RngLike = 0,
+) -> UtilityReport:
+    """Compare synthetic patterns with the original, by eight numbers and two yardsticks.
+
+    Each pattern is scored by itself; the table holds means over patterns. Metrics: number of points; integrated squared
+    relative error of the K-function; largest difference of the L-functions; share of the points that would have to
+    change squares of a grid; total variation between kernel intensities, both divided by their totals; mean squared
+    error of propensity scores, as printed and balanced (zero for a perfect synthesizer, however many points it draws);
+    mean distance that a point must move. K and L are homogeneous, so they show where points gather as well as how;
+    where points of the original coincide, they differ from those of any pattern whose points do not from r = 0 on.
+
+    The yardsticks are five patterns each: homogeneous Poisson patterns with the original's mean number of points
+    ("uniform"), and the original's points drawn anew with replacement ("resampled"). K-functions of more than 20 000
+    points, on networks of more than 2 000, are made of a random part of them; thinning leaves K as it is. Beyond about
+    2 000 points in a window the Wasserstein distances are sliced. On networks of more than 3 000 edges, or with edges
+    far shorter than the bandwidth, there are no kernel intensities, and three rows stay empty.
+
+    Parameters
+    ----------
+    original : PointPattern
+        At least two points; marks are not looked at.
+    synthetic : PointPattern or sequence of PointPattern
+        On the same domain; they may be empty.
+    r : array_like, shape (b,), optional
+        Distances of K, in the domain's unit. Unless given: 512 steps, in a window up to a quarter of the shorter side
+        of its bounding box, on a network up to a quarter of its extent.
+    side : float, optional
+        Side of the squares of the misplaced share. Unless given: a tenth of the domain's extent.
+    bandwidth : float, optional
+        Bandwidth of the kernel intensities. Unless given: a tenth of the domain's extent.
+    synthetic_intensity : callable, optional
+        The intensity that all synthetic patterns were drawn from, for the propensity scores, where a mechanism releases
+        one; unless given the kernel intensity of each pattern.
+    confidential : bool
+        False takes the warnings off. That is honest only where the original is no data about anybody: simulated, or
+        published long ago.
+    rng : None, int, numpy.random.Generator, SeedSequence or BitGenerator
+        For the yardsticks and the thinning; the same report again unless given.
+
+    Raises
+    ------
+    InputError
+        A pattern lies in another domain, the original has no pair of points, or there is no synthetic pattern.
+
+    Examples
+    --------
+    >>> from dpppsynth.domains import Window
+    >>> window = Window.rectangle(0, 0, 10, 10)
+    >>> rng = np.random.default_rng(1)
+    >>> simulated, other = (PointPattern(rng.uniform(0, 10, (40, 2)), window) for _ in range(2))
+    >>> report = evaluate(simulated, other, confidential=False)
+    >>> float(report.table.loc["points", "synthetic"])
+    40.0
+    """
+    patterns = (synthetic,) if isinstance(synthetic, PointPattern) else tuple(synthetic)
+    _require(original, patterns)
+    domain = original.domain
+    comparison = Comparison(
+        original,
+        r=default_distances(domain) if r is None else np.asarray(r, dtype=float),
+        side=_length("side", side, domain),
+        bandwidth=_length("bandwidth", bandwidth, domain),
+        transport=transport_method(original, patterns),
+        rng=generator(rng),
+    )
+    scored = {
+        "synthetic": [comparison.score(each, synthetic_intensity) for each in patterns],
+        "uniform": [comparison.uniform() for _ in range(YARDSTICKS)],
+        "resampled": [comparison.resampled() for _ in range(YARDSTICKS)],
+    }
+    return UtilityReport(
+        original,
+        patterns,
+        KComparison(comparison.k, tuple(each.k for each in scored["synthetic"])),
+        {name: np.array([one.values for one in each]) for name, each in scored.items()},
+        comparison.side,
+        comparison.bandwidth,
+        _notes(comparison, patterns),
+        confidential,
+    )
+
+
+def _require(original: PointPattern, patterns: tuple[PointPattern, ...]) -> None:
+    if not isinstance(original, PointPattern) or not all(isinstance(each, PointPattern) for each in patterns):
+        msg = "original, synthetic: must be PointPatterns; `PointPattern.synthetic(xy, domain)` may be empty"
+        raise InputError(msg)
+    if not patterns:
+        msg = "synthetic: there is no pattern to evaluate; `release.sample(10)` draws some"
+        raise InputError(msg)
+    if any(each.domain.fingerprint() != original.domain.fingerprint() for each in patterns):
+        msg = "synthetic: lies in another window or network than the original; compare patterns of one domain"
+        raise InputError(msg)
+    if len(original) < 2:
+        msg = "original pattern: must have at least two points, K is about pairs; join patterns or enlarge the domain"
+        raise InputError(msg)
+
+
+def _length(name: str, value: float | None, domain: Domain) -> float:
+    if value is None:
+        return SHARE * domain.extent
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
+        msg = f"{name}: must be a positive length ({domain.unit}), got {value!r}; without it, a tenth of the extent"
+        raise InputError(msg)
+    return float(value)
+
+
+def _notes(comparison: Comparison, patterns: tuple[PointPattern, ...]) -> tuple[str, ...]:
+    said = (
+        (any(thins(each) for each in (comparison.original, *patterns)), THINNED),
+        (comparison.transport == "sliced", SLICED),
+        (any(not len(each) for each in patterns), EMPTY),
+        (comparison.intensity is None, NO_HEAT),
+    )
+    return (*YARDSTICK_LINES, *(note for holds, note in said if holds))

@@ -1,0 +1,98 @@
+"""A report on disk: in a private folder of its own, readable by its owner alone, never in or around a release."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpppsynth.errors import InputError
+from dpppsynth.plotting import refuse_release_folder, save_picture
+
+if TYPE_CHECKING:
+    from dpppsynth.evaluation.report import UtilityReport
+
+PREFIX = "CONFIDENTIAL_"
+
+
+def save(report: UtilityReport, folder: Path) -> Path:
+    """Write everything into a temporary folder beside `folder`, then rename it into place; see `UtilityReport.save`."""
+    require_private_folder(folder, "folder")
+    target = folder.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if report.confidential else 0o777)
+    # The temporary folder is open to its owner alone, so nothing in it can be read before it is closed.
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as scratch:
+        work = Path(scratch) / "report"
+        work.mkdir(mode=0o700 if report.confidential else 0o777)
+        _write(report, work)
+        if target.exists():
+            target.rmdir()
+        work.replace(target)
+    return folder
+
+
+def require_private_folder(folder: Path, argument: str) -> None:
+    """Refuse a folder for a report that is in use, or in or above that of a release.
+
+    Raises
+    ------
+    InputError
+    """
+    refuse_release_folder(folder, argument)
+    # A folder that holds a release somewhere below is not empty.
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        msg = (
+            f"{argument}: {folder} exists and is not an empty folder; choose a new one, away from every "
+            "release: a report overwrites nothing"
+        )
+        raise InputError(msg)
+
+
+def _write(report: UtilityReport, work: Path) -> None:
+    start, mode = (PREFIX, 0o600) if report.confidential else ("", 0o666)
+    document = json.dumps(contents(report), indent=2, allow_nan=False) + "\n"
+    texts = {"evaluation.json": document, "summary.csv": report.table.to_csv(), "k.csv": _k_csv(report)}
+    for name, text in texts.items():
+        handle = os.open(work / (start + name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+    save_picture(report.plot_k(), work / f"{start}k.png")
+    save_picture(report.plot_patterns(), work / f"{start}patterns.png")
+
+
+def contents(report: UtilityReport) -> dict[str, Any]:
+    """Metrics, their values pattern by pattern, and settings, as JSON can hold them; no coordinate."""
+    rows = report.table.reset_index().to_dict("records")
+    for k, row in enumerate(rows):
+        row |= {"patterns": report.values["synthetic"][:, k].tolist()}
+    domain, distances = report.domain, report.k.original.r
+    return {
+        "confidential": report.confidential,
+        "domain": {"fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit},
+        "side": report.side,
+        "bandwidth": report.bandwidth,
+        "r": {"from": float(distances[0]), "to": float(distances[-1]), "values": len(distances)},
+        "correction": report.k.original.correction,
+        "notes": list(report.notes),
+        "metrics": [{key: _plain(value) for key, value in row.items()} for row in rows],
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON knows no NaN."""
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _k_csv(report: UtilityReport) -> str:
+    """Distances, K of a Poisson process where it is known, of the original, and of each synthetic pattern."""
+    import pandas as pd
+
+    k = report.k
+    columns = {"r": k.original.r, "poisson": k.original.theory, "original": k.original.k}
+    columns |= {f"synthetic_{i:03d}": each.k for i, each in enumerate(k.synthetic)}
+    return str(pd.DataFrame({name: each for name, each in columns.items() if each is not None}).to_csv(index=False))

@@ -1,0 +1,191 @@
+"""Wasserstein distances: how far a point has to move, on average, to turn one pattern into another.
+
+Patterns count as probability measures: each of n points carries mass 1/n, so numbers of points may differ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.evaluation.distances import common_domain
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.patterns import PointPattern
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+METHODS = ("auto", "exact", "sliced")
+# Pairs of points up to which "auto" is exact in a window: about two seconds and 32 MB.
+MOST_PAIRS = 4_000_000
+# Directions of the sliced distance; their spacing makes an error of at most 1 in 10 000.
+DIRECTIONS = 90
+
+
+def wasserstein(one: PointPattern, other: PointPattern, method: str = "auto") -> float:
+    """Wasserstein-1 distance between two patterns: the mean distance a point must move, in the domain's unit.
+
+    In a window distances are straight lines, also where the window is not convex and a line leaves it. On a network
+    they are shortest paths along the streets.
+
+    Parameters
+    ----------
+    one, other : PointPattern
+        In the same domain, at least one point each.
+    method : {"auto", "exact", "sliced"}
+        "exact": optimal transport; on a network a minimum-cost flow, at any number of points. "sliced", in windows
+        only: the distance between the points' projections on a line, averaged over 90 evenly spaced directions and
+        multiplied by pi/2. That is never more than the exact distance (to 1 part in 10 000), equal to it where one
+        pattern is the other one shifted, and often well below it: compare sliced distances with sliced ones only.
+        "auto": exact up to 4 million pairs of points (2000 points each) in a window, and sliced beyond.
+
+    Raises
+    ------
+    InputError
+        The domains differ, a pattern is empty or the method is unknown.
+
+    References
+    ----------
+    Flamary et al. (2021), POT: Python Optimal Transport, JMLR 22(78); Bonneel, Rabin, Peyre and Pfister (2015), Sliced
+    and Radon Wasserstein barycenters of measures, Journal of Mathematical Imaging and Vision 51, 22-45.
+
+    Examples
+    --------
+    >>> from dpppsynth.domains import Window
+    >>> window = Window.rectangle(0, 0, 10, 10)
+    >>> wasserstein(PointPattern([[1, 1]], window), PointPattern([[1, 1], [4, 5]], window))
+    2.5
+    """
+    domain = common_domain(one, other, ("one", "other"))
+    if method not in METHODS:
+        msg = f"method: must be 'auto', 'exact' or 'sliced', got {method!r}."
+        raise InputError(msg)
+    if not len(one) or not len(other):
+        msg = "one, other: nothing can be moved to or from an empty pattern; leave empty patterns out."
+        raise InputError(msg)
+    if isinstance(domain, LinearNetwork):
+        if method == "sliced":
+            msg = "method: 'sliced' takes a window; on a network the exact distance is quick: take 'auto'."
+            raise InputError(msg)
+        return _along_streets(domain, one.positions, other.positions)
+    few = len(one) * len(other) <= MOST_PAIRS
+    return _exact(one.xy, other.xy) if method == "exact" or (method == "auto" and few) else _sliced(one.xy, other.xy)
+
+
+def grid_wasserstein(p: npt.ArrayLike, q: npt.ArrayLike, spacing: tuple[float, float] = (1.0, 1.0)) -> float:
+    """Exact Wasserstein-1 distance between two arrays of masses on a grid, for the l1 ground distance.
+
+    Moving mass along both axes in turn is moving it from cell to neighbouring cell, so a minimum-cost flow between
+    neighbours takes the place of the transport between all pairs of cells.
+
+    Parameters
+    ----------
+    p, q : array_like, shape (a, b)
+        Non-negative masses; each is divided by its sum.
+    spacing : (float, float)
+        Distances between neighbours along the first and the second axis. The result has the same unit.
+
+    Raises
+    ------
+    InputError
+        Shapes differ, a mass is negative or not finite, an array has no mass, or a spacing is not positive.
+
+    Notes
+    -----
+    About 0.05 s for 32 x 32 cells, half a second for 64 x 64 and a quarter of a minute for 128 x 128.
+
+    Examples
+    --------
+    >>> grid_wasserstein([[1, 0], [0, 0]], [[0, 0], [0, 1]], spacing=(3.0, 4.0))
+    7.0
+    """
+    p, q = _masses(p, "p"), _masses(q, "q")
+    if p.shape != q.shape:
+        msg = f"q: must have the shape of p, {p.shape}; got {q.shape}."
+        raise InputError(msg)
+    steps = np.asarray(spacing, dtype=np.float64)
+    if steps.shape != (2,) or not (np.isfinite(steps) & (steps > 0)).all():
+        msg = f"spacing: must be two positive distances, got {spacing!r}; for instance (1.0, 1.0)."
+        raise InputError(msg)
+    cell = np.arange(p.size).reshape(p.shape)
+    tail = np.concatenate([cell[:-1].ravel(), cell[:, :-1].ravel()])
+    head = np.concatenate([cell[1:].ravel(), cell[:, 1:].ravel()])
+    length = np.repeat(steps, [cell[1:].size, cell[:, 1:].size])
+    return minimum_cost_flow(tail, head, length, (p - q).ravel())
+
+
+def minimum_cost_flow(tail: Ints, head: Ints, length: Floats, supply: Floats) -> float:
+    """Least cost of carrying supplies (N,), which add up to zero, along arcs (A,) that run both ways, at any capacity.
+
+    Solved as its dual, a linear programme in one potential per node: `max supply @ u` with
+    `|u[tail] - u[head]| <= length`. The two optima are equal, so the cost is exact, up to the solver's rounding.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import csc_array
+
+    moved = float(np.abs(supply).mean())
+    unit = float(length.mean()) if len(length) else 0.0
+    if moved == 0 or unit == 0:
+        return 0.0
+    arc = np.arange(len(tail))
+    entries = np.repeat([1.0, -1.0], len(tail))
+    difference = csc_array((entries, (np.tile(arc, 2), np.concatenate([tail, head]))), shape=(len(tail), len(supply)))
+    # Only differences of potentials count; a fixed one leaves nothing to drift.
+    free = np.where(np.arange(len(supply)) == 0, 0.0, np.inf)
+    # The solver's tolerances are absolute: in these units typical supplies and lengths are 1.
+    bounded = LinearConstraint(difference, -length / unit, length / unit)
+    found = milp(-supply / moved, constraints=bounded, bounds=Bounds(-free, free))
+    if found.x is None:
+        msg = f"the solver of the minimum-cost flow gave up: {found.message}"
+        raise DpppsynthError(msg)
+    return max(0.0, -float(found.fun)) * moved * unit
+
+
+def _along_streets(network: LinearNetwork, a: Floats, b: Floats) -> float:
+    """Flow on the network with its edges cut at the positions a (n, 2) and b (m, 2), each a node of its own."""
+    vertices, count = len(network.vertices), len(network.edges)
+    at = np.concatenate([a, b])
+    edge = np.rint(at[:, 0]).astype(np.int64)
+    node = np.concatenate([network.edges[:, 0], vertices + np.arange(len(at)), network.edges[:, 1]])
+    of = np.concatenate([np.arange(count), edge, np.arange(count)])
+    along = np.concatenate([np.zeros(count), np.clip(at[:, 1], 0, network.lengths[edge]), network.lengths])
+    # A stable sort keeps each edge's first vertex ahead of points that lie on it, and its second behind them.
+    order = np.lexsort([along, of])
+    inner = np.flatnonzero(np.diff(of[order]) == 0)
+    tail, head = order[inner], order[inner + 1]
+    supply = np.concatenate([np.zeros(vertices), np.full(len(a), 1 / len(a)), np.full(len(b), -1 / len(b))])
+    return minimum_cost_flow(node[tail], node[head], along[head] - along[tail], supply)
+
+
+def _exact(a: Floats, b: Floats) -> float:
+    import ot
+    from scipy.spatial.distance import cdist
+
+    # Differences first: the expanded squares of coordinates in millions of metres would cancel.
+    cost = cdist(a, b)
+    return float(ot.emd2(np.full(len(a), 1 / len(a)), np.full(len(b), 1 / len(b)), cost, numItermax=10**8))
+
+
+def _sliced(a: Floats, b: Floats) -> float:
+    from scipy.stats import wasserstein_distance
+
+    angle = np.arange(DIRECTIONS) * np.pi / DIRECTIONS
+    across = np.column_stack([np.cos(angle), np.sin(angle)])
+    return float(np.pi / 2 * np.mean([wasserstein_distance(a @ line, b @ line) for line in across]))
+
+
+def _masses(array: npt.ArrayLike, name: str) -> Floats:
+    """Array divided by its sum, in two dimensions."""
+    try:
+        masses = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        masses = np.empty(0)
+    if masses.ndim != 2 or not masses.size or not (np.isfinite(masses) & (masses >= 0)).all():
+        msg = f"{name}: must be a two-dimensional array of finite, non-negative masses."
+        raise InputError(msg)
+    total = float(masses.sum())
+    if not 0 < total < np.inf:
+        msg = f"{name}: must hold some mass to be divided by its sum; all is zero."
+        raise InputError(msg)
+    return masses / total

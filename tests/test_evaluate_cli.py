@@ -1,0 +1,195 @@
+"""`dpppsynth evaluate`: the screen stays silent, and nothing confidential comes near a release."""
+
+import csv
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dpppsynth as dps
+from dpppsynth import cli
+from dpppsynth.evaluation import distances, report, saving
+from dpppsynth.io import read_synthetic, write_pattern
+
+WINDOW = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+STREETS = dps.LinearNetwork([[0, 0], [500, 0], [500, 500], [1000, 0]], [[0, 1], [1, 2], [1, 3]], "EPSG:27700")
+SQUARE = ["--window", "0,0,1000,1000", "--crs", "EPSG:27700"]
+CELLS = dps.LaplaceSynthesizer(epsilon=1.0, alpha=100.0)
+N = 137
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick():
+    """Coarse quadrature, one pattern a yardstick and pictures of two bytes: what is asked here is who says what."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distances, "SIDE", 30)
+        patch.setattr(distances, "SEGMENTS", 256)
+        patch.setattr(report, "YARDSTICKS", 1)
+        patch.setattr(saving, "save_picture", lambda _, path: path.write_bytes(b"ok"))
+        yield
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(cli.app, ["evaluate", *(str(word) for word in words)])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def spoken(result):
+    """All that was said, in one line: boxes and wrapping removed."""
+    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
+
+
+def coordinates(seed=0):
+    return np.random.default_rng(seed).uniform(0, 1000, (N, 2)).round(2)
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    path = tmp_path_factory.mktemp("data") / "deaths.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["east", "north", "persons"])
+        writer.writerows([*place, 1] for place in coordinates().tolist())
+    return [path, "--x", "east", "--y", "north", "--count", "persons"]
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    """A release of three patterns, not to be changed."""
+    out = tmp_path_factory.mktemp("release") / "public"
+    CELLS.release(dps.PointPattern(coordinates(), WINDOW)).save(out, patterns=3)
+    return out
+
+
+@pytest.fixture
+def public(release, tmp_path):
+    """The same, alone in a folder that may be changed."""
+    return shutil.copytree(release, tmp_path / "public")
+
+
+def summary(folder):
+    return json.loads((folder / "CONFIDENTIAL_evaluation.json").read_text())
+
+
+class TestRelease:
+    def test_writes_a_confidential_report(self, points, public, tmp_path):
+        before = {path: path.read_bytes() for path in public.iterdir()}
+        private = tmp_path / "private"
+        result = run(*points, public, "--confidential", private)
+        assert result.stdout.startswith(f"Written to {private}. ")
+        assert "confidential and itself not private" in result.stdout
+        assert len(result.stdout.splitlines()) == 1
+        assert not re.search(rf"\b{N}\b|MISE", result.output)
+        assert not any(f"{value:.2f}" in result.output for value in coordinates().ravel())
+        assert {path: path.read_bytes() for path in public.iterdir()} == before
+        assert CliRunner().invoke(cli.app, ["verify", str(public)]).exit_code == 0
+        assert private.stat().st_mode & 0o077 == 0
+
+        found = summary(private)
+        assert found["domain"]["fingerprint"] == WINDOW.fingerprint()
+        drawn = [len(read_synthetic(public / f"synthetic_00{k}.geojson", WINDOW)) for k in range(3)]
+        assert found["metrics"][0]["original"] == N
+        assert found["metrics"][0]["patterns"] == drawn
+        assert (found["side"], found["bandwidth"]) == (100, 100)
+
+    def test_shows_figures_on_demand(self, points, release, tmp_path):
+        said = run(*points, release / "certificate.json", "--confidential", tmp_path / "a", "--show").stdout
+        assert said.startswith("CONFIDENTIAL")
+        assert "K, MISE" in said
+        assert said.splitlines()[-1].startswith("Written to ")
+
+    def test_json(self, points, release, tmp_path):
+        settings = ["--side", 200, "--bandwidth", 50]
+        silent = run(*points, release, "--confidential", tmp_path / "a", *settings, "--json").stdout
+        assert set(json.loads(silent)) == {"out", "note", "files"}
+        assert json.loads(silent)["files"] == sorted(path.name for path in (tmp_path / "a").iterdir())
+        shown = json.loads(
+            run(*points, release, "--confidential", tmp_path / "b", *settings, "--json", "--show").stdout
+        )
+        assert shown["metrics"] == summary(tmp_path / "a")["metrics"]
+        assert (shown["side"], shown["bandwidth"]) == (200, 50)
+
+    def test_levels_are_scored_without_their_mark(self, points, tmp_path):
+        years = np.repeat([2021, 2022], [80, N - 80])
+        marked = dps.PointPattern(coordinates(), WINDOW, {"year": years})
+        CELLS.release_by(marked, by="year", levels=[2021, 2022]).save(tmp_path / "years", patterns=2)
+        run(*points, tmp_path / "years", "--confidential", tmp_path / "private")
+        assert len(summary(tmp_path / "private")["metrics"][0]["patterns"]) == 2
+
+
+class TestFiles:
+    @pytest.fixture
+    def files(self, tmp_path):
+        folder = tmp_path / "files"
+        folder.mkdir()
+        paths = [folder / "one.geojson", folder / "two.csv"]
+        for seed, (n, path) in enumerate(zip((40, 50), paths, strict=True), 1):
+            write_pattern(dps.PointPattern(coordinates(seed)[:n], WINDOW), path)
+        return paths
+
+    def test_of_any_origin(self, points, files, tmp_path):
+        run(*points, *files, *SQUARE, "--confidential", tmp_path / "private")
+        assert summary(tmp_path / "private")["metrics"][0]["patterns"] == [40, 50]
+
+    def test_need_a_domain(self, points, files, tmp_path):
+        said = spoken(run(*points, *files, "--confidential", tmp_path / "private", code=2))
+        assert "--window-file or --network" in said
+        assert "--network" in spoken(run(*points, *files, "--node", "--confidential", tmp_path / "private", code=2))
+        assert not (tmp_path / "private").exists()
+
+    def test_streets(self, tmp_path, points):
+        (tmp_path / "streets.geojson").write_text(json.dumps(STREETS.to_geojson()))
+        synthetic = STREETS.pattern([0, 0, 1, 2], [0.1, 0.5, 0.5, 0.3])
+        write_pattern(synthetic, tmp_path / "synthetic.geojson")
+        words = [*points, tmp_path / "synthetic.geojson", "--network", tmp_path / "streets.geojson", "--confidential"]
+        assert "--snap" in spoken(run(*words, tmp_path / "private", code=2))
+        run(*words, tmp_path / "private", "--snap", 1000)
+        found = summary(tmp_path / "private")
+        assert found["correction"] == "ang"
+        assert found["metrics"][0]["synthetic"] == 4
+
+
+class TestRefusals:
+    """The file of points does not exist: each is refused before anything sensitive is read."""
+
+    @pytest.mark.parametrize("place", ["public", "public/report", "."])
+    def test_folders_in_and_around_a_release(self, public, tmp_path, place):
+        before = sorted(tmp_path.rglob("*"))
+        said = spoken(run("missing.csv", public, "--confidential", tmp_path / place, code=2))
+        assert "Error: --confidential: " in said
+        assert "release" in said
+        assert sorted(tmp_path.rglob("*")) == before
+
+    def test_synthetic_patterns_that_cannot_be(self, release, tmp_path):
+        empty = tmp_path / "empty"
+        CELLS.release(dps.PointPattern(coordinates(), WINDOW)).save(empty, patterns=0)
+        there = ["--confidential", tmp_path / "private"]
+        for synthetic, said in [
+            ([release, release], "the folder of one release"),
+            ([release, "one.geojson"], "the folder of one release"),
+            ([release, *SQUARE], "--window: a release brings its own domain"),
+            ([empty], "holds no synthetic pattern"),
+            ([tmp_path], "certificate.json"),
+        ]:
+            assert said in spoken(run("missing.csv", *synthetic, *there, code=2))
+
+    def test_a_release_that_was_changed(self, public, tmp_path):
+        (public / "domain.geojson").write_text((public / "domain.geojson").read_text().replace("1000", "2000"))
+        run("missing.csv", public, "--confidential", tmp_path / "private", code=3)
+
+    def test_snap_in_a_window(self, release, tmp_path):
+        said = spoken(run("missing.csv", release, "--snap", 3, "--confidential", tmp_path / "private", code=2))
+        assert "--snap" in said
+
+    def test_lengths(self, points, release, tmp_path):
+        said = spoken(run(*points, release, "--side", -1, "--confidential", tmp_path / "private", code=2))
+        assert "--side: must be a positive length" in said
+
+    def test_points_outside_the_domain_are_not_shown(self, release, tmp_path):
+        (tmp_path / "far.csv").write_text("x,y\n4321.5,8765.5\n1,1\n")
+        said = spoken(run(tmp_path / "far.csv", release, "--confidential", tmp_path / "private", code=2))
+        assert "4321" not in said
