@@ -101,11 +101,10 @@ class TestTents:
     @pytest.mark.parametrize("relation", RELATIONS, ids=repr)
     def test_three_vertices_at_least(self, name, relation):
         net = NETWORKS[name]
-        for n in (1, 10):
-            for scale in (None, 300.0):
-                mesh = network.mesh(net, "tents", n, 0.01, relation, scale=scale)
-                assert max(mesh.recipe["shape"]) == 3
-                assert len(mesh.vertices) >= 3
+        for n, scale in ((1, None), (10, 300.0)):
+            mesh = network.mesh(net, "tents", n, 0.01, relation, scale=scale)
+            assert max(mesh.recipe["shape"]) == 3
+            assert len(mesh.vertices) >= 3
 
     def test_an_edge_of_a_centimetre_does_not_make_tents_steep(self):
         """The stub changes neither their number nor their noise; along the streets every move would cost 2."""

@@ -296,7 +296,7 @@ class TestBinomial:
     def test_places(self, build, kind):
         # n is fixed: chi-square with one degree of freedom less; false alarms at rate 1e-7.
         intensity, masses = hole_cases(build)[kind]
-        n, some = 50_000, masses > 0
+        n, some = 20_000, masses > 0
         counts = np.bincount(unit_box(binomial_pattern(intensity, n, 5).xy), minlength=12)
         expected = n * masses[some] / masses.sum()
         assert counts[~some].sum() == 0
@@ -333,9 +333,8 @@ class TestBinomial:
 
 
 class TestMillion:
-    @pytest.mark.parametrize("kind", ["log-linear", "mean", "linear"])
-    def test_points_in_the_window(self, kind):
-        intensity, _ = hole_cases(regular_triangulation)[kind]
+    def test_points_in_the_window(self):
+        intensity, _ = hole_cases(regular_triangulation)["log-linear"]
         pattern = binomial_pattern(intensity, 1_000_000, 7)
         assert len(pattern) == 1_000_000
         assert HOLED.contains(pattern.xy).all()

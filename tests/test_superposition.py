@@ -158,8 +158,7 @@ class TestBandwidths:
         assert [float(f"{h:.3g}") for h in got] == [paper, generous, usual]
 
     @pytest.mark.parametrize("relation", [0.7, 1e-5, ReplaceOne(), AlphaNeighbours(0.7, max_points_per_person=4)])
-    @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (5.0, 1e-12), (1e-3, 0.3)])
-    @pytest.mark.parametrize("patterns", [1, 30])
+    @pytest.mark.parametrize(("epsilon", "delta", "patterns"), [(0.1, 1e-6, 1), (5.0, 1e-12, 30), (1e-3, 0.3, 1)])
     def test_spends_delta_and_no_more(self, relation, epsilon, delta, patterns):
         h = smallest_bandwidth(SQUARE, relation, epsilon=epsilon, delta=delta, patterns=patterns)
         spent = [

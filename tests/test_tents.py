@@ -164,7 +164,7 @@ class TestLattice:
     @every_mesh
     @pytest.mark.parametrize("bits", BITS)
     def test_moves_never_exceed_the_sensitivity(self, mesh, bits):
-        check_lattice(mesh, bits, reaches_of(mesh, bits), moves=200)
+        check_lattice(mesh, bits, reaches_of(mesh, bits), moves=100)
 
     @every_mesh
     def test_the_sensitivity_is_nearly_attained(self, mesh):
