@@ -1,6 +1,6 @@
-"""The command line: `dpppsynth check | rehearse | synthesize | sample | verify | plot | evaluate | inspect`.
+"""The command line: one module a command, from `dpppsynth recommend` to `inspect`.
 
-One module a command. Exit codes: 0; 2 bad input; 3 the guarantee does not hold; 4 the budget does not suffice; 5 a
+Exit codes: 0; 2 bad input; 3 the guarantee does not hold; 4 the budget does not suffice; 5 a
 release was blocked, or inference failed its diagnostics. Everything heavy is imported inside the commands.
 """
 

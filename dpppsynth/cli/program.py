@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dpppsynth.cli import check, evaluate, inspect, plot, rehearse, sample, synthesize, verify
+from dpppsynth.cli import check, evaluate, inspect, plot, recommend, rehearse, sample, synthesize, verify
 from dpppsynth.cli.screen import complain, exit_code, in_options, own_warnings, report_crash
 from dpppsynth.errors import DpppsynthError
 
@@ -47,6 +47,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
+    recommend.recommend,
     check.check,
     rehearse.rehearse,
     synthesize.synthesize,

@@ -1,0 +1,105 @@
+"""`dpppsynth recommend`: which mechanism for a budget, from public parameters and a simulation study."""
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.job import Job
+from dpppsynth.cli.place import Place
+from dpppsynth.cli.screen import show_json, show_line, show_table, show_text
+from dpppsynth.cli.spread import spread
+
+if TYPE_CHECKING:
+    from dpppsynth.recommendation import Recommendation
+
+
+@dataclass(frozen=True, kw_only=True)
+class Promise:
+    """Options that say what is to be promised, to whom, and about how many."""
+
+    epsilon: o.EpsilonOption
+    delta: o.DeltaOption = 0.0
+    alpha: o.AlphaOption = None
+    relation: o.RelationOption = None
+    max_points_per_person: o.CapOption = 1
+    n: o.CountOfPointsOption = None
+    expected_n: o.ExpectedOption = None
+
+    def recommend(self, place: Place) -> "Recommendation":
+        """The recommendation for a place."""
+        from dpppsynth.recommendation import recommend
+        from dpppsynth.synthesizers import LaplaceSynthesizer
+        from dpppsynth.synthesizers.base import need_size
+
+        given = {"alpha": self.alpha, "relation": self.relation, "max_points_per_person": self.max_points_per_person}
+        # Any method's relation; `lgcp` asks for one to be given.
+        relation = Job(method=o.Method.LGCP, epsilon=self.epsilon, **given).neighbours()  # type: ignore[arg-type]
+        size = LaplaceSynthesizer(self.epsilon, relation=relation).public_size(self.n, self.expected_n)
+        return recommend(place.domain(), need_size(size), self.epsilon, self.delta, relation=relation)
+
+    def words(self, advice: "Recommendation") -> list[str]:
+        """Options that ask `check`, `rehearse` and `synthesize` for what is recommended, without place and size."""
+        words = [*_method(advice), "--epsilon", f"{self.epsilon:g}"]
+        delta = getattr(advice.synthesizer, "delta", 0)
+        words += ["--delta", f"{delta:g}"] if delta else []
+        words += ["--alpha", f"{self.alpha:g}"] if self.alpha is not None else ["--relation", f"{self.relation}"]
+        cap = self.max_points_per_person
+        return words + (["--max-points-per-person", f"{cap}"] if cap > 1 else [])
+
+
+@spread
+def recommend(promise: Promise, place: Place, json: o.JsonOption = False) -> None:
+    """Recommend a mechanism for a budget from public parameters alone; no data file is opened.
+
+    Reads a simulation study that comes with the program: how close every mechanism came to known intensities.
+    """
+    advice = promise.recommend(place)
+    if json:
+        show_json(_as_json(advice, promise))
+    else:
+        _show(advice, promise)
+
+
+def _show(advice: "Recommendation", promise: Promise) -> None:
+    from dpppsynth.recommendation.result import in_words
+
+    show_text(f"{'Recommended' if advice.useful else 'Least bad, and of no use'}: {advice.mechanism}.")
+    for reason in advice.reasons:
+        show_text(f"- {reason}")
+    unit = advice.plan.domain.unit
+    rows = [(name.replace("_", " "), in_words(value)) for name, value in advice.settings.items()]
+    show_table(f"Settled by public rules (lengths in {unit})", rows)
+    others = [
+        (each.mechanism, "" if each.expected is None else f"{each.expected:.2g}", each.why_not)
+        for each in advice.alternatives
+    ]
+    show_table("Not recommended", others, ("mechanism", "expected distance", "why not"))
+    show_text(f"The guarantee of what is recommended holds. {advice.plan.guarantee}\n")
+    show_text(f"Evidence: {advice.evidence}. Rehearse it next, with the same window or network and the same size:")
+    show_line(f"dpppsynth rehearse {' '.join(promise.words(advice))}")
+
+
+def _as_json(advice: "Recommendation", promise: Promise) -> dict[str, Any]:
+    return {
+        "mechanism": advice.mechanism,
+        "options": promise.words(advice),
+        "expected": advice.expected,
+        "uniform": advice.uniform,
+        "useful": advice.useful,
+        "settings": advice.settings,
+        "reasons": advice.reasons,
+        "alternatives": [asdict(each) for each in advice.alternatives],
+        "guarantee": advice.plan.guarantee.to_dict(),
+        "evidence": advice.evidence,
+    }
+
+
+def _method(advice: "Recommendation") -> list[str]:
+    from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
+
+    made: Any = advice.synthesizer
+    if isinstance(made, KernelSynthesizer):
+        return ["--method", "kernel"]
+    if isinstance(made, LaplaceSynthesizer):
+        return ["--method", "laplace", "--basis", made.basis]
+    return ["--method", "lgcp", *([] if made.mechanism == "tents" else ["--mechanism", made.mechanism])]

@@ -1,0 +1,6 @@
+"""Which mechanism for which budget: a recommendation from public parameters and a simulation study."""
+
+from dpppsynth.recommendation.choice import recommend
+from dpppsynth.recommendation.result import Alternative, Recommendation
+
+__all__ = ["Alternative", "Recommendation", "recommend"]

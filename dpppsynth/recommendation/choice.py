@@ -1,0 +1,108 @@
+"""From the study to one recommendation, whose guarantee holds."""
+
+from typing import Any
+
+from dpppsynth.domains import Domain
+from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.recommendation.candidates import Budget
+from dpppsynth.recommendation.evidence import kind_of, share_of, study
+from dpppsynth.recommendation.ranking import Case, Ranked, rank
+from dpppsynth.recommendation.result import Alternative, Recommendation
+from dpppsynth.recommendation.settings import settings
+from dpppsynth.recommendation.words import left_out, passed_over, reasons
+from dpppsynth.synthesizers import LaplaceSynthesizer, Plan, Synthesizer
+from dpppsynth.synthesizers.base import require_domain
+
+
+def recommend(
+    domain: Domain,
+    n: float,
+    epsilon: float,
+    delta: float = 0.0,
+    alpha: float | None = None,
+    *,
+    relation: Relation | None = None,
+) -> Recommendation:
+    """Recommend a mechanism for a budget, from public parameters alone; no data are touched.
+
+    Reads the package's simulation study: the mechanism with the smallest expected total variation distance to the true
+    intensity, among those that the budget admits (docs/results/recommend.md). Its plan is made and its guarantee
+    checked before it is recommended.
+
+    Parameters
+    ----------
+    domain : Window or LinearNetwork
+    n : int
+        Public number of points; under `AddRemove`, where it is secret, a public guess of it.
+    epsilon : float
+        Budget.
+    delta : float
+        Second half of the budget; 0 leaves out the mechanisms that spend it.
+    alpha : float, optional
+        Privacy radius in the domain's unit; None protects a move anywhere (replace-one).
+    relation : Relation, optional
+        Neighbouring relation, instead of alpha, such as `AddRemove()`.
+
+    Returns
+    -------
+    Recommendation
+
+    Raises
+    ------
+    InputError
+        When an argument is not what it should be, or no mechanism can make a release.
+
+    Examples
+    --------
+    >>> from dpppsynth.domains import Window
+    >>> soho = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
+    >>> advice = recommend(soho, n=392, epsilon=1.0, alpha=25.0)
+    >>> advice.mechanism, advice.useful
+    ('lgcp-tents', True)
+    >>> advice.synthesizer.check(soho, n=392).theorem
+    'Theorem 2 (tents)'
+    """
+    require_domain(domain)
+    # Whoever is protected, this synthesizer takes part: its words for wrong arguments serve here too.
+    asked = LaplaceSynthesizer(epsilon, alpha=alpha, relation=relation)
+    public = asked.neighbouring().n_is_public
+    size = asked.public_size(*((n, None) if public else (None, n)))
+    sizes = {"n": int(n)} if public else {"expected_n": size}
+    require_small_delta(delta, int(n) if public else None)
+    budget = Budget(float(epsilon), delta, asked.neighbouring())
+    case, evidence = Case(kind_of(domain), share_of(domain, budget.relation), float(n), budget), study()
+    ranked = rank(evidence, case)
+    refused: list[Alternative] = []
+    for k, each in enumerate(ranked):
+        settled = _settle(each, budget, domain, sizes)
+        if isinstance(settled, Alternative):
+            refused.append(settled)
+            continue
+        synthesizer, plan = settled
+        return Recommendation(
+            synthesizer=synthesizer,
+            plan=plan,
+            sizes=sizes,
+            settings=settings(plan),
+            expected=each.distance,
+            uniform=evidence.uniform[case.kind],
+            alternatives=(*refused, *passed_over(each, ranked[k + 1 :]), *left_out(evidence, case)),
+            reasons=reasons(each, ranked[k + 1 :], evidence.uniform[case.kind], domain, case),
+        )
+    msg = f"epsilon: no mechanism can make a release here: {'; '.join(map(str, refused))}"
+    raise InputError(msg)
+
+
+def _settle(
+    each: Ranked, budget: Budget, domain: Domain, sizes: dict[str, Any]
+) -> tuple[Synthesizer, Plan] | Alternative:
+    """Synthesizer and plan, its guarantee checked, or why there is none."""
+    try:
+        synthesizer = each.candidate.build(budget)
+        plan = synthesizer.plan(domain, **sizes)
+        plan.guarantee.require(budget.epsilon, budget.delta)
+    except DpppsynthError as error:
+        return Alternative(each.candidate.mechanism, each.distance, f"refused: {error}")
+    return synthesizer, plan
