@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.domains import Domain
+from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.patterns import PointPattern
 
 Floats = npt.NDArray[np.float64]
 Intensities = npt.ArrayLike | Callable[[Floats], npt.ArrayLike] | None
 
-# Distances that differ by less, relative to coordinates and diameter of the domain, differ by rounding alone.
-ROUNDING = 1e-13
+# Distances that differ by less, relative to coordinates and diameter of the domain, differ by rounding alone: some
+# four units in the last place in the plane; along streets rounding adds up over the edges of a path.
+ROUNDING, ROUNDING_OF_PATHS = 1e-15, 1e-13
+# Widest bandwidth, in extents of the domain: flat by then, and wider ones would lose digits.
+WIDEST = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +46,8 @@ class KFunction:
         the correction K depends on the network, and there is None.
         """
         if self.planar:
-            return np.pi * self.r**2
+            with np.errstate(over="ignore"):
+                return np.pi * self.r**2
         return self.r if self.correction == "ang" else None
 
     @property
@@ -64,6 +69,7 @@ class PairCorrelation:
     correction: str
     inhomogeneous: bool
     normalise: bool
+    planar: bool = False
 
     def __repr__(self) -> str:
         end = f"{_span(self.r)}, bandwidth {self.bandwidth:g}"
@@ -77,12 +83,28 @@ def require_pairs(pattern: PointPattern) -> None:
         raise InputError(msg)
 
 
+def real_array(values: Any) -> Floats | None:
+    """Copy of an array of real numbers as floats; None where it is none: text, complex or ragged."""
+    try:
+        array = np.asarray(values)
+        return np.array(array, dtype=np.float64) if array.dtype.kind in "biufO" else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def checked_coordinates(xy: npt.ArrayLike) -> Floats:
+    """(n, 2) coordinates; InputError unless finite."""
+    at = real_array(xy)
+    if at is None or at.shape[-1:] not in ((2,), (0,)) or at.ndim > 2 or not np.isfinite(at).all():
+        msg = "xy: needs finite coordinates in an array (n, 2)."
+        raise InputError(msg)
+    return at.reshape(-1, 2)
+
+
 def checked_distances(r: npt.ArrayLike) -> Floats:
     """(b,) read-only copy of distances r; InputError unless finite, non-negative and strictly increasing."""
-    try:
-        values = np.atleast_1d(np.array(r, dtype=np.float64))
-    except (TypeError, ValueError):
-        values = np.empty((0, 0))
+    values = None if isinstance(r, bool | np.bool_) else real_array(r)
+    values = np.empty(0) if values is None else np.atleast_1d(values)
     legal = values.ndim == 1 and values.size and np.isfinite(values).all()
     if not legal or not values[0] >= 0 or not (np.diff(values) > 0).all():
         msg = "r: must be finite, non-negative and strictly increasing distances; for instance np.linspace(0, 400, 41)."
@@ -90,16 +112,62 @@ def checked_distances(r: npt.ArrayLike) -> Floats:
     return frozen(values)
 
 
-def require_smoothing(bandwidth: Any, unit: str) -> None:
-    """InputError unless the bandwidth is a positive distance."""
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, int | float) or not 0 < bandwidth < np.inf:
-        msg = f"bandwidth: must be a positive distance ({unit}), got {bandwidth!r}; for instance 20.0."
+def require_smoothing(bandwidth: Any, domain: Domain) -> None:
+    """InputError unless the bandwidth is a distance, above rounding and at most a thousand extents of the domain."""
+    least, most = rounding(domain), WIDEST * domain.extent
+    if isinstance(bandwidth, bool) or not isinstance(bandwidth, Real) or not least < float(bandwidth) <= most:
+        msg = (
+            f"bandwidth: must be a positive distance ({domain.unit}) above {least:.3g} and up to {most:.6g} in this "
+            f"domain, got {bandwidth!r}; for instance {domain.extent / 10:.3g}."
+        )
+        raise InputError(msg)
+
+
+def require_flag(value: Any, name: str) -> None:
+    """InputError unless a value is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        msg = f"{name}: must be True or False, got {value!r}."
+        raise InputError(msg)
+
+
+def require_correction(correction: Any, known: Sequence[str], where: str) -> None:
+    """InputError unless a correction is one of those known there."""
+    if not isinstance(correction, str) or correction not in known:
+        msg = f"correction: must be one of {', '.join(map(repr, known))} {where}, got {correction!r}."
         raise InputError(msg)
 
 
 def rounding(domain: Domain) -> float:
     """Difference below which two distances in a domain are equal."""
-    return ROUNDING * (float(np.abs(domain.bounds).max()) + domain.diameter)
+    share = ROUNDING if isinstance(domain, Window) else ROUNDING_OF_PATHS
+    return share * (float(np.abs(domain.bounds).max()) + domain.diameter)
+
+
+def farthest(domain: Domain) -> float:
+    """Distance that no two points of a domain exceed, in spite of rounding: what is beyond need not be searched."""
+    return domain.diameter * (1 + 1e-9) + 2 * rounding(domain)
+
+
+def intensity_values(intensity: Any, xy: Floats, name: str, domain: Domain) -> Floats:
+    """(n,) values at coordinates (n, 2) of an intensity: a function, or the values themselves.
+
+    Raises
+    ------
+    InputError
+        It lives on another domain, or does not give one real number per point. Errors of the function stay its own.
+    """
+    home = getattr(getattr(intensity, "mesh", intensity), "domain", domain)
+    if home is not domain and hasattr(home, "fingerprint") and home.fingerprint() != domain.fingerprint():
+        msg = f"{name}: this intensity lives on another domain; take one on the domain of the pattern."
+        raise InputError(msg)
+    values = real_array(intensity(xy) if callable(intensity) else intensity)
+    if values is None or values.shape != (len(xy),):
+        msg = (
+            f"{name}: needs one number per point, in the order of the points, or a function that gives one number "
+            "per row of coordinates (n, 2)."
+        )
+        raise InputError(msg)
+    return values
 
 
 def pair_weights(pattern: PointPattern, intensity: Intensities, normalise: bool) -> tuple[Floats, float]:
@@ -110,22 +178,25 @@ def pair_weights(pattern: PointPattern, intensity: Intensities, normalise: bool)
     Raises
     ------
     InputError
-        When the intensity is not one positive, finite number per point.
+        When the intensity is not one positive, finite number per point, lives on another domain, or is so small or
+        large that products of two are no floating-point numbers; or when `normalise` is no truth value.
     """
+    require_flag(normalise, "normalise")
     n, size = len(pattern), pattern.domain.size
     if intensity is None:
         return np.ones(n), n * (n - 1) / size
-    try:
-        values = np.asarray(intensity(pattern.xy) if callable(intensity) else intensity, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty((0, 0))
-    if values.shape != (n,):
-        msg = "intensity: needs one number per point, in the order of the points, or a function of coordinates (n, 2)."
-        raise InputError(msg)
+    values = intensity_values(intensity, pattern.xy, "intensity", pattern.domain)
     if not (np.isfinite(values) & (values > 0)).all():
         msg = (
             "intensity: must be positive and finite at every point; at some it is not. Take one that vanishes nowhere "
             "in the domain."
+        )
+        raise InputError(msg)
+    # Sums of products of two, a hundred times each, must not leave the range of floating-point numbers.
+    if values.min() < 1e-140 or values.max() > 1e140:
+        msg = (
+            "intensity: must lie between 1e-140 and 1e140 at every point, as products of two are taken; at some it "
+            "does not. Measure in another unit of length."
         )
         raise InputError(msg)
     return 1 / values, float((1 / values).sum()) if normalise else size
@@ -136,7 +207,7 @@ def kernel_reach(bandwidth: float) -> float:
     return float(np.sqrt(5) * bandwidth)
 
 
-def smoothed_pairs(moments: Callable[[Floats], Floats], r: Floats, bandwidth: float) -> Floats:
+def smoothed_pairs(moments: Callable[[Floats], Floats], r: Floats, bandwidth: float, most: float) -> Floats:
     """(b,) sums at r of the Epanechnikov kernels around the distances of the pairs, reflected at zero.
 
     What of a kernel would fall below zero is reflected, so that over r > 0 every pair counts once.
@@ -150,10 +221,11 @@ def smoothed_pairs(moments: Callable[[Floats], Floats], r: Floats, bandwidth: fl
     r : ndarray, shape (b,)
     bandwidth : float
         Standard deviation of the kernel.
+    most : float
+        No pair is farther apart.
     """
     reach = kernel_reach(bandwidth)
-    breaks = np.concatenate([r - reach, r + reach, reach - r])
-    breaks = np.unique(breaks[breaks > 0])
+    breaks = np.unique(np.minimum(np.concatenate([r - reach, r + reach, reach - r]), most))
     sums = moments(breaks)
     return np.array([_smoothed(sums, breaks, at, reach) + _smoothed(sums, breaks, -at, reach) for at in r])
 
@@ -168,8 +240,9 @@ def _smoothed(moments: Floats, breaks: Floats, at: float, reach: float) -> Any:
     """Sum of Epanechnikov kernels around the distances of the pairs, at one place: bins lie within reach or beyond."""
     first, last = np.searchsorted(breaks, [at - reach, at + reach], side="right")
     bins = slice(first, last)
-    x, (zeroth, first_order, second) = breaks[bins] - at, moments[:, bins]
-    return 0.75 / reach * (zeroth - (x**2 * zeroth + 2 * x * first_order + second) / reach**2).sum()
+    # In units of the reach, whose square need not be a floating-point number.
+    x, zeroth, first_order, second = (breaks[bins] - at) / reach, *moments[:, bins]
+    return 0.75 / reach * (zeroth - (x**2 * zeroth + 2 * x * (first_order / reach) + second / reach / reach)).sum()
 
 
 def _kind(result: KFunction | PairCorrelation) -> str:

@@ -20,8 +20,10 @@ from dpppsynth.second_order import (
     KFunction,
     PairCorrelation,
     checked_distances,
+    farthest,
     frozen,
     pair_weights,
+    require_correction,
     require_pairs,
     require_smoothing,
     rounding,
@@ -45,7 +47,8 @@ def k_function(
     """Estimate the K-function of a pattern on a linear network, by shortest-path distances.
 
     `K(r) = c sum_i sum_(j != i) 1[d_ij <= r] / (lambda_i lambda_j m(x_i, d_ij))`, where m(u, d) counts the points of
-    the network exactly at distance d from u. Distances equal to r but for rounding count as inside.
+    the network exactly at distance d from u. Distances that exceed r by rounding alone, 1e-13 of the coordinates and of
+    the network's diameter, count as inside: rounding adds up over the edges of a path.
 
     Parameters
     ----------
@@ -80,8 +83,10 @@ def k_function(
     array([0.  , 1.25])
     """
     network, r = _network(pattern), checked_distances(r)
+    require_correction(correction, CORRECTIONS, "on a network")
     weight, scale = pair_weights(pattern, intensity, normalise)
-    k = np.cumsum(_moments(pattern, network, weight, correction, r + rounding(network))[0]) / scale
+    breaks = np.minimum(r + rounding(network), farthest(network))
+    k = np.cumsum(_moments(pattern, network, weight, correction, breaks)[0]) / scale
     return KFunction(r, frozen(k), correction, intensity is not None, normalise)
 
 
@@ -104,7 +109,8 @@ def pair_correlation(
     pattern, r, intensity, correction, normalise
         As in `k_function`.
     bandwidth : float
-        Standard deviation of the kernel, in the network's unit; it reaches sqrt(5) bandwidths far.
+        Standard deviation of the kernel, in the network's unit, at most 1000 extents; it reaches sqrt(5) bandwidths
+        far.
 
     Raises
     ------
@@ -116,9 +122,11 @@ def pair_correlation(
     As in `k_function`.
     """
     network, r = _network(pattern), checked_distances(r)
-    require_smoothing(bandwidth, network.unit)
+    require_correction(correction, CORRECTIONS, "on a network")
+    require_smoothing(bandwidth, network)
     weight, scale = pair_weights(pattern, intensity, normalise)
-    g = smoothed_pairs(partial(_moments, pattern, network, weight, correction), r, bandwidth) / scale
+    moments = partial(_moments, pattern, network, weight, correction)
+    g = smoothed_pairs(moments, r, float(bandwidth), farthest(network)) / scale
     return PairCorrelation(r, frozen(g), float(bandwidth), correction, intensity is not None, normalise)
 
 
@@ -144,9 +152,6 @@ def _moments(pattern: PointPattern, network: LinearNetwork, weight: Floats, corr
     """(3, b) moments of the distances between points in the bins, see `pair_moments`."""
     from dpppsynth.linear_network.perimeter import pair_moments
 
-    if correction not in CORRECTIONS:
-        msg = f"correction: must be 'ang' (geometrically corrected) or 'none', got {correction!r}."
-        raise InputError(msg)
     slack = rounding(network)
     public = network.edges, network.lengths, _degree(network), breaks, slack
 

@@ -88,6 +88,9 @@ def test_bad_intensities_are_named():
         (lambda xy: flat(xy) * np.nan, "finite and non-negative"),
         (lambda xy: 0 * flat(xy), "no shape"),
         (lambda xy: 1.0, "one number per row"),
+        (lambda xy: ["a"] * len(xy), "one number per row"),
+        (lambda xy: [[1], [1, 2]], "one number per row"),
+        (lambda xy: 1j * flat(xy), "one number per row"),
         (elsewhere, "another domain"),
         (kernel_intensity(PointPattern([[0.5, 0.5]], mesh.domain), 0.1), "another domain"),
         (3.0, "function of coordinates"),
@@ -95,6 +98,8 @@ def test_bad_intensities_are_named():
     for bad, message in refused:
         with pytest.raises(InputError, match=f"other: .*{message}"):
             total_variation(flat, bad, SQUARE)
+    with pytest.raises(TypeError, match="no len"):
+        total_variation(flat, lambda xy: len(3), SQUARE)
     with pytest.raises(InputError, match="domain: must be a Window or a LinearNetwork"):
         total_variation(flat, flat, shapely.box(0, 0, 1, 1))
 

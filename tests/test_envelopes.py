@@ -1,5 +1,7 @@
 """Envelopes: exact levels by exchangeability, planted departures, bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,7 +13,7 @@ R = np.linspace(0, 1, 9)
 
 
 def g(values, r=R, bandwidth=0.1):
-    return PairCorrelation(r, np.asarray(values, dtype=float), bandwidth, "isotropic", False, True)
+    return PairCorrelation(r, np.asarray(values, dtype=float), bandwidth, "isotropic", False, True, planar=True)
 
 
 def k(values, r=R, correction="isotropic", planar=True):
@@ -109,16 +111,28 @@ def test_curves_must_belong_together(curves):
         ([*rest, k(curves[5], correction="none")], "curves of one kind"),
         ([*rest, k(curves[5], planar=False)], "curves of one kind"),
         ([*rest, g(curves[5])], "curves of one kind"),
-        ([*rest, curves[5]], "need KFunctions or PairCorrelations, got ndarray"),
+        (
+            [*rest, curves[5]],
+            "simulated: needs a sequence of KFunctions or PairCorrelations, at least one, got ndarray",
+        ),
         ([*rest, k(np.full(len(R), np.nan))], "not finite"),
         (rest[:1], "at least two simulated"),
-        ([], "at least two simulated"),
+        ([], "simulated: needs a sequence"),
+        (one, "simulated: needs a sequence .* got a KFunction by itself"),
+        (None, "simulated: needs a sequence .* got NoneType"),
     ]
     for simulated, message in refused:
         with pytest.raises(InputError, match=message):
             envelope(one, simulated)
-    with pytest.raises(InputError, match="curves of one kind"):
-        envelope(g(curves[0]), [g(curves[1]), g(curves[2], bandwidth=0.2)])
+    with pytest.raises(InputError, match="observed: needs"):
+        envelope(curves[0], rest)
+    with pytest.raises(InputError, match="simultaneous: must be True or False"):
+        envelope(one, rest, simultaneous="no")
+    plane = g(curves[0])
+    for other in (g(curves[2], bandwidth=0.2), replace(plane, planar=False)):
+        with pytest.raises(InputError, match="curves of one kind") as refused:
+            envelope(plane, [g(curves[1]), other])
+        assert "domain" not in str(refused.value)
 
 
 @pytest.mark.parametrize(("m", "most", "simultaneous"), [(2, 1, False), (4, 2, False), (5, 2, False), (5, 5, True)])

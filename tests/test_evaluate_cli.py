@@ -135,6 +135,18 @@ class TestFiles:
         run(*points, *files, *SQUARE, "--confidential", tmp_path / "private")
         assert summary(tmp_path / "private")["metrics"][0]["patterns"] == [40, 50]
 
+    def test_columns_of_other_names(self, points, tmp_path):
+        """--x and --y name columns of the original; synthetic files may have the same, or x and y."""
+        ours, theirs = tmp_path / "ours.csv", tmp_path / "theirs.csv"
+        ours.write_text("x,y\n1,2\n3,4\n5,6\n")
+        theirs.write_text("east,north\n1,2\n3,4\n")
+        run(*points, ours, theirs, *SQUARE, "--confidential", tmp_path / "private")
+        assert summary(tmp_path / "private")["metrics"][0]["patterns"] == [3, 2]
+        plain = tmp_path / "plain.csv"
+        plain.write_text("x,y\n1,2\n3,4\n")
+        said = spoken(run(plain, theirs, *SQUARE, "--confidential", tmp_path / "other", code=2))
+        assert "--x: theirs.csv has no column 'x'; " in said
+
     def test_need_a_domain(self, points, files, tmp_path):
         said = spoken(run(*points, *files, "--confidential", tmp_path / "private", code=2))
         assert "--window-file or --network" in said
@@ -164,16 +176,35 @@ class TestRefusals:
         assert "release" in said
         assert sorted(tmp_path.rglob("*")) == before
 
+    @pytest.mark.parametrize("place", ["file", "file/below", "file/below/deeper", "/proc/private"])
+    def test_folders_that_cannot_be_made(self, release, tmp_path, place):
+        (tmp_path / "file").write_text("mine")
+        said = spoken(run("missing.csv", release, "--confidential", tmp_path / place, code=2))
+        assert "Error: --confidential: " in said
+        assert "missing.csv" not in said
+        assert [path.name for path in tmp_path.rglob("*")] == ["file"]
+
+    def test_a_full_disk(self, points, release, tmp_path, monkeypatch):
+        def full(*_):
+            raise OSError(28, "No space left on device", "/somewhere/.private-x/report")
+
+        monkeypatch.setattr(saving, "save_picture", full)
+        said = spoken(run(*points, release, "--confidential", tmp_path / "private", code=2))
+        assert "Error: --confidential: " in said
+        assert ".private-x" not in said
+
     def test_synthetic_patterns_that_cannot_be(self, release, tmp_path):
         empty = tmp_path / "empty"
         CELLS.release(dps.PointPattern(coordinates(), WINDOW)).save(empty, patterns=0)
         there = ["--confidential", tmp_path / "private"]
         for synthetic, said in [
             ([release, release], "the folder of one release"),
-            ([release, "one.geojson"], "the folder of one release"),
+            ([release, release / "domain.geojson"], "the folder of one release"),
             ([release, *SQUARE], "--window: a release brings its own domain"),
             ([empty], "holds no synthetic pattern"),
             ([tmp_path], "certificate.json"),
+            ([tmp_path / "nope"], "Error: SYNTHETIC: there is no file or folder"),
+            ([release, tmp_path / "nope.csv"], "Error: SYNTHETIC: there is no file or folder"),
         ]:
             assert said in spoken(run("missing.csv", *synthetic, *there, code=2))
 
@@ -188,6 +219,8 @@ class TestRefusals:
     def test_lengths(self, points, release, tmp_path):
         said = spoken(run(*points, release, "--side", -1, "--confidential", tmp_path / "private", code=2))
         assert "--side: must be a positive length" in said
+        said = spoken(run(*points, release, "--bandwidth", 1, "--confidential", tmp_path / "private", code=2))
+        assert "--bandwidth: the quadrature of total variation resolves no less than 6.667" in said
 
     def test_points_outside_the_domain_are_not_shown(self, release, tmp_path):
         (tmp_path / "far.csv").write_text("x,y\n4321.5,8765.5\n1,1\n")

@@ -144,7 +144,7 @@ def killed_study():
         {"laplace": laplace},
         epsilon=[0.5, 1, 2],
         delta=[0],
-        repeats=25,
+        repeats=13,
         measures={"centre": centre, "nap": nap},
         seed=5,
     )
@@ -221,6 +221,10 @@ def test_patterns_that_are_the_mechanism_are_paid_for_together():
         ({"scenarios": {}}, "scenarios"),
         ({"scenarios": {"a": uniform}}, "scenarios"),
         ({"synthesizers": [jitter]}, "synthesizers"),
+        ({"synthesizers": {"a": Jitter(1.0)}}, "synthesizers: 'a' must be a function, got Jitter"),
+        ({"measures": {"a": 3}}, "measures: 'a' must be a function, got int"),
+        ({"measures": {}}, "measures: .* got an empty one"),
+        ({"measures": {"message": first}}, "measures"),
         ({"measures": {"repeat": first}}, "measures"),
         ({"measures": {"tv_se": first}}, "measures"),
         ({"epsilon": 1}, "epsilon"),
@@ -237,8 +241,19 @@ def test_patterns_that_are_the_mechanism_are_paid_for_together():
     ],
 )
 def test_bad_studies_are_refused(changes, word):
-    with pytest.raises(InputError, match=f"^{word}: "):
+    with pytest.raises(InputError, match=rf"^{word}"):
         study_of(**changes)
+
+
+def test_places_and_executors_that_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", 3):
+        with pytest.raises(InputError, match=r"^folder: "):
+            study_of().run(place, workers=1)
+        with pytest.raises(InputError, match=r"^folder: "):
+            study_of().table(place)
+    with pytest.raises(InputError, match=r"^executor: must be .*, got 4"):
+        study_of().run(tmp_path / "none", executor=4)
 
 
 # --- refusals and errors ---------------------------------------------------------------------------------------------
@@ -266,21 +281,69 @@ def test_a_measure_that_refuses_spoils_no_other(tmp_path):
     assert table.loc[~refused, "refused"].isna().all()
 
 
+BROKEN = threading.Event()
+
+
+def breaks(outcome):
+    if BROKEN.is_set() and outcome.epsilon == 10:
+        raise ZeroDivisionError
+    return 1.0
+
+
 def test_another_error_names_the_cell_and_keeps_what_is_finished(tmp_path):
-    broken = True
-
-    def breaks(outcome):
-        if broken and outcome.epsilon == 10:
-            raise ZeroDivisionError
-        return 1.0
-
+    BROKEN.set()
     study = study_of(measures={"breaks": breaks}, synthesizers={"jitter": jitter})
     with pytest.raises(CellError, match=r"one, jitter, epsilon 10, delta 0.0, repeat 0\): ZeroDivisionError") as caught:
         study.run(tmp_path, workers=1)
     assert "breaks" in caught.value.__notes__[0]
     assert study.table(tmp_path)[["epsilon", "repeat"]].to_numpy().tolist() == [[1, 0], [1, 0]]
-    broken = False
+    BROKEN.clear()
     assert len(study.run(tmp_path, workers=1)) == 16
+
+
+@pytest.mark.parametrize("drawn", [None, np.zeros((3, 2)), PointPattern([[0.5, 0.5]], Window.rectangle(0, 0, 1, 2))])
+def test_a_broken_scenario_is_no_refusal(drawn, tmp_path):
+    def refuse(scenario, epsilon, delta, n):
+        raise InputError
+
+    DRAWN[:] = [drawn]
+    study = study_of(scenarios={"broken": Scenario(SQUARE, draw_that, 0.1)}, synthesizers={"refuse": refuse})
+    with pytest.raises(CellError, match=r"cell \(broken, refuse.*draw must return a "):
+        study.run(tmp_path, workers=1)
+    assert len(study.table(tmp_path)) == 0
+
+
+DRAWN = []
+
+
+def draw_that(rng):
+    return DRAWN[0]
+
+
+def test_what_a_refusal_says_is_kept_beside_the_table(tmp_path):
+    def refuse(scenario, epsilon, delta, n):
+        return Refuser(InputError("alhpa: unknown")) if epsilon == 10 else Jitter(epsilon)
+
+    def picky(outcome):
+        msg = "too few"
+        raise QualityError(msg)
+
+    study = study_of(synthesizers={"refuse": refuse}, measures={"first": first, "picky": picky}, delta=[0], repeats=1)
+    assert "message" not in study.run(tmp_path, workers=1)
+    said = study.refusals(tmp_path)
+    assert list(said.columns)[-2:] == ["refused", "message"]
+    assert said["message"].tolist() == ["picky: too few", "alhpa: unknown"] * 2
+    assert said["refused"].tolist() == ["picky: QualityError", "InputError"] * 2
+
+
+def test_a_measure_that_exits_is_an_error_of_its_cell(tmp_path):
+    study = study_of(measures={"leave": leave}, epsilon=[1], delta=[0], repeats=1)
+    with pytest.raises(CellError, match=r"cell \(one, jitter, .*SystemExit: 3"):
+        study.run(tmp_path, workers=1)
+
+
+def leave(outcome):
+    sys.exit(3)
 
 
 def test_too_few_patterns_are_a_mistake_and_no_refusal(tmp_path):
@@ -311,13 +374,16 @@ def test_cells_run_on_one_thread_and_without_warnings_of_useless_budgets(tmp_pat
 # --- the folder ------------------------------------------------------------------------------------------------------
 
 
+CALLS = []
+
+
+def counted(outcome):
+    CALLS.append(1)
+    return outcome.epsilon
+
+
 def test_studies_grow_and_finished_cells_are_not_run_again(tmp_path):
-    calls = []
-
-    def counted(outcome):
-        calls.append(1)
-        return outcome.epsilon
-
+    calls = CALLS
     small = study_of(measures={"counted": counted}, epsilon=[1], scenarios={"one": Scenario(SQUARE, uniform, 0.1)})
     small.run(tmp_path, workers=1)
     large = study_of(measures={"counted": counted}, repeats=3)
@@ -339,7 +405,7 @@ def test_studies_grow_and_finished_cells_are_not_run_again(tmp_path):
     [
         ({"seed": 1}, "seed was 0, is 1"),
         ({"patterns": 2}, "patterns was 1, is 2"),
-        ({"measures": {"first": first}}, r"measures\['centre'\] was test_experiments.centre, is None"),
+        ({"measures": {"first": first}}, r"measures\['centre'\] was test_experiments.centre, code \w+, is None"),
         ({"measures": {"first": centre, "centre": centre}}, r"measures\['first'\]"),
         ({"synthesizers": {"jitter": laplace}}, r"synthesizers\['jitter'\] was test_experiments.jitter"),
         (
@@ -435,7 +501,7 @@ folder, draws = Path(sys.argv[2]), numpy.random.default_rng(20)
 study = killed_study()
 study.outcome(study.cells()[0])     # compiled and imported once, for all children
 engine.BATCH_SECONDS = 0.03
-for attempt in range(10):
+for attempt in range(5):
     before = len(list(folder.glob("*.parquet")))
     child = os.fork()
     if child == 0:
@@ -453,14 +519,14 @@ study.run(folder, workers=1)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked children")
-def test_ten_kills_change_nothing(tmp_path):
+def test_kills_change_nothing(tmp_path):
     environment = os.environ | {"NAP": "0.02", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", ZYGOTE, str(Path(__file__).parent), str(tmp_path / "killed")]
     subprocess.run(command, env=environment, check=True, timeout=200)
     study = killed_study()
     through = study.table(tmp_path / "killed")
     assert through.equals(study.run(tmp_path / "whole", workers=1))
-    assert len(through) == 75
+    assert len(through) == 39
     assert not list((tmp_path / "killed").glob("*.tmp"))
     assert study.seconds(tmp_path / "killed")["seconds"].min() > 0.02
 
@@ -496,12 +562,15 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
-def test_workers_end_with_the_process_that_started_them(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_the_process_that_started_them(tmp_path, how):
     (tmp_path / "script.py").write_text(ABANDON)
     command = [sys.executable, str(tmp_path / "script.py"), str(Path(__file__).parent), str(tmp_path)]
-    with subprocess.Popen(command) as parent:
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as parent:
         wait_for(lambda: list(tmp_path.glob("*.pid")), 60)
-        parent.kill()
+        parent.send_signal(how)
+        # The cell sleeps for a minute.
+        assert parent.wait(30) == -how
     pids = [path.stem for path in tmp_path.glob("*.pid")]
     wait_for(lambda: not any(alive(pid) for pid in pids), 30)
 
@@ -664,7 +733,102 @@ def test_descriptions_hold_settings_and_no_addresses():
     assert describe(one.measure) == describe(same.measure) != describe(other.measure)
     assert describe(Settings(2.0, np.arange(3)).measure) != describe(one.measure)
     assert describe(functools.partial(first, 1, k=2)) != describe(functools.partial(first, 1, k=3))
-    assert "0x" not in json.dumps([describe(part) for part in (one.measure, object(), first, lambda: 0, SQUARE)])
+    assert "0x" not in json.dumps([describe(part) for part in (one.measure, first, lambda: 0, SQUARE, np.exp)])
+    assert describe(Jitter(1.0)) != describe(Jitter(2.0))
+    assert describe({1, 2, 3}) == describe({3, 2, 1}) != describe({1, 2})
+
+
+def compiled(source, file="a.py", **names):
+    """A function as a module would define it."""
+    exec(compile(source, file, "exec"), names)
+    return names["f"]
+
+
+MEASURE = "def f(outcome, scale=1):\n    return scale * float(outcome.epsilon in {1, 10, 100, 1000, 'a', 'b', 'c'})"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        MEASURE.replace("return scale", "return 2 * scale"),
+        MEASURE.replace("1000", "1001"),
+        MEASURE.replace("scale=1", "scale=2"),
+        MEASURE.replace("scale=1", "*, scale=1"),
+        MEASURE.replace("epsilon", "delta"),
+        MEASURE.replace("outcome.epsilon in", "(lambda: outcome.epsilon + 1)() in"),
+        MEASURE.replace("1, 10", "1.5, 10"),
+    ],
+)
+def test_functions_of_one_name_are_told_apart(changed):
+    assert describe(compiled(changed)) != describe(compiled(MEASURE))
+
+
+def test_places_in_files_do_not_count():
+    moved = "# said before\n\n" + MEASURE.replace("\n", "\n    # said within\n")
+    assert describe(compiled(MEASURE)) == describe(compiled(moved, "elsewhere/b.py"))
+    nested = MEASURE.replace("float(", "(lambda value: float(value))(")
+    assert describe(compiled(nested)) == describe(compiled("\n" + nested, "elsewhere/b.py"))
+
+
+def test_inner_functions_are_told_apart_by_what_they_keep():
+    def level(value):
+        return lambda _: value
+
+    def times(n):
+        return times(n - 1) if n else 0
+
+    assert describe(level(1)) == describe(level(1)) != describe(level(2))
+    assert describe(level(1)) != describe(level(1.0))
+    assert describe(level(np.arange(3))) != describe(level(np.arange(3.0)))
+    assert describe(functools.lru_cache(level(1))) != describe(functools.lru_cache(level(2)))
+    assert "itself" in json.dumps(describe(times))
+
+
+def test_a_description_does_not_depend_on_the_process():
+    """Constant sets have another order in each."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import test_experiments as t; "
+        "print(t.describe(t.compiled(t.MEASURE)))"
+    )
+    command = [sys.executable, "-c", code, str(Path(__file__).parent)]
+    for seed in "1", "2":
+        said = subprocess.run(
+            command, env=os.environ | {"PYTHONHASHSEED": seed}, check=True, capture_output=True, text=True
+        )
+        assert said.stdout.strip() == str(describe(compiled(MEASURE)))
+
+
+def test_a_folder_does_not_serve_another_function_of_the_same_name(tmp_path):
+    study = study_of(measures={"f": compiled(MEASURE)}, epsilon=[1], delta=[0])
+    study.run(tmp_path, workers=1)
+    other = replace(study, measures={"f": compiled(MEASURE.replace("scale *", "7 *"))})
+    for look in (lambda: other.run(tmp_path, workers=1), lambda: other.table(tmp_path)):
+        with pytest.raises(InputError, match=r"another study: measures\['f'\] was .*, code "):
+            look()
+    # What a function closes over may change while it runs.
+    seen = []
+    changing = study_of(measures={"seen": lambda outcome: seen.append(1) or 0.0})
+    assert len(changing.run(tmp_path / "changing", workers=1)) == 32
+
+
+@pytest.mark.parametrize(
+    "held", [object(), np.random.default_rng(0), iter([])], ids=["object", "generator", "iterator"]
+)
+def test_what_cannot_be_told_apart_is_refused(held, tmp_path):
+    for measure in (functools.partial(first, held), lambda outcome: held):
+        with pytest.raises(InputError, match=r"^measures: 'm' holds an object of the type .*dataclass"):
+            study_of(measures={"m": measure}).run(tmp_path / "none", workers=1)
+    assert not (tmp_path / "none").exists()
+
+
+def test_code_is_compared_within_one_python_alone(tmp_path):
+    study = study_of(epsilon=[1], delta=[0], repeats=1)
+    study.run(tmp_path, workers=1)
+    kept = json.loads((tmp_path / "study.json").read_text())
+    assert kept["python"] == ".".join(map(str, sys.version_info[:2]))
+    (tmp_path / "study.json").write_text(json.dumps(kept | {"python": "3.9"}))
+    with pytest.raises(InputError, match=r"another study: python was 3\.9, is 3\.\d+, and compiled code[^;]*$"):
+        study.table(tmp_path)
 
 
 class Terminal(io.StringIO):
@@ -701,6 +865,9 @@ def test_summary_counts_originals_and_leaves_refusals_out():
     # Originals 0 and 1 have the means 2 and 5.
     mean = summary(table, by=["synthesizer"])
     np.testing.assert_allclose(mean[["tv", "tv_se"]].to_numpy(), [[3.5, 1.5], [math.nan, math.nan]])
+    for wrong in (table.drop(columns=["repeat", "refused"]), None, [1]):
+        with pytest.raises(InputError, match=r"^table: .*repeat, refused"):
+            summary(wrong)
     for by in (["repeat"], [], ["tv"]):
         with pytest.raises(InputError, match=r"^by: "):
             summary(table, by=by)

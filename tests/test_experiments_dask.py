@@ -28,7 +28,7 @@ def test_a_cluster_gives_the_same_table_although_a_worker_is_killed(tmp_path):
     scenarios = {"one": Scenario(SQUARE, uniform, 0.1)}
     study = Study(scenarios, {"jitter": jitter}, [1, 10, 2], [0, "1/n"], repeats=3, measures=measures)
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.CRITICAL
     )
     with cluster, distributed.Client(cluster) as client:
         table = study.run(tmp_path / "cluster", executor=client.get_executor(), workers=2)

@@ -41,6 +41,18 @@ def test_totals_are_integrals(correction):
     assert found.total / len(pattern) == pytest.approx(share, abs=0.1)
 
 
+@pytest.mark.parametrize("bandwidth", [4.0, 9.0, 1000.0])
+def test_totals_under_wide_kernels(bandwidth):
+    xy = np.add(np.random.default_rng(2).random((20, 2)), [0.8, 0])
+    found = kernel_intensity(PointPattern(xy, HOLE), bandwidth, "uniform")
+    nodes, _, area = regular_triangulation(HOLE, spacing=0.03).pieces.quadrature()
+    assert found.total == pytest.approx(found(nodes) @ area, rel=1e-5)
+    # Flat, and with all digits: each kernel divided by its mass.
+    for correction in ("uniform", "diggle"):
+        flat = kernel_intensity(PointPattern(xy, HOLE), 1000.0, correction)(xy)
+        np.testing.assert_allclose(flat, 20 / HOLE.area, rtol=5e-6)
+
+
 def test_corrections_at_a_corner():
     # A quarter of the kernel at the corner is inside, all of that in the middle.
     middle, corner, peak = [0.5, 0.5], [0.0, 0.0], 1 / (2 * np.pi * 0.05**2)
@@ -100,6 +112,9 @@ def test_nothing_of_the_points_is_shown():
         ({"bandwidth": 0}, "bandwidth"),
         ({"bandwidth": np.nan}, "bandwidth"),
         ({"bandwidth": True}, "bandwidth"),
+        ({"bandwidth": 1e-20}, "bandwidth: must be a positive distance"),
+        ({"bandwidth": 1e6}, "bandwidth: must be .* up to "),
+        ({"correction": ["none"]}, "correction"),
         ({"bandwidth": "wide"}, "bandwidth"),
         ({"correction": "ripley"}, "correction"),
         ({"pattern": [[0, 0]]}, "PointPattern"),
@@ -109,6 +124,15 @@ def test_bad_arguments_are_refused(domain, change, match):
     arguments = {"pattern": PointPattern([[0.5, 0.0]], domain), "bandwidth": 1.0} | change
     with pytest.raises(InputError, match=match):
         kernel_intensity(**arguments)
+
+
+@pytest.mark.parametrize("domain", [SQUARE, STREET])
+@pytest.mark.parametrize(
+    "xy", [[[np.nan, 0.5]], [[0.5, np.inf]], "abc", [[0.5], [0.5, 0.5]], [0.1, 0.2, 0.3], [["0", "1"]]]
+)
+def test_bad_coordinates_are_refused(domain, xy):
+    with pytest.raises(InputError, match="xy: needs finite coordinates"):
+        kernel_intensity(PointPattern([[0.5, 0.0]], domain), 1.0)(xy)
 
 
 def test_a_grid_and_single_places_agree():

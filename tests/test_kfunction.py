@@ -1,5 +1,6 @@
 """K-functions in windows against closed forms, other software's numbers and the definition itself."""
 
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,14 @@ from scipy.spatial.distance import cdist, pdist
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.evaluation import kfunction, pairs, shifts
+from dpppsynth.evaluation import kfunction, lattice, pairs, shifts
 from dpppsynth.evaluation.kfunction import default_distances, k_function, pair_correlation
+from dpppsynth.evaluation.smoothing import kernel_intensity
+from dpppsynth.intensity import PiecewiseConstant
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network import k_function as network_k
 from dpppsynth.linear_network import pair_correlation as network_g
+from dpppsynth.models.planar import regular_squares
 from dpppsynth.patterns import PointPattern
 
 DATA = Path(__file__).parent / "data"
@@ -35,6 +39,12 @@ L_SHAPE = Window.polygon(shapely.Polygon([(0, 0), (2, 0), (2, 1), (1, 1), (1, 2)
 COMB = Window.polygon(
     shapely.union_all([shapely.box(0, 0, 4, 1)] + [shapely.box(0.4 * i, 1, 0.4 * i + 0.2, 3) for i in range(10)])
 )
+STREETS = Window.polygon(
+    shapely.union_all(
+        [shapely.box(0, i, 4.05, i + 0.05) for i in range(5)] + [shapely.box(i, 0, i + 0.05, 4.05) for i in range(5)]
+    )
+)
+ISLES = Window.polygon(shapely.union_all([shapely.box(0, 0, 1, 1), shapely.box(2, 0, 3, 1)]))
 
 
 def table(name):
@@ -172,28 +182,72 @@ def test_overlaps_equal_those_of_polygon_overlay():
         np.testing.assert_allclose(shifts.overlaps(by, shifts.outline(window)), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize(("window", "fault"), [(L_SHAPE, 2e-6), (COMB, 6e-3)])
-def test_the_lattice_of_overlaps_is_as_good_as_it_says(window, fault):
-    rng = np.random.default_rng(4)
-    x0, y0, x1, y1 = window.bounds
-    reach = min(x1 - x0, y1 - y0) / 4
-    by = rng.uniform(-reach, reach, (300, 2)) / 2**0.5
-    by[:3] = [0, reach / 2], [-reach / 3, 0], [1e-9, 1e-9]
-    lattice = shifts.lattice(window, reach)
-    sectors = shifts.table(lattice.angle, shifts.BUCKETS / np.pi, shifts.BUCKETS)
-    found = [window.area - shifts.lost(x, y, np.hypot(x, y), lattice, sectors) for x, y in by]
-    wrong = np.abs(np.array(found) / shifts.overlaps(by, shifts.outline(window)) - 1)
-    assert wrong.max() < fault
-    assert wrong.mean() < 1e-4
+@pytest.mark.parametrize("window", [L_SHAPE, COMB, PARTS, STREETS])
+def test_areas_by_a_lattice_are_as_good_as_it_says(window, monkeypatch):
+    monkeypatch.setattr(lattice, "MOST_TERMS", 1e6)
+    rng, shape = np.random.default_rng(4), shifts.outline(window)
+    for reach in (1.0, window.diameter):
+        by = reach * rng.uniform(-1, 1, (400, 2))
+        by[:3] = [0, reach / 2], [-reach / 3, 0], [1e-9, 1e-9]
+        by = by[np.hypot(*by.T) <= reach]
+        known = lattice.lattice(window, reach, 1e9)
+        found, expected = (
+            np.maximum(a, window.area / 100) for a in (lattice.areas(by, shape, known), shifts.overlaps(by, shape))
+        )
+        wrong = np.abs(found / expected - 1)
+        assert wrong.max() < lattice.TOLERANCE
+        assert wrong.mean() < 1e-4
+        # They are read off indeed, except that narrow teeth and streets leave hardly anything to interpolate.
+        assert known.rough.mean() < 0.5 or reach > 1 or window in (COMB, STREETS)
+        assert wrong.max() > 1e-9 or window is STREETS
 
 
-def test_translation_is_nearly_the_same_by_a_lattice(monkeypatch):
-    pattern, r = uniform(PARTS, 200, np.random.default_rng(5)), np.linspace(0, 1.1, 12)
+def test_a_lattice_that_is_off_at_fixed_shifts_is_not_used(monkeypatch):
+    monkeypatch.setattr(lattice, "MOST_TERMS", 1e6)
+    monkeypatch.setattr(lattice, "_rough", lambda loss, *_: np.zeros(np.subtract(loss.shape, 1), dtype=bool))
+    assert lattice.lattice(STREETS, 1.0, 1e9).rough.tolist() == [[True]]
+    assert lattice.lattice(L_SHAPE, 0.5, 1e9).rough.size > 1
+
+
+def test_a_lattice_is_used_where_exact_areas_take_longer(monkeypatch):
+    pattern, r = uniform(PARTS, 400, np.random.default_rng(5)), np.linspace(0, 1.1, 12)
     exact = k_function(pattern, r, correction="translation").k
-    monkeypatch.setattr(shifts, "MOST_TERMS", 0)  # the coarsest one
+    terms = 400**2 / 2 * np.pi * 1.1**2 / PARTS.area * shifts.terms(shifts.outline(PARTS))
+    monkeypatch.setattr(lattice, "MOST_TERMS", 1.01 * terms)
+    np.testing.assert_array_equal(k_function(pattern, r, correction="translation").k, exact)
+    monkeypatch.setattr(lattice, "MOST_TERMS", 0.99 * terms)
     coarse = k_function(pattern, r, correction="translation").k
-    np.testing.assert_allclose(coarse, exact, rtol=5e-4)
     assert not np.array_equal(coarse, exact)
+    np.testing.assert_allclose(coarse, exact, rtol=5e-4)
+    # Nodes depend on the window alone.
+    far = k_function(pattern, [*r, 3, 50], correction="translation").k
+    np.testing.assert_allclose(far[:12], exact, rtol=5e-4)
+    # Few pairs do not pay for a lattice, whatever the window.
+    monkeypatch.setattr(lattice, "MOST_TERMS", 0)
+    assert lattice.lattice(PARTS, 1.1, 1000).rough.tolist() == [[True]]
+
+
+@pytest.mark.parametrize("window", [SQUARE, L_SHAPE])
+@pytest.mark.parametrize("correction", [*PAIRWISE, "border"])
+def test_distances_beyond_the_window_change_nothing(window, correction):
+    pattern, r = uniform(window, 60, np.random.default_rng(12)), np.array([0.01, 0.1, 0.3])
+    near = k_function(pattern, [*r, 3], correction=correction).k
+    found = k_function(pattern, [*r, 3, 1e4, 1e160, 1e200, 1e300, 1e308], correction=correction)
+    np.testing.assert_allclose(found.k, [*near, *[near[3]] * 5], rtol=1e-12)
+    assert np.isnan(near[3]) == (correction == "border")
+    assert found.theory[-1] == np.inf
+    if correction != "border":
+        g = pair_correlation(pattern, [*r, 1e308], bandwidth=0.1, correction=correction).g
+        expected = pair_correlation(pattern, r, bandwidth=0.1, correction=correction).g
+        np.testing.assert_allclose(g, [*expected, 0], rtol=1e-12)
+
+
+def test_circles_that_only_touch_the_window_count_at_the_cap():
+    # Around (0.5, 0.5) the circle touches the other island at (2, 0.5) alone; around that point it cuts this one.
+    pattern = PointPattern([[0.5, 0.5], [2, 0.5]], ISLES)
+    share = share_inside(ISLES, np.array([2, 0.5]), 1.5)
+    assert 0.1 < share < 0.5
+    assert k_function(pattern, 1.5).k * 2 / ISLES.area == pytest.approx(100 + 1 / share)
 
 
 @pytest.mark.parametrize("bounds", [(0, 0, 1, 1), (4e5, 1e5, 4e5 + 3, 1e5 + 700), (-5, 2, 900, 2.001)])
@@ -216,6 +270,28 @@ def test_sums_do_not_depend_on_cells_and_shares(monkeypatch):
     monkeypatch.setattr(pairs, "FINENESS", 1)
     for name, k in zip(("isotropic", "border"), whole, strict=True):
         np.testing.assert_allclose(k_function(pattern, r, correction=name).k, k, rtol=1e-12)
+
+
+def test_no_pair_at_exactly_the_reach_is_lost_between_rows():
+    # On a grid many pairs lie exactly at the reach, straight above each other and aslant.
+    at = np.arange(24)
+    for scale, corner in ((1, 0), (0.1, 0), (0.1, 529400), (1 / 3, -7.3)):
+        xy = corner + scale * np.stack(np.meshgrid(at, at), axis=-1).reshape(-1, 2)
+        pattern = PointPattern(xy, Window.rectangle(*xy.min(axis=0), *xy.max(axis=0)))
+        squared = ((at[:, None] - at) ** 2)[:, :, None, None] + (at[:, None] - at) ** 2
+        for reach in (1, 2, 5, 10, 13, 17):
+            found = k_function(pattern, scale * reach, correction="none").k / pattern.domain.area * 576 * 575
+            assert found == pytest.approx((squared <= reach**2).sum() - 576, rel=1e-9)
+
+
+@pytest.mark.parametrize("correction", [*PAIRWISE, "border"])
+def test_ties_are_no_wider_than_rounding_in_small_windows_far_away(correction):
+    # Coordinates are multiples of 1.2e-10 there.
+    window = Window.rectangle(530000, 180000, 530000 + 1e-6, 180000 + 1e-6)
+    pattern = PointPattern([[530000 + 2e-7, 180000 + 5e-7], [530000 + 5e-7, 180000 + 5e-7]], window)
+    d = np.ptp(pattern.xy[:, 0])
+    found = k_function(pattern, [d - 3e-9, d - 1e-10, 3e-7], correction=correction).k
+    assert found.astype(bool).tolist() == [False, True, True]
 
 
 @pytest.mark.parametrize("correction", [*PAIRWISE, "border"])
@@ -334,8 +410,23 @@ def test_marks_do_not_matter_and_results_say_what_they_are():
         ({"intensity": [1.0]}, "one number per point"),
         ({"intensity": lambda xy: xy}, "one number per point"),
         ({"intensity": [1.0, 0.0, 1.0]}, "positive"),
+        ({"r": True}, "r: must be"),
+        ({"r": [1j]}, "r: must be"),
+        ({"r": ["0.1"]}, "r: must be"),
+        ({"r": [[0], [1, 2]]}, "r: must be"),
+        ({"intensity": np.ones(3) * 1j}, "one number per point"),
+        ({"intensity": lambda xy: ["a"] * len(xy)}, "one number per point"),
+        ({"intensity": [1.0, np.nan, 1.0]}, "positive and finite"),
+        ({"intensity": [1.0, 1e-310, 1.0]}, "between 1e-140 and 1e140"),
+        ({"intensity": [1.0, 1e-200, 1.0]}, "between 1e-140 and 1e140"),
+        ({"intensity": [1.0, 1e200, 1.0]}, "between 1e-140 and 1e140"),
+        ({"intensity": PiecewiseConstant(regular_squares(L_SHAPE, shape=(3, 3)), np.ones(3))}, "another domain"),
+        ({"intensity": kernel_intensity(PointPattern([[0, 0]], L_SHAPE), 1.0)}, "another domain"),
         ({"correction": "ang"}, "'isotropic', 'translation'"),
         ({"correction": ""}, "correction: must be"),
+        ({"correction": ["isotropic"]}, "correction: must be"),
+        ({"correction": np.array(["isotropic", "none"])}, "correction: must be"),
+        ({"normalise": "no"}, "normalise: must be True or False"),
         ({"pattern": PointPattern([[0.5, 0.5]], SQUARE)}, "at least two"),
         ({"pattern": [[0, 0.5], [0.1, 0.5]]}, "PointPattern"),
     ],
@@ -348,12 +439,39 @@ def test_bad_arguments_are_refused(function, change, match):
     assert "3" not in str(caught.value)
 
 
-@pytest.mark.parametrize("bandwidth", [0, -1, np.nan, True, "wide"])
+@pytest.mark.parametrize("bandwidth", [0, -1, np.nan, np.inf, 1e-16, 1001, 1e160, 1e300, True, "wide", [0.1]])
 def test_bad_bandwidths_are_refused(bandwidth):
     with pytest.raises(InputError, match="bandwidth"):
         pair_correlation(PointPattern([[0.5, 0.5], [0.5, 0.6]], SQUARE), bandwidth=bandwidth)
     with pytest.raises(InputError, match="correction"):
         pair_correlation(PointPattern([[0.5, 0.5], [0.5, 0.6]], SQUARE), bandwidth=1, correction="border")
+
+
+def test_numbers_of_any_kind_are_accepted():
+    pattern = PointPattern([[0.5, 0.5], [0.5, 0.75]], SQUARE)
+    expected = pair_correlation(pattern, [0.1, 0.25], bandwidth=0.5).g
+    for bandwidth in (np.float32(0.5), np.float64(0.5), Fraction(1, 2)):
+        np.testing.assert_array_equal(pair_correlation(pattern, [0.1, 0.25], bandwidth=bandwidth).g, expected)
+    assert pair_correlation(pattern, [0.25], bandwidth=np.int64(1)).bandwidth == 1
+    twin = Window.rectangle(0, 0, 1, 1)
+    same = PiecewiseConstant(regular_squares(twin, shape=(2, 2)), np.full(1, 2.0))
+    np.testing.assert_array_equal(k_function(pattern, 0.25, same).k, k_function(pattern, 0.25, [2, 2]).k)
+
+
+def test_errors_of_an_intensity_function_are_its_own():
+    def broken(xy):
+        return len(3)
+
+    with pytest.raises(TypeError, match="has no len"):
+        k_function(PointPattern([[0.5, 0.5], [0.5, 0.75]], SQUARE), 0.5, broken)
+
+
+@pytest.mark.parametrize(
+    ("domain", "steps", "match"), [(3, 5, "domain: "), (SQUARE, 0, "steps: "), (SQUARE, 2.5, "steps: ")]
+)
+def test_bad_arguments_of_default_distances(domain, steps, match):
+    with pytest.raises(InputError, match=match):
+        default_distances(domain, steps)
 
 
 def test_the_average_distance_under_a_kernel_has_a_closed_form():

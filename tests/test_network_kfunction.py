@@ -9,6 +9,7 @@ import shapely
 from dpppsynth import datasets
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
+from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.linear_network import LinearNetwork, k_function, pair_correlation
 from dpppsynth.linear_network import kfunction as module
 from dpppsynth.linear_network.kfunction import count_at
@@ -157,6 +158,16 @@ def test_ties_at_exactly_r_count_as_inside():
     assert k_function(pattern, [0.29, 0.3], correction="none").k.tolist() == [0, 1]
 
 
+def test_distances_beyond_the_network_change_nothing():
+    pattern = STAR.pattern([0, 0, 1, 2], [0.25, 0.75, 0.5, 1.0])
+    for correction in ("ang", "none"):
+        near = k_function(pattern, [0.5, 1.0, 2.0], correction=correction).k
+        far = k_function(pattern, [0.5, 1.0, 2.0, 1e160, 1e308], correction=correction).k
+        np.testing.assert_array_equal(far, [*near, near[2], near[2]])
+        g = pair_correlation(pattern, [0.5, 1e308], bandwidth=0.1, correction=correction).g
+        assert g.tolist() == [*pair_correlation(pattern, [0.5], bandwidth=0.1, correction=correction).g, 0]
+
+
 def test_coincident_points_and_points_on_a_crossing():
     pattern = STAR.pattern([0, 1, 2], [0, 0, 1])
     # Two at the centre are at distance zero, where m = 1; the third sees them at 1, where m = 1; they see it, m = 3.
@@ -278,7 +289,10 @@ def test_results_cannot_be_written_to_and_say_what_they_are():
         ({"intensity": [1.0, 0.0, 1.0]}, "positive"),
         ({"intensity": [1.0, np.nan, 1.0]}, "positive"),
         ({"intensity": "many"}, "one number per point"),
-        ({"correction": "iso"}, "correction: must be 'ang'"),
+        ({"correction": "iso"}, "correction: must be one of 'ang', 'none' on a network"),
+        ({"correction": ["ang"]}, "correction: must be"),
+        ({"normalise": "no"}, "normalise: must be True or False"),
+        ({"intensity": kernel_intensity(PointPattern([[0.5, 0.5]], Window.rectangle(0, 0, 1, 1)), 1.0)}, "domain"),
         ({"pattern": STAR.pattern([0], [0.5])}, "at least two"),
         ({"pattern": PointPattern.at(np.empty((0, 2)), STAR, synthetic=True)}, "at least two"),
         ({"pattern": PointPattern([[0.5, 0.5]], Window.rectangle(0, 0, 1, 1))}, "LinearNetwork"),
@@ -293,7 +307,7 @@ def test_bad_arguments_are_refused(function, change, match):
     assert "3" not in str(caught.value)
 
 
-@pytest.mark.parametrize("bandwidth", [0, -1, np.nan, np.inf, True, "wide"])
+@pytest.mark.parametrize("bandwidth", [0, -1, np.nan, np.inf, 1e300, True, "wide"])
 def test_bad_bandwidths_are_refused(bandwidth):
     with pytest.raises(InputError, match="bandwidth"):
         pair_correlation(STAR.pattern([0, 1], [0.5, 0.5]), [0, 1], bandwidth=bandwidth)

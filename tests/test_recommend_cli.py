@@ -43,6 +43,7 @@ def test_says_what_python_says():
     assert said["expected"] == advice.expected
     assert said["uniform"] == advice.uniform
     assert said["useful"] is True
+    assert said["reading"] == "about"
     assert said["settings"] == json.loads(json.dumps(advice.settings))
     assert said["reasons"] == list(advice.reasons)
     assert [each["why_not"] for each in said["alternatives"]] == [each.why_not for each in advice.alternatives]
@@ -53,7 +54,7 @@ def test_reads_like_advice_and_keeps_the_number_of_points():
     said = spoken(run(*NEAR, *SQUARE, "--n", N))
     for words in (
         "Recommended: ",
-        "uniform intensity",
+        "a uniform one has",
         "Not recommended",
         "needs a delta",
         "docs/results/recommend.md",
@@ -82,6 +83,29 @@ def test_the_command_it_ends_with_asks_for_what_it_recommends(who):
     assert command(run(*who, *SQUARE).stdout)[1:] == said["options"]
 
 
+def test_the_command_asks_for_the_very_budget():
+    """Four or six digits would round epsilon up, and promise less than was asked for."""
+    who = ["--epsilon", 0.9999999, "--alpha", 25.1234567, "--delta", 1.23456789e-6, "--n", N]
+    line = run(*who, *SQUARE).stdout.splitlines()[-1].split()
+    for option in ("--epsilon", "--alpha"):
+        assert float(line[line.index(option) + 1]) == who[who.index(option) + 1]
+    spends = ["--epsilon", 1, "--alpha", 47.9, "--delta", 1.23456789e-6, "--n", N]
+    said = json.loads(run(*spends, *SQUARE, "--json").stdout)
+    assert said["mechanism"] == "lgcp-field"
+    assert float(said["options"][said["options"].index("--delta") + 1]) == 1.23456789e-6
+
+
+def test_outside_the_study_there_is_no_verdict():
+    asked = ["--epsilon", 0.001, "--alpha", 25, "--n", 10, *SQUARE]
+    text = spoken(run(*asked))
+    assert "at least" in text
+    assert "keep the geography" not in text
+    assert not text.startswith("Recommended")
+    said = json.loads(run(*asked, "--json").stdout)
+    assert said["useful"] is None
+    assert said["reading"] == "at least"
+
+
 def test_streets(tmp_path):
     path = tmp_path / "streets.geojson"
     path.write_text(json.dumps(STREETS))
@@ -97,8 +121,11 @@ def test_streets(tmp_path):
         ([*NEAR, *SQUARE], "--n: the public number of points is needed"),
         ([*NEAR, *SQUARE, "--expected-n", N], "--expected-n: n is public"),
         (["--epsilon", 1, "--relation", "add-remove", *SQUARE], "--expected-n: a public guess"),
-        (["--epsilon", 0, "--alpha", 25, "--n", N, *SQUARE], "--epsilon: must be a positive"),
-        ([*NEAR, "--n", N, "--delta", 0.1, *SQUARE], "--delta: must be below 1/n"),
+        (
+            ["--epsilon", 0, "--alpha", 25, "--n", N, *SQUARE],
+            "--epsilon: must be a positive finite number, got 0.0; 1 is a usual start",
+        ),
+        ([*NEAR, "--n", N, "--delta", 0.1, *SQUARE], "--delta: must be below 1/n, because"),
         ([*NEAR, "--n", N], "--window: give"),
     ],
 )

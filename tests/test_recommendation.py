@@ -1,6 +1,7 @@
 import itertools
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.recommendation import choice, recommend
 from dpppsynth.recommendation.candidates import CANDIDATES, Budget
-from dpppsynth.recommendation.evidence import DELTA, Evidence, Question, study
+from dpppsynth.recommendation.evidence import DELTA, DOCUMENT, Evidence, Question, study
 from dpppsynth.recommendation.ranking import MARGIN, Case, rank
 from dpppsynth.recommendation.settings import settings
 
@@ -86,7 +87,23 @@ class TestEvidence:
         answer = grid.expect("lgcp-tents", Question("window", *key))
         assert answer.distance == pytest.approx(power(*nearest), rel=1e-10)
         assert len(answer.outside) == len(words)
-        assert all(word in said for word, said in zip(words, answer.outside, strict=True))
+        assert all(word in f"{said}" for word, said in zip(words, answer.outside, strict=True))
+
+    @pytest.mark.parametrize(
+        ("key", "reading"),
+        [
+            ((0.07, 400, 1.0), "about"),
+            ((0.001, 1e5, 50.0), "about"),
+            ((0.07, 20, 1.0), "at least"),
+            ((0.07, 400, 0.01), "at least"),
+            ((0.9, 400, 1.0), "at least"),
+            # More points than measured, a smaller budget than measured: neither bound holds.
+            ((0.07, 1e5, 0.01), "unknown"),
+            ((0.001, 20, 1.0), "unknown"),
+        ],
+    )
+    def test_beyond_the_bad_side_a_distance_is_a_lower_bound_at_best(self, grid, key, reading):
+        assert grid.expect("lgcp-tents", Question("window", *key)).reading == reading
 
     @pytest.mark.parametrize("asked", [("network", 0.07), ("window", None)])
     def test_what_was_not_measured_is_not_made_up(self, grid, asked):
@@ -193,32 +210,106 @@ class TestRecommend:
             raise PrivacyCheckError(msg)
 
         monkeypatch.setattr(dps.KernelSynthesizer, "plan", refuse)
-        advice = recommend(SQUARE, N, 1.0, 1e-6)
+        advice = recommend(SQUARE, 400, 1.0, 1e-6)
         assert advice.mechanism == "lgcp-tents"
-        assert str(advice.alternatives[0]) == "kernel (expected 0.1): refused: bandwidth: none will do."
+        assert str(advice.alternatives[0]) == "kernel (expected 0.10): refused: bandwidth: none will do."
         planted(kernel=0.1)
         with pytest.raises(InputError, match="no mechanism can make a release here: kernel"):
             recommend(SQUARE, N, 1.0, 1e-6)
 
     def test_a_budget_that_buys_nothing_is_called_so(self, planted):
         planted(lgcp_tents=0.48, uniform=0.5)
-        advice = recommend(SQUARE, N, 0.01)
-        assert not advice.useful
+        advice = recommend(SQUARE, 400, 1.0)
+        assert advice.useful is False
+        assert str(advice).startswith("Least bad, and of no use: lgcp-tents.")
         assert "No mechanism beats a uniform pattern here" in str(advice)
         planted(lgcp_tents=0.4, uniform=0.5)
-        assert recommend(SQUARE, N, 0.01).useful
-        assert "No mechanism beats" not in str(recommend(SQUARE, N, 0.01))
+        advice = recommend(SQUARE, 400, 1.0)
+        assert advice.useful is True
+        assert "No mechanism beats" not in str(advice)
+        assert "0.50 on the study's intensities. On a flat pattern nothing beats" in str(advice)
+
+    @pytest.mark.parametrize(
+        ("n", "epsilon", "who", "figure"),
+        [
+            (10, 1.0, {}, "at least"),
+            (400, 0.01, {}, "at least"),
+            (10, 0.001, {"alpha": 25.0}, "at least"),
+            (400, 1.0, {"relation": dps.AlphaNeighbours(25.0, max_points_per_person=100)}, "at least"),
+            (10, 100.0, {}, "unknown; nearest row"),
+            (10**6, 0.001, {}, "unknown; nearest row"),
+        ],
+    )
+    def test_beyond_the_bad_side_there_is_no_verdict(self, n, epsilon, who, figure):
+        """Ten points at epsilon = .001 have .62 measured where the nearest row has .31."""
+        advice = recommend(SQUARE, n, epsilon, **who)
+        assert not advice.useful
+        said = f"{advice} {advice.reasons}"
+        assert f"{figure} {advice.expected:.2f}" in said
+        assert "keep the geography" not in said
+        assert "is expected to come closer" not in said
+        assert "expected to be" not in said
+        assert all(
+            f"(expected {each.reading}" in str(each) for each in advice.alternatives if each.expected is not None
+        )
+        assert repr(advice).startswith(f"Recommendation({advice.mechanism}, expected {figure} ")
+        if advice.useful is None:
+            assert "The study says nothing here; rehearse it" in said
+            assert str(advice).startswith("Outside the study, perhaps the best: ")
+
+    def test_a_lower_bound_that_is_no_use_is_no_use(self, planted):
+        planted(lgcp_tents=0.48, uniform=0.5)
+        advice = recommend(SQUARE, 300, 1.0)
+        assert (advice.reading, advice.useful) == ("at least", False)
+        planted(lgcp_tents=0.3, uniform=0.5)
+        advice = recommend(SQUARE, 300, 1.0)
+        assert (advice.reading, advice.useful) == ("at least", None)
+
+    @pytest.mark.parametrize(
+        ("window", "far"),
+        [
+            (dps.Window.rectangle(0, 0, 5000, 100), True),
+            (dps.Window.rectangle(0, 0, 100, 210), True),
+            (dps.Window.rectangle(0, 0, 1400, 710), False),
+            # Its bounding box is a square, which it leaves nearly empty.
+            (dps.Window.polygon(shapely.LineString([(0, 0), (900, 900)]).buffer(20)), True),
+            (dps.Window.polygon(shapely.Point(0, 0).buffer(500)), False),
+        ],
+    )
+    def test_a_window_far_from_a_square_is_outside(self, window, far):
+        advice = recommend(window, N, 1.0, alpha=30.0)
+        assert any("far from a square" in reason for reason in advice.reasons) is far
+        assert advice.reading == ("at least" if far else "about")
+        assert advice.useful is (None if far else True)
+
+    def test_says_what_the_figure_is_of_and_how_sure_it_is(self, planted):
+        planted(lgcp_tents=0.2, uniform=0.5)
+        said = " ".join(recommend(SQUARE, 400, 1.0).reasons)
+        for words in ("posterior mean", "source='mean'", "draws lie farther off", "10 to 20 %", "two rows"):
+            assert words in said
+        assert "no larger" not in said
+        planted(laplace_tents=0.2, uniform=0.5)
+        said = " ".join(recommend(SQUARE, 400, 1.0).reasons)
+        assert "posterior" not in said
+        assert "10 to 20 %" in said
+
+    @pytest.mark.parametrize(("delta", "reading"), [(1e-9, "at least"), (1e-6, "about"), (1e-4, "about")])
+    def test_the_kernel_at_another_delta_has_its_note(self, planted, delta, reading):
+        planted(lgcp_tents=0.2, kernel=0.4)
+        kernel = next(each for each in recommend(SQUARE, 400, 1.0, delta).alternatives if each.mechanism == "kernel")
+        assert ("measured at delta = 1e-06 alone" in kernel.why_not) is (delta != 1e-6)
+        assert kernel.reading == reading
 
     def test_says_why_the_others_are_not_recommended(self, planted):
         planted(lgcp_tents=0.2, laplace_tents=0.205, laplace_cells=0.4, lgcp_field=0.1, kernel=0.198)
-        why = {each.mechanism: each for each in recommend(SQUARE, N, 1.0).alternatives}
+        why = {each.mechanism: each for each in recommend(SQUARE, 400, 1.0).alternatives}
         assert why["laplace-tents"].why_not == "level with it, but it has no posterior behind it"
         assert why["laplace-cells"].why_not == "expected to be 2 times as far from the truth"
         assert why["lgcp-field"].why_not == "needs a delta; the figure is for delta = 1e-06"
         assert why["lgcp-field"].expected == pytest.approx(0.1)
         assert why["lgcp-posterior-draw"].expected is None
         planted(lgcp_tents=0.2, kernel=0.198)
-        advice = recommend(SQUARE, N, 1.0, 1e-6)
+        advice = recommend(SQUARE, 400, 1.0, 1e-6)
         assert advice.mechanism == "lgcp-tents"
         assert any("kernel is expected to come closer by less than 10%" in reason for reason in advice.reasons)
         assert any("it spends a delta" in reason for reason in advice.reasons)
@@ -263,6 +354,15 @@ class TestRecommend:
         with pytest.raises(InputError, match=f"^{argument}:"):
             recommend(**{"domain": SQUARE, "n": N, "epsilon": 1.0} | arguments)
 
+    def test_remedies_are_ones_that_help(self):
+        with pytest.raises(InputError) as caught:
+            recommend(SQUARE, 10**6, 1.0, 1e-6)
+        assert "take a delta far below 1/n" in str(caught.value)
+        assert "take 1e-6" not in str(caught.value)
+        assert "allow_large_delta" not in str(caught.value)
+        with pytest.raises(InputError, match="got 0; 1 is a usual start"):
+            recommend(SQUARE, N, 0)
+
 
 class TestSettings:
     def test_of_a_posterior_behind_tents(self):
@@ -306,6 +406,27 @@ class TestStudy:
             worst, best = ((80, 0.1), (2000, 10.0))
             far, near = (evidence.expect(mechanism, Question(kind, share, *key)).distance for key in (worst, best))
             assert near < 0.7 * far
+
+    def test_the_document_names_the_cells_where_counts_and_the_kernel_come_near(self):
+        text = " ".join((Path(__file__).parent.parent / DOCUMENT).read_text(encoding="utf-8").split())
+        best, near = {}, {"kernel": set(), "laplace-cells": set()}
+        rows = [each for each in study().rows if each["mechanism"] != "uniform"]
+        for each in rows:
+            key = tuple(each[c] for c in ("kind", "relation", "n", "epsilon"))
+            best[key] = min(best.get(key, 1.0), float(each["distance"]))
+        for each in rows:
+            key = tuple(each[c] for c in ("kind", "relation", "n", "epsilon"))
+            if each["mechanism"] in near and float(each["distance"]) <= 1.1 * best[key]:
+                near[each["mechanism"]].add(key)
+        assert near["kernel"] == {("window", "0.02", "80", "2"), ("window", "0.07143", "80", "10")}
+        assert "extent / 50, n = 80, epsilon = 2, and alpha = extent / 14, n = 80, epsilon = 10." in text
+        assert near["laplace-cells"] == {
+            ("window", "replace-one", "80", "1"),
+            ("window", "add-remove", "80", "0.5"),
+            ("window", "add-remove", "400", "0.1"),
+        }
+        assert "replace-one at n = 80 and epsilon = 1, and where points come and go at n = 80, epsilon = .5 and" in text
+        assert "at n = 400, epsilon = .1." in text
 
     def test_agrees_with_a_mechanism_as_it_is_now(self):
         """One cell again, on another truth: a table that another score or another version made would be far off."""

@@ -136,7 +136,19 @@ class TestTable:
         changed = [name for name in given.index if given[name] != without[name]]
         assert changed == ["pMSE", "pMSE, balanced"]
         original = clustered(), kernel_intensity(clustered(), 10.0)
-        assert given["pMSE"] == propensity_mse(original[0], clustered(60, 1), original[1], level)
+        expected = propensity_mse(original[0], clustered(60, 1), original[1], level)
+        assert given["pMSE"] == pytest.approx(expected, rel=1e-12)
+
+    def test_intensities_are_asked_once_for_each_point(self):
+        asked = []
+
+        def level(xy):
+            asked.append(len(xy))
+            return np.full(len(xy), 0.006)
+
+        level.total = 60.0
+        evaluate(clustered(), clustered(60, 1), r=R, synthetic_intensity=level)
+        assert asked == [N + 60]
 
     @pytest.mark.parametrize("n", [20, 200])
     def test_settings_are_rules_of_the_domain(self, n):
@@ -235,12 +247,26 @@ class TestFewAndMany:
         assert "heat flow" in str(made)
 
     def test_sliced_distances_do_not_stand_beside_exact_ones(self, monkeypatch):
-        monkeypatch.setattr(metrics, "MOST_PAIRS", N * 80)
+        monkeypatch.setattr(metrics, "EXACT_PAIRS", N * 80)
         made = evaluate(clustered(), [clustered(60, 1), clustered(90, 2)], r=R)
         assert made.values["synthetic"][0, 7] == wasserstein(clustered(), clustered(60, 1), "sliced")
         assert "sliced" in str(made)
         assert "sliced" not in str(evaluate(clustered(), clustered(60, 1), r=R))
         assert "sliced" not in str(evaluate(on_streets(N), on_streets(90), r=R))
+
+
+class Released:
+    """Patterns are drawn from it."""
+
+    @staticmethod
+    def sample(m):
+        return [clustered()] * m
+
+
+class Bought:
+    """Patterns came with it."""
+
+    patterns = ()
 
 
 class TestRefusals:
@@ -254,13 +280,47 @@ class TestRefusals:
             (PointPattern([[1.0, 2.0]], SQUARE), clustered(), {}, "original pattern: must have at least two"),
             (clustered(), clustered(), {"side": 0.0}, "side: must be a positive length"),
             (clustered(), clustered(), {"bandwidth": np.nan}, "bandwidth: must be a positive length"),
+            (clustered(), clustered(), {"bandwidth": 0.6}, r"bandwidth: the quadrature .* no less than 0\.6667"),
+            (on_streets(9), on_streets(9), {"bandwidth": 1e-3}, "bandwidth: the quadrature"),
+            (clustered(), clustered(), {"side": np.bool_(True)}, "side: must be a positive length"),
             (clustered(), clustered(), {"r": [3.0, 1.0]}, "r: must be finite"),
+            (clustered(), clustered(), {"r": "a"}, "r: must be finite"),
+            (clustered(), clustered(), {"r": 20.0}, "r: needs two distances"),
+            (clustered(), clustered(), {"r": [0.0]}, "r: needs two distances"),
+            (clustered(), clustered(), {"confidential": 0}, "confidential: must be True or False, got 0"),
+            (clustered(), clustered(), {"confidential": None}, "confidential: must be True or False"),
+            (clustered(), clustered(), {"confidential": "no"}, "confidential: must be True or False"),
+            (clustered(), None, {}, "synthetic: must be a PointPattern or several, got NoneType"),
+            (clustered(), 3, {}, "synthetic: .* got int"),
+            (clustered(), "abc", {}, "synthetic: .* got str"),
+            (clustered(), Released, {}, r"synthetic: .*`release\.sample\(20\)`"),
+            (clustered(), Bought, {}, r"synthetic: .*`release\.patterns`"),
         ],
     )
     def test_says_what_is_wrong(self, original, synthetic, options, said):
         with pytest.raises(InputError, match=said) as error:
             evaluate(original, synthetic, **options)
         assert not re.search(rf"\b{N}\b", str(error.value))
+
+    def test_numbers_of_numpy_are_lengths(self):
+        made = evaluate(clustered(), clustered(60, 1), r=R, side=np.float32(20), bandwidth=np.int64(5))
+        assert (made.side, made.bandwidth) == (20.0, 5.0)
+
+    @pytest.mark.parametrize("domain", [SQUARE, GRID], ids=["window", "streets"])
+    def test_the_least_bandwidth_is_resolved(self, domain):
+        """Total variation does not change on a quadrature of cells half as long."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(distances, "SIDE", metrics.SIDE)
+            patch.setattr(distances, "SEGMENTS", metrics.SEGMENTS)
+            distances._midpoints.cache_clear()
+            one, other = (clustered(N, k) if domain is SQUARE else on_streets(N, k) for k in (0, 1))
+            surfaces = [kernel_intensity(each, metrics.least_bandwidth(domain)) for each in (one, other)]
+            coarse = total_variation(*surfaces, domain)
+            patch.setattr(distances, "SIDE", 2 * metrics.SIDE)
+            patch.setattr(distances, "SEGMENTS", 2 * metrics.SEGMENTS)
+            distances._midpoints.cache_clear()
+            assert coarse == pytest.approx(total_variation(*surfaces, domain), abs=1e-2)
+        distances._midpoints.cache_clear()
 
 
 class TestConfidential:
@@ -269,6 +329,15 @@ class TestConfidential:
         assert "not private" in str(report).splitlines()[0]
         for name in report.table.index:
             assert name in str(report)
+
+    def test_cannot_be_written_to(self, report):
+        arrays = [
+            *report.values.values(),
+            *(a for each in (report.k.original, *report.k.synthetic) for a in (each.k, each.r)),
+        ]
+        for array in arrays:
+            with pytest.raises(ValueError, match="read-only"):
+                array[:] = 0
 
     def test_repr_shows_no_value(self, report):
         assert repr(report) == f"UtilityReport(CONFIDENTIAL, {SQUARE!r})"
@@ -294,6 +363,40 @@ class TestSave:
         assert all(path.stat().st_mode & 0o177 == 0 for path in saved.iterdir())
         assert saved.stat().st_mode & 0o077 == 0
         assert [path.name for path in saved.parent.iterdir()] == ["private"]
+
+    def test_folders_above_are_as_private(self, report, saved, tmp_path, monkeypatch):
+        monkeypatch.setattr(saving, "save_picture", lambda *_: None)
+        (tmp_path / "open").mkdir(mode=0o755)
+        report.save(tmp_path / "open" / "a" / "b" / "c")
+        modes = {name: (tmp_path / "open" / name).stat().st_mode & 0o777 for name in ("", "a", "a/b", "a/b/c")}
+        assert modes == {"": 0o755, "a": 0o700, "a/b": 0o700, "a/b/c": 0o700}
+
+    def test_what_a_killed_process_left_is_cleared_away(self, report, tmp_path, monkeypatch):
+        monkeypatch.setattr(saving, "save_picture", lambda *_: None)
+        for name in (".mine-x.unfinished", ".mine-notes", ".other-x.unfinished"):
+            (tmp_path / name).mkdir()
+            (tmp_path / name / "CONFIDENTIAL_k.csv").write_text("r,k")
+        report.save(tmp_path / "mine")
+        assert sorted(path.name for path in tmp_path.iterdir()) == [".mine-notes", ".other-x.unfinished", "mine"]
+
+    @pytest.mark.parametrize("place", ["file", "file/below", "file/below/deeper"])
+    def test_places_that_cannot_be(self, report, tmp_path, place):
+        (tmp_path / "file").write_text("mine")
+        with pytest.raises(InputError, match=r"^folder: (no folder can be made in|.* exists and is not)"):
+            report.save(tmp_path / place)
+        assert [path.name for path in tmp_path.rglob("*")] == ["file"]
+        with pytest.raises(InputError, match=r"^folder: must be a path, got 3"):
+            report.save(3)
+
+    def test_a_full_disk_is_said_without_temporary_names(self, report, tmp_path, monkeypatch):
+        def full(*_):
+            raise OSError(28, "No space left on device", "/somewhere/.private-x/report")
+
+        monkeypatch.setattr(saving, "save_picture", full)
+        with pytest.raises(InputError, match=r"private cannot be written \(No space left") as error:
+            report.save(tmp_path / "private")
+        assert ".private" not in str(error.value)
+        assert list(tmp_path.iterdir()) == []
 
     def test_contents(self, report, saved):
         document = json.loads((saved / "CONFIDENTIAL_evaluation.json").read_text())

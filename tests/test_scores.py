@@ -94,6 +94,8 @@ def test_bad_arguments_of_pmse(rng):
     some, empty = uniform(5, rng), PointPattern.synthetic([], WINDOW)
     with pytest.raises(InputError, match="leave empty patterns out"):
         propensity_mse(some, empty, flat, flat)
+    with pytest.raises(InputError, match="balanced: must be True or False"):
+        propensity_mse(some, some, flat, flat, balanced="no")
     with pytest.raises(InputError, match="synthetic: lies in another domain"):
         propensity_mse(some, PointPattern([[0, 0]], Window.rectangle(0, 0, 1, 1)), flat, flat)
     with pytest.raises(InputError, match="synthetic_intensity: its integral"):
@@ -143,9 +145,10 @@ def test_bad_arguments_of_mise():
         (some, k([0, 1, 2, 3]), "different distances r"),
         (some, k([0, 1, 2], correction="border"), "curves of one kind"),
         (some, k([0, 1, np.nan]), "not finite"),
-        (some, [], "synthetics: needs a KFunction"),
-        ([], some, "originals: needs a KFunction"),
-        ([some, 3], some, "originals: needs a KFunction"),
+        (some, [], "synthetics: needs a sequence of KFunctions, at least one, got none"),
+        ([], some, "originals: needs a sequence of KFunctions"),
+        ([some, 3], some, "originals: .* got int"),
+        (None, some, "originals: .* got NoneType"),
         (k([0, 0, 1]), some, "originals: K is zero"),
     ]
     for ours, theirs, message in refused:

@@ -235,6 +235,10 @@ def test_bad_patterns_and_methods():
         ([[1, 1]], [[0, 0]], (1, 1), "q: must hold some mass"),
         ([[1, 1]], [[1, 1]], (0, 1), "spacing: must be two positive"),
         ([[1, 1]], [[1, 1]], 1.0, "spacing: must be two positive"),
+        ([[1, 1]], [[1, 1]], "ab", "spacing: must be two positive"),
+        ([[1, 1]], [[1, 1]], (1j, 1), "spacing: must be two positive"),
+        ([["1", "2"]], [[1, 1]], (1, 1), "p: must be a two-dimensional"),
+        ([[1, 1j]], [[1, 1]], (1, 1), "p: must be a two-dimensional"),
     ],
 )
 def test_bad_grids(p, q, spacing, message):

@@ -22,7 +22,11 @@ SENTENCE = (
 
 SyntheticArgument = Annotated[
     list[Path],
-    Argument(help="Folder of a saved release; or files of synthetic points, with their domain.", show_default=False),
+    Argument(
+        help="Folder of a saved release; or files of synthetic points, with their domain. Columns of a CSV file are x "
+        "and y; or, where it has no such, those that --x and --y name.",
+        show_default=False,
+    ),
 ]
 ConfidentialOption = Annotated[
     Path, Option(help="New or empty private folder for the report, outside every release.", rich_help_panel=o.WRITING)
@@ -38,7 +42,8 @@ SmoothingOption = Annotated[
     float | None,
     Option(
         "--bandwidth",
-        help="Bandwidth of the kernel intensities. Unless given: a tenth of the domain's extent.",
+        help="Bandwidth of the kernel intensities, at least 1/150 of a window's extent. Unless given: a tenth of the "
+        "domain's extent.",
         rich_help_panel=o.HOW,
     ),
 ]
@@ -85,7 +90,7 @@ def evaluate(
 
     The screen shows no figure unless --show is given.
     """
-    from dpppsynth.evaluation.saving import contents, require_private_folder
+    from dpppsynth.evaluation.saving import contents, require_private_folder, save
 
     require_private_folder(confidential, "--confidential")
 
@@ -94,7 +99,7 @@ def evaluate(
 
     with progress() as say:
         say("reading the synthetic patterns")
-        domain, patterns = _patterns(synthetic, place)
+        domain, patterns = _patterns(synthetic, place, x, y)
         require_snap(domain, snap)
         say("reading the points")
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
@@ -102,7 +107,7 @@ def evaluate(
         say("comparing")
         report = compare(original, patterns, side=side, bandwidth=bandwidth)
         say("writing the report")
-        report.save(confidential)
+        save(report, confidential, "--confidential")
     if json:
         files = sorted(path.name for path in confidential.iterdir())
         show_json({"out": str(confidential), "note": SENTENCE, "files": files} | (contents(report) if show else {}))
@@ -112,23 +117,43 @@ def evaluate(
     show_line(f"Written to {confidential}. {SENTENCE}")
 
 
-def _patterns(synthetic: list[Path], place: Elsewhere) -> "tuple[Domain, list[PointPattern]]":
+def _patterns(
+    synthetic: list[Path], place: Elsewhere, x: str | None, y: str | None
+) -> "tuple[Domain, list[PointPattern]]":
     """The public domain, and the patterns of a release or of files."""
-    from dpppsynth.io import read_synthetic
     from dpppsynth.privacy.certificate import FILENAME
 
+    for path in synthetic:
+        if not path.exists():
+            msg = f"SYNTHETIC: there is no file or folder {str(path)!r}"
+            raise InputError(msg)
     releases = [path for path in synthetic if path.is_dir() or path.name == FILENAME]
     if not releases:
         place.require_one()
         domain = place.domain()
-        return domain, [read_synthetic(path, domain) for path in synthetic]
+        return domain, [_pattern(path, domain, x, y) for path in synthetic]
     if len(synthetic) > 1:
-        msg = "synthetic: give the folder of one release, or files of synthetic points"
+        msg = "SYNTHETIC: give the folder of one release, or files of synthetic points"
         raise InputError(msg)
     if place.given:
         msg = f"{place.given[0]}: a release brings its own domain; leave it out"
         raise InputError(msg)
     return _released(releases[0])
+
+
+def _pattern(path: Path, domain: "Domain", x: str | None, y: str | None) -> "PointPattern":
+    """Synthetic points of a file: of the columns that we write, or else of those that hold the sensitive points."""
+    from dpppsynth.io import read_pattern, read_synthetic
+    from dpppsynth.patterns import PointPattern
+
+    try:
+        return read_synthetic(path, domain)
+    except InputError as error:
+        lacks_column = str(error).startswith(("x:", "y:"))
+        if not lacks_column or (x is None and y is None):
+            raise
+    found = read_pattern(path, domain, x=x, y=y)
+    return PointPattern.at(found.positions, domain, synthetic=True)
 
 
 def _released(path: Path) -> "tuple[Domain, list[PointPattern]]":
@@ -141,6 +166,6 @@ def _released(path: Path) -> "tuple[Domain, list[PointPattern]]":
     domain = load_release(folder).domain
     names = sorted(each.name for each in folder.iterdir() if SYNTHETIC.fullmatch(each.name))
     if not names:
-        msg = f"release: {folder} holds no synthetic pattern; see dpppsynth sample"
+        msg = f"SYNTHETIC: {folder} holds no synthetic pattern; see dpppsynth sample"
         raise InputError(msg)
     return domain, [read_synthetic(folder / name, domain) for name in names]

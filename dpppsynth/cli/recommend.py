@@ -34,15 +34,16 @@ class Promise:
         given = {"alpha": self.alpha, "relation": self.relation, "max_points_per_person": self.max_points_per_person}
         # Any method's relation; `lgcp` asks for one to be given.
         relation = Job(method=o.Method.LGCP, epsilon=self.epsilon, **given).neighbours()  # type: ignore[arg-type]
-        size = LaplaceSynthesizer(self.epsilon, relation=relation).public_size(self.n, self.expected_n)
+        # Only the relation matters for the size; what is wrong with a budget `recommend` says.
+        size = LaplaceSynthesizer(1.0, relation=relation).public_size(self.n, self.expected_n)
         return recommend(place.domain(), need_size(size), self.epsilon, self.delta, relation=relation)
 
     def words(self, advice: "Recommendation") -> list[str]:
         """Options that ask `check`, `rehearse` and `synthesize` for what is recommended, without place and size."""
-        words = [*_method(advice), "--epsilon", f"{self.epsilon:g}"]
-        delta = getattr(advice.synthesizer, "delta", 0)
-        words += ["--delta", f"{delta:g}"] if delta else []
-        words += ["--alpha", f"{self.alpha:g}"] if self.alpha is not None else ["--relation", f"{self.relation}"]
+        # All digits: rounded, they would ask for another promise.
+        words = [*_method(advice), "--epsilon", f"{self.epsilon!r}"]
+        words += ["--delta", f"{self.delta!r}"] if getattr(advice.synthesizer, "delta", 0) else []
+        words += ["--alpha", f"{self.alpha!r}"] if self.alpha is not None else ["--relation", f"{self.relation}"]
         cap = self.max_points_per_person
         return words + (["--max-points-per-person", f"{cap}"] if cap > 1 else [])
 
@@ -61,16 +62,16 @@ def recommend(promise: Promise, place: Place, json: o.JsonOption = False) -> Non
 
 
 def _show(advice: "Recommendation", promise: Promise) -> None:
-    from dpppsynth.recommendation.result import in_words
+    from dpppsynth.recommendation.result import figure, in_words
 
-    show_text(f"{'Recommended' if advice.useful else 'Least bad, and of no use'}: {advice.mechanism}.")
+    show_text(advice.headline)
     for reason in advice.reasons:
         show_text(f"- {reason}")
     unit = advice.plan.domain.unit
     rows = [(name.replace("_", " "), in_words(value)) for name, value in advice.settings.items()]
     show_table(f"Settled by public rules (lengths in {unit})", rows)
     others = [
-        (each.mechanism, "" if each.expected is None else f"{each.expected:.2g}", each.why_not)
+        (each.mechanism, "" if each.expected is None else figure(each.expected, each.reading), each.why_not)
         for each in advice.alternatives
     ]
     show_table("Not recommended", others, ("mechanism", "expected distance", "why not"))
@@ -84,6 +85,7 @@ def _as_json(advice: "Recommendation", promise: Promise) -> dict[str, Any]:
         "mechanism": advice.mechanism,
         "options": promise.words(advice),
         "expected": advice.expected,
+        "reading": advice.reading,
         "uniform": advice.uniform,
         "useful": advice.useful,
         "settings": advice.settings,

@@ -19,6 +19,7 @@ from dpppsynth.intensity import mass_distance
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models.planar import regular_squares
 from dpppsynth.patterns import PointPattern
+from dpppsynth.second_order import intensity_values
 
 Floats = npt.NDArray[np.float64]
 Density = Callable[[Floats], npt.ArrayLike]
@@ -149,20 +150,10 @@ def values(intensity: Any, xy: Floats, name: str, domain: Domain) -> Floats:
     InputError
         It lives on another domain, is negative or infinite, or does not give one value per point.
     """
-    home = getattr(getattr(intensity, "mesh", intensity), "domain", domain)
-    if home is not domain and home.fingerprint() != domain.fingerprint():
-        msg = f"{name}: this intensity lives on another domain; compare intensities on the domain of the patterns."
-        raise InputError(msg)
     if not callable(intensity):
         msg = f"{name}: must be a function of coordinates (n, 2), such as an Intensity; got {type(intensity).__name__}."
         raise InputError(msg)
-    try:
-        found = np.asarray(intensity(xy), dtype=np.float64)
-    except TypeError:
-        found = np.empty((0, 0))
-    if found.shape != (len(xy),):
-        msg = f"{name}: must give one number per row of coordinates (n, 2)."
-        raise InputError(msg)
+    found = intensity_values(intensity, xy, name, domain)
     if not (np.isfinite(found) & (found >= 0)).all():
         msg = f"{name}: an intensity must be finite and non-negative everywhere; somewhere it is not."
         raise InputError(msg)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.errors import InputError
-from dpppsynth.second_order import KFunction, PairCorrelation
+from dpppsynth.second_order import KFunction, PairCorrelation, require_flag
 
 Floats = npt.NDArray[np.float64]
 Summary = KFunction | PairCorrelation
@@ -76,7 +77,8 @@ def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, 
     ----------
     observed : KFunction or PairCorrelation
     simulated : sequence of the same
-        On the same distances r and estimated in the same way, from patterns that are independent of each other.
+        On the same distances r and estimated in the same way, from patterns that are independent of each other, all in
+        windows or all on networks.
     rank : int
         Which extreme simulated value counts, 1 the most extreme; pointwise below (m + 1) / 2, simultaneous at most m.
     simultaneous : bool
@@ -99,11 +101,12 @@ def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, 
     >>> band, band.outside
     (Envelope(L, pointwise, level 0.5, r from 1 to 2), array([False,  True]))
     """
-    runs = list(simulated)
+    require_flag(simultaneous, "simultaneous")
+    runs = listed(simulated, "simulated", KFunction, PairCorrelation)
     if len(runs) < 2:
         msg = "simulated: needs at least two simulated curves; 39 make pointwise envelopes of level 0.05."
         raise InputError(msg)
-    r = common_distances([observed, *runs], "observed, simulated")
+    r = common_distances([*listed([observed], "observed", KFunction, PairCorrelation), *runs], "observed, simulated")
     curve, curves = _stacked([observed, *runs])
     m = len(runs)
     most = m if simultaneous else m // 2
@@ -127,11 +130,11 @@ def common_distances(curves: Sequence[Summary], names: str) -> Floats:
     """(b,) distances that all curves share; InputError where they do not, or are estimates of different kinds."""
     first = curves[0]
     for each in curves:
-        if not isinstance(each, KFunction | PairCorrelation):
-            msg = f"{names}: need KFunctions or PairCorrelations, got {type(each).__name__}."
-            raise InputError(msg)
         if _kind(each) != _kind(first):
-            msg = f"{names}: curves of one kind compare: same function, domain, correction, intensity and bandwidth."
+            msg = (
+                f"{names}: curves of one kind compare: same function, correction, use of an intensity and bandwidth, "
+                "all in windows or all on networks."
+            )
             raise InputError(msg)
         if not np.array_equal(each.r, first.r):
             msg = f"{names}: the curves are on different distances r; compute all of them on the same r."
@@ -142,9 +145,21 @@ def common_distances(curves: Sequence[Summary], names: str) -> Floats:
     return first.r
 
 
+def listed(curves: Any, name: str, *kinds: type) -> list[Any]:
+    """Curves in a list; InputError unless they are a sequence of at least one, all of these kinds."""
+    found = list(curves) if isinstance(curves, Iterable) else [curves]
+    wrong = [type(each).__name__ for each in found if not isinstance(each, kinds)]
+    if wrong or not found or found == [curves]:
+        names = " or ".join(f"{kind.__name__}s" for kind in kinds)
+        got = "none" if not found else wrong[0] if wrong else f"a {type(curves).__name__} by itself"
+        msg = f"{name}: needs a sequence of {names}, at least one, got {got}; `k_function(pattern, r)` makes them."
+        raise InputError(msg)
+    return found
+
+
 def _kind(curve: Summary) -> tuple[object, ...]:
-    shared = type(curve), curve.correction, curve.inhomogeneous, curve.inhomogeneous and curve.normalise
-    return (*shared, curve.planar) if isinstance(curve, KFunction) else (*shared, curve.bandwidth)
+    shared = type(curve), curve.planar, curve.correction, curve.inhomogeneous, curve.inhomogeneous and curve.normalise
+    return shared if isinstance(curve, KFunction) else (*shared, curve.bandwidth)
 
 
 def _values(curve: Summary) -> Floats:

@@ -13,22 +13,24 @@ import numpy.typing as npt
 
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
-from dpppsynth.evaluation.distances import Density, misplaced_share, quadrature
+from dpppsynth.evaluation.distances import SEGMENTS, SIDE, Density, integral, misplaced_share, quadrature, values
 from dpppsynth.evaluation.envelopes import Envelope, envelope
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import KernelIntensity, kernel_intensity
-from dpppsynth.evaluation.transport import MOST_PAIRS, wasserstein
+from dpppsynth.evaluation.transport import wasserstein
 from dpppsynth.intensity import PiecewiseConstant, mass_distance
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models import regular_triangulation
 from dpppsynth.patterns import PointPattern
 from dpppsynth.sampling import poisson_pattern
-from dpppsynth.second_order import KFunction
+from dpppsynth.second_order import KFunction, frozen
 
 # Largest patterns whose K-function is made of all their points.
 LARGEST_IN_PLANE, LARGEST_ON_NETWORK = 20_000, 2_000
+# Most pairs of points between which a report moves mass exactly: about a tenth of a second each.
+EXACT_PAIRS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,18 @@ class KComparison:
     def envelope(self) -> Envelope | None:
         """Pointwise envelope of the synthetic patterns' L-functions, from the lowest to the highest; None of one."""
         return envelope(self.original, self.synthetic) if len(self.synthetic) > 1 else None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KnownIntensity:
+    """An intensity at the only coordinates where it will be asked for: its values (n,) there, and its integral."""
+
+    at: Floats
+    total: float
+
+    def __call__(self, _: Floats) -> Floats:
+        """(n,) values, without looking where: scores of one pattern ask at the same pooled points."""
+        return self.at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,6 +120,11 @@ class Comparison:
         """(m,) mass of the original's intensity at the nodes of a fine quadrature: every pattern is set against it."""
         return self._masses(self.intensity)
 
+    @cached_property
+    def _own(self) -> Floats:
+        """(n,) the original's intensity at its own points."""
+        return np.empty(0) if self.intensity is None else self.intensity(self.original.xy)
+
     def score(self, pattern: PointPattern, released: Density | None = None) -> Scored:
         """Score one pattern; `released` is the intensity it was drawn from, where there is one."""
         kept = pattern.part(_kept(pattern, self.rng), synthetic=True)
@@ -130,11 +149,11 @@ class Comparison:
         copies = np.unique(source[kept], return_counts=True)[1]
         pairs = (copies * (copies - 1)).sum() / (len(kept) * (len(kept) - 1))
         k = self._k(PointPattern.at(pattern.positions[kept], domain))
-        return self._scored(pattern, replace(k, k=np.maximum(k.k - pairs * domain.size, 0.0)), None)
+        return self._scored(pattern, replace(k, k=frozen(np.maximum(k.k - pairs * domain.size, 0.0))), None)
 
     def _k(self, pattern: PointPattern) -> KFunction:
         """K of a pattern; without pairs of points it is zero."""
-        return k_function(pattern, self.r) if len(pattern) > 1 else replace(self.k, k=np.zeros(len(self.r)))
+        return k_function(pattern, self.r) if len(pattern) > 1 else replace(self.k, k=frozen(np.zeros(len(self.r))))
 
     def _scored(self, pattern: PointPattern, k: KFunction, released: Density | None) -> Scored:
         # An original without pairs that near has no K to err from.
@@ -156,22 +175,34 @@ class Comparison:
         if self.intensity is None:
             return (math.nan,) * 3
         surface = kernel_intensity(pattern, self.bandwidth)
-        intensities = self.intensity, surface if released is None else released
+        ours = KnownIntensity(np.concatenate([self._own, self.intensity(pattern.xy)]), self.intensity.total)
+        theirs = self._pooled(pattern, surface if released is None else released)
         return (
             mass_distance(self._mass, self._masses(surface)),
-            propensity_mse(self.original, pattern, *intensities),
-            propensity_mse(self.original, pattern, *intensities, balanced=True),
+            propensity_mse(self.original, pattern, ours, theirs),
+            propensity_mse(self.original, pattern, ours, theirs, balanced=True),
         )
+
+    def _pooled(self, pattern: PointPattern, intensity: Density) -> KnownIntensity:
+        """The synthetic intensity at the points of the original, then at those of the pattern."""
+        domain, name = self.original.domain, "synthetic_intensity"
+        at = values(intensity, np.concatenate([self.original.xy, pattern.xy]), name, domain)
+        return KnownIntensity(at, integral(intensity, domain, name))
 
     def _masses(self, intensity: Any) -> Floats:
         xy, weight = quadrature(self.original.domain)
         return np.asarray(intensity(xy) * weight)
 
 
+def least_bandwidth(domain: Domain) -> float:
+    """A cell of the quadrature, which total variation resolves; far narrower kernels fall between its nodes."""
+    return domain.size / SEGMENTS if isinstance(domain, LinearNetwork) else domain.extent / SIDE
+
+
 def transport_method(original: PointPattern, patterns: Sequence[PointPattern]) -> str:
     """One method of `wasserstein` for all patterns: sliced distances must not stand beside exact ones."""
     pairs = len(original) * max(len(original), *map(len, patterns))
-    return "sliced" if pairs > MOST_PAIRS and not isinstance(original.domain, LinearNetwork) else "exact"
+    return "sliced" if pairs > EXACT_PAIRS and not isinstance(original.domain, LinearNetwork) else "exact"
 
 
 def thins(pattern: PointPattern) -> bool:

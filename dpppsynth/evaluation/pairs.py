@@ -79,9 +79,10 @@ def partners(k: int, later: bool, reach: float, cells: Cells, who: Ints, squared
     row, count = int(y / side), 0
     lowest = row if later else max(int((y - reach) / side), 0)
     for other in range(lowest, min(int((y + reach) / side), cells.rows - 1) + 1):
-        # The nearest place of that row tells how far the columns go; the allowance is for rounding.
-        gap = max(other * side - y, y - (other + 1) * side, 0.0) * (1 - 1e-9)
-        width = math.sqrt(max(limit - gap * gap, 0.0)) * (1 + 1e-9)
+        # The nearest place of that row tells how far the columns go. Rounding loses no pair that is wanted: the reach
+        # exceeds the distances looked at by more (`second_order.rounding`).
+        gap = max(other * side - y, y - (other + 1) * side, 0.0)
+        width = math.sqrt(max(limit - gap * gap, 0.0))
         left, right = max(int((x - width) / side), 0), min(int((x + width) / side), cells.columns - 1)
         start, stop = cells.first[other * cells.columns + left], cells.first[other * cells.columns + right + 1]
         if later and other == row:

@@ -201,8 +201,8 @@ def polygon_arc(
         arc -= FULL
     while arc < -NOTHING:
         arc += FULL
-    if active > 0 and (arc < NOTHING or arc > FULL - NOTHING):
-        # Nothing or all of the circle: any other place on it tells which.
+    if arc < NOTHING or arc > FULL - NOTHING:
+        # Nothing or all of the circle, which may touch the window at one place alone: any other tells which.
         turned = px * COS - py * SIN, px * SIN + py * COS
         arc = FULL if inside(x + turned[0], y + turned[1], edges) else 0.0
     return arc, active

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import math
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,39 +18,64 @@ if TYPE_CHECKING:
     from dpppsynth.evaluation.report import UtilityReport
 
 PREFIX = "CONFIDENTIAL_"
+# How the name of a folder ends while it is being written.
+UNFINISHED = ".unfinished"
 
 
-def save(report: UtilityReport, folder: Path) -> Path:
-    """Write everything into a temporary folder beside `folder`, then rename it into place; see `UtilityReport.save`."""
-    require_private_folder(folder, "folder")
+def save(report: UtilityReport, folder: Path, argument: str = "folder") -> Path:
+    """Write everything into a temporary folder beside `folder`, then rename it into place; see `UtilityReport.save`.
+
+    `argument` is what errors call the folder.
+    """
+    require_private_folder(folder, argument)
     target = folder.resolve()
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700 if report.confidential else 0o777)
-    # The temporary folder is open to its owner alone, so nothing in it can be read before it is closed.
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as scratch:
-        work = Path(scratch) / "report"
-        work.mkdir(mode=0o700 if report.confidential else 0o777)
-        _write(report, work)
-        if target.exists():
-            target.rmdir()
-        work.replace(target)
+    try:
+        _make(target.parent, private=report.confidential)
+        for left in target.parent.glob(f".{glob.escape(target.name)}-*{UNFINISHED}"):
+            shutil.rmtree(left, ignore_errors=True)
+        # The temporary folder is open to its owner alone, so nothing in it can be read before it is closed.
+        with tempfile.TemporaryDirectory(UNFINISHED, f".{target.name}-", target.parent) as scratch:
+            work = Path(scratch) / "report"
+            work.mkdir(mode=0o700 if report.confidential else 0o777)
+            _write(report, work)
+            if target.exists():
+                target.rmdir()
+            work.replace(target)
+    except OSError as error:
+        msg = f"{argument}: {folder} cannot be written ({error.strerror}); make room, or choose another place"
+        raise InputError(msg) from None
     return folder
 
 
 def require_private_folder(folder: Path, argument: str) -> None:
-    """Refuse a folder for a report that is in use, or in or above that of a release.
+    """Refuse a folder for a report that is in use, in or above that of a release, or that cannot be made.
 
     Raises
     ------
     InputError
     """
-    refuse_release_folder(folder, argument)
-    # A folder that holds a release somewhere below is not empty.
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        msg = (
-            f"{argument}: {folder} exists and is not an empty folder; choose a new one, away from every "
-            "release: a report overwrites nothing"
-        )
-        raise InputError(msg)
+    above = folder
+    try:
+        refuse_release_folder(folder, argument)
+        # A folder that holds a release somewhere below is not empty.
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            msg = (
+                f"{argument}: {folder} exists and is not an empty folder; choose a new one, away from every "
+                "release: a report overwrites nothing"
+            )
+            raise InputError(msg)
+        above = next(each for each in folder.resolve().parents if each.exists())
+        tempfile.TemporaryDirectory(UNFINISHED, dir=above).cleanup()
+    except OSError:
+        msg = f"{argument}: no folder can be made in {above}; choose a place where you may write"
+        raise InputError(msg) from None
+
+
+def _make(folder: Path, *, private: bool) -> None:
+    """Make a folder and those above it; `Path.mkdir` gives the mode to the last one alone."""
+    for each in reversed((folder, *folder.parents)):
+        if not each.exists():
+            each.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
 
 
 def _write(report: UtilityReport, work: Path) -> None:

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from dpppsynth.errors import InputError
 from dpppsynth.evaluation.distances import Density, common_domain, integral, values
-from dpppsynth.evaluation.envelopes import common_distances
+from dpppsynth.evaluation.envelopes import common_distances, listed
 from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import KFunction
+from dpppsynth.second_order import KFunction, require_flag
 
 Floats = npt.NDArray[np.float64]
 
@@ -65,6 +65,7 @@ def propensity_mse(
     >>> propensity_mse(ours, theirs, flat, flat), propensity_mse(ours, theirs, flat, flat, balanced=True)
     (0.0625, 0.0)
     """
+    require_flag(balanced, "balanced")
     domain = common_domain(original, synthetic, ("original", "synthetic"))
     if not len(original) or not len(synthetic):
         msg = "original, synthetic: propensities compare points of both; leave empty patterns out."
@@ -96,7 +97,7 @@ def mean_integrated_squared_error(
     Parameters
     ----------
     originals, synthetics : KFunction, or sequence of them
-        On the same distances r and estimated in the same way.
+        On the same distances r and estimated in the same way, all in windows or all on networks.
 
     Returns
     -------
@@ -116,7 +117,10 @@ def mean_integrated_squared_error(
     >>> mean_integrated_squared_error(ours, KFunction(r, np.array([0.0, 2.0, 4.0]), "ang", False, True))
     2.0
     """
-    ours, theirs = _listed(originals, "originals"), _listed(synthetics, "synthetics")
+    ours, theirs = (
+        listed([each] if isinstance(each, KFunction) else each, name, KFunction)
+        for each, name in ((originals, "originals"), (synthetics, "synthetics"))
+    )
     r = common_distances([*ours, *theirs], "originals, synthetics")
     synthetic = np.stack([each.k for each in theirs])
     return float(np.mean([_integrated(r, each.k, synthetic) for each in ours]))
@@ -131,11 +135,3 @@ def _integrated(r: Floats, original: Floats, synthetic: Floats) -> float:
         raise InputError(msg)
     squared = (synthetic / np.where(known, original, 1.0) - 1) ** 2
     return float(((squared[:, :-1] + squared[:, 1:]) / 2 @ panel).mean())
-
-
-def _listed(functions: KFunction | Sequence[KFunction], name: str) -> list[KFunction]:
-    found = [functions] if isinstance(functions, KFunction) else list(functions)
-    if not found or not all(isinstance(each, KFunction) for each in found):
-        msg = f"{name}: needs a KFunction or a sequence of them, at least one; `k_function(pattern, r)` makes them."
-        raise InputError(msg)
-    return found

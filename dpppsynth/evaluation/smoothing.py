@@ -18,7 +18,7 @@ from dpppsynth.linear_network.diffusion import diffusion_matrix
 from dpppsynth.mesh import Floats
 from dpppsynth.models import regular_triangulation
 from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import require_smoothing
+from dpppsynth.second_order import checked_coordinates, require_correction, require_smoothing
 
 CORRECTIONS = ("diggle", "uniform", "none")
 # Segments of a network for each bandwidth of street, and in all (edges are never joined).
@@ -69,13 +69,14 @@ class GaussianIntensity(KernelIntensity):
         if self.correction != "uniform":
             return float(self._weight @ self._inside)
         x0, y0, x1, y1 = self.domain.bounds
-        spacing = max(self.bandwidth / SQUARES, max(x1 - x0, y1 - y0) / MOST_SQUARES)
+        longer = max(x1 - x0, y1 - y0)
+        spacing = min(max(self.bandwidth, SQUARES * longer / MOST_SQUARES), longer) / SQUARES
         nodes, _, area = regular_triangulation(self.domain, spacing=spacing).pieces.quadrature()
         return float(self(nodes) @ area)
 
     def __call__(self, xy: npt.ArrayLike) -> Floats:
         """(n,) values at coordinates (n, 2)."""
-        at = np.asarray(xy, dtype=np.float64).reshape(-1, 2)
+        at = checked_coordinates(xy)
         (x, column), (y, row) = (np.unique(axis, return_inverse=True) for axis in at.T)
         if len(x) * len(y) <= SPARSE * len(at):
             value = self._on_grid(x, y)[column.ravel(), row.ravel()]
@@ -123,7 +124,7 @@ class HeatIntensity(KernelIntensity):
 
     def __call__(self, xy: npt.ArrayLike) -> Floats:
         """(n,) values at coordinates (n, 2)."""
-        positions = self.domain.positions(np.asarray(xy, dtype=np.float64).reshape(-1, 2))
+        positions = self.domain.positions(checked_coordinates(xy))
         return np.asarray(_tents(self._mesh, positions) @ self._density)
 
     @property
@@ -181,7 +182,8 @@ def kernel_intensity(pattern: PointPattern, bandwidth: float, correction: str | 
     bandwidth : float
         Standard deviation of the kernel along each axis, in the domain's unit. On a network heat flow along the streets
         takes the place of the Gaussian, which it is on a long street, on segments no longer than a quarter of the
-        bandwidth, or than a thousandth of the network where that is more.
+        bandwidth, or than a thousandth of the network where that is more. At most 1000 times the domain's `extent`:
+        estimates are flat long before, and masses in the window would lose their digits.
     correction : {"diggle", "uniform", "none"}, optional
         On windows: each point's kernel is divided by its mass in the window (default, keeps the number of points); the
         sum is divided by the mass of a kernel at the location (unbiased where the intensity is constant); or neither.
@@ -212,14 +214,12 @@ def kernel_intensity(pattern: PointPattern, bandwidth: float, correction: str | 
         msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
         raise InputError(msg)
     domain: Any = pattern.domain
-    require_smoothing(bandwidth, domain.unit)
+    require_smoothing(bandwidth, domain)
     if isinstance(domain, LinearNetwork):
         if correction is not None:
             msg = f"correction: heat does not leave a network, so that there is none; got {correction!r}, leave it out."
             raise InputError(msg)
         return HeatIntensity(pattern, float(bandwidth))
     correction = CORRECTIONS[0] if correction is None else correction
-    if correction not in CORRECTIONS:
-        msg = f"correction: must be one of {', '.join(map(repr, CORRECTIONS))} in a window, got {correction!r}."
-        raise InputError(msg)
+    require_correction(correction, CORRECTIONS, "in a window")
     return GaussianIntensity(pattern, float(bandwidth), correction)

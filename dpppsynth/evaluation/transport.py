@@ -12,6 +12,7 @@ from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.distances import common_domain
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.patterns import PointPattern
+from dpppsynth.second_order import real_array
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -58,7 +59,7 @@ def wasserstein(one: PointPattern, other: PointPattern, method: str = "auto") ->
     2.5
     """
     domain = common_domain(one, other, ("one", "other"))
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         msg = f"method: must be 'auto', 'exact' or 'sliced', got {method!r}."
         raise InputError(msg)
     if not len(one) or not len(other):
@@ -104,8 +105,8 @@ def grid_wasserstein(p: npt.ArrayLike, q: npt.ArrayLike, spacing: tuple[float, f
     if p.shape != q.shape:
         msg = f"q: must have the shape of p, {p.shape}; got {q.shape}."
         raise InputError(msg)
-    steps = np.asarray(spacing, dtype=np.float64)
-    if steps.shape != (2,) or not (np.isfinite(steps) & (steps > 0)).all():
+    steps = real_array(spacing)
+    if steps is None or steps.shape != (2,) or not (np.isfinite(steps) & (steps > 0)).all():
         msg = f"spacing: must be two positive distances, got {spacing!r}; for instance (1.0, 1.0)."
         raise InputError(msg)
     cell = np.arange(p.size).reshape(p.shape)
@@ -177,11 +178,8 @@ def _sliced(a: Floats, b: Floats) -> float:
 
 def _masses(array: npt.ArrayLike, name: str) -> Floats:
     """Array divided by its sum, in two dimensions."""
-    try:
-        masses = np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError):
-        masses = np.empty(0)
-    if masses.ndim != 2 or not masses.size or not (np.isfinite(masses) & (masses >= 0)).all():
+    masses = real_array(array)
+    if masses is None or masses.ndim != 2 or not masses.size or not (np.isfinite(masses) & (masses >= 0)).all():
         msg = f"{name}: must be a two-dimensional array of finite, non-negative masses."
         raise InputError(msg)
     total = float(masses.sum())

@@ -7,13 +7,13 @@ from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.recommendation.candidates import Budget
-from dpppsynth.recommendation.evidence import kind_of, share_of, study
+from dpppsynth.recommendation.evidence import kind_of, shape_of, share_of, study
 from dpppsynth.recommendation.ranking import Case, Ranked, rank
 from dpppsynth.recommendation.result import Alternative, Recommendation
 from dpppsynth.recommendation.settings import settings
 from dpppsynth.recommendation.words import left_out, passed_over, reasons
 from dpppsynth.synthesizers import LaplaceSynthesizer, Plan, Synthesizer
-from dpppsynth.synthesizers.base import require_domain
+from dpppsynth.synthesizers.base import positive, require_domain
 
 
 def recommend(
@@ -27,9 +27,11 @@ def recommend(
 ) -> Recommendation:
     """Recommend a mechanism for a budget, from public parameters alone; no data are touched.
 
-    Reads the package's simulation study: the mechanism with the smallest expected total variation distance to the true
-    intensity, among those that the budget admits (docs/results/recommend.md). Its plan is made and its guarantee
-    checked before it is recommended.
+    Reads the package's simulation study: the mechanism whose released intensity has the smallest expected total
+    variation distance to the true one, among those that the budget admits (docs/results/recommend.md); with a posterior
+    that is the posterior mean's. Its plan is made and its guarantee checked before it is recommended. Where a release
+    lies outside the study on its bad side (fewer points, a smaller budget, a long or thin window), figures are lower
+    bounds at best and `useful` is None: rehearse it.
 
     Parameters
     ----------
@@ -65,14 +67,15 @@ def recommend(
     'Theorem 2 (tents)'
     """
     require_domain(domain)
+    _require_epsilon(epsilon)
     # Whoever is protected, this synthesizer takes part: its words for wrong arguments serve here too.
     asked = LaplaceSynthesizer(epsilon, alpha=alpha, relation=relation)
     public = asked.neighbouring().n_is_public
     size = asked.public_size(*((n, None) if public else (None, n)))
     sizes = {"n": int(n)} if public else {"expected_n": size}
-    require_small_delta(delta, int(n) if public else None)
-    budget = Budget(float(epsilon), delta, asked.neighbouring())
-    case, evidence = Case(kind_of(domain), share_of(domain, budget.relation), float(n), budget), study()
+    _require_delta(delta, int(n) if public else None)
+    budget, evidence = Budget(float(epsilon), float(delta), asked.neighbouring()), study()
+    case = Case(kind_of(domain), share_of(domain, budget.relation), float(n), budget, shape_of(domain))
     ranked = rank(evidence, case)
     refused: list[Alternative] = []
     for k, each in enumerate(ranked):
@@ -87,6 +90,7 @@ def recommend(
             sizes=sizes,
             settings=settings(plan),
             expected=each.distance,
+            reading=each.answer.reading,
             uniform=evidence.uniform[case.kind],
             alternatives=(*refused, *passed_over(each, ranked[k + 1 :]), *left_out(evidence, case)),
             reasons=reasons(each, ranked[k + 1 :], evidence.uniform[case.kind], domain, case),
@@ -104,5 +108,24 @@ def _settle(
         plan = synthesizer.plan(domain, **sizes)
         plan.guarantee.require(budget.epsilon, budget.delta)
     except DpppsynthError as error:
-        return Alternative(each.candidate.mechanism, each.distance, f"refused: {error}")
+        return Alternative(each.candidate.mechanism, each.distance, f"refused: {error}", each.answer.reading)
     return synthesizer, plan
+
+
+def _require_epsilon(epsilon: Any) -> None:
+    try:
+        positive("epsilon", epsilon)
+    except InputError as error:
+        msg = f"{str(error).removesuffix('.')}; 1 is a usual start."
+        raise InputError(msg) from None
+
+
+def _require_delta(delta: Any, n: int | None) -> None:
+    """As the mechanisms do, but without their way around it, which a recommendation does not have."""
+    require_small_delta(delta, n, allow_large_delta=True)
+    if n is not None and delta >= 1 / n:
+        msg = (
+            f"delta: must be below 1/n, because publishing one random record whole satisfies delta = 1/n, got "
+            f"{delta!r}; take a delta far below 1/n, or 0."
+        )
+        raise InputError(msg)

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from importlib.resources import files
+from typing import Literal
 
 import numpy as np
 
-from dpppsynth.domains import Domain
+from dpppsynth.domains import Domain, Window
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mesh import Floats
 from dpppsynth.privacy.relations import AddRemove, Relation
@@ -21,6 +22,11 @@ DELTA = 1e-6
 ANYWHERE = 1.0
 # Values of the table's column `relation` that are not a privacy radius.
 REPLACE_ONE, ADD_REMOVE, UNIFORM = "replace-one", "add-remove", "uniform"
+# The study's windows are squares: a longer bounding box, or one that is filled less, is no longer like them.
+LONGEST, EMPTIEST = 2.0, 0.5
+
+# How a distance is to be read: as it is; as a lower bound; or as no statement, the nearest row being far away.
+Reading = Literal["about", "at least", "unknown"]
 
 
 def kind_of(domain: Domain) -> str:
@@ -49,6 +55,24 @@ class Question:
     epsilon: float
 
 
+@dataclass(frozen=True)
+class Outside:
+    """Something in which a release lies outside the study.
+
+    Attributes
+    ----------
+    words : str
+    worse : bool
+        Whether the release will be worse for it than the nearest row, or better.
+    """
+
+    words: str
+    worse: bool
+
+    def __str__(self) -> str:
+        return f"{self.words}, so expect {'worse' if self.worse else 'better'}"
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
     """What the study lets expect.
@@ -57,12 +81,19 @@ class Answer:
     ----------
     distance : float
         Total variation distance to the true normalised intensity; NaN where the mechanism does not take part.
-    outside : tuple of str
-        What lies outside the study, in words; the nearest row was used.
+    outside : tuple of Outside
+        What lies outside the study; the nearest row was used.
     """
 
     distance: float
-    outside: tuple[str, ...] = ()
+    outside: tuple[Outside, ...] = ()
+
+    @property
+    def reading(self) -> Reading:
+        """How to read the distance: "at least" on the study's bad side, "unknown" where a good side adds to it."""
+        if not any(each.worse for each in self.outside):
+            return "about"
+        return "at least" if all(each.worse for each in self.outside) else "unknown"
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +170,25 @@ def share_of(domain: Domain, relation: Relation) -> float | None:
     return None if isinstance(relation, AddRemove) else min(relation.reach / domain.extent, ANYWHERE)
 
 
+def shape_of(domain: Domain) -> tuple[Outside, ...]:
+    """Whether a window is so far from a square that the study says little about it.
+
+    Examples
+    --------
+    >>> print(*shape_of(Window.rectangle(0, 0, 5000, 100)))
+    the window is far from a square, the study's only shape, so expect worse
+    >>> shape_of(Window.rectangle(0, 0, 1000, 700))
+    ()
+    """
+    if not isinstance(domain, Window):
+        return ()
+    x0, y0, x1, y1 = domain.bounds
+    short, long = sorted((x1 - x0, y1 - y0))
+    if long <= LONGEST * short and domain.size >= EMPTIEST * short * long:
+        return ()
+    return (Outside("the window is far from a square, the study's only shape", worse=True),)
+
+
 def _grid(rows: list[Mapping[str, str]]) -> Grid:
     keys = np.array([(_share(row["relation"]), float(row["n"]), float(row["epsilon"])) for row in rows])
     (shares, i), (sizes, j), (budgets, k) = (np.unique(axis, return_inverse=True) for axis in keys.T)
@@ -165,10 +215,10 @@ def _is_outside(axis: Floats, at: float) -> bool:
     return not axis[0] * (1 - 1e-9) <= at <= axis[-1] * (1 + 1e-9)
 
 
-def _outside(name: str, axis: Floats, at: float) -> str:
+def _outside(name: str, axis: Floats, at: float) -> Outside:
     # Never the number of points itself: messages may be shown where it is nobody's business.
     words = {"n": "the number of points", "epsilon": "the budget (in terms of epsilon)", "alpha": "alpha / extent"}
     side, bound = ("below", axis[0]) if at < axis[0] else ("above", axis[-1])
     # A smaller radius asks for less noise, fewer points and a smaller budget bring more.
-    better = (side == "below") == (name == "alpha")
-    return f"{words[name]} lies {side} {bound:.3g}, so expect {'better' if better else 'worse'}"
+    worse = (side == "below") != (name == "alpha")
+    return Outside(f"{words[name]} lies {side} {bound:.3g}", worse)

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from dpppsynth.recommendation.candidates import CANDIDATES, Budget, Candidate
-from dpppsynth.recommendation.evidence import Answer, Evidence, Question
+from dpppsynth.recommendation.evidence import DELTA, Answer, Evidence, Outside, Question
 
 # Expected distances within this ratio of the smallest count as equal: the study's own error is about as large, and a
 # smaller margin follows its noise (docs/results/recommend.md).
@@ -22,17 +22,22 @@ class Case:
         Privacy radius as a share of the extent; None where points come and go.
     n : float
     budget : Budget
+    shape : tuple of Outside
+        What the domain's shape puts outside the study, whatever the mechanism.
     """
 
     kind: str
     share: float | None
     n: float
     budget: Budget
+    shape: tuple[Outside, ...] = ()
 
     def ask(self, evidence: Evidence, candidate: Candidate, budget: Budget | None = None) -> Answer:
         """What to expect of a candidate, with another budget if one is given."""
-        felt = candidate.epsilon(budget or self.budget)
-        return evidence.expect(candidate.mechanism, Question(self.kind, self.share, self.n, felt))
+        budget = budget or self.budget
+        question = Question(self.kind, self.share, self.n, candidate.epsilon(budget))
+        answer = evidence.expect(candidate.mechanism, question)
+        return Answer(answer.distance, (*self.shape, *answer.outside, *_other_delta(candidate, budget)))
 
 
 @dataclass(frozen=True)
@@ -48,11 +53,11 @@ class Ranked:
         return self.answer.distance
 
 
-def rank(evidence: Evidence, case: Case) -> list[Ranked]:
+def rank(evidence: Evidence, case: Case, margin: float = MARGIN) -> list[Ranked]:
     """Candidates that the budget admits, best first; those that the study has not measured are left out.
 
-    Whoever comes within 10 % of the smallest distance is as good, and among these the order of `CANDIDATES` decides: no
-    delta spent first, then a posterior.
+    Whoever comes within the margin of the smallest distance is as good, and among these the order of `CANDIDATES`
+    decides: no delta spent first, then a posterior.
     """
     found = []
     for candidate in CANDIDATES:
@@ -61,6 +66,13 @@ def rank(evidence: Evidence, case: Case) -> list[Ranked]:
             if math.isfinite(answer.distance):
                 found.append(Ranked(candidate, answer))
     found.sort(key=lambda each: each.distance)
-    level = [each for each in found if each.distance <= MARGIN * found[0].distance]
+    level = [each for each in found if each.distance <= margin * found[0].distance]
     level.sort(key=lambda each: CANDIDATES.index(each.candidate))
     return level + found[len(level) :]
+
+
+def _other_delta(candidate: Candidate, budget: Budget) -> tuple[Outside, ...]:
+    """The kernel's noise depends on delta in no way that the study could translate."""
+    if candidate.gaussian or not candidate.spends_delta or budget.delta in (0, DELTA):
+        return ()
+    return (Outside(f"the kernel was measured at delta = {DELTA:g} alone", worse=budget.delta < DELTA),)

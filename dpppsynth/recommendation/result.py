@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from dpppsynth.recommendation.evidence import DOCUMENT
+from dpppsynth.recommendation.evidence import DOCUMENT, Reading
 from dpppsynth.synthesizers import Plan, Synthesizer
 
 # An expected distance above this share of a uniform intensity's is no use.
@@ -20,15 +20,18 @@ class Alternative:
     expected : float or None
         Total variation distance that the study lets expect; None where it has measured none.
     why_not : str
+    reading : {"about", "at least", "unknown"}
+        How to read `expected`, as in `Recommendation`.
     """
 
     mechanism: str
     expected: float | None
     why_not: str
+    reading: Reading = "about"
 
     def __str__(self) -> str:
-        figure = "" if self.expected is None else f" (expected {self.expected:.2g})"
-        return f"{self.mechanism}{figure}: {self.why_not}"
+        shown = "" if self.expected is None else f" (expected {figure(self.expected, self.reading)})"
+        return f"{self.mechanism}{shown}: {self.why_not}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,9 +49,15 @@ class Recommendation:
     settings : dict
         Length scales, mesh, spacing, bandwidth, sigma: see `dpppsynth.recommendation.settings`.
     expected : float
-        Total variation distance to the true normalised intensity that the study lets expect, between 0 and 1.
+        Total variation distance between the true normalised intensity and the released one, between 0 and 1, that the
+        study lets expect, to about 10 to 20 %. With a posterior the released intensity is the posterior mean; single
+        posterior draws, from which `sample()` draws patterns, lie farther off, and `sample(source="mean")` follows the
+        mean.
+    reading : {"about", "at least", "unknown"}
+        How to read `expected`: as it is; where the release lies beyond the study's bad side as a lower bound; where it
+        lies beyond good and bad sides as what the nearest row has, which says nothing.
     uniform : float
-        The same of a uniform intensity, which needs no data, on the study's intensities.
+        The same distance of a uniform intensity, which needs no data, on the study's intensities.
     alternatives : tuple of Alternative
         The other mechanisms, and why they are not recommended.
     reasons : tuple of str
@@ -61,6 +70,7 @@ class Recommendation:
     sizes: dict[str, Any]
     settings: dict[str, Any]
     expected: float
+    reading: Reading
     uniform: float
     alternatives: tuple[Alternative, ...]
     reasons: tuple[str, ...]
@@ -72,21 +82,55 @@ class Recommendation:
         return self.plan.mechanism
 
     @property
-    def useful(self) -> bool:
-        """Whether the release is expected to come closer than a uniform intensity."""
-        return self.expected < USELESS * self.uniform
+    def useful(self) -> bool | None:
+        """Whether intensities like the study's are expected to be met closer than by a uniform one; None: not known."""
+        return is_useful(self.expected, self.reading, self.uniform)
+
+    @property
+    def headline(self) -> str:
+        """The mechanism, and what to think of it."""
+        heads = {True: "Recommended", False: "Least bad, and of no use", None: "Outside the study, perhaps the best"}
+        return f"{heads[self.useful]}: {self.mechanism}."
 
     def __repr__(self) -> str:
-        return f"Recommendation({self.mechanism}, expected {self.expected:.2g}, uniform {self.uniform:.2g})"
+        expected = figure(self.expected, self.reading)
+        return f"Recommendation({self.mechanism}, expected {expected}, uniform {figure(self.uniform)})"
 
     def __str__(self) -> str:
         unit = self.plan.domain.unit
-        lines = [f"Recommended: {self.mechanism}.", f"Guarantee: {self.plan.guarantee}", "Because:"]
+        lines = [self.headline, f"Guarantee: {self.plan.guarantee}", "Because:"]
         lines += [f"  - {reason}" for reason in self.reasons]
         lines += [f"Settled by public rules (lengths in {unit}):"]
         lines += [f"  {name}: {in_words(value)}" for name, value in self.settings.items()]
         lines += ["Not recommended:", *(f"  {each}" for each in self.alternatives)]
         return "\n".join([*lines, f"Evidence: {self.evidence}"])
+
+
+def is_useful(expected: float, reading: Reading, uniform: float) -> bool | None:
+    """Whether a distance is clearly below that of a uniform intensity; None where the study cannot tell.
+
+    Examples
+    --------
+    >>> is_useful(0.3, "about", 0.5), is_useful(0.3, "at least", 0.5), is_useful(0.5, "at least", 0.5)
+    (True, None, False)
+    """
+    if reading == "unknown":
+        return None
+    if expected >= USELESS * uniform:
+        return False
+    return True if reading == "about" else None
+
+
+def figure(distance: float, reading: Reading = "about") -> str:
+    """A distance with as many digits as the study knows, and how it is to be read.
+
+    Examples
+    --------
+    >>> figure(0.1234), figure(0.1234, "at least"), figure(0.1234, "unknown")
+    ('0.12', 'at least 0.12', 'unknown; nearest row 0.12')
+    """
+    before = {"about": "", "at least": "at least ", "unknown": "unknown; nearest row "}
+    return f"{before[reading]}{distance:.2f}"
 
 
 def in_words(value: Any) -> str:

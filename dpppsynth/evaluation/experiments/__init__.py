@@ -7,6 +7,7 @@ nor on how many workers there are. Finished cells are kept in a folder, where a 
 * `cells`: `Scenario`, `Outcome` and one cell of the grid, from the seed to the measured numbers.
 * `study`: `Study`, the grid.
 * `description`: what a folder remembers of its study, and how another one is told apart.
+* `parts`: scenarios, synthesizers and measures in words, a digest of their code included.
 * `store`: finished cells on disk.
 * `engine`: cells through worker processes or a cluster.
 * `bar`: progress on a terminal.

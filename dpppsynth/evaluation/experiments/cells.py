@@ -108,6 +108,8 @@ class Finished:
     cell : Cell
     refused : str or None
         Class of the refusal; of a measure's own, "measure: class".
+    message : str or None
+        What the refusal says.
     values : tuple of float
         In the order of the study's measures; nan where refused.
     seconds : float
@@ -115,6 +117,7 @@ class Finished:
 
     cell: Cell
     refused: str | None
+    message: str | None
     values: tuple[float, ...]
     seconds: float
 
@@ -154,32 +157,48 @@ def run_cell(study: "Study", cell: Cell) -> Finished | Failed:
         with threadpoolctl.threadpool_limits(1), warnings.catch_warnings():
             # A study looks at useless budgets on purpose.
             warnings.simplefilter("ignore", InformationWarning)
-            refused, values = _measured(study, cell)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the study stops with the cell's name
+            refusals, values = _measured(study, cell)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the study stops with the cell's name
         words = f"{type(error).__name__}: {error}"
         return Failed(cell, words, traceback.format_exc())
-    return Finished(cell, refused, values, time.perf_counter() - start)
+    kinds, messages = ("; ".join(each) or None for each in zip(*refusals, strict=True)) if refusals else (None, None)
+    return Finished(cell, kinds, messages, values, time.perf_counter() - start)
 
 
-def _measured(study: "Study", cell: Cell) -> tuple[str | None, tuple[float, ...]]:
+def _measured(study: "Study", cell: Cell) -> tuple[list[tuple[str, str]], tuple[float, ...]]:
+    """Class and message of each refusal, and the values of the measures."""
     original = original_of(study, cell)
     try:
         outcome = outcome_of(study, cell, original)
     except REFUSALS as refusal:
-        return type(refusal).__name__, (float("nan"),) * len(study.measures)
+        return [(type(refusal).__name__, str(refusal))], (float("nan"),) * len(study.measures)
     values, refusals = [], []
     for name, measure in study.measures.items():
         try:
             values.append(float(measure(outcome)))
         except REFUSALS as refusal:
             values.append(float("nan"))
-            refusals.append(f"{name}: {type(refusal).__name__}")
-    return "; ".join(refusals) or None, tuple(values)
+            refusals.append((f"{name}: {type(refusal).__name__}", f"{name}: {refusal}"))
+    return refusals, tuple(values)
 
 
 def original_of(study: "Study", cell: Cell) -> PointPattern:
-    """Draw the original of a cell; synthesizer and budget stay out of its key, so that they share it."""
-    return study.scenarios[cell.scenario].draw(stream(study.seed, "original", cell.scenario, cell.repeat))
+    """Draw the original of a cell; synthesizer and budget stay out of its key, so that they share it.
+
+    Raises
+    ------
+    TypeError
+        What is drawn is no pattern in the scenario's domain: no mechanism may refuse it, the study is mistaken.
+    """
+    scenario = study.scenarios[cell.scenario]
+    drawn = scenario.draw(stream(study.seed, "original", cell.scenario, cell.repeat))
+    if not isinstance(drawn, PointPattern):
+        msg = f"the scenario's draw must return a PointPattern, got {type(drawn).__name__}"
+        raise TypeError(msg)
+    if drawn.domain is not scenario.domain and drawn.domain.fingerprint() != scenario.domain.fingerprint():
+        msg = f"the scenario's draw must return a pattern in {scenario.domain!r}, got one in {drawn.domain!r}"
+        raise TypeError(msg)
+    return drawn
 
 
 def outcome_of(study: "Study", cell: Cell, original: PointPattern) -> Outcome:

@@ -1,19 +1,14 @@
 """What a folder remembers of its study, and how another study is told apart from it."""
 
-import functools
-import hashlib
-import inspect
 import pickle
 import sys
 from collections.abc import Mapping
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from dpppsynth.errors import InputError
+from dpppsynth.evaluation.experiments.parts import UnknownPart, describe
 
 if TYPE_CHECKING:
     from dpppsynth.evaluation.experiments.study import Study
@@ -26,19 +21,27 @@ def describe_study(study: "Study") -> dict[str, Any]:
     """Return names, seed and functions of a study, as JSON can hold them.
 
     Budgets and repeats stay out: they are in every cell's name.
+
+    Raises
+    ------
+    InputError
+        A scenario, synthesizer or measure holds something that cannot be told apart from another.
     """
     return {
         "dpppsynth": version("dpppsynth"),
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
         "seed": study.seed,
         "patterns": study.patterns,
-        "measures": _each(study.measures),
-        "scenarios": _each(study.scenarios),
-        "synthesizers": _each(study.synthesizers),
+        "measures": _each("measures", study.measures),
+        "scenarios": _each("scenarios", study.scenarios),
+        "synthesizers": _each("synthesizers", study.synthesizers),
     }
 
 
 def differences(kept: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Say in words what keeps two descriptions from being of the same study."""
+    if (was := kept.get("python")) != new["python"]:
+        return [f"python was {was}, is {new['python']}, and compiled code can be compared within one Python alone"]
     found = []
     for name, value in new.items():
         one, other = kept.get(name), value
@@ -81,31 +84,15 @@ def require_importable(study: "Study", executor: Executor | None) -> None:
                 raise InputError(msg)
 
 
-def _each(parts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: describe(part) for name, part in parts.items()}
-
-
-def describe(part: Any) -> Any:
-    """Describe a function by its qualified name, settings by their values, anything else by its type."""
-    if part is None or isinstance(part, str | bool | int | float):
-        return part if isinstance(part, str) else repr(part)
-    if hasattr(part, "fingerprint"):
-        return f"{type(part).__name__} {part.fingerprint()}"
-    if isinstance(part, np.ndarray):
-        return f"array {part.shape} {hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest()}"
-    if isinstance(part, functools.partial):
-        settings = [*map(describe, part.args), {name: describe(part.keywords[name]) for name in sorted(part.keywords)}]
-        return {describe(part.func): settings}
-    if isinstance(part, Mapping):
-        return {str(name): describe(value) for name, value in part.items()}
-    if isinstance(part, list | tuple):
-        return [describe(value) for value in part]
-    if is_dataclass(part) and not isinstance(part, type):
-        return {_name(type(part)): {field.name: describe(getattr(part, field.name)) for field in fields(part)}}
-    if inspect.ismethod(part):
-        return {_name(part): describe(part.__self__)}
-    return _name(part) if hasattr(part, "__qualname__") else _name(type(part))
-
-
-def _name(part: Any) -> str:
-    return f"{part.__module__}.{part.__qualname__}"
+def _each(kind: str, parts: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name, part in parts.items():
+        try:
+            found[name] = describe(part)
+        except UnknownPart as error:
+            msg = (
+                f"{kind}: {name!r} holds {error}, which cannot be told apart from another one in a later run; make it "
+                "a dataclass, numbers, text or an array, or give it a method `fingerprint()`."
+            )
+            raise InputError(msg) from None
+    return found

@@ -38,7 +38,7 @@ class Store:
     Raises
     ------
     InputError
-        On entry, when the folder holds another study or another process is writing to it.
+        On entry, when the folder cannot be made, holds another study, or another process is writing to it.
     """
 
     def __init__(self, folder: Path, study: "Study") -> None:
@@ -49,8 +49,12 @@ class Store:
         self.next = 0
 
     def __enter__(self) -> Self:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.lock = _locked(self.folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.lock = _locked(self.folder)
+        except OSError as error:
+            msg = f"folder: cannot write to {self.folder} ({error.strerror}); take a folder where you may write."
+            raise InputError(msg) from None
         try:
             self._open()
         except BaseException:
@@ -96,11 +100,12 @@ class Store:
     def _row(self, finished: Finished) -> dict[str, Any]:
         values = dict(zip(self.measures, finished.values, strict=True))
         cell = asdict(finished.cell) | {"delta": str(finished.cell.delta)}
-        return cell | {"refused": finished.refused, "seconds": finished.seconds} | values
+        beside = {"refused": finished.refused, "message": finished.message, "seconds": finished.seconds}
+        return cell | beside | values
 
 
 def frame(folder: Path, cells: Sequence[Cell], measures: Sequence[str]) -> "pd.DataFrame":
-    """Finished cells among the given ones, in their order, with seconds."""
+    """Finished cells among the given ones, in their order, with messages of refusals and seconds."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -108,7 +113,8 @@ def frame(folder: Path, cells: Sequence[Cell], measures: Sequence[str]) -> "pd.D
     tables = [pq.ParquetFile(path).read().select(schema.names) for path in _batches(folder)]
     kept = pa.concat_tables([schema.empty_table(), *tables]).to_pandas()
     kept["delta"] = [_delta(text) for text in kept["delta"]]
-    kept["refused"] = kept["refused"].astype(object).where(kept["refused"].notna(), None)
+    for name in ("refused", "message"):
+        kept[name] = kept[name].astype(object).where(kept[name].notna(), None)
     place = {key: row for row, key in enumerate(zip(*(kept[name] for name in KEYS), strict=True))}
     found = [place[key] for key in map(astuple, cells) if key in place]
     return kept.iloc[found].reset_index(drop=True)
@@ -134,7 +140,7 @@ def _schema(measures: Sequence[str]) -> "pa.Schema":
 
     text, number = pa.string(), pa.float64()
     kinds = {"scenario": text, "synthesizer": text, "epsilon": number, "delta": text, "repeat": pa.int64()}
-    return pa.schema(kinds | {"refused": text} | dict.fromkeys(measures, number) | {"seconds": number})
+    return pa.schema(kinds | {"refused": text} | dict.fromkeys(measures, number) | {"message": text, "seconds": number})
 
 
 def _batches(folder: Path) -> list[Path]:

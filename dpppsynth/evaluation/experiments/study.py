@@ -18,6 +18,11 @@ from dpppsynth.evaluation.experiments.store import Store, frame, require_same
 if TYPE_CHECKING:
     import pandas as pd
 
+# Columns of the tables beside the measures.
+TAKEN = (*KEYS, "refused", "message", "seconds", "cells")
+# Of these, what is kept beside the table.
+BESIDE = ["message", "seconds"]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Study:
@@ -47,9 +52,14 @@ class Study:
 
     Notes
     -----
-    Refusals of a synthesizer are results (column `refused`), other exceptions stop the study. To run in processes or
-    on a cluster, functions must be importable: defined at the top level of a module. A script needs the usual
-    ``if __name__ == "__main__":``.
+    Refusals of a synthesizer are results (column `refused`; what they say: `refusals`), other exceptions stop the
+    study. To run in processes or on a cluster, functions must be importable: defined at the top level of a module. A
+    script needs the usual ``if __name__ == "__main__":``.
+
+    A folder serves the study that it was made by. Another one is told apart by its seed and number of patterns, by the
+    versions of this package and of Python, and by its functions: their names, compiled code, defaults, what they close
+    over, and the fields of dataclasses. Functions that these call, and global variables that they read, are not looked
+    at: after a change there take a new folder.
 
     Examples
     --------
@@ -94,9 +104,12 @@ class Study:
             if not isinstance(scenario, Scenario):
                 msg = f"scenarios: {name!r} must be a Scenario, got {type(scenario).__name__}."
                 raise InputError(msg)
-        taken = {
-            name for name in self.measures if name in (*KEYS, "refused", "seconds", "cells") or name.endswith("_se")
-        }
+        for kind in ("synthesizers", "measures"):
+            for name, part in getattr(self, kind).items():
+                if not callable(part):
+                    msg = f"{kind}: {name!r} must be a function, got {type(part).__name__}."
+                    raise InputError(msg)
+        taken = {name for name in self.measures if name in TAKEN or name.endswith("_se")}
         if taken:
             msg = f"measures: {sorted(taken)} are columns of the tables already, or end in '_se'; rename them."
             raise InputError(msg)
@@ -128,6 +141,7 @@ class Study:
 
         Cells are kept as they finish, those of less than a second together. A run that was stopped, killed even, is
         taken up again by running it again. More repeats, budgets, scenarios and synthesizers may be added between runs.
+        An interrupt (Ctrl-C) ends processes of our own at once, and loses no more than the cells that they were at.
 
         Parameters
         ----------
@@ -150,19 +164,27 @@ class Study:
         Raises
         ------
         InputError
-            When the folder holds another study or another process writes to it, or a function cannot be imported.
+            When the folder holds another study, cannot be written or another process writes to it, or a function cannot
+            be imported, or told apart from another one.
         CellError
             When a cell fails for another reason than a refusal. Cells under way are finished, and kept.
         """
         workers = None if workers is None else _whole("workers", workers, 1)
+        if executor is not None and not callable(getattr(executor, "submit", None)):
+            msg = (
+                f"executor: must be a concurrent.futures.Executor, got {executor!r}; a number of processes is workers."
+            )
+            raise InputError(msg)
         if executor is not None or workers != 1:
             require_importable(self, executor)
-        with Store(Path(folder), self) as store:
+        place = _place(folder)
+        with Store(place, self) as store:
             done = store.done()
             # Repeat by repeat, so that an unfinished study has every row.
             missing = sorted((cell for cell in self.cells() if cell not in done), key=lambda cell: cell.repeat)
             finish(self, missing, store, executor, workers, progress=progress)
-        return self.table(folder)
+        # Not `table`: a function may have changed what it closes over while it ran.
+        return frame(place, self.cells(), list(self.measures)).drop(columns=BESIDE)
 
     def outcome(self, cell: Cell) -> Outcome:
         """Make what the measures of a cell look at once more, to draw it for instance; refusals are raised."""
@@ -170,17 +192,38 @@ class Study:
 
     def table(self, folder: str | Path) -> "pd.DataFrame":
         """Return the finished cells of this study's grid, like `run`, without running any."""
-        return self.seconds(folder).drop(columns="seconds")
+        return self._kept(folder).drop(columns=BESIDE)
 
     def seconds(self, folder: str | Path) -> "pd.DataFrame":
         """Return the table with a column more: what each cell took, which no two runs agree upon."""
-        require_same(Path(folder), describe_study(self))
-        return frame(Path(folder), self.cells(), list(self.measures))
+        return self._kept(folder).drop(columns="message")
+
+    def refusals(self, folder: str | Path) -> "pd.DataFrame":
+        """Return a row for each finished cell with a refusal: its names, `refused` and what it said, `message`.
+
+        A refusal of every cell is a mistyped argument more often than a result.
+        """
+        kept = self._kept(folder)[[*KEYS, "refused", "message"]]
+        return kept[kept["refused"].notna()].reset_index(drop=True)
+
+    def _kept(self, folder: str | Path) -> "pd.DataFrame":
+        place = _place(folder)
+        require_same(place, describe_study(self))
+        return frame(place, self.cells(), list(self.measures))
+
+
+def _place(folder: Any) -> Path:
+    try:
+        return Path(folder)
+    except TypeError:
+        msg = f"folder: needs a path, got {folder!r}."
+        raise InputError(msg) from None
 
 
 def _named(name: str, given: Any) -> dict[str, Any]:
     if not isinstance(given, Mapping) or not given or not all(isinstance(key, str) and key for key in given):
-        msg = f"{name}: needs a mapping of names to at least one entry, got {type(given).__name__}."
+        got = "an empty one" if given == {} else type(given).__name__
+        msg = f"{name}: needs a mapping of names, which are text, to at least one entry, got {got}."
         raise InputError(msg)
     return dict(given)
 

@@ -39,9 +39,13 @@ def summary(table: "pd.DataFrame", by: Sequence[str] = ROWS) -> "pd.DataFrame":
     >>> summary(table, by=["scenario"]).iloc[0].to_dict()
     {'scenario': 'a', 'cells': 2, 'refused': 0, 'points': 2.0, 'points_se': 1.0}
     """
-    by = list(by)
+    by = [by] if isinstance(by, str) else list(by)
     if not by or not set(by) <= set(ROWS):
         msg = f"by: needs some of {ROWS}, got {by}."
+        raise InputError(msg)
+    missing = [name for name in (*KEYS, "refused") if name not in getattr(table, "columns", ())]
+    if missing:
+        msg = f"table: must be what `Study.run` gave; there is no column {', '.join(missing)}."
         raise InputError(msg)
     measures = [name for name in table.columns if name not in (*KEYS, "refused")]
     originals = [*by, *(name for name in ("scenario", "repeat") if name not in by)]

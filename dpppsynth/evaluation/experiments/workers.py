@@ -10,9 +10,12 @@ import pickle
 import signal
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from functools import lru_cache
+from multiprocessing.connection import Connection
+from multiprocessing.connection import wait as wait_for_any
 from typing import TYPE_CHECKING
 
 from dpppsynth.evaluation.experiments.cells import Cell, CellError, Failed, Finished, run_cell
@@ -65,24 +68,35 @@ def _alone(sent: bytes, suspects: Sequence[Cell], keep: Keep) -> None:
                 queue.append(cell)
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
+@contextmanager
+def _pool(workers: int) -> Iterator[Executor]:
+    """Processes that end with this block: after their cells, or at once where it is interrupted."""
     # Forked workers would share generators, locks and threads with this process.
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(workers, mp_context=context, initializer=_begin_worker)
+    end, hold = context.Pipe(duplex=False)
+    with end, hold, ProcessPoolExecutor(workers, context, _begin_worker, (end,)) as pool:
+        try:
+            yield pool
+        except Exception:
+            raise
+        except BaseException:
+            # Leaving the pool waits for cells that may take hours.
+            hold.close()
+            raise
 
 
-def _begin_worker() -> None:
+def _begin_worker(end: Connection) -> None:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = "1"
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=_end_when_told, args=(end,), daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """End this worker when the process that started it is gone, even killed; it would wait for work for ever."""
+def _end_when_told(end: Connection) -> None:
+    """End this worker when the other end of a pipe is closed, or the process that holds it is gone, even killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
-        parent.join()
+        wait_for_any([parent.sentinel, end])
         os._exit(1)
 
 
