@@ -178,18 +178,19 @@ class Anew:
     """Every synthetic set from a release of its own, as in the paper's tables; no two of them share a budget."""
 
     synthesizer: Any
+    source: str = "draws"
 
     def release(self, pattern: dps.PointPattern, rng: object) -> "Releases":
         planned = isinstance(self.synthesizer, dps.KernelSynthesizer | dps.LGCPSynthesizer | dps.LaplaceSynthesizer)
         plan = self.synthesizer.plan(pattern.domain, n=len(pattern)) if planned else self.synthesizer
-        return Releases(plan, pattern)
+        return Releases(plan, pattern, self.source)
 
 
 class Releases:
     """Releases of one pattern, made when synthetic sets are asked for."""
 
-    def __init__(self, plan: Any, pattern: dps.PointPattern) -> None:
-        self.plan, self.pattern = plan, pattern
+    def __init__(self, plan: Any, pattern: dps.PointPattern, source: str = "draws") -> None:
+        self.plan, self.pattern, self.source = plan, pattern, source
         self.sets: list[Synthetic] = []
 
     def sample(self, m: int, rng: np.random.Generator) -> list[dps.PointPattern]:
@@ -204,33 +205,39 @@ class Releases:
             planar = isinstance(self.pattern.domain, dps.Window)
             mean = KernelMean(self.pattern, self.plan.statistic.bandwidth) if planar else None
             return Synthetic(release.patterns[0], len(release.patterns[0]), mean)
-        return drawn(release.intensity, rng)
+        return drawn(sources(release.intensity, self.source, 1, rng)[0], rng)
+
+
+def sources(intensity: Any, source: str, m: int, rng: np.random.Generator) -> list[Any]:
+    """Intensities that `CoxRelease.sample` draws m patterns from, so that each set can be scored by its own."""
+    if source == "mean" or not isinstance(intensity, LogLinearMean):
+        return [intensity] * m
+    return [intensity.draw(int(k)) for k in rng.choice(len(intensity.fields), size=m, replace=False)]
 
 
 @dataclass(frozen=True)
 class Once:
-    """All synthetic sets from one release, each from another draw of its posterior: they cost nothing more."""
+    """All synthetic sets from one release: from different draws of its posterior, or its mean. They cost no more."""
 
     synthesizer: Any
+    source: str
 
     def release(self, pattern: dps.PointPattern, rng: object) -> "OneRelease":
-        return OneRelease(self.synthesizer.release(pattern, rng))
+        return OneRelease(self.synthesizer.release(pattern, rng).intensity, self.source)
 
 
 class OneRelease:
-    """A release, and the sets that were drawn from it."""
+    """A released intensity, and the sets that were drawn from it."""
 
-    def __init__(self, release: Any) -> None:
-        self.release = release
+    def __init__(self, intensity: Any, source: str) -> None:
+        # Two thousand draws take seconds at every look, and tell hardly more about their mean.
+        thinned = LogLinearMean(intensity.mesh, intensity.fields[::THINNED])
+        self.intensity, self.source = thinned if source == "mean" else intensity, source
         self.sets: list[Synthetic] = []
 
     def sample(self, m: int, rng: np.random.Generator) -> list[dps.PointPattern]:
-        patterns = self.release.sample(m, rng)
-        # Two thousand draws take seconds at every look, and tell hardly more about their mean.
-        whole = self.release.intensity
-        intensity = LogLinearMean(whole.mesh, whole.fields[::THINNED])
-        self.sets = [Synthetic(each, len(each), intensity) for each in patterns]
-        return patterns
+        self.sets = [drawn(each, rng) for each in sources(self.intensity, self.source, m, rng)]
+        return [each.pattern for each in self.sets]
 
 
 def uniform(_: Scenario, epsilon: float, delta: float, n: int) -> Anew:
@@ -298,10 +305,13 @@ def posterior_draw(
     return Anew(dps.LGCPSynthesizer(epsilon, scenario.alpha, **options))
 
 
-def posterior(scenario: Scenario, epsilon: float, delta: float, n: int, *, mechanism: str = "tents") -> Any:
+def posterior(
+    scenario: Scenario, epsilon: float, delta: float, n: int, *, mechanism: str = "tents", source: str = "draws"
+) -> Any:
+    """Noised masses with a posterior: sets from single draws of it, as `sample()` has them, or from its mean."""
     delta = 0.0 if mechanism == "tents" else SMALL_DELTA
     given = dps.LGCPSynthesizer(epsilon, scenario.alpha, mechanism=mechanism, delta=delta, inference="laplace")
-    return Once(given) if isinstance(scenario.domain, dps.Window) else Anew(given)
+    return Once(given, source) if isinstance(scenario.domain, dps.Window) else Anew(given, source)
 
 
 def printed_laplace(scenario: Scenario, epsilon: float, delta: float, n: int) -> Anew:
@@ -338,7 +348,8 @@ NEW = {
     "Kernel, superposition, small delta": partial(kernel, small=True),
     "LGCP, posterior draw": posterior_draw,
     "LGCP, posterior draw, small delta": partial(posterior_draw, small=True),
-    "LGCP, tents + posterior": posterior,
+    "LGCP, tents + posterior, draws": posterior,
+    "LGCP, tents + posterior, mean": partial(posterior, source="mean"),
     "Laplace, counts, n kept": counts,
     "Laplace, tents, n kept": tents,
 }
@@ -346,8 +357,10 @@ STREETS = {
     "LGCP, bound 3.8": bound_38,
     "LGCP, posterior draw": posterior_draw,
     "LGCP, posterior draw, small delta": partial(posterior_draw, small=True),
-    "LGCP, tents + posterior": posterior,
-    "LGCP, field + posterior": partial(posterior, mechanism="field"),
+    "LGCP, tents + posterior, draws": posterior,
+    "LGCP, tents + posterior, mean": partial(posterior, source="mean"),
+    "LGCP, field + posterior, draws": partial(posterior, mechanism="field"),
+    "LGCP, field + posterior, mean": partial(posterior, mechanism="field", source="mean"),
     "Laplace, as printed": printed_laplace,
     "Laplace, counts, n kept": counts,
     "Laplace, tents, n kept": tents,
@@ -363,6 +376,7 @@ TESSELLATIONS = {
 BY_NUTS = {
     f"bound 3.9 by NUTS, {kind}": partial(bound_39, kind=kind, sampler="nuts") for kind in ("triangles", "squares")
 }
+# What a mechanism spends. A delta of 1/n the package refuses to release, unless it is told to.
 DELTAS = {
     "Kernel, bound 3.6": "1/n",
     "Kernel, bound 3.6, alpha = 0.1": "1/n",
@@ -372,10 +386,17 @@ DELTAS = {
     "LGCP, bound 3.9": "1/n, averaged",
     "LGCP, posterior draw": "1/n",
     "LGCP, posterior draw, small delta": "1e-6",
-    "LGCP, field + posterior": "1e-6",
+    "LGCP, tents + posterior, draws": "0",
+    "LGCP, tents + posterior, mean": "0",
+    "LGCP, field + posterior, draws": "1e-6",
+    "LGCP, field + posterior, mean": "1e-6",
+    "Laplace, as printed": "0",
+    "Laplace, counts, n kept": "0",
+    "Laplace, tents, n kept": "0",
     "kernel (heat flow)": "1e-6",
     "homogeneous Poisson": "nothing spent",
     "original drawn anew": "no privacy",
+    **{name: "1/n" if name.startswith("posterior draw") else "1/n, averaged" for name in {**TESSELLATIONS, **BY_NUTS}},
 }
 
 
@@ -383,7 +404,7 @@ DELTAS = {
 
 
 def mean(values: Sequence[float]) -> float:
-    return float(np.mean(values))
+    return float(np.mean(values)) if len(values) else float("nan")
 
 
 def points(outcome: Outcome) -> float:
@@ -397,10 +418,14 @@ def points_sd(outcome: Outcome) -> float:
 
 def propensity(outcome: Outcome, *, balanced: bool = False) -> float:
     """The paper's pMSE: from the true intensity and that of the synthesizer."""
+    return propensity_of(outcome, outcome.release.sets, balanced=balanced)
+
+
+def propensity_of(outcome: Outcome, sets: Sequence[Synthetic], *, balanced: bool) -> float:
+    """Mean over the sets that have points; nan, if none has."""
     truth, original = outcome.scenario.intensity, outcome.original
-    return mean(
-        [propensity_mse(original, s.pattern, truth, s.intensity, balanced=balanced) for s in outcome.release.sets]
-    )
+    some = [each for each in sets if each.points]
+    return mean([propensity_mse(original, s.pattern, truth, s.intensity, balanced=balanced) for s in some])
 
 
 @dataclass(frozen=True)
@@ -422,8 +447,8 @@ class HalfAWindowAway:
 def propensity_displaced(outcome: Outcome) -> float:
     """The same with the synthesizer's intensity looked up in the wrong place; see the findings."""
     domain = outcome.scenario.domain
-    moved = [replace(s, intensity=HalfAWindowAway(s.intensity, domain)) for s in outcome.release.sets]
-    return mean([propensity_mse(outcome.original, s.pattern, outcome.scenario.intensity, s.intensity) for s in moved])
+    moved = [replace(each, intensity=HalfAWindowAway(each.intensity, domain)) for each in outcome.release.sets]
+    return propensity_of(outcome, moved, balanced=False)
 
 
 def errors(outcome: Outcome, *, weighted: bool) -> float:

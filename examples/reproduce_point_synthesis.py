@@ -1,8 +1,8 @@
 """The tables of Kim & Lim's paper on private point patterns, made again: simulated intensities, streets, tessellations.
 
-Beside every row of the paper stand its mechanisms as they do here, under its own bounds, and what this package would
-release instead. The tables compare with originals, so they are themselves not private; originals are simulated, or long
-published. A run that was stopped goes on where it was.
+Beside every row of the paper stand its mechanisms as they do here, under its own bounds, and this package's: at the
+same delta, which it refuses to release, and at one that it releases. The tables compare with originals, so they are
+themselves not private; originals are simulated, or long published. A run that was stopped goes on where it was.
 
     OMP_NUM_THREADS=1 python examples/reproduce_point_synthesis.py --out docs/results/point_synthesis.md
 
@@ -14,6 +14,7 @@ import shlex
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import matplotlib.figure
 import numpy as np
@@ -53,18 +54,33 @@ CHICAGO = {
     "Laplace": ((8.288, 4.013, 3.768), ("1443.6 (182)", "209.9 (25)", "91.7 (9)")),
 }
 TESSELLATIONS = {"lambda2": (0.076, 0.077), "lambda3": (0.052, 0.053), "lambda4": (0.130, 0.128)}
-# Lines of the picture: the paper's row, under its bound here, under the new ones here.
+# Lines of the picture: colour and style; what the package would release is solid.
 PICTURE = {
-    "Kernel": ("Kernel, bound 3.6", "Kernel, superposition"),
-    "LGCP": ("LGCP, bound 3.9", "LGCP, posterior draw"),
-    "Laplace": ("Laplace, as printed", "Laplace, tents, n kept"),
+    "Kernel, bound 3.6": "C0--",
+    "Kernel, superposition": "C0:",
+    "Kernel, superposition, small delta": "C0-",
+    "LGCP, bound 3.9": "C1--",
+    "LGCP, posterior draw": "C1:",
+    "LGCP, posterior draw, small delta": "C1-",
+    "Laplace, as printed": "C2--",
+    "Laplace, tents, n kept": "C2-",
+    "LGCP, tents + posterior, draws": "C3-",
 }
-SHOWN = tuple(name for name in made.STREETS if name not in ("homogeneous Poisson", "original drawn anew"))[:7]
+SHOWN = (
+    "LGCP, bound 3.8",
+    "Laplace, as printed",
+    "LGCP, posterior draw, small delta",
+    "LGCP, tents + posterior, draws",
+    "LGCP, field + posterior, draws",
+    "Laplace, counts, n kept",
+    "Laplace, tents, n kept",
+)
 # The number of points in the paper says so; see the findings.
 DOUBLED = "lambda1, doubled"
 FINDINGS = "## Findings\n"
 
-Row = Mapping[str, float]
+# Means, and the measures that some originals have no value of.
+Row = Mapping[str, Any]
 Means = dict[tuple[str, str, float], Row]
 
 
@@ -89,8 +105,9 @@ def studies(originals: int, sets: int | None) -> dict[str, Study]:
 
 
 def side_by_side(rows: Iterable[Row], measure: str, digits: int) -> str:
-    found = [row[measure] for row in rows]
-    return " / ".join("refused" if np.isnan(value) else f"{value:.{digits}f}" for value in found)
+    """Numbers of a cell; with an asterisk, where only some originals have one."""
+    found = [(row[measure], "*" if measure in row["partly"] else "") for row in rows]
+    return " / ".join("refused" if np.isnan(value) else f"{value:.{digits}f}{mark}" for value, mark in found)
 
 
 def printed(values: Iterable[float | str], digits: int = 3) -> str:
@@ -137,13 +154,19 @@ def row(result: Means, scenario: str, name: str, budgets: Iterable[float], colum
     if None in rows:
         return []
     cells = [side_by_side(rows, measure, digits) for measure, digits in columns.items()]
-    return [line(name, made.DELTAS.get(name, "0"), *cells)]
+    return [line(name, spent(name), *cells)]
+
+
+def spent(name: str) -> str:
+    """A mechanism's delta, and whether this package would release it."""
+    delta = made.DELTAS[name]
+    return f"{delta}: refused for release" if delta.startswith("1/n") else delta
 
 
 def table_two(result: Means) -> list[str]:
     lines = ["", "### Chicago, the paper (85 points)", "", *header("mechanism", "delta", "MISE", "points (sd)")]
     for name, (mise, points) in CHICAGO.items():
-        delta = "1/n, averaged" if name == "LGCP" else "0"
+        delta = made.DELTAS["LGCP, bound 3.8" if name == "LGCP" else "Laplace, as printed"]
         lines.append(line(f"*{name}, the paper*", delta, printed(mise), printed(points)))
     for scenario, town in made.towns().items():
         pattern = town.draw(np.random.default_rng(0))
@@ -160,7 +183,7 @@ def table_two(result: Means) -> list[str]:
             rows = [result[scenario, name, epsilon] for epsilon in BUDGETS]
             points = [f"{each['points']:.1f} ({each['points_sd']:.1f})" for each in rows]
             cells = side_by_side(rows, "mise", 1), side_by_side(rows, "misplaced", 3), printed(points)
-            lines.append(line(name, made.DELTAS.get(name, "0"), *cells))
+            lines.append(line(name, spent(name), *cells))
     return lines
 
 
@@ -177,18 +200,18 @@ def table_four(result: Means) -> list[str]:
 
 def picture_of_budgets(result: Means, path: Path) -> None:
     """pMSE by epsilon, with the paper's, and below total variation to the truth, which the paper does not give."""
-    figure = matplotlib.figure.Figure(figsize=(15, 8), layout="constrained")
+    figure = matplotlib.figure.Figure(figsize=(15, 9), layout="constrained")
     axes = figure.subplots(2, len(PAPER), sharex=True, sharey="row")
     for column, scenario in enumerate(PAPER):
-        for colour, (family, (paper, new)) in zip(("C0", "C1", "C2"), PICTURE.items(), strict=True):
-            top, bottom = axes[:, column]
+        top, bottom = axes[:, column]
+        for colour, family in enumerate(FAMILIES):
             label = f"{family}, the paper's numbers"
-            top.plot(BUDGETS, PAPER[scenario][family][0], "x", color=colour, ms=9, label=label)
-            for name, style in ((paper, "--"), (new, "-")):
-                run = [epsilon for epsilon in BUDGETS if (scenario, name, epsilon) in result]
-                for ax, measure in ((top, "pmse"), (bottom, "tv")):
-                    values = [result[scenario, name, epsilon][measure] for epsilon in run]
-                    ax.plot(run, values, style, marker=".", color=colour, label=name)
+            top.plot(BUDGETS, PAPER[scenario][family][0], f"C{colour}x", ms=9, label=label)
+        for name, style in PICTURE.items():
+            run = [epsilon for epsilon in BUDGETS if (scenario, name, epsilon) in result]
+            for ax, measure in ((top, "pmse"), (bottom, "tv")):
+                values = [result[scenario, name, epsilon][measure] for epsilon in run]
+                ax.plot(run, values, style, marker=".", label=f"{name} (delta = {spent(name)})")
         top.set(title=scenario, xscale="log")
         bottom.set(xlabel="epsilon", xticks=BUDGETS, xticklabels=[f"{epsilon:g}" for epsilon in BUDGETS])
     axes[0, 0].set_ylabel("pMSE as the paper defines it")
@@ -217,17 +240,18 @@ INTRODUCTION = """# The tables of Kim & Lim's paper, made again
 
 *Differentially private synthesis of spatial point processes* compares a kernel, a log-Gaussian Cox (LGCP) and a Laplace
 synthesizer. In *italics* the paper's numbers; below each family its mechanism here, under the paper's own bound, and
-then what this package would release instead. **The tables are not private**: they compare with originals, which are
-simulated, or long published. Runs are seeded; [point_synthesis.csv](point_synthesis.csv) has all means and standard
-errors.
+then this package's. **The tables are not private**: they compare with originals, which are simulated, or long
+published. Runs are seeded; [point_synthesis.csv](point_synthesis.csv) has all means and standard errors.
 
 Numbers side by side are for epsilon = 0.1 / 1 / 10, unless something else is said. delta = 1/n is the paper's, and
-promises nothing for a single point: it is here for the comparison.
+promises nothing for a single point. **Rows with it are here for the comparison alone: the package refuses to release
+them.** What it would release instead are the rows with delta = 1e-6 (*small delta*, *field + posterior*, *kernel (heat
+flow)*) and those of its own with 0 (*tents + posterior*, *counts* and *tents, n kept*).
 
 - *pMSE*: mean of `(p - m/(n + m))^2` over the n original and m synthetic points pooled, `p = f'/(f + f')` with f the
   true intensity and f' the synthesizer's, each divided by its integral. Small is good. *Balanced*: with
-  `p = m f'/(n f + m f')`, as otherwise a perfect synthesizer does not score 0 when m differs from n. A cell
-  with an empty set has no pMSE.
+  `p = m f'/(n f + m f')`, as otherwise a perfect synthesizer does not score 0 when m differs from n. The mean is over
+  sets that have points; an asterisk would mark a mean that lacks originals, as all their sets were empty or refused.
 - *MISE*: mean of the integral of `(K_synthetic / K_original - 1)^2` over the distances r at which the original's K is
   positive, up to a quarter of the window's side or of the network's extent. *Weighted*: inhomogeneous K-functions, from
   the true intensity and the synthesizer's, divided by the sum of 1/intensity; their median over originals, as single
@@ -235,8 +259,17 @@ promises nothing for a single point: it is here for the comparison.
 - *TV to the truth* (not in the paper): total variation distance between the normalised intensities; of kernels that is
   the expected intensity of their sets. *Misplaced*: the same between shares of points in squares of 150 m.
 
-Every synthetic set comes from a release of its own, but those of *LGCP, tents + posterior* in windows: one release for
-each original, its sets from different posterior draws.
+Every synthetic set is scored by the intensity that it was drawn from, and comes from a release of its own, with one
+exception. Which intensity that is:
+
+- *LGCP, bound 3.8*, *bound 3.9* and *posterior draw*: the one posterior draw that is released.
+- *tents + posterior, draws* and *field + posterior, draws*: noised masses are released, and a posterior is found from
+  them. Each set comes from a single draw of it, as `sample()` makes them if nothing else is said. Draws carry the
+  uncertainty of the release, and lie farther from the truth than their mean.
+- *tents + posterior, mean* and *field + posterior, mean*: the same mechanism, its sets from the posterior mean, as
+  `sample(source="mean")` makes them. The exception: in windows all sets of an original in such a row, of draws or of
+  the mean, come from one release.
+- *Laplace* and *homogeneous Poisson*: the estimate itself. *Kernel*: the expected intensity of its sets.
 """
 TEXTS = {
     "1": """## Table 1: simulated intensities
@@ -244,7 +277,9 @@ TEXTS = {
 {originals} originals, {sets} synthetic sets for each; under the new bounds the first {half} originals.
 alpha = .999 B/(10 sqrt 2), B the side of the window: the paper does not state its own, and this is the limit of its
 Corollary 3.9. 11 x 11 knots, 10 x 10 cells. *LGCP, bound 3.9*: exact posterior draws with the largest sigma that the
-corollary admits and the package's length scale (the paper draws the length scale as well, by NUTS: see table 4).""",
+corollary admits and the package's length scale (the paper draws the length scale as well, by NUTS: see table 4).
+*lambda1, doubled* only tells which constant the paper used: the package's own mechanisms are not run on it, as on
+another flat pattern they would show what they do on lambda1.""",
     "2": """## Table 2: streets
 
 {streets} synthetic sets. Chicago's crimes may not be redistributed; here are the streets of Soho (cholera deaths, 1854)
@@ -253,7 +288,8 @@ alpha = 25 m. K is homogeneous, along the streets, corrected after Ang, Baddeley
 it is that of {most}. *LGCP, bound 3.8* as in table 1, with the exponential of the resistance metric.""",
     "4": """## Table 4: triangles and squares
 
-epsilon = 1 (the paper does not state its own); {half} originals with {few} sets each, by NUTS {nuts} with one.
+epsilon = 1 (the paper does not state its own) and delta = 1/n, so none would be released; {half} originals with {few}
+sets each, by NUTS {nuts} with one.
 Side by side: triangles / squares, log-linear on the former and log-bilinear on the latter.""",
 }
 
@@ -266,7 +302,6 @@ def run(args: argparse.Namespace) -> tuple[dict[str, Means], pd.DataFrame, float
         table = name.split()[0]
         if table in args.tables:
             # Studies of one table share a folder: originals and streams follow from names alone.
-            # Studies of one table share a folder: originals and streams follow from names alone.
             folder = args.folder / f"{table}-{study.patterns}"
             cells = study.run(folder, workers=args.workers)
             seconds += study.seconds(folder)["seconds"].sum()
@@ -276,18 +311,25 @@ def run(args: argparse.Namespace) -> tuple[dict[str, Means], pd.DataFrame, float
 
 
 def averages(cells: pd.DataFrame) -> pd.DataFrame:
-    """Means over originals with standard errors; medians where weights make the tails too heavy for a mean."""
-    means = summary(cells)
+    """Means over originals with standard errors; medians where weights make the tails too heavy for a mean.
+
+    `delta` is what a mechanism spends, and `partly` names the measures that only some originals have a value of.
+    """
+    means, keys = summary(cells), ["scenario", "synthesizer", "epsilon"]
+    groups = cells.groupby(keys, sort=False)
     if "mise_weighted" in cells:
-        keys = ["scenario", "synthesizer", "epsilon"]
-        medians = cells.groupby(keys)["mise_weighted"].median()
-        means["mise_weighted"] = medians.loc[means[keys].itertuples(index=False, name=None)].to_numpy()
+        means["mise_weighted"] = groups["mise_weighted"].median().to_numpy()
         means = means.drop(columns="mise_weighted_se")
+    measures = [name for name in cells.columns if name in made.PLANAR_MEASURES | made.STREET_MEASURES]
+    some = groups[measures].count()
+    lacking = some.gt(0) & some.lt(groups.size(), axis=0)
+    means["partly"] = [" ".join(lacking.columns[row]) for row in lacking.to_numpy()]
+    means["delta"] = means["synthesizer"].map(made.DELTAS)
     return means
 
 
 def by_place(means: pd.DataFrame) -> Means:
-    rows = means.to_dict("records")
+    rows = means.assign(partly=means["partly"].str.split()).to_dict("records")
     return {(row["scenario"], row["synthesizer"], row["epsilon"]): row for row in rows}
 
 
@@ -318,7 +360,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", nargs="*", choices=["1", "2", "4"], default=["1", "2", "4"])
     parser.add_argument("--originals", type=int, default=10, help="originals of each simulated intensity")
-    parser.add_argument("--sets", type=int, help="synthetic sets of each original (10, 30, 3)")
+    parser.add_argument("--sets", type=int, help="synthetic sets of each original (10, 30, 6)")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--folder", type=Path, default=Path("out/point_synthesis"), help="keeps finished cells")
     parser.add_argument("--out", type=Path, default=Path("out/point_synthesis/point_synthesis.md"))
