@@ -547,9 +547,11 @@ def test_processes_give_the_same_table_although_one_is_killed(tmp_path):
     assert len(table) == 4
 
 
+# What a shell starts in the background ignores SIGINT; a user's session does not.
 ABANDON = """
-import functools, sys
+import functools, signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 import test_experiments as t
 folder = Path(sys.argv[2])
@@ -710,7 +712,7 @@ def test_functions_must_be_importable_to_run_elsewhere(tmp_path, monkeypatch):
     in_main = functools.partial(first)
     monkeypatch.setattr(sys.modules["__main__"], "first", first, raising=False)
     monkeypatch.setattr(first, "__module__", "__main__")
-    monkeypatch.delattr(sys.modules["__main__"], "__file__")
+    monkeypatch.delattr(sys.modules["__main__"], "__file__", raising=False)
     with pytest.raises(InputError, match="'first' is defined in the script or session"):
         study_of(measures={"first": in_main}).run(tmp_path / "none", workers=2)
 
