@@ -95,7 +95,7 @@ def studies(originals: int, sets: int | None) -> dict[str, Study]:
     return {
         "1": Study(scenarios, made.PUBLISHED, repeats=originals, **first),
         "1 doubled": Study(doubled, made.PUBLISHED, repeats=originals, **first),
-        "1 new": Study(scenarios, made.NEW, repeats=half, **first),
+        "1 new": Study(scenarios, made.NEW, repeats=originals, **first),
         "2": Study(
             made.towns(), made.STREETS, BUDGETS, repeats=1, patterns=sets or 30, measures=made.STREET_MEASURES, **seed
         ),
@@ -274,7 +274,7 @@ exception. Which intensity that is:
 TEXTS = {
     "1": """## Table 1: simulated intensities
 
-{originals} originals, {sets} synthetic sets for each; under the new bounds the first {half} originals.
+{originals} originals, {sets} synthetic sets for each.
 alpha = .999 B/(10 sqrt 2), B the side of the window: the paper does not state its own, and this is the limit of its
 Corollary 3.9. 11 x 11 knots, 10 x 10 cells. *LGCP, bound 3.9*: exact posterior draws with the largest sigma that the
 corollary admits and the package's length scale (the paper draws the length scale as well, by NUTS: see table 4).
