@@ -141,3 +141,8 @@ def test_a_grid_and_single_places_agree():
     xy = np.stack(np.meshgrid(np.linspace(0, 1, 7), np.linspace(0, 1, 5)), axis=-1).reshape(-1, 2)
     np.testing.assert_allclose(f(xy), [f(each)[0] for each in xy], rtol=1e-12)
     np.testing.assert_allclose(f(rng.permutation(xy)).sum(), f(xy).sum(), rtol=1e-12)
+
+
+def test_nowhere_there_are_no_values():
+    f = kernel_intensity(PointPattern([[0.5, 0.5]], Window.rectangle(0, 0, 1, 1)), 0.1)
+    assert f(np.empty((0, 2))).shape == (0,)

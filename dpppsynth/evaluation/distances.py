@@ -19,9 +19,8 @@ from dpppsynth.intensity import mass_distance
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models.planar import regular_squares
 from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import intensity_values
+from dpppsynth.second_order import Floats, intensity_values
 
-Floats = npt.NDArray[np.float64]
 Density = Callable[[Floats], npt.ArrayLike]
 
 # Cells along the side of a square as large as the window, and segments on a network: what the errors below rest on.

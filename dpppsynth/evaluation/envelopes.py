@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.errors import InputError
-from dpppsynth.second_order import KFunction, PairCorrelation, require_flag
+from dpppsynth.second_order import Floats, KFunction, PairCorrelation, require_flag
 
-Floats = npt.NDArray[np.float64]
 Summary = KFunction | PairCorrelation
 
 

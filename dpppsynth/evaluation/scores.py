@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from dpppsynth.errors import InputError
 from dpppsynth.evaluation.distances import Density, common_domain, integral, values
 from dpppsynth.evaluation.envelopes import common_distances, listed
 from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import KFunction, require_flag
-
-Floats = npt.NDArray[np.float64]
+from dpppsynth.second_order import Floats, KFunction, require_flag
 
 
 def propensity_mse(

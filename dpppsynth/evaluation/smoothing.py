@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -12,7 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpppsynth.errors import InputError
-from dpppsynth.kernel import PAIRS, mass
+from dpppsynth.kernel import gaussian_sum, mass
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.linear_network.diffusion import diffusion_matrix
 from dpppsynth.mesh import Floats
@@ -23,8 +22,6 @@ from dpppsynth.second_order import checked_coordinates, require_correction, requ
 CORRECTIONS = ("diggle", "uniform", "none")
 # Segments of a network for each bandwidth of street, and in all (edges are never joined).
 PER_BANDWIDTH, MOST_SEGMENTS = 4, 1000
-# Places of a grid for each location, up to which all of them are computed.
-SPARSE = 20
 # Squares of a quadrature for each bandwidth along an axis, and along the longer side at most.
 SQUARES, MOST_SQUARES = 4, 200
 
@@ -77,32 +74,8 @@ class GaussianIntensity(KernelIntensity):
     def __call__(self, xy: npt.ArrayLike) -> Floats:
         """(n,) values at coordinates (n, 2)."""
         at = checked_coordinates(xy)
-        (x, column), (y, row) = (np.unique(axis, return_inverse=True) for axis in at.T)
-        if len(x) * len(y) <= SPARSE * len(at):
-            value = self._on_grid(x, y)[column.ravel(), row.ravel()]
-        else:
-            value = self._anywhere(at)
+        value = gaussian_sum(self.pattern.xy, self._weight, self.bandwidth, at)
         return value / mass(at, self.domain, self.bandwidth) if self.correction == "uniform" else value
-
-    def _anywhere(self, at: Floats) -> Floats:
-        value, step = np.empty(len(at)), max(1, PAIRS // max(1, len(self.pattern)))
-        for start in range(0, len(at), step):
-            along = (self._kernel(at[start : start + step, k], slice(None), k) for k in (0, 1))
-            value[start : start + step] = np.multiply(*along) @ self._weight
-        return value
-
-    def _on_grid(self, x: Floats, y: Floats) -> Floats:
-        """(len(x), len(y)) values where columns x cross rows y: a product of matrices, many times as quick."""
-        value, step = np.zeros((len(x), len(y))), max(1, PAIRS // (len(x) + len(y)))
-        for start in range(0, len(self.pattern), step):
-            part = slice(start, start + step)
-            value += (self._kernel(x, part, 0) * self._weight[part]) @ self._kernel(y, part, 1).T
-        return value
-
-    def _kernel(self, at: Floats, part: slice, axis: int) -> Floats:
-        """(len(at), n) kernels of some of the points along one axis."""
-        away = (at[:, None] - self.pattern.xy[part, axis]) / self.bandwidth
-        return np.asarray(np.exp(-(away**2) / 2) / (math.sqrt(2 * math.pi) * self.bandwidth))
 
     @cached_property
     def _inside(self) -> Floats:

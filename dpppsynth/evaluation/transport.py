@@ -12,9 +12,8 @@ from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.distances import common_domain
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import real_array
+from dpppsynth.second_order import Floats, real_array
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 METHODS = ("auto", "exact", "sliced")
