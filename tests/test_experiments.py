@@ -616,7 +616,7 @@ class Mortal(ThreadPoolExecutor):
 
 def mortal_pools(monkeypatch, deaths):
     pool = type("Pool", (Mortal,), {"deaths": deaths})
-    monkeypatch.setattr(workers, "_pool", lambda number: pool(1))
+    monkeypatch.setattr(workers, "worker_pool", lambda number: pool(1))
 
 
 def test_a_cell_that_keeps_killing_its_worker_is_named_and_no_other(tmp_path, monkeypatch):

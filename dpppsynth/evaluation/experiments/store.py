@@ -5,14 +5,13 @@ only. The lock belongs to the operating system, which frees it when the process 
 """
 
 import json
-import os
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, astuple
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from dpppsynth.durable import TEMPORARY, locked, whole_file
 from dpppsynth.errors import InputError
 from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Finished
 from dpppsynth.evaluation.experiments.description import GROWING, describe_study, differences
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from dpppsynth.evaluation.experiments.study import Study
 
 DESCRIPTION = "study.json"
-TEMPORARY = ".tmp"
 
 
 class Store:
@@ -45,13 +43,16 @@ class Store:
         self.folder = folder
         self.description = describe_study(study)
         self.measures = list(study.measures)
-        self.lock: IO[bytes] | None = None
+        self.lock = ExitStack()
         self.next = 0
 
     def __enter__(self) -> Self:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self.lock = _locked(self.folder)
+            self.lock.enter_context(locked(self.folder / "lock"))
+        except TimeoutError:
+            msg = f"folder: another process is writing to {self.folder}; wait for it, or take another folder."
+            raise InputError(msg) from None
         except OSError as error:
             msg = f"folder: cannot write to {self.folder} ({error.strerror}); take a folder where you may write."
             raise InputError(msg) from None
@@ -63,8 +64,7 @@ class Store:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self.lock is not None:
-            self.lock.close()
+        self.lock.close()
 
     def _open(self) -> None:
         self.next = 1 + max((int(path.stem) for path in _batches(self.folder)), default=-1)
@@ -75,7 +75,7 @@ class Store:
         kept = require_same(self.folder, self.description, version=True) if path.exists() else {}
         grown = {name: {**kept.get(name, {}), **self.description[name]} for name in GROWING}
         if kept != (new := self.description | grown):
-            with _whole_file(path) as file:
+            with whole_file(path) as file:
                 file.write(json.dumps(new, indent=1).encode())
         for orphan in self.folder.glob(f"[0-9]*.parquet{TEMPORARY}"):
             orphan.unlink()
@@ -93,7 +93,7 @@ class Store:
         import pyarrow.parquet as pq
 
         table = pa.Table.from_pylist([self._row(each) for each in finished], schema=_schema(self.measures))
-        with _whole_file(self.folder / f"{self.next:08d}.parquet") as file:
+        with whole_file(self.folder / f"{self.next:08d}.parquet") as file:
             pq.write_table(table, file)
         self.next += 1
 
@@ -150,38 +150,3 @@ def _batches(folder: Path) -> list[Path]:
 
 def _delta(text: str) -> float | str:
     return text if text == "1/n" else float(text)
-
-
-@contextmanager
-def _whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Write a file that is there as a whole or not at all."""
-    temporary = path.with_name(path.name + TEMPORARY)
-    with temporary.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def _locked(folder: Path) -> IO[bytes]:
-    file = (folder / "lock").open("ab")
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        msg = f"folder: another process is writing to {folder}; wait for it, or take another folder."
-        raise InputError(msg) from None
-    return file

@@ -4,21 +4,15 @@ Workers receive the study as bytes and keep it between cells. They send back num
 `Study.run` writes, so workers need not see its folder.
 """
 
-import multiprocessing
-import os
 import pickle
-import signal
-import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from functools import lru_cache
-from multiprocessing.connection import Connection
-from multiprocessing.connection import wait as wait_for_any
 from typing import TYPE_CHECKING
 
 from dpppsynth.evaluation.experiments.cells import Cell, CellError, Failed, Finished, run_cell
+from dpppsynth.processes import worker_pool
 
 if TYPE_CHECKING:
     from dpppsynth.evaluation.experiments.study import Study
@@ -46,7 +40,7 @@ def in_processes(study: "Study", cells: Sequence[Cell], workers: int, keep: Keep
     """Run cells in processes of our own."""
     sent, queue = pickle.dumps(study), deque(cells)
     while queue:
-        with _pool(min(workers, len(queue))) as pool:
+        with worker_pool(min(workers, len(queue))) as pool:
             suspects = _hand_out(pool, sent, queue, 2 * workers, keep)
         _alone(sent, suspects, keep)
 
@@ -56,7 +50,7 @@ def _alone(sent: bytes, suspects: Sequence[Cell], keep: Keep) -> None:
     deaths: Counter[Cell] = Counter()
     queue = deque(suspects)
     while queue:
-        with _pool(1) as pool:
+        with worker_pool(1) as pool:
             for cell in _hand_out(pool, sent, queue, 1, keep):
                 deaths[cell] += 1
                 if deaths[cell] == DEATHS:
@@ -66,38 +60,6 @@ def _alone(sent: bytes, suspects: Sequence[Cell], keep: Keep) -> None:
                     )
                     raise CellError(msg)
                 queue.append(cell)
-
-
-@contextmanager
-def _pool(workers: int) -> Iterator[Executor]:
-    """Processes that end with this block: after their cells, or at once where it is interrupted."""
-    # Forked workers would share generators, locks and threads with this process.
-    context = multiprocessing.get_context("spawn")
-    end, hold = context.Pipe(duplex=False)
-    with end, hold, ProcessPoolExecutor(workers, context, _begin_worker, (end,)) as pool:
-        try:
-            yield pool
-        except Exception:
-            raise
-        except BaseException:
-            # Leaving the pool waits for cells that may take hours.
-            hold.close()
-            raise
-
-
-def _begin_worker(end: Connection) -> None:
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[name] = "1"
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    threading.Thread(target=_end_when_told, args=(end,), daemon=True).start()
-
-
-def _end_when_told(end: Connection) -> None:
-    """End this worker when the other end of a pipe is closed, or the process that holds it is gone, even killed."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait_for_any([parent.sentinel, end])
-        os._exit(1)
 
 
 @lru_cache(maxsize=2)

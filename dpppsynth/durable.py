@@ -1,0 +1,61 @@
+"""Files that whatever stops the process leaves whole, written by one process at a time."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+# How the name of a file ends while it is being written.
+TEMPORARY = ".tmp"
+
+
+@contextmanager
+def whole_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """Write a file that is there as a whole, as it was or as it will be, whenever the process or the machine stops.
+
+    Parameters
+    ----------
+    path : Path
+    mode : int
+        Permissions of the file, less the umask.
+    """
+    temporary = path.with_name(path.name + TEMPORARY)
+    temporary.unlink(missing_ok=True)
+    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+    if os.name == "posix":
+        # The new name itself must reach the disk.
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+@contextmanager
+def locked(path: Path, *, timeout: float = 0.0) -> Iterator[None]:
+    """Hold an operating-system lock on a file of its own, which is free again when the process ends, in whatever way.
+
+    Parameters
+    ----------
+    path : Path
+        The lock's own file; it is made, and stays.
+    timeout : float
+        Seconds to wait for another process.
+
+    Raises
+    ------
+    TimeoutError
+        When another process holds the lock for longer.
+    OSError
+        When the file cannot be made.
+    """
+    from filelock import FileLock
+
+    # Not once for all of a process: two objects of one process must exclude each other as well.
+    with FileLock(path, timeout=timeout, is_singleton=False):
+        yield
