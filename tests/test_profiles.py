@@ -26,6 +26,7 @@ from dpppsynth.privacy import (
     guarantee_from_dict,
     profile_from_dict,
 )
+from dpppsynth.privacy.composed import Composed
 from dpppsynth.privacy.profiles import TAIL
 
 PROFILES = [
@@ -34,6 +35,7 @@ PROFILES = [
     PoissonGaussianDP(0.14, 2.0, 1e-6),
     ApproximateDP(1.0, 1e-3),
     SmallestOf((PureDP(1.0), GaussianDP(0.21, 1e-6)), 1e-6),
+    Composed((PureDP(0.3), GaussianDP(0.21, 1e-6), GaussianDP(0.1, 1e-6)), 1e-5),
 ]
 every_profile = pytest.mark.parametrize("profile", PROFILES, ids=lambda p: type(p).__name__)
 

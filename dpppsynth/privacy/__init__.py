@@ -3,10 +3,11 @@
 Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`). Bound functions (`counts`, `tents`, `theorem_a`,
 `lipschitz`, `field_statistic`, `superposition`, `diffusion`, `kim_lim_36`, `kim_lim_38`, `kim_lim_39`, `parallel`) turn
 public numbers into a `Guarantee`, whose profile gives delta for every epsilon. `verify` derives the bound of a
-certificate again.
+certificate again. `compose` adds up the profiles of several releases.
 """
 
 from dpppsynth.errors import InformationWarning
+from dpppsynth.privacy.accounting import FIXED_BEFOREHAND, Composed, adaptive, compose, gaussian_filter, largest
 from dpppsynth.privacy.bounds import (
     counts,
     counts_sensitivity,
@@ -46,10 +47,12 @@ from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, Re
 from dpppsynth.privacy.verify import Check, Verification, verify
 
 __all__ = [
+    "FIXED_BEFOREHAND",
     "AddRemove",
     "AlphaNeighbours",
     "ApproximateDP",
     "Check",
+    "Composed",
     "DiscreteLosses",
     "GaussianDP",
     "Guarantee",
@@ -61,13 +64,16 @@ __all__ = [
     "ReplaceOne",
     "SmallestOf",
     "Verification",
+    "adaptive",
     "carries_no_information",
+    "compose",
     "counts",
     "counts_sensitivity",
     "delta_gaussian",
     "diffusion",
     "field_sensitivity",
     "field_statistic",
+    "gaussian_filter",
     "gaussian_mu",
     "guarantee_from_dict",
     "increment_sd",
@@ -77,6 +83,7 @@ __all__ = [
     "kim_lim_ratio",
     "laplace_noise",
     "laplace_scale",
+    "largest",
     "largest_field_sigma",
     "largest_intercept_sd",
     "largest_sigma",

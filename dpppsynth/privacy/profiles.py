@@ -244,6 +244,7 @@ class SmallestOf:
 
 def profile_from_dict(data: dict[str, Any]) -> Profile:
     """Profile from its JSON form; InputError for a kind this version does not know."""
+    from dpppsynth.privacy.composed import Composed
     from dpppsynth.privacy.losses import DiscreteLosses
 
     makers: dict[Any, Callable[[], Profile]] = {
@@ -253,6 +254,7 @@ def profile_from_dict(data: dict[str, Any]) -> Profile:
         "approximate": lambda: ApproximateDP(data["level"], data["slack"]),
         "discrete-losses": lambda: DiscreteLosses.from_dict(data),
         "smallest": lambda: SmallestOf(tuple(map(profile_from_dict, data["parts"])), data["delta"]),
+        "composed": lambda: Composed(tuple(map(profile_from_dict, data["parts"])), data["delta"]),
     }
     if data.get("kind") not in makers:
         known = ", ".join(map(repr, makers))

@@ -1,0 +1,201 @@
+"""Sequential composition: what releases made one after another from the same points promise together.
+
+Gaussian releases compose to a Gaussian one and pure ones to a pure one, whether or not the settings of later releases
+depend on what earlier ones published. For other kinds, and mixtures, the law of the summed privacy losses is computed;
+later releases may look at earlier ones, but all budgets must be settled beforehand (docs/theory/composition.md).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from scipy.special import expit, ndtri
+
+from dpppsynth.errors import InputError
+from dpppsynth.privacy.composed import Composed, merged
+from dpppsynth.privacy.gaussian import require_delta
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
+
+__all__ = ["FIXED_BEFOREHAND", "Composed", "adaptive", "compose", "gaussian_filter", "largest"]
+
+FIXED_BEFOREHAND = (
+    "How many releases there are, and the budget and kind of each, were settled without looking at what earlier ones "
+    "published."
+)
+
+# The number that sets how much a release spends.
+SCALES = {PureDP: "level", GaussianDP: "mu", PoissonGaussianDP: "ratio", ApproximateDP: "level"}
+# Relative precision of the largest release that fits, and the smallest one looked for.
+PRECISION, SMALLEST = 1e-6, 1e-6
+
+
+def compose(profiles: Sequence[Profile], delta: float) -> Profile:
+    """Privacy profile of releases made one after another from the same points, quoted at `delta`.
+
+    Parameters
+    ----------
+    profiles : sequence of Profile
+        One for each release, all under the same relation.
+    delta : float
+        Where the result is quoted. At 0 all releases must be pure.
+
+    Returns
+    -------
+    Profile
+        `GaussianDP` or `PoissonGaussianDP` where the composition is exact, `PureDP` at `delta = 0`, else `Composed`,
+        whose epsilon is never above that of basic composition; a single profile as it is. The epsilon at `delta` is
+        infinite where the slacks of (epsilon, delta) releases exceed `delta`.
+
+    Raises
+    ------
+    InputError
+        Without profiles, or at `delta = 0` when a release is not pure.
+
+    Examples
+    --------
+    >>> from dpppsynth.privacy.profiles import gaussian_mu
+    >>> draw = GaussianDP(gaussian_mu(1.0, 1e-6), at=1e-6)
+    >>> [round(compose([draw] * k, 1e-5).epsilon(1e-5), 3) for k in (2, 3, 4, 5)]
+    [1.277, 1.598, 1.875, 2.124]
+    """
+    parts = _releases(profiles)
+    if delta == 0:
+        return PureDP(math.fsum(_pure_level(part) for part in parts))
+    require_delta(delta)
+    closed, count = next(iter(merged(parts).items()))
+    if len(merged(parts)) == 1 and count == 1:
+        return replace(closed, at=delta) if _quotable(closed) else closed
+    return Composed(parts, delta)
+
+
+def adaptive(profiles: Sequence[Profile], delta: float) -> bool:
+    """Whether `compose` also holds when settings and budgets were chosen after seeing what earlier releases published.
+
+    That is so for Gaussian releases, and for pure ones at `delta = 0`. Otherwise `FIXED_BEFOREHAND` is an assumption.
+
+    Examples
+    --------
+    >>> adaptive([PureDP(1.0), PureDP(2.0)], delta=0.0), adaptive([PureDP(1.0), PureDP(2.0)], delta=1e-6)
+    (True, False)
+    """
+    parts = _releases(profiles)
+    if delta == 0:
+        return all(part.epsilon(0.0) < math.inf for part in parts)
+    return len(parts) == 1 or all(isinstance(part, GaussianDP) for part in parts)
+
+
+def gaussian_filter(profiles: Sequence[Profile]) -> float:
+    """Gaussian parameter of releases together, whose kinds and budgets may be chosen after seeing earlier ones.
+
+    As long as it is kept at most mu, whatever is published, everything together is mu-GDP (Smith & Thakurta 2022,
+    Koskela et al. 2023). A pure release at level epsilon counts with `2 ndtri(e^epsilon / (1 + e^epsilon))`.
+
+    Raises
+    ------
+    InputError
+        When a release has no Gaussian parameter.
+
+    Examples
+    --------
+    >>> round(gaussian_filter([GaussianDP(0.3, at=1e-6), PureDP(0.5)]), 4)
+    0.6923
+    """
+    return math.sqrt(math.fsum(_gaussian_parameter(part) ** 2 for part in _releases(profiles))) * (1 + 1e-15)
+
+
+def largest(profile: Profile, spent: Sequence[Profile], epsilon: float, delta: float) -> Profile | None:
+    """Largest release of the kind of `profile` that fits into a budget of which some is spent.
+
+    Parameters
+    ----------
+    profile : Profile
+        Its level, mu or ratio is varied, all else kept.
+    spent : sequence of Profile
+        Of the releases already made.
+    epsilon, delta : float
+        The budget of all releases together.
+
+    Returns
+    -------
+    Profile or None
+        None where nothing fits, or profiles of this kind have no scale.
+
+    Examples
+    --------
+    >>> largest(PureDP(1.0), [PureDP(0.5)], epsilon=2.0, delta=0.0)
+    PureDP(level=1.5)
+    """
+    name = SCALES.get(type(profile))
+    if name is None or (delta == 0 and profile.epsilon(0.0) == math.inf):
+        return None
+    if isinstance(profile, PureDP) and delta == 0:
+        left = epsilon - math.fsum(_pure_level(part) for part in spent)
+        return PureDP(left) if left > 0 else None
+    first = float(getattr(profile, name))
+
+    def scaled(log_scale: float) -> Profile:
+        return replace(profile, **{name: first * math.exp(log_scale)})  # type: ignore[type-var]
+
+    def excess(log_scale: float) -> float:
+        return min(compose([*spent, scaled(log_scale)], delta).epsilon(delta), 1e3 * epsilon) - epsilon
+
+    scale = _last_root(excess, math.log(SMALLEST / first))
+    return None if scale is None else scaled(scale)
+
+
+def _last_root(excess: Any, low: float) -> float | None:
+    """Point just below which a rising function turns positive, within `PRECISION`; None where it does before `low`."""
+    from scipy.optimize import brentq
+
+    if excess(low) > 0:
+        return None
+    high = max(0.0, low + 1.0)
+    while excess(high) <= 0:
+        low, high = high, high + math.log(2)
+    root = float(brentq(excess, low, high, xtol=PRECISION / 2))
+    step = PRECISION / 2
+    while excess(root) > 0:
+        root, step = root - step, 2 * step
+    return root
+
+
+def _releases(profiles: Sequence[Profile]) -> tuple[Profile, ...]:
+    """Profiles of single releases."""
+    if not profiles:
+        msg = "profiles: need one at least, got none; what was never released spends nothing."
+        raise InputError(msg)
+    return tuple(part for each in profiles for part in (each.parts if isinstance(each, Composed) else (each,)))
+
+
+def _pure_level(part: Profile) -> float:
+    level = part.epsilon(0.0)
+    if level == math.inf:
+        msg = (
+            f"delta: 0 needs pure releases, and no epsilon holds for one of kind {part.to_dict()['kind']!r}; budget a "
+            "delta above 0, 1e-6 say, or release Laplace counts or a field of bounded slope (method='laplace')."
+        )
+        raise InputError(msg)
+    return level
+
+
+def _quotable(part: Profile) -> bool:
+    return any(each.name == "at" for each in fields(part))  # type: ignore[arg-type]
+
+
+def _gaussian_parameter(part: Profile) -> float:
+    """Smallest mu that is known; 2 ndtri(e^eps / (1 + e^eps)) = -2 ndtri(1 / (1 + e^eps))."""
+    if isinstance(part, GaussianDP):
+        return part.mu
+    if isinstance(part, SmallestOf):
+        proofs = [each for each in part.parts if isinstance(each, GaussianDP) or each.epsilon(0.0) < math.inf]
+        if proofs:
+            return min(map(_gaussian_parameter, proofs))
+    level = part.epsilon(0.0)
+    if level < math.inf:
+        return -2 * float(ndtri(expit(-level))) * (1 + 1e-12)
+    msg = (
+        f"profiles: one of kind {part.to_dict()['kind']!r} is not Gaussian for any mu, as its losses have heavier "
+        "tails or may be infinite; an adaptive budget takes posterior draws, Laplace counts and field statistics."
+    )
+    raise InputError(msg)
