@@ -1,13 +1,29 @@
-from . import baselines, datasets, evaluation, io, linear_network, models, plotting, privacy, synthesizers
+from . import (
+    auditing,
+    baselines,
+    datasets,
+    evaluation,
+    io,
+    ledger,
+    linear_network,
+    models,
+    plotting,
+    privacy,
+    reporting,
+    synthesizers,
+)
+from .auditing import Audit, audit
 from .domains import Window
 from .errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
 from .io import read_network, read_pattern, read_window
+from .ledger import Ledger
 from .linear_network import LinearNetwork
 from .mesh import Mesh
 from .patterns import PointPattern
 from .privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
 from .recommendation import Recommendation, recommend
 from .release import CoxRelease, PoissonRelease, load_release
+from .reporting import write_report
 from .synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 __version__: str
@@ -15,6 +31,7 @@ __version__: str
 __all__ = [
     "AddRemove",
     "AlphaNeighbours",
+    "Audit",
     "BudgetError",
     "CoxRelease",
     "DpppsynthError",
@@ -23,6 +40,7 @@ __all__ = [
     "KernelSynthesizer",
     "LGCPSynthesizer",
     "LaplaceSynthesizer",
+    "Ledger",
     "LinearNetwork",
     "Mesh",
     "PointPattern",
@@ -33,10 +51,13 @@ __all__ = [
     "ReleaseBlocked",
     "ReplaceOne",
     "Window",
+    "audit",
+    "auditing",
     "baselines",
     "datasets",
     "evaluation",
     "io",
+    "ledger",
     "linear_network",
     "load_release",
     "models",
@@ -46,5 +67,7 @@ __all__ = [
     "read_pattern",
     "read_window",
     "recommend",
+    "reporting",
     "synthesizers",
+    "write_report",
 ]

@@ -123,6 +123,7 @@ class BaselineRelease:
     mechanism: ClassVar[str] = "baseline-laplace"
     releasable: ClassVar[bool] = False
     warning: ClassVar[str | None] = WARNING
+    entry: ClassVar[str | None] = None
 
     def __repr__(self) -> str:
         return f"BaselineRelease({self.mechanism}, epsilon={self.epsilon:g}: not to be released)"

@@ -297,4 +297,11 @@ FixedNOption = Annotated[
     bool,
     Option("--fixed-n", help="Give each pattern exactly the public number of points.", rich_help_panel=WRITING),
 ]
+LedgerOption = Annotated[
+    Path | None,
+    Option(
+        help="The data set's ledger, from `dpppsynth ledger init`; it must authorise the release.",
+        rich_help_panel=PRIVACY,
+    ),
+]
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON object.", rich_help_panel=WRITING)]

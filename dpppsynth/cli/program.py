@@ -7,7 +7,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from dpppsynth.cli import check, evaluate, inspect, plot, recommend, rehearse, sample, synthesize, verify
+from dpppsynth.cli import (
+    audit,
+    check,
+    evaluate,
+    inspect,
+    plot,
+    recommend,
+    rehearse,
+    report,
+    sample,
+    synthesize,
+    verify,
+)
+from dpppsynth.cli.ledger import ledger_app
 from dpppsynth.cli.screen import complain, exit_code, in_options, own_warnings, report_crash
 from dpppsynth.errors import DpppsynthError
 
@@ -53,12 +66,15 @@ COMMANDS = (
     synthesize.synthesize,
     sample.sample,
     verify.verify,
+    audit.audit,
+    report.report,
     plot.plot,
     evaluate.evaluate,
     inspect.inspect,
 )
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(ledger_app)
 
 
 def _show_version(wanted: bool) -> None:

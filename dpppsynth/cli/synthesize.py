@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import options as o
+from dpppsynth.cli.account import Account, Ceiling
 from dpppsynth.cli.job import Job, require_new_folder
 from dpppsynth.cli.people import People
 from dpppsynth.cli.place import Place, require_snap
@@ -15,6 +16,7 @@ from dpppsynth.cli.spread import spread
 from dpppsynth.errors import InputError, QualityError
 
 if TYPE_CHECKING:
+    from dpppsynth.domains import Domain
     from dpppsynth.patterns import PointPattern
     from dpppsynth.synthesizers import Plan, StratifiedPlan
 
@@ -32,6 +34,7 @@ def synthesize(
     snap: o.SnapOption = None,
     patterns: o.PatternsOption = 1,
     fixed_n: o.FixedNOption = False,
+    ledger: o.LedgerOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Spend the budget once, and write synthetic patterns with their certificate.
@@ -39,6 +42,9 @@ def synthesize(
     Domain, options and output folder are checked before the points are read. Where the number of points is public,
     --n may state it (--n-by with --by): the whole guarantee is then checked before the file is opened, and a file with
     another number of points is refused. Rehearse first: after this command nothing may be tried again for free.
+
+    With --ledger the budget is authorised before the file of points is opened (exit code 4 where it does not suffice,
+    and nothing is read or written); from then on it counts as spent, whatever happens.
     """
     known = job.neighbours().n_is_public
     if fixed_n:
@@ -49,21 +55,28 @@ def synthesize(
     settled = people.plan(job, domain, patterns) if people.stated or not known else None
     if settled is None:
         people.require(job, domain)
+    account = Account.open(ledger, points, settled or _ceiling(job, domain, patterns))
 
     from dpppsynth.io import read_pattern
 
-    with progress() as say:
+    with account.counting(), progress() as say:
         say("reading the points")
         marks = () if people.by is None else (people.by,)
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
         pattern = read_pattern(points, domain, x=x, y=y, **crs, count=count, marks=marks, snap=snap)
         plan = settled or people.plan_for(pattern, job, patterns)
         say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
-        release = _release(plan, pattern, out, say)
+        release = _release(plan, pattern, account, out, say)
         say("drawing and writing synthetic patterns")
         drawing = {} if job.method is o.Method.KERNEL else {"patterns": patterns, "fixed_n": fixed_n}
         release.save(out, **drawing)
     _report(release, out, free=bool(drawing), json=json)
+    account.report(json=json)
+
+
+def _ceiling(job: Job, domain: "Domain", patterns: int) -> Ceiling:
+    """What is authorised where the points will tell their number."""
+    return Ceiling(str(job.method), domain, job.synthesizer(domain).ceiling(domain, patterns=patterns))
 
 
 def _require_free_number(job: Job, *, known: bool) -> None:
@@ -75,10 +88,12 @@ def _require_free_number(job: Job, *, known: bool) -> None:
         raise InputError(msg)
 
 
-def _release(plan: "Plan | StratifiedPlan", pattern: "PointPattern", out: Path, say: Callable[[str], None]) -> Any:
+def _release(
+    plan: "Plan | StratifiedPlan", pattern: "PointPattern", account: Account, out: Path, say: Callable[[str], None]
+) -> Any:
     """Release, or keep the paid-for statistic when inference on it fails."""
     try:
-        return plan.release(pattern, progress=say)
+        return plan.release(pattern, progress=say, ledger=account.ledger, entry=account.entry)
     except QualityError as error:
         kept: Any = error.release
         if kept is None:
@@ -101,6 +116,7 @@ def _report(release: Any, out: Path, *, free: bool, json: bool) -> None:
                 "mechanism": release.mechanism,
                 "guarantee": release.guarantee.to_dict(),
                 "certificate": str(out / "certificate.json"),
+                "ledger": release.entry,
                 "patterns": [name for name in files if name.startswith("synthetic_")],
                 "files": files,
             }

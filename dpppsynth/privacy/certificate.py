@@ -25,6 +25,8 @@ SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
 ABSURD = 1e30
 LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
 SEEDED = "This run was seeded: it is reproducible, and therefore not private."
+# Fields that change when patterns are added to a release.
+RENEWED = ("files", "versions", "content_hash")
 PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
 
 
@@ -32,6 +34,22 @@ def content_hash(certificate: Mapping[str, Any]) -> str:
     """SHA-256 of the canonical JSON of everything but `content_hash`."""
     body = {key: value for key, value in certificate.items() if key != "content_hash"}
     return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+
+
+def statement_hash(certificate: Mapping[str, Any]) -> str:
+    """SHA-256 of what a ledger records: all that sampling and inferring again leave as it is.
+
+    Files and software versions are left out, and how an intensity is made from what was paid for.
+    """
+    body = {key: value for key, value in certificate.items() if key not in RENEWED}
+    stated = dict(body["parameters"])
+    stated.pop("estimator", None)
+    if "strata" in stated:
+        stated["strata"] = [
+            part | {"parameters": {k: v for k, v in part["parameters"].items() if k != "estimator"}}
+            for part in stated["strata"]
+        ]
+    return hashlib.sha256(canonical_json(body | {"parameters": stated}).encode()).hexdigest()
 
 
 def file_hash(path: Path) -> str:
@@ -49,6 +67,7 @@ def build(
     seeded: bool,
     warning: str | None,
     hashes: Mapping[str, str],
+    entry: str | None = None,
 ) -> dict[str, Any]:
     """Assemble a certificate.
 
@@ -69,6 +88,8 @@ def build(
         Why it must not be released even if it is not seeded.
     hashes : mapping
         SHA-256 of every released file, by name.
+    entry : str, optional
+        What a ledger calls its authorisation of this release.
     """
     certificate = {
         "schema_version": SCHEMA_VERSION,
@@ -83,6 +104,8 @@ def build(
         "versions": {name: version(name) for name in PRINTED_VERSIONS},
         "files": dict(hashes),
     }
+    if entry is not None:
+        certificate["ledger"] = entry
     return certificate | {"content_hash": content_hash(certificate)}
 
 

@@ -1,11 +1,13 @@
 """`Release`: what every result has, whatever the budget bought."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from dpppsynth.domains import Domain
 from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import certificate
 from dpppsynth.privacy.certificate import LARGE_DELTA
 from dpppsynth.privacy.guarantee import Guarantee
 
@@ -37,8 +39,33 @@ class Saveable(Protocol):
     def seeded(self) -> bool:
         """True when that randomness can be reproduced."""
 
+    @property
+    def entry(self) -> str | None:
+        """What a ledger calls its authorisation."""
+
     def parameters(self) -> dict[str, Any]:
         """Public parameters, as they stand on the certificate."""
+
+
+# The file of a saved release that holds its domain.
+DOMAIN = "domain.geojson"
+
+
+def state(release: Saveable, hashes: Mapping[str, str]) -> dict[str, Any]:
+    """The certificate of a release whose files have the given SHA-256, by name."""
+    domain = release.domain
+    place = {"file": DOMAIN, "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
+    return certificate.build(
+        mechanism=release.mechanism,
+        parameters=release.parameters(),
+        guarantee=release.guarantee,
+        domain=place,
+        noise=release.noise,
+        seeded=release.seeded,
+        warning=release.warning,
+        hashes=hashes,
+        entry=release.entry,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,10 +78,14 @@ class Release:
         For instance "lgcp-tents".
     statistic : PrivateStatistic or PrivatePatterns
         What the budget was spent on.
+    entry : str or None
+        What a ledger calls its authorisation.
     """
 
     mechanism: str
     statistic: Any
+    _: KW_ONLY
+    entry: str | None = None
 
     def __repr__(self) -> str:
         tail = ", seeded: not private" if self.seeded else ""

@@ -4,7 +4,7 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from dpppsynth.privacy.derive import STRATA, prefix
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.verify import verify
-from dpppsynth.release.base import Release, Saveable
+from dpppsynth.release.base import DOMAIN, Release, Saveable, state
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
@@ -31,8 +31,6 @@ from dpppsynth.release.measurements import measurement
 from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.strata import StratifiedRelease
-
-DOMAIN = "domain.geojson"
 
 
 def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
@@ -107,13 +105,13 @@ def _load(folder: Path, cert: dict[str, Any]) -> Release | StratifiedRelease:
     guarantee = guarantee_from_dict(cert["guarantee"])
     saved = _Saved(folder, domain_from_geojson(_json(folder / DOMAIN)), guarantee.relation, cert)
     if mechanism != STRATA:
-        return saved.release(mechanism, parameters)
+        return replace(saved.release(mechanism, parameters), entry=cert.get("ledger"))
     parts = zip(parameters["levels"], parameters["strata"], strict=True)
     releases = {
         level: saved.release(part["mechanism"], part["parameters"], prefix(k), {parameters["by"]: level})
         for k, (level, part) in enumerate(parts)
     }
-    return StratifiedRelease(parameters["by"], releases, guarantee)
+    return StratifiedRelease(parameters["by"], releases, guarantee, cert.get("ledger"))
 
 
 @dataclass(frozen=True)
@@ -166,21 +164,7 @@ def _write_cox(release: CoxRelease, work: Path, start: str) -> None:
 
 
 def _write_certificate(release: Saveable, work: Path, names: set[str]) -> None:
-    cert = certificate.build(
-        mechanism=release.mechanism,
-        parameters=release.parameters(),
-        guarantee=release.guarantee,
-        domain={
-            "file": DOMAIN,
-            "fingerprint": release.domain.fingerprint(),
-            "crs": release.domain.crs,
-            "unit": release.domain.unit,
-        },
-        noise=release.noise,
-        seeded=release.seeded,
-        warning=release.warning,
-        hashes={name: certificate.file_hash(work / name) for name in sorted(names)},
-    )
+    cert = state(release, {name: certificate.file_hash(work / name) for name in sorted(names)})
     certificate.write(cert, work)
 
 

@@ -30,11 +30,14 @@ class StratifiedRelease:
         One for each level.
     guarantee : Guarantee
         Of all of them together.
+    entry : str or None
+        What a ledger calls its authorisation.
     """
 
     by: str
     releases: dict[str, Release]
     guarantee: Guarantee
+    entry: str | None = None
     mechanism: ClassVar[str] = "strata"
 
     def __repr__(self) -> str:

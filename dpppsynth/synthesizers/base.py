@@ -4,14 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release import CoxRelease, PoissonRelease
@@ -19,9 +19,15 @@ from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Progress
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.synthesizers.account import authorise, record
 from dpppsynth.synthesizers.rehearsal import Rehearsal, rehearse
 from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, sizes, split
 
+if TYPE_CHECKING:
+    from dpppsynth.ledger import Ledger
+
+# What an authorisation before the plan takes for granted.
+KEPT = "The release keeps to its budget, which is checked before the points are used."
 # Names that released files need for themselves.
 TAKEN = ("x", "y", "geometry")
 
@@ -57,7 +63,15 @@ class Plan:
         """The bound of this release."""
         return self.statistic.guarantee
 
-    def release(self, pattern: PointPattern, rng: RngLike = None, *, progress: Progress | None = None) -> Any:
+    def release(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
+        entry: str | None = None,
+    ) -> Any:
         """Spend the budget on a pattern.
 
         Parameters
@@ -67,6 +81,10 @@ class Plan:
             None for a private release. Anything else makes it reproducible, not private, and marks it so.
         progress : callable, optional
             Told in words what is going on; the words depend on public parameters and the private statistic only.
+        ledger : Ledger, optional
+            Must authorise the release before the pattern is touched. From then on it counts as spent, whatever happens.
+        entry : str, optional
+            Of `ledger.authorise`, where that was done before the data were read.
 
         Returns
         -------
@@ -74,6 +92,8 @@ class Plan:
 
         Raises
         ------
+        BudgetError
+            When the ledger has too little left: nothing is spent.
         InputError
             When the pattern does not match the plan.
         ReleaseBlocked
@@ -82,11 +102,15 @@ class Plan:
             When inference on a private statistic fails them: nothing is lost.
         """
         # One generator for both, so that a seeded run's noise and inference do not share a stream.
+        entry = authorise(self, ledger, entry, rng)
         rng = None if rng is None else generator(rng)
         statistic = self.statistic.measure(pattern, rng)
         if self.estimator is None:
-            return PoissonRelease(self.mechanism, statistic)
-        release = CoxRelease(self.mechanism, statistic, self.estimator)
+            patterns = PoissonRelease(self.mechanism, statistic, entry=entry)
+            record(patterns, ledger)
+            return patterns
+        release = CoxRelease(self.mechanism, statistic, self.estimator, entry=entry)
+        record(release, ledger)
         return release.infer(rng, progress=progress) if isinstance(self.estimator, FieldModel) else release
 
     def rehearse(self, rng: RngLike = None, *, progress: Progress | None = None) -> Rehearsal:
@@ -148,12 +172,24 @@ class Synthesizer:
         *,
         expected_n: float | None = None,
         progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
         **options: Any,
     ) -> Any:
         """Spend the budget on a pattern once; see `Plan.release`, and `check` for the other parameters."""
         domain = self._domain(pattern)
         n = len(pattern) if self.neighbouring().n_is_public else None
-        return self.plan(domain, n=n, expected_n=expected_n, **options).release(pattern, rng, progress=progress)
+        plan = self.plan(domain, n=n, expected_n=expected_n, **options)
+        return plan.release(pattern, rng, progress=progress, ledger=ledger)
+
+    def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
+        """The most that a release may spend, whatever the number of points.
+
+        A ledger authorises it where that number is to be read from a file.
+        """
+        return Guarantee(self.neighbouring(), self._ceiling(domain, **options), "the budget asked for", (KEPT,))
+
+    def _ceiling(self, domain: Domain, **options: Any) -> Profile:
+        raise NotImplementedError
 
     @staticmethod
     def _domain(pattern: Any) -> Domain:
@@ -196,6 +232,7 @@ class Synthesizer:
         levels: Sequence[Any],
         expected_n: Any = None,
         progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
         **options: Any,
     ) -> StratifiedRelease:
         """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`."""
@@ -203,7 +240,7 @@ class Synthesizer:
         parts = split(pattern, by, names)
         n = {name: len(part) for name, part in parts.items()} if self.neighbouring().n_is_public else None
         plan = self.plan_by(domain, by=by, levels=names, n=n, expected_n=expected_n, **options)
-        return plan.release(pattern, rng, progress=progress)
+        return plan.release(pattern, rng, progress=progress, ledger=ledger)
 
     def neighbouring(self) -> Relation:
         """The relation in force: the one given, else alpha-neighbours, else replace-one."""

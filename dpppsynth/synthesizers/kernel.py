@@ -11,7 +11,8 @@ from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.heat import smallest_diffusion_bandwidth
-from dpppsynth.privacy.kernels import smallest_bandwidth, smallest_bandwidth_36
+from dpppsynth.privacy.kernels import smallest_bandwidth, smallest_bandwidth_36, superposition
+from dpppsynth.privacy.profiles import ApproximateDP, Profile
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.field import choose
 from dpppsynth.synthesizers import rules
@@ -100,6 +101,14 @@ class KernelSynthesizer(Synthesizer):
         if isinstance(domain, LinearNetwork):
             return self._on_network(domain, int(n or 0), patterns)
         return self._on_window(domain, int(n or 0), patterns)
+
+    def _ceiling(self, domain: Any, *, patterns: int = 1, **options: Any) -> Profile:
+        if isinstance(domain, LinearNetwork) or self.bound != "superposition":
+            return ApproximateDP(float(self.epsilon), float(self.delta))
+        budget: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "patterns": patterns}
+        bandwidth = smallest_bandwidth(domain, self.neighbouring(), **budget)
+        public: dict[str, Any] = {"bandwidth": bandwidth, "patterns": patterns, "delta": self.delta}
+        return superposition(domain, self.neighbouring(), **public).profile
 
     def _on_window(self, domain: Any, n: int, patterns: int) -> Plan:
         if self.spacing is not None:

@@ -1,10 +1,12 @@
 """Noised cell counts or tent masses, made non-negative: the Laplace synthesizer (docs/theory.md, sections 2 to 4)."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
+from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import StatisticPlan
@@ -67,6 +69,9 @@ class LaplaceSynthesizer(Synthesizer):
         if self.postprocess == "keep-n" and not relation.n_is_public:
             msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
             raise InputError(msg)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(float(self.epsilon))
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""

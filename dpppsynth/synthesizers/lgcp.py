@@ -1,6 +1,7 @@
 """The log-Gaussian Cox synthesizer: its settings, and the choice of mechanism (docs/mechanisms.md)."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
@@ -8,6 +9,8 @@ from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.offset import Offset
 from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.guarantee import Guarantee, Profile
+from dpppsynth.privacy.kim_lim import AVERAGED
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.field import ENGINES, INFERENCES, choose
 from dpppsynth.synthesizers.base import Plan, Synthesizer, positive, require_domain
@@ -106,6 +109,15 @@ class LGCPSynthesizer(Synthesizer):
         self.public_size(n, expected_n)
         require_small_delta(self.delta, n, allow_large_delta=self.allow_large_delta)
         return MECHANISMS[self.mechanism].plan(self, domain, n, expected_n)
+
+    def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
+        """The most that a release may spend; Kim & Lim's bounds hold on average only."""
+        most = super().ceiling(domain, **options)
+        averaged = self.mechanism.startswith("kim-lim")
+        return replace(most, assumptions=(AVERAGED, *most.assumptions)) if averaged else most
+
+    def _ceiling(self, domain: Domain, **options: Any) -> Profile:
+        return MECHANISMS[self.mechanism].ceiling(self)
 
     def _require_one_covariance(self) -> None:
         if not isinstance(self.covariance, Covariance):

@@ -16,7 +16,7 @@ from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.fields import largest_field_sigma
 from dpppsynth.privacy.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
-from dpppsynth.privacy.profiles import gaussian_mu
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel
@@ -56,6 +56,18 @@ class Request:
 Planner = Callable[[Request], Plan]
 
 
+def _pure(settings: "LGCPSynthesizer") -> Profile:
+    return PureDP(float(settings.epsilon))
+
+
+def _gaussian(settings: "LGCPSynthesizer") -> Profile:
+    return GaussianDP(gaussian_mu(settings.epsilon, settings.delta), float(settings.delta))
+
+
+def _stated(settings: "LGCPSynthesizer") -> Profile:
+    return ApproximateDP(float(settings.epsilon), float(settings.delta))
+
+
 @dataclass(frozen=True)
 class Mechanism:
     """What a mechanism accepts, and how it plans.
@@ -64,6 +76,8 @@ class Mechanism:
     ----------
     settle : callable
         From a `Request` to a `Plan`.
+    ceiling : callable
+        From settings to the profile of all their budget.
     spends_delta : bool
         Whether it needs a positive delta; the others refuse one.
     has_covariance : bool
@@ -72,6 +86,7 @@ class Mechanism:
     """
 
     settle: Planner
+    ceiling: Callable[["LGCPSynthesizer"], Profile]
     spends_delta: bool
     has_covariance: bool = True
     samplers: tuple[str, ...] = ("auto",)
@@ -258,10 +273,10 @@ def _covariance(
 
 
 MECHANISMS: dict[str, Mechanism] = {
-    "tents": Mechanism(_tents, spends_delta=False, has_covariance=False),
-    "field": Mechanism(_field, spends_delta=True),
-    "posterior-draw": Mechanism(_posterior_draw, spends_delta=True, samplers=SAMPLERS),
-    "lipschitz": Mechanism(_lipschitz, spends_delta=False, samplers=("auto", "exact", "nuts")),
-    "kim-lim-3.8": Mechanism(_kim_lim("3.8"), spends_delta=True, samplers=("auto", "nuts")),
-    "kim-lim-3.9": Mechanism(_kim_lim("3.9"), spends_delta=True, samplers=("auto", "nuts")),
+    "tents": Mechanism(_tents, _pure, spends_delta=False, has_covariance=False),
+    "field": Mechanism(_field, _gaussian, spends_delta=True),
+    "posterior-draw": Mechanism(_posterior_draw, _gaussian, spends_delta=True, samplers=SAMPLERS),
+    "lipschitz": Mechanism(_lipschitz, _pure, spends_delta=False, samplers=("auto", "exact", "nuts")),
+    "kim-lim-3.8": Mechanism(_kim_lim("3.8"), _stated, spends_delta=True, samplers=("auto", "nuts")),
+    "kim-lim-3.9": Mechanism(_kim_lim("3.9"), _stated, spends_delta=True, samplers=("auto", "nuts")),
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.composition import parallel
@@ -14,8 +15,10 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.field import Progress
 from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.synthesizers.account import authorise, record
 
 if TYPE_CHECKING:
+    from dpppsynth.ledger import Ledger
     from dpppsynth.synthesizers.base import Plan
 
 
@@ -42,13 +45,30 @@ class StratifiedPlan:
         """The bound of all releases together: the weakest level's."""
         return parallel([plan.guarantee for plan in self.plans.values()], self.by)
 
+    @property
+    def mechanism(self) -> str:
+        """How the release calls itself."""
+        return StratifiedRelease.mechanism
+
+    @property
+    def domain(self) -> Domain:
+        """Public window or network."""
+        return next(iter(self.plans.values())).domain
+
     def release(
-        self, pattern: PointPattern, rng: RngLike = None, *, progress: Progress | None = None
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
+        entry: str | None = None,
     ) -> StratifiedRelease:
         """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`.
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
         """
+        entry = authorise(self, ledger, entry, rng)
         rng = None if rng is None else generator(rng)
         parts = split(pattern, self.by, list(self.plans))
         releases, failed = {}, None
@@ -59,7 +79,8 @@ class StratifiedPlan:
                 releases[level] = plan.release(parts[level], rng, progress=progress)
             except QualityError as error:
                 releases[level], failed = error.release, error
-        release = StratifiedRelease(self.by, releases, self.guarantee)
+        release = StratifiedRelease(self.by, releases, self.guarantee, entry)
+        record(release, ledger)
         if failed is not None:
             raise QualityError(str(failed), release) from None
         return release

@@ -1,0 +1,142 @@
+"""`dpppsynth ledger`: set a budget, and see what was spent of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.screen import show_checks, show_json, show_table, show_text
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.ledger import Entry, Ledger
+    from dpppsynth.privacy import Check, Relation
+
+ledger_app = typer.Typer(name="ledger", no_args_is_help=True, help="Keep the privacy budget of a data set in a file.")
+
+LedgerArgument = Annotated[Path, typer.Argument(help="File of the ledger, such as ledger.json.", show_default=False)]
+
+
+@ledger_app.command()
+def init(
+    path: LedgerArgument,
+    epsilon: o.EpsilonOption,
+    delta: o.DeltaOption,
+    alpha: o.AlphaOption = None,
+    relation: o.RelationOption = None,
+    max_points_per_person: o.CapOption = 1,
+    label: Annotated[
+        str | None, typer.Option(help="A name for the data that may be shown to anybody.", rich_help_panel=o.WRITING)
+    ] = None,
+    adaptive: Annotated[
+        bool,
+        typer.Option(
+            "--adaptive",
+            help="Let later budgets depend on earlier releases: only Gaussian and pure ones count then.",
+            rich_help_panel=o.PRIVACY,
+        ),
+    ] = False,
+) -> None:
+    """Set the budget of all releases from one data set, once, before the first."""
+    from dpppsynth.ledger import Ledger
+
+    neighbours = _neighbours(alpha, relation, max_points_per_person)
+    ledger = Ledger.create(path, epsilon=epsilon, delta=delta, relation=neighbours, label=label, adaptive=adaptive)
+    show_text(
+        f"{path} holds epsilon {ledger.epsilon:g} at delta {ledger.delta:g}. Two patterns are neighbouring when "
+        f"{ledger.relation.describe()}. Keep backups of it, and keep it to yourself."
+    )
+
+
+@ledger_app.command()
+def show(
+    path: LedgerArgument,
+    release: Annotated[
+        Path | None,
+        typer.Option(help="Folder or certificate of a published release: whether it belongs to the ledger."),
+    ] = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Show what was spent, and what remains.
+
+    Exit code 0; 2: there is no readable ledger; 3: it is damaged, or --release does not belong to it.
+    """
+    from dpppsynth.ledger import Ledger, compare
+    from dpppsynth.privacy import certificate
+
+    with Ledger.open(path) as ledger:
+        checks = () if release is None else compare(ledger, certificate.read(release))
+        if json:
+            show_json(_summary(ledger) | ({} if release is None else {"checks": [_check(each) for each in checks]}))
+        else:
+            _show(ledger)
+            show_checks((check.name, check.holds, check.detail) for check in checks)
+    if not all(check.holds for check in checks):
+        raise typer.Exit(3)
+
+
+def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int) -> "Relation":
+    from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
+
+    if alpha is None and kind in (None, o.Neighbours.ALPHA):
+        msg = "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one or add-remove"
+        raise InputError(msg)
+    if alpha is not None and kind not in (None, o.Neighbours.ALPHA):
+        msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
+        raise InputError(msg)
+    if alpha is not None:
+        return AlphaNeighbours(alpha, max_points_per_person=cap)
+    return AddRemove(cap) if kind is o.Neighbours.ADD_REMOVE else ReplaceOne(cap)
+
+
+def _summary(ledger: "Ledger") -> dict[str, Any]:
+    whole = ledger.guarantee
+    return {
+        "label": ledger.label,
+        "epsilon": ledger.epsilon,
+        "delta": ledger.delta,
+        "relation": ledger.relation.to_dict(),
+        "adaptive": ledger.adaptive,
+        "spent": ledger.spent,
+        "remaining": ledger.remaining,
+        "theorem": None if whole is None else whole.theorem,
+        "assumptions": [] if whole is None else list(whole.assumptions),
+        "releases": [_line(entry) for entry in ledger.releases],
+    }
+
+
+def _line(entry: "Entry") -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "at": entry.at,
+        "mechanism": entry.mechanism,
+        "state": entry.state,
+        "certificate": entry.certificate,
+        "domain": dict(entry.domain),
+        "guarantee": entry.guarantee.to_dict(),
+    }
+
+
+def _check(check: "Check") -> dict[str, Any]:
+    return {"name": check.name, "holds": check.holds, "detail": check.detail}
+
+
+def _show(ledger: "Ledger") -> None:
+    rows = [
+        ("budget", f"epsilon {ledger.epsilon:g} at delta {ledger.delta:g}"),
+        ("spent", f"{ledger.spent:.4g}"),
+        ("remaining", f"{ledger.remaining:.4g}"),
+        ("neighbours", ledger.relation.describe()),
+    ]
+    show_table(ledger.label or ledger.path.name, rows)
+    entries = [
+        (entry.at, entry.mechanism, f"{entry.guarantee.epsilon():.4g}", f"{entry.guarantee.profile.at:g}", entry.state)
+        for entry in ledger.releases
+    ]
+    if entries:
+        show_table("Releases", entries, ("authorised", "mechanism", "epsilon", "delta", "state"))
+    if ledger.guarantee is not None:
+        show_text("It is assumed that:")
+        for sentence in ledger.guarantee.assumptions:
+            show_text(f"- {sentence}")

@@ -1,0 +1,182 @@
+"""The budget of a data set: which releases it accepts, and what they spend together."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from numbers import Real
+from typing import Any
+
+from dpppsynth.errors import BudgetError, InputError
+from dpppsynth.privacy.accounting import compose, gaussian_filter, largest
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.kim_lim import AVERAGED
+from dpppsynth.privacy.profiles import GaussianDP, Profile
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne, relation_from_dict
+
+# Share by which a total may exceed the budget through rounding.
+ROUNDING = 1e-9
+# A larger delta lets one record in ten lie open.
+LARGEST_DELTA = 0.1
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What all releases from one data set may spend together.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The total is (epsilon, delta) differential privacy.
+    relation : Relation
+        Which patterns count as neighbours.
+    label : str or None
+        The custodian's name for the data.
+    adaptive : bool
+        Whether budgets of later releases may depend on what earlier ones published: then a privacy filter counts.
+    """
+
+    epsilon: float
+    delta: float
+    relation: Relation
+    label: str | None = None
+    adaptive: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _number("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", _number("delta", self.delta))
+        if self.epsilon <= 0:
+            msg = f"epsilon: the budget must be positive, got {self.epsilon!r}; such as 2.0."
+            raise InputError(msg)
+        if not 0 <= self.delta < LARGEST_DELTA:
+            msg = (
+                f"delta: the budget's must be at least 0 and below {LARGEST_DELTA:g}, got {self.delta!r}; far "
+                "below one in the number of points, such as 1e-5, or 0 for a ledger of pure releases alone."
+            )
+            raise InputError(msg)
+        if not isinstance(self.relation, AlphaNeighbours | ReplaceOne | AddRemove):
+            msg = f"relation: expected a relation such as ReplaceOne() or AlphaNeighbours(25.0), got {self.relation!r}."
+            raise InputError(msg)
+        for name, kind in (("label", str | None), ("adaptive", bool)):
+            if not isinstance(getattr(self, name), kind):
+                msg = (
+                    f"{name}: needs {'a string' if name == 'label' else 'True or False'}, got {getattr(self, name)!r}."
+                )
+                raise InputError(msg)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, inverse of `budget_from_dict`."""
+        numbers = {"epsilon": self.epsilon, "delta": self.delta}
+        return numbers | {"relation": self.relation.to_dict(), "label": self.label, "adaptive": self.adaptive}
+
+    def total(self, profiles: Sequence[Profile]) -> Profile | None:
+        """What releases promise together, quoted at the budget's delta; None without releases."""
+        return _total(tuple(profiles), self.delta, adaptive=self.adaptive)
+
+    def spent(self, profiles: Sequence[Profile]) -> float:
+        """Epsilon of the total at the budget's delta."""
+        total = self.total(profiles)
+        return 0.0 if total is None else total.epsilon(self.delta)
+
+    def holds(self, spent: float, slack: float = ROUNDING) -> bool:
+        """Whether an epsilon is within the budget, up to a share `slack`."""
+        return spent <= (1 + slack) * self.epsilon
+
+    def require(self, guarantee: Guarantee) -> None:
+        """Refuse a guarantee that says nothing about this budget, whatever is left of it.
+
+        Raises
+        ------
+        InputError
+            When it protects fewer pairs of patterns, or holds on average only.
+        """
+        if not isinstance(guarantee, Guarantee):
+            msg = f"guarantee: needs a Guarantee, such as plan.guarantee, got {type(guarantee).__name__}."
+            raise InputError(msg)
+        if AVERAGED in guarantee.assumptions:
+            msg = (
+                f"guarantee: {guarantee.theorem} holds on average over a model, and nothing is known about several "
+                "such releases; a ledger accepts bounds that hold for every pattern, such as Theorem A."
+            )
+            raise InputError(msg)
+        if not guarantee.relation.implies(self.relation):
+            msg = (
+                f"relation: this release does not protect {unprotected(guarantee.relation, self.relation)}, as the "
+                f"ledger promises; plan it under the ledger's relation, where {self.relation.describe()}."
+            )
+            raise InputError(msg)
+
+    def require_room(self, held: Sequence[Profile], asked: Profile) -> None:
+        """Raise `BudgetError` when what was authorised leaves no room for one more release."""
+        before, after = self.spent(held), self.spent((*held, asked))
+        if self.holds(after):
+            return
+        left = max(0.0, self.epsilon - before)
+        if math.isfinite(after):
+            total = f"would take the total from {_short(before)} to {_short(after)} at delta {self.delta:g}"
+            requested, difference = _short(after - before), f"{_short(after - before - left)}"
+        else:
+            total = f"would leave no total at all at delta {self.delta:g}"
+            requested, difference = "more than any epsilon", "unbounded, for its delta does not fit"
+        msg = (
+            f"ledger: the budget does not suffice. Requested: {requested} ({_quoted(asked)} {total}). "
+            f"Remaining: {_short(left)} of {self.epsilon:g}. Difference: {difference}. {self._remedy(held, asked)}"
+        )
+        raise BudgetError(msg)
+
+    def _remedy(self, held: Sequence[Profile], asked: Profile) -> str:
+        if self.adaptive and self.delta > 0 and held:
+            held = [GaussianDP(gaussian_filter(held), self.delta)]
+        counted = isinstance(asked, GaussianDP) or not self.adaptive or self.delta == 0
+        fits = largest(asked, held, self.epsilon, self.delta) if counted else None
+        epsilon = 0.0 if fits is None else fits.epsilon(fits.at)
+        if fits is None or not 0 < epsilon < math.inf:
+            return "Plan a smaller release, or none."
+        unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
+        quoted = f"epsilon {math.floor(epsilon / unit) * unit:.4g} at delta {fits.at:g}"
+        return f"The largest release of this kind that still fits has {quoted}."
+
+
+def budget_from_dict(data: Any) -> Budget:
+    """Budget from its JSON form."""
+    relation = relation_from_dict(data["relation"])
+    return Budget(data["epsilon"], data["delta"], relation, data["label"], data["adaptive"])
+
+
+def unprotected(given: Relation, needed: Relation) -> str:
+    """Which pairs of patterns that count as neighbouring under `needed` a release under `given` may tell apart."""
+    if isinstance(needed, AddRemove) != isinstance(given, AddRemove):
+        move = "patterns that differ by a point that moves, only by one that is added or removed"
+        change = "patterns that differ by a point that is added or removed"
+        return change if isinstance(needed, AddRemove) else move
+    pairs = []
+    if given.reach < needed.reach:
+        pairs.append(f"points that move by more than {given.reach:g}")
+    if given.max_points_per_person < needed.max_points_per_person:
+        pairs.append(f"people with more than {given.max_points_per_person} points")
+    return " and ".join(pairs)
+
+
+@lru_cache(maxsize=256)
+def _total(profiles: tuple[Profile, ...], delta: float, *, adaptive: bool) -> Profile | None:
+    if not profiles:
+        return None
+    if adaptive and delta > 0:
+        # One rule for stopping, fixed beforehand: the smaller of two filters need not be one.
+        return GaussianDP(gaussian_filter(profiles), delta)
+    return compose(profiles, delta)
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        msg = f"{name}: the budget needs a finite number, got {value!r}."
+        raise InputError(msg)
+    return float(value)
+
+
+def _quoted(profile: Profile) -> str:
+    return f"epsilon {profile.epsilon(profile.at):.4g} at delta {profile.at:g}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3f}" if value >= LARGEST_DELTA or value == 0 else f"{value:.3g}"

@@ -1,0 +1,377 @@
+"""`Ledger`: a budget file that many processes may use, and that refuses more than it holds."""
+
+import secrets
+import stat
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Self
+
+from dpppsynth.domains import Domain
+from dpppsynth.durable import locked, whole_file
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.ledger.budget import ROUNDING, Budget
+from dpppsynth.ledger.document import REMEDY, Event, dump, identify, parse
+from dpppsynth.ledger.history import (
+    AUTHORISED,
+    RELEASED,
+    SETTLED,
+    Entry,
+    History,
+    replay,
+    require_covered,
+    require_open,
+    stored,
+)
+from dpppsynth.ledger.promise import together
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import AlphaNeighbours, Relation
+
+# Seconds to wait for another process that writes to the same ledger.
+PATIENCE = 10.0
+# A new ledger is its owner's alone.
+PRIVATE = 0o600
+HEX = frozenset("0123456789abcdef")
+
+
+class Ledger:
+    """The privacy budget of one data set over time.
+
+    A release is authorised before the data are touched, and counts as spent from then on, whatever becomes of it. The
+    file is read again at every use, and locked only while something is added to it.
+
+    The file is the custodian's: which releases were authorised and never happened, and when the file was last written,
+    may depend on the data. Only authorisations carry a time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from dpppsynth import Window
+    >>> from dpppsynth.privacy import GaussianDP, Guarantee, gaussian_mu
+    >>> square, alpha = Window.rectangle(0, 0, 1000, 1000), AlphaNeighbours(25.0)
+    >>> draw = Guarantee(alpha, GaussianDP(gaussian_mu(1.0, 1e-6), at=1e-6), "Theorem A", ("The draw is exact.",))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ledger = Ledger.create(Path(folder) / "ledger.json", epsilon=2.0, delta=1e-5, relation=alpha)
+    ...     entry = ledger.authorise(draw, mechanism="lgcp-posterior-draw", domain=square)
+    ...     print(round(ledger.spent, 3), round(ledger.remaining, 3), ledger.releases[0].state)
+    0.872 1.128 authorised
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        try:
+            # Links are followed once, so that all names of a ledger share one lock.
+            self.path = Path(path).resolve()
+        except (TypeError, ValueError, OSError, RuntimeError):
+            msg = f"ledger: {path!r} names no file; give a path such as 'ledger.json'."
+            raise InputError(msg) from None
+        self._guard = threading.Lock()
+        self._raw = b""
+        self._history: History | None = None
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        epsilon: float,
+        delta: float,
+        relation: Relation | None = None,
+        alpha: float | None = None,
+        label: str | None = None,
+        adaptive: bool = False,
+    ) -> Self:
+        """Make a ledger where there is no file yet.
+
+        Parameters
+        ----------
+        path : str or Path
+        epsilon, delta : float
+            Budget of all releases together; delta 0 admits pure releases alone.
+        relation : Relation
+            Which patterns count as neighbours.
+        alpha : float
+            Instead of it, the privacy radius of `AlphaNeighbours`.
+        label : str, optional
+            A name for the data that may be shown to anybody.
+        adaptive : bool
+            Whether the budget of a release may be chosen after looking at earlier ones. Then a privacy filter counts,
+            which knows Gaussian and pure releases only and admits fewer of the latter.
+
+        Raises
+        ------
+        InputError
+            When something exists at `path`, the file cannot be written, or a number is no budget.
+        """
+        if (relation is None) == (alpha is None):
+            msg = "relation: give either it or alpha=, for instance alpha=25.0."
+            raise InputError(msg)
+        chosen: Any = relation if alpha is None else AlphaNeighbours(alpha)
+        budget = Budget(epsilon, delta, chosen, label, adaptive)
+        first = {"kind": "budget", "previous": None, **_when(), **budget.to_dict()}
+        ledger = cls(path)
+        with ledger._locked():
+            if ledger.path.exists():
+                msg = f"ledger: {ledger.path} exists, and a budget is set once; open it, or choose another name."
+                raise InputError(msg)
+            ledger._write((first,), PRIVATE)
+        return ledger
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a ledger, for use with `with` or without.
+
+        Raises
+        ------
+        InputError
+            When there is no readable ledger of this version.
+        PrivacyCheckError
+            When its events contradict each other.
+        """
+        ledger = cls(path)
+        ledger._read()
+        return ledger
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to close: no operation leaves the file open or locked."""
+
+    def __repr__(self) -> str:
+        budget = self._read().budget
+        spent = f"spent {self.spent:.4g} of {budget.epsilon:g} at delta {budget.delta:g}"
+        return f"Ledger({str(self.path)!r}, {budget.relation!r}, {spent})"
+
+    @property
+    def epsilon(self) -> float:
+        """The budget."""
+        return self._read().budget.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta at which the budget is kept."""
+        return self._read().budget.delta
+
+    @property
+    def relation(self) -> Relation:
+        """Which patterns count as neighbours."""
+        return self._read().budget.relation
+
+    @property
+    def label(self) -> str | None:
+        """The custodian's name for the data."""
+        return self._read().budget.label
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether budgets of later releases may depend on what earlier ones published."""
+        return self._read().budget.adaptive
+
+    @property
+    def spent(self) -> float:
+        """Epsilon, at the ledger's delta, of everything authorised so far."""
+        return self._read().spent
+
+    @property
+    def remaining(self) -> float:
+        """What the budget's epsilon is above `spent`; how much fits depends on its kind, see `check`."""
+        history = self._read()
+        return max(0.0, history.budget.epsilon - history.spent)
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What all releases promise together; None as long as nothing is authorised."""
+        history = self._read()
+        return together(history.budget, tuple(history.entries.values()))
+
+    @property
+    def releases(self) -> tuple[Entry, ...]:
+        """All that was authorised, in that order."""
+        return tuple(self._read().entries.values())
+
+    def knows(self, entry: str) -> bool:
+        """Whether the ledger holds an authorisation: a copy that was rolled back does not know the later ones."""
+        return entry in self._read().entries
+
+    def check(self, guarantee: Guarantee, *, mechanism: str, domain: Domain) -> None:
+        """Raise what `authorise` would raise; nothing is written."""
+        self._authorisation(self._read(), guarantee, mechanism, domain)
+
+    def authorise(self, guarantee: Guarantee, *, mechanism: str, domain: Domain) -> str:
+        """Spend part of the budget, before the data are touched.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            What the release will spend, or the most it may spend.
+        mechanism : str
+            For instance "lgcp-tents".
+        domain : Window or LinearNetwork
+            Under alpha-neighbours the same one for all releases.
+
+        Returns
+        -------
+        str
+            The entry's id: SHA-256 of the authorisation, which commits to all of the ledger before it.
+
+        Raises
+        ------
+        BudgetError
+            When too little is left.
+        InputError
+            When the release is of a kind that the ledger cannot account for, or another process does not let go.
+        PrivacyCheckError
+            When the file is not what it was, with more added.
+        """
+        return self._append(lambda history: self._authorisation(history, guarantee, mechanism, domain))
+
+    def settle(self, entry: str, guarantee: Guarantee, *, domain: Domain | None = None) -> None:
+        """Take up an authorisation, once, by a release whose guarantee is known only now.
+
+        It must nowhere be worse than what was authorised, and counts in its place unless that would raise the total.
+
+        Parameters
+        ----------
+        entry : str
+        guarantee : Guarantee
+        domain : Window or LinearNetwork, optional
+            Where the release lies; must be the authorised one.
+
+        Raises
+        ------
+        InputError
+            When there is no such authorisation, it was taken up before, or it does not cover the release.
+        """
+        self._append(lambda history: _settlement(history, entry, guarantee, domain))
+
+    def record(self, entry: str, certificate_hash: str) -> None:
+        """Note that a release happened.
+
+        Parameters
+        ----------
+        entry : str
+        certificate_hash : str
+            Of `privacy.certificate.statement_hash`, 64 hexadecimal digits.
+        """
+        if not isinstance(certificate_hash, str) or len(certificate_hash) != 64 or not HEX.issuperset(certificate_hash):
+            msg = "certificate_hash: needs 64 hexadecimal digits, as certificate.statement_hash makes them."
+            raise InputError(msg)
+
+        def release(history: History) -> Event:
+            require_open(_find(history, entry), RELEASED)
+            return {"kind": RELEASED, "entry": entry, "certificate": certificate_hash}
+
+        self._append(release)
+
+    @staticmethod
+    def _authorisation(history: History, guarantee: Guarantee, mechanism: str, domain: Domain) -> Event:
+        if not isinstance(mechanism, str) or not mechanism:
+            msg = f"mechanism: needs a name such as 'lgcp-tents', got {mechanism!r}."
+            raise InputError(msg)
+        place = _place(domain)
+        history.admits(guarantee, place)
+        words = {"mechanism": mechanism, "guarantee": stored(guarantee), "domain": place}
+        return {"kind": AUTHORISED, **_when(), **words}
+
+    def _append(self, make: Callable[[History], Event]) -> str:
+        with self._locked():
+            history = self._read()
+            event = {**make(history), "previous": history.head}
+            self._write((*history.events, event), stat.S_IMODE(self.path.stat().st_mode))
+        return identify(event)
+
+    def _read(self) -> History:
+        """The history as it is on disk now."""
+        with self._guard:
+            raw = _bytes(self.path)
+            if self._history is None or raw != self._raw:
+                history = replay(parse(raw, self.path), self.path)
+                if self._history is not None and self._history.head not in history.heads:
+                    msg = (
+                        f"ledger: {self.path} was replaced by an older or another one while it was in use; nothing is "
+                        f"released from it. {REMEDY}"
+                    )
+                    raise PrivacyCheckError(msg)
+                self._raw, self._history = raw, history
+            return self._history
+
+    def _write(self, events: tuple[Event, ...], mode: int) -> None:
+        raw = dump(events)
+        # Nothing is written that would not be read again.
+        history = replay(parse(raw, self.path), self.path)
+        if not mode & stat.S_IWUSR:
+            msg = f"ledger: {self.path} is read-only, so nothing can be authorised; make it writable for its owner."
+            raise InputError(msg)
+        try:
+            with whole_file(self.path, mode) as file:
+                file.write(raw)
+        except OSError as err:
+            msg = f"ledger: cannot write {self.path}: {err.strerror}; see to it before anything is released."
+            raise InputError(msg) from None
+        with self._guard:
+            self._raw, self._history = raw, history
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        folder = self.path.parent
+        with ExitStack() as held:
+            try:
+                # A lock would make the folder that is missing.
+                folder.stat()
+                held.enter_context(locked(self.path.with_name(self.path.name + ".lock"), timeout=PATIENCE))
+            except TimeoutError:
+                msg = f"ledger: another process is writing to {self.path} and does not finish; try again later."
+                raise InputError(msg) from None
+            except (OSError, NotImplementedError) as err:
+                why = getattr(err, "strerror", None) or "its file system has no locks"
+                msg = f"ledger: cannot write in {folder}: {why}; the folder must exist and be writable."
+                raise InputError(msg) from None
+            yield
+
+
+def _settlement(history: History, name: str, guarantee: Guarantee, domain: Domain | None) -> Event:
+    entry = _find(history, name)
+    require_open(entry, SETTLED)
+    history.budget.require(guarantee)
+    if domain is not None and _place(domain) != entry.domain:
+        msg = "domain: another one was authorised; authorise this one."
+        raise InputError(msg)
+    require_covered(guarantee, entry.guarantee)
+    event = {"kind": SETTLED, "entry": name}
+    after = [guarantee.profile if each.id == name else each.guarantee.profile for each in history.entries.values()]
+    # Numerical bounds of the total may rise a little though every part of it falls.
+    lower = history.budget.spent(after) <= history.spent * (1 + ROUNDING)
+    return event | {"guarantee": stored(guarantee)} if lower else event
+
+
+def _find(history: History, entry: str) -> Entry:
+    if entry not in history.entries:
+        msg = f"entry: this ledger has authorised nothing of the name {entry!r}; ledger.authorise returns one."
+        raise InputError(msg)
+    return history.entries[entry]
+
+
+def _place(domain: Any) -> Mapping[str, str | None]:
+    if not isinstance(domain, Domain):
+        msg = f"domain: needs the Window or LinearNetwork of the release, got {type(domain).__name__}."
+        raise InputError(msg)
+    return {"fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
+
+
+def _when() -> dict[str, str]:
+    """Time of an authorisation, and a random word that no other one shares."""
+    return {"at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), "nonce": secrets.token_hex(16)}
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except IsADirectoryError:
+        msg = f"ledger: {path} is a folder; name the file, such as ledger.json."
+    except FileNotFoundError:
+        msg = f"ledger: there is no {path}; Ledger.create or `dpppsynth ledger init` makes one, once."
+    except OSError as err:
+        msg = f"ledger: cannot read {path}: {err.strerror}."
+    raise InputError(msg)

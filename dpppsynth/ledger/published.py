@@ -1,0 +1,53 @@
+"""Whether a published certificate belongs to a ledger."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpppsynth.ledger.dominance import nowhere_worse
+from dpppsynth.ledger.history import Entry
+from dpppsynth.ledger.ledger import Ledger
+from dpppsynth.privacy import certificate
+from dpppsynth.privacy.guarantee import guarantee_from_dict
+from dpppsynth.privacy.verify import Check
+
+
+def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
+    """Compare a certificate with the entry that it names.
+
+    Parameters
+    ----------
+    ledger : Ledger
+    cert : mapping
+        From `certificate.read`.
+
+    Returns
+    -------
+    tuple of Check
+        That the ledger knows the entry, recorded this release under it, and counts at least what the certificate
+        claims.
+    """
+    name = cert.get("ledger")
+    entry = next((each for each in ledger.releases if each.id == name), None)
+    if name is None:
+        return (Check("entry", False, "the certificate names no ledger: the release was not authorised by one."),)
+    if entry is None:
+        detail = "the ledger does not know it: it is another one, or was replaced by an older copy."
+        return (Check("entry", False, detail),)
+    return Check("entry", True, f"authorised {entry.at}"), _recorded(entry, cert), _counted(ledger, entry, cert)
+
+
+def _recorded(entry: Entry, cert: Mapping[str, Any]) -> Check:
+    if entry.certificate is None:
+        return Check("record", False, "the release was authorised, but no certificate was recorded.")
+    same = certificate.statement_hash(cert) == entry.certificate
+    return Check("record", same, "the certificate recorded" if same else "another certificate was recorded.")
+
+
+def _counted(ledger: Ledger, entry: Entry, cert: Mapping[str, Any]) -> Check:
+    claimed = guarantee_from_dict(cert["guarantee"])
+    enough = (
+        claimed.relation.implies(ledger.relation)
+        and nowhere_worse(claimed.profile, entry.guarantee.profile)
+        and all(cert["domain"][name] == value for name, value in entry.domain.items())
+    )
+    return Check("budget", enough, "counted in full" if enough else "the ledger counts less, or another domain.")
