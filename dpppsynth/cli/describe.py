@@ -50,11 +50,16 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
     shown = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
     if relation.max_points_per_person == 1 and math.isfinite(relation.reach):
         shown.add((relation.reach, guarantee.epsilon()))
-    # Distances that read the same get the largest of their epsilons.
-    rows = {f"{distance:.4g}": f"{epsilon:.4g}" for distance, epsilon in sorted(shown)}
-    epsilon = f"epsilon at delta = {delta:g}" if delta else "epsilon"
+    largest: dict[str, float] = {}
+    for distance, epsilon in shown:
+        # Distances that read the same get the largest of their epsilons.
+        largest[f"{distance:.4g}"] = max(epsilon, largest.get(f"{distance:.4g}", 0.0))
+    rows = [
+        (distance, f"{epsilon:.4g}") for distance, epsilon in sorted(largest.items(), key=lambda row: float(row[0]))
+    ]
+    header = f"epsilon at delta = {delta:g}" if delta else "epsilon"
     moves = f"one point moves ({domain.unit}{_along(domain)})"
-    show_table("What an attacker can tell apart", rows.items(), (moves, epsilon))
+    show_table("What an attacker can tell apart", rows, (moves, header))
 
 
 def plan_json(plan: "Plan | StratifiedPlan") -> dict[str, Any]:

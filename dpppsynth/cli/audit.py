@@ -1,0 +1,183 @@
+"""`dpppsynth audit`: run a mechanism many times on made-up patterns, and see what gives a moved point away."""
+
+import time
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.job import Job
+from dpppsynth.cli.people import People
+from dpppsynth.cli.place import Place
+from dpppsynth.cli.screen import progress, show_json, show_table, show_text
+from dpppsynth.cli.spread import spread
+from dpppsynth.errors import DpppsynthError, InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.auditing import Audit
+    from dpppsynth.auditing.target import Target
+
+# Findings shown, those that came closest to the claim.
+SHOWN = 8
+AUDIT = "Audit"
+
+SavedArgument = Annotated[
+    Path | None,
+    Argument(
+        metavar="[RELEASE]",
+        help="Folder or certificate.json of a saved release: it is verified, and its mechanism audited.",
+        show_default=False,
+    ),
+]
+TrialsOption = Annotated[
+    int, Option(min=50, help="Runs on each of the two neighbouring patterns.", rich_help_panel=AUDIT)
+]
+FalseAlarmOption = Annotated[
+    float, Option(help="Chance of calling a mechanism that keeps its promise broken.", rich_help_panel=AUDIT)
+]
+WorkersOption = Annotated[int, Option(min=1, help="Processes that run the trials.", rich_help_panel=AUDIT)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedJob(Job):
+    """A job that need not be there: a saved release names its own."""
+
+    method: Annotated[
+        o.Method | None,
+        Option(help="Log-Gaussian Cox process, noised masses alone, or a kernel at each point.", rich_help_panel=o.HOW),
+    ] = None  # type: ignore[assignment]
+    epsilon: Annotated[float | None, Option(help="Privacy budget.", rich_help_panel=o.PRIVACY)] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        """Checked when it is settled."""
+
+    def settled(self) -> Job:
+        """The job itself."""
+        for name in ("method", "epsilon"):
+            if getattr(self, name) is None:
+                msg = f"{name}: say what to audit, --method with --epsilon, or give the folder of a saved release"
+                raise InputError(msg)
+        return Job(**_values(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedPlace(Place):
+    """A place that need not be there."""
+
+    def __post_init__(self) -> None:
+        """Checked when it is settled."""
+
+    def settled(self) -> Place:
+        """The place itself."""
+        return Place(**_values(self))
+
+
+@spread
+def audit(
+    job: AskedJob,
+    place: AskedPlace,
+    people: People,
+    release: SavedArgument = None,
+    patterns: o.PaidPatternsOption = 1,
+    trials: TrialsOption = 5000,
+    false_alarm: FalseAlarmOption = 1e-6,
+    workers: WorkersOption = 1,
+    json: o.JsonOption = False,
+) -> None:
+    """Try to tell two neighbouring patterns apart by what a mechanism releases; no data file is opened.
+
+    The mechanism runs on two patterns made up from public parameters, the hardest ones known. What is found is a lower
+    bound on its privacy loss. Not rejected is not a proof. Exit code 3: more was found than is claimed, or the
+    certificate does not hold.
+    """
+    settings = {"trials": trials, "false_alarm": false_alarm, "workers": workers}
+    with progress() as say:
+        if release is None:
+            result = _of_plan(people.plan(job.settled(), place.settled().domain(), patterns), settings, say)
+        else:
+            _require_alone(job, place, people, patterns)
+            result = _of_release(release, settings, say)
+    if json:
+        show_json(result.to_dict())
+    else:
+        _show(result)
+    failed = result.verification is not None and not result.verification.holds
+    if result.violated or failed:
+        raise typer.Exit(3)
+
+
+def _of_plan(plan: Any, settings: dict[str, Any], say: Callable[[str], None]) -> "Audit":
+    from dpppsynth.auditing import audit as examine
+    from dpppsynth.auditing.targets import target_of
+
+    say("looking for the hardest pair of neighbouring patterns")
+    target = target_of(plan)
+    _announce(target, settings, say)
+    return examine(target, progress=say, **settings)
+
+
+def _of_release(path: Path, settings: dict[str, Any], say: Callable[[str], None]) -> "Audit":
+    from dpppsynth.auditing import audit as examine
+    from dpppsynth.auditing.targets import target_of_release
+
+    say("verifying the certificate")
+    try:
+        target = target_of_release(path)
+    except DpppsynthError:
+        # The audit itself says what is wrong with the certificate.
+        return examine(path, progress=say, **settings)
+    _announce(target, settings, say)
+    return examine(path, progress=say, **settings)
+
+
+def _announce(target: "Target", settings: dict[str, Any], say: Callable[[str], None]) -> None:
+    """Say how long it will take, by one run on each pattern; the first run is not timed, for it compiles."""
+    say("timing a run")
+    target.run(target.pair[0])
+    start = time.perf_counter()
+    for pattern in target.pair:
+        target.run(pattern)
+    seconds = (time.perf_counter() - start) * settings["trials"] / settings["workers"]
+    say(f"{target.words}; {2 * settings['trials']} runs will take about {_duration(seconds)}")
+
+
+def _duration(seconds: float) -> str:
+    for length, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(1.0, seconds):.0f} s"
+
+
+def _require_alone(job: AskedJob, place: AskedPlace, people: People, patterns: int) -> None:
+    """Refuse options beside a saved release, whose certificate states them all."""
+    given = [
+        field.name
+        for group in (job, place, people)
+        for field in fields(group)
+        if getattr(group, field.name) != field.default and field.default is not MISSING
+    ]
+    given += ["patterns"] if patterns != 1 else []
+    if given:
+        msg = f"--{given[0].replace('_', '-')}: a saved release states it on its certificate; leave it out"
+        raise InputError(msg)
+
+
+def _show(result: "Audit") -> None:
+    if result.verification is not None and not result.verification.holds:
+        failed = "; ".join(f"{c.name}: {c.detail}" for c in result.verification.checks if not c.holds)
+        show_text(f"The certificate does NOT hold. {failed}")
+    show_text(str(result))
+    rows = sorted(result.to_dict()["findings"], key=lambda row: float(row["bound"]) - float(row["claimed"]))
+    shown = (
+        (row["statistic"], f"{row['epsilon']:.4g}", f"{row['bound']:.3g}", f"{row['claimed']:.3g}") for row in rows
+    )
+    header = ("statistic", "epsilon", "delta at least", "delta claimed")
+    show_table("Closest to the claim", list(shown)[: -SHOWN - 1 : -1], header)
+
+
+def _values(group: Any) -> dict[str, Any]:
+    return {field.name: getattr(group, field.name) for field in fields(group)}

@@ -1,0 +1,38 @@
+"""`dpppsynth report`: one page about a saved release, to publish beside it."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.screen import note, progress, show_line
+
+OutOption = Annotated[
+    Path | None,
+    Option(
+        help="File to write, ending in .html; report.html in the folder unless given. Replaces an earlier report only.",
+        show_default=False,
+        rich_help_panel=o.WRITING,
+    ),
+]
+
+
+def report(release: o.ReleaseArgument, out: OutOption = None) -> None:
+    """Write one self-contained page: what was released, the guarantee in words and numbers, maps, how to verify.
+
+    It needs no network, opens in any browser and prints well. Only the public folder is read.
+
+    Exit code 0: written; 2: there is no readable release, or no place for the page; 3: the certificate does not hold,
+    and nothing is written.
+    """
+    from dpppsynth.privacy import certificate
+    from dpppsynth.reporting import write_report
+
+    with progress() as say:
+        say("checking and drawing")
+        written = write_report(release, out)
+    warning = certificate.read(release)["warning"]
+    if warning is not None:
+        note(f"this release must not be published, and its report says so. {warning}")
+    show_line(str(written))

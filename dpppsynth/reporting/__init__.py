@@ -1,0 +1,9 @@
+"""The report of a saved release: one self-contained page for a lawyer, an auditor and whoever uses the patterns.
+
+`write_report` reads the public folder alone. The page needs no network, runs no script and prints well; the same folder
+gives the same bytes.
+"""
+
+from dpppsynth.reporting.writing import render_report, write_report
+
+__all__ = ["render_report", "write_report"]

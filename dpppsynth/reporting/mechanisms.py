@@ -1,0 +1,47 @@
+"""What each mechanism does with the points, in a few sentences without formulas."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dpppsynth.privacy.derive import STRATA
+
+_FITTED = "A log-Gaussian Cox model that knows the law of the noise was fitted to these numbers alone"
+_DRAWN = "The synthetic points were drawn from that intensity"
+_SCATTERED = "Every pattern was paid for by the privacy budget. There is no released intensity: it would be the data"
+DESCRIPTIONS = {
+    "laplace-cells": "The points in every cell of a public grid were counted, and random noise was added to every "
+    "count. The synthetic points were drawn from the noisy counts.",
+    "laplace-tents": "The points were shared out to the corners of a public mesh, and random noise was added to every "
+    "corner's sum. The synthetic points were drawn from the noisy sums.",
+    "lgcp-tents": "The points were shared out to the corners of a public mesh, and random noise was added to every "
+    f"corner's sum. {_FITTED}, and the synthetic points were drawn from the model.",
+    "lgcp-field": "The points were reduced to smooth averages over the area, and random noise was added to each. "
+    f"{_FITTED}, and the synthetic points were drawn from the model.",
+    "lgcp-posterior-draw": "One intensity was drawn at random from what a log-Gaussian Cox model makes of the points. "
+    f"No noise was added: the randomness of the draw protects. {_DRAWN}.",
+    "lgcp-lipschitz": "One intensity that changes only gently from place to place was drawn at random from what a "
+    f"log-Gaussian Cox model makes of the points. The randomness of the draw and the gentle slope protect. {_DRAWN}.",
+    "lgcp-kim-lim-3.8": "One intensity was drawn at random from what a log-Gaussian Cox model makes of the points, as "
+    f"published by Kim and Lim (their Theorem 3.8). {_DRAWN}.",
+    "lgcp-kim-lim-3.9": "One intensity was drawn at random from what a log-Gaussian Cox model makes of the points, as "
+    f"published by Kim and Lim (their Corollary 3.9). {_DRAWN}.",
+    "kernel": "Every point was replaced by a random number of synthetic points scattered at random around it. "
+    f"{_SCATTERED}.",
+    "kernel-diffusion": "Every point was replaced by a random number of synthetic points that walked at random along "
+    f"the streets. {_SCATTERED}.",
+}
+
+
+def describe(certificate: Mapping[str, Any]) -> str:
+    """What was done, for a certificate's mechanism.
+
+    Examples
+    --------
+    >>> describe({"mechanism": "laplace-cells", "parameters": {}}).startswith("The points in every cell")
+    True
+    """
+    name, parameters = certificate["mechanism"], certificate["parameters"]
+    if name != STRATA:
+        return DESCRIPTIONS[name]
+    each = DESCRIPTIONS[parameters["strata"][0]["mechanism"]]
+    return f"Separately for each level of {parameters['by']}: {each}"

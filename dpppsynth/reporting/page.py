@@ -1,0 +1,135 @@
+"""The page of a report: what the template shows, and its filling."""
+
+import math
+from importlib.resources import files
+from typing import Any
+
+from dpppsynth.domains import Domain
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting.canvas import short_unit
+from dpppsynth.privacy.certificate import FILENAME
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.release import CoxRelease, Drawn, FieldModel
+from dpppsynth.reporting import mechanisms, pictures, promise, tables
+from dpppsynth.reporting.pictures import Picture
+from dpppsynth.reporting.second_order import gathering
+from dpppsynth.reporting.subject import Subject
+
+TEMPLATE = "report.html.jinja"
+# What tells a report from another file.
+MARK = '<meta name="generator" content="dpppsynth report">'
+# Further patterns that are drawn, and levels that are drawn one by one.
+FURTHER, LEVELS = 3, 6
+
+
+def page(subject: Subject) -> str:
+    """Fill the template for a release; the same release gives the same text."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    template = (files("dpppsynth.reporting") / TEMPLATE).read_text(encoding="utf-8")
+    with pictures.house_style():
+        shown = _words(subject) | _tables(subject) | _pictures(subject)
+    return environment.from_string(template).render(mark=MARK, **shown)
+
+
+def _words(subject: Subject) -> dict[str, Any]:
+    cert, guarantee = subject.certificate, subject.guarantee
+    return {
+        "subject": subject,
+        "certificate": cert,
+        "streets": isinstance(subject.domain, LinearNetwork),
+        "mechanism": mechanisms.describe(cert),
+        "epsilon": f"{guarantee.epsilon():.4g}",
+        "delta": f"{guarantee.profile.at:g}",
+        "whose": "each person's points" if guarantee.relation.max_points_per_person > 1 else "each single point",
+        "promise": promise.promise(guarantee, subject.domain, cert["parameters"]),
+        "not_promised": promise.not_promised(guarantee, subject.domain, subject.by),
+        "by_distance": by_distance(guarantee, subject.domain),
+        "way": promise.way(subject.domain),
+        "unit": short_unit(subject.domain.unit),
+        "sizes": [len(each) for each in subject.patterns],
+    }
+
+
+def _tables(subject: Subject) -> dict[str, Any]:
+    return {
+        "files": tables.files(subject),
+        "certificate_file": FILENAME,
+        "domain_rows": tables.domain_rows(subject.domain),
+        "guarantee_rows": tables.guarantee_rows(subject),
+        "parameter_rows": tables.parameter_rows(subject.certificate),
+        "profile_rows": tables.profile_rows(subject.guarantee),
+        "distance_rows": tables.distance_rows(subject.guarantee),
+    }
+
+
+def _pictures(subject: Subject) -> dict[str, Any]:
+    guarantee, domain = subject.guarantee, subject.domain
+    found = gathering(subject.patterns)
+    curve = None
+    if found is not None:
+        alt = (
+            f"{'K' if isinstance(domain, LinearNetwork) else 'L'}(r) minus r of {found.patterns} synthetic pattern(s)."
+        )
+        curve = pictures.gathering_curve(found, domain, alt)
+    far = f"{guarantee.by_distance[-1][1]:.4g} at the far end" if guarantee.by_distance else "the same at all distances"
+    return {
+        "distance_picture": pictures.epsilon_curve(guarantee, domain, f"Epsilon by distance: {far}."),
+        "profile_picture": pictures.profile_curve(guarantee, "Smallest delta by epsilon; it falls as epsilon grows."),
+        "gathering": found,
+        "gathering_picture": curve,
+        **_maps(subject),
+    }
+
+
+def _maps(subject: Subject) -> dict[str, Any]:
+    """Maps of patterns, of the first one's levels, and of intensities."""
+    first, further, by_level = None, [], []
+    if subject.patterns:
+        first = pictures.pattern_map(subject.patterns[0], "Map of the first synthetic pattern.")
+    for k, each in enumerate(subject.patterns[1 : 1 + FURTHER], 2):
+        further.append((f"Synthetic pattern {k}", pictures.pattern_map(each, f"Map of pattern {k}.", small=True)))
+    if subject.by is not None and subject.patterns:
+        for level in list(subject.levels)[:LEVELS]:
+            at = subject.of_level(subject.patterns[0], level)
+            alt = f"Map of the first synthetic pattern, {subject.by} {level}."
+            by_level.append((level, pictures.pattern_map(at, alt, small=True)))
+    return {
+        "first_map": first,
+        "further_maps": further,
+        "level_maps": by_level,
+        "levels_left_out": max(0, len(subject.levels) - LEVELS) if subject.by is not None else 0,
+        "intensity_maps": _intensities(subject),
+    }
+
+
+def _intensities(subject: Subject) -> list[tuple[str, Picture]]:
+    kinds = {FieldModel: "posterior mean", Drawn: "the released draw"}
+    shown = []
+    for level, intensity in list(subject.intensities().items())[:LEVELS]:
+        release = subject.levels[level]
+        kind = kinds.get(type(release.estimator), "from the noisy numbers") if isinstance(release, CoxRelease) else ""
+        of = f", {subject.by} {level}" if subject.by is not None else ""
+        shown.append((f"{kind}{of}", pictures.intensity_map(intensity, f"Map of the released intensity, {kind}{of}.")))
+    return shown
+
+
+def by_distance(guarantee: Guarantee, domain: Domain) -> str:
+    """What the curve by distance shows, or why it is level."""
+    relation = guarantee.relation
+    if guarantee.by_distance:
+        return (
+            f"What can be told apart about one point that moves, by the distance it moves {promise.way(domain)}. "
+            "Near places are hardly told apart, distant ones better."
+        )
+    if math.isfinite(relation.reach) and not isinstance(guarantee.profile, PureDP):
+        return "Nothing is promised about one point that moves farther than the privacy radius; the curve ends there."
+    what = "moves, however far" if relation.n_is_public else "is added or removed"
+    return f"The bound of this mechanism does not depend on distance, so the curve is level: one point {what}."

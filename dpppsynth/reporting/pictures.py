@@ -1,0 +1,155 @@
+"""Pictures of a report: drawings that stand inside the page, the same for the same release."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting import plot_epsilon_curve, plot_intensity, plot_pattern
+from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure, short_unit
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from dpppsynth.domains import Domain
+    from dpppsynth.intensity import Intensity
+    from dpppsynth.patterns import PointPattern
+    from dpppsynth.privacy.guarantee import Guarantee
+    from dpppsynth.reporting.second_order import Gathering
+
+# Inches of a curve; maps are drawn smaller than alone, so that their letters can be read on a phone.
+CURVE = 5.2, 3.5
+MAP_SHARE, SMALL_SHARE = 0.78, 0.55
+# Above so many points and corners, each of which takes a kilobyte as SVG, a map becomes pixels; so do small ones.
+DRAWN_POINTS, DPI = 1_000, 180
+CSS_PIXELS = 96
+# Profiles are drawn this far beyond the claimed epsilon, and down to this delta.
+BEYOND, LEAST_DELTA, STEPS = 1.5, 1e-12, 121
+LETTERS = {"svg.fonttype": "path", "svg.hashsalt": "dpppsynth", "text.parse_math": False}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as a page holds it.
+
+    Attributes
+    ----------
+    uri : str
+        A data URI: SVG, or PNG.
+    alt : str
+        What it shows, for those who cannot see it.
+    width, height : int
+        In CSS pixels.
+    """
+
+    uri: str
+    alt: str
+    width: int
+    height: int
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw as Matplotlib does by default, whatever the user's settings; no text is read as a formula."""
+    import matplotlib.style
+
+    with matplotlib.style.context(["default", LETTERS]):
+        yield
+
+
+def pattern_map(pattern: PointPattern, alt: str, *, small: bool = False) -> Picture:
+    """Draw a synthetic pattern over its domain."""
+    figure = _map_figure(pattern.domain, SMALL_SHARE if small else MAP_SHARE)
+    title = None if small else "Synthetic"
+    drawn = not small and _drawable(pattern)
+    return _picture(plot_pattern(pattern, figure.subplots(), title=title), alt, drawn=drawn)
+
+
+def intensity_map(intensity: Intensity, alt: str) -> Picture:
+    """Draw a released intensity; always as PNG, since it is an image anyway."""
+    figure = _map_figure(intensity.mesh.domain, MAP_SHARE, beside=1.1)
+    return _picture(plot_intensity(intensity, figure.subplots()), alt, drawn=False)
+
+
+def epsilon_curve(guarantee: Guarantee, domain: Domain, alt: str) -> Picture:
+    """Draw epsilon by the distance that one point moves."""
+    along = "the streets" if isinstance(domain, LinearNetwork) else None
+    ax = plot_epsilon_curve(guarantee, new_figure(*CURVE).subplots(), unit=domain.unit, along=along, title="")
+    return _picture(ax, alt)
+
+
+def profile_curve(guarantee: Guarantee, alt: str) -> Picture:
+    """Draw delta by epsilon; on a logarithmic scale where delta never ends at zero."""
+    ax, claimed = new_figure(*CURVE).subplots(), guarantee.epsilon()
+    epsilon = np.linspace(0, BEYOND * claimed, STEPS)
+    delta = np.array([guarantee.delta(float(each)) for each in epsilon])
+    ax.plot(
+        epsilon, np.where(delta < LEAST_DELTA, np.nan, delta) if guarantee.profile.at else delta, color=POINT, lw=2.2
+    )
+    if guarantee.profile.at:
+        ax.set_yscale("log")
+        ax.yaxis.set_major_formatter(lambda value, _place: f"{value:g}")
+        ax.yaxis.set_minor_formatter("")
+    else:
+        ax.set_ylim(0, 1.08 * delta.max())
+    ax.plot([claimed], [guarantee.profile.at], "o", color=INK, markersize=6, clip_on=False, zorder=4)
+    ax.annotate("claimed", (claimed, guarantee.profile.at), (8, 8), textcoords="offset points", color=INK)
+    ax.set(xlim=(0, epsilon[-1]), xlabel="ε", ylabel="smallest δ that holds")
+    _dress(ax)
+    return _picture(ax, alt)
+
+
+def gathering_curve(found: Gathering, domain: Domain, alt: str) -> Picture:
+    """Draw what exceeds a Poisson process at each distance."""
+    streets, unit = isinstance(domain, LinearNetwork), short_unit(domain.unit)
+    ax = new_figure(*CURVE).subplots()
+    if found.patterns > 1:
+        label = f"lowest to highest of {found.patterns}"
+        ax.fill_between(found.r, found.lowest, found.highest, color=POINT, alpha=0.22, linewidth=0, label=label)
+    ax.plot(found.r, found.mean, color=POINT, linewidth=2.0, label="mean" if found.patterns > 1 else "synthetic")
+    ax.axhline(0.0, color=INK, linewidth=1.0, linestyle=(0, (4, 3)), label="no gathering (Poisson process)")
+    ax.set(xlim=(0, found.r[-1]), xlabel=f"distance r{' along the streets' if streets else ''} ({unit})")
+    ax.set_ylabel(f"{'K' if streets else 'L'}(r) − r ({unit})")  # noqa: RUF001 - a minus sign
+    _dress(ax)
+    ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.2), ncols=1, frameon=False, fontsize=10)
+    return _picture(ax, alt)
+
+
+def _dress(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
+    ax.set_axisbelow(True)
+
+
+def _map_figure(domain: Domain, share: float, beside: float = 0.0) -> Any:
+    figure = map_figure(domain, beside=beside)
+    width, height = figure.get_size_inches()
+    figure.set_size_inches(width * share, height * share)
+    return figure
+
+
+def _drawable(pattern: PointPattern) -> bool:
+    return len(pattern) + int(shapely.get_num_coordinates(pattern.domain.geometry)) <= DRAWN_POINTS
+
+
+def _picture(ax: Axes, alt: str, *, drawn: bool = True) -> Picture:
+    figure: Any = ax.figure
+    kind, data = ("svg+xml", _saved(figure, "svg")) if drawn else ("png", _saved(figure, "png"))
+    width, height = (round(CSS_PIXELS * inches) for inches in figure.get_size_inches())
+    return Picture(f"data:image/{kind};base64,{base64.b64encode(data).decode()}", alt, width, height)
+
+
+def _saved(figure: Any, kind: str) -> bytes:
+    """Bytes without a date or the name of a version."""
+    silent = {"svg": {"Date": None, "Creator": None, "Format": None, "Type": None}, "png": {"Software": None}}
+    stream = io.BytesIO()
+    figure.savefig(stream, format=kind, dpi=DPI, metadata=silent[kind])
+    return stream.getvalue()

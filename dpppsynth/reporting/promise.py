@@ -1,0 +1,197 @@
+"""The guarantee in plain words, for readers who decide and do not prove: no formula, no Greek letter.
+
+Every sentence follows from the certificate. The chance to guess right comes from the whole privacy profile: whoever
+must tell two equally likely cases apart is right with probability `(1 + delta(0)) / 2` at most.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dpppsynth.domains import Domain
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting.canvas import short_unit
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.relations import AddRemove, Relation
+
+# Guesses out of a hundred above which a promise is called weak, and above which the number says nothing any more.
+WEAK, NEXT_TO_NOTHING = 95.0, 99.9
+# Odds above which a factor tells nobody anything.
+VAST = 1e6
+AVERAGED = "model-averaged"
+RARE = " But it leaves room for outcomes, rare ones, after which the guess would be next to certain."
+GROUPS = (
+    "It does not hide what is true of a neighbourhood or a group: that is what the patterns are published for, and it "
+    "may concern people who live there, whether or not they are in the data."
+)
+
+
+def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any]) -> list[str]:
+    """Paragraphs: about whom, what an attacker can and cannot learn, how firm it is.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    domain : Window or LinearNetwork
+    parameters : mapping
+        Public parameters, as they stand on the certificate.
+
+    Examples
+    --------
+    >>> from dpppsynth import LaplaceSynthesizer, Window
+    >>> square = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+    >>> plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(square, n=400)
+    >>> "at most 73.2 of 100 cases" in promise(plan.guarantee, square, plan.statistic.parameters())[1]
+    True
+    """
+    return [_whom(guarantee.relation), _limit(guarantee, domain), *_firmness(guarantee, parameters)]
+
+
+def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[str]:
+    """What a reader might take to be promised, and is not."""
+    relation = guarantee.relation
+    said = []
+    if relation.n_is_public:
+        said.append("It does not hide who is in the data, or how many points there are: both count as public.")
+    said += _farther(guarantee, domain)
+    if by is not None:
+        said.append(f"It does not hide the {by} of any point: how many points each level has counts as public, too.")
+    if by is not None and not relation.n_is_public:
+        said[-1] = f"It does not hide that every level of {by} has at least one point."
+    return [
+        *said,
+        f"It does not cover more than {points(relation.max_points_per_person)} of one person.",
+        "It does not cover other releases from the same data. What several releases reveal adds up.",
+        GROUPS,
+        "It does not say that the synthetic patterns are accurate. No synthetic point is a person.",
+    ]
+
+
+def guesses(guarantee: Guarantee) -> float:
+    """How many of 100 guesses between two equally likely cases can be right at most; rounded up to a tenth.
+
+    Examples
+    --------
+    >>> from dpppsynth.privacy import ReplaceOne
+    >>> guesses(Guarantee(ReplaceOne(), PureDP(1.0), "randomised response", ("none",)))
+    73.2
+    """
+    return math.ceil(1000 * (1 + guarantee.delta(0.0)) / 2 - 1e-9) / 10
+
+
+def points(count: int) -> str:
+    """A number of points in words."""
+    return "one point" if count == 1 else f"{count} points"
+
+
+def _whom(relation: Relation) -> str:
+    cap = relation.max_points_per_person
+    if cap == 1:
+        who = "The promise is made to every single point, and so to every person as long as nobody has more than one."
+    else:
+        who = (
+            f"The promise is made to every person with up to {cap} points in the data, all of which may change at once."
+        )
+    return (
+        f"{who} It holds whatever an attacker already knows, even everything about everybody else, and whatever the "
+        "attacker does with the release, today or later."
+    )
+
+
+def _limit(guarantee: Guarantee, domain: Domain) -> str:
+    factor, aside = _factor(guarantee.epsilon()), ""
+    if guarantee.profile.at:
+        aside = f", give or take a probability of {_fraction(guarantee.profile.at)}"
+    likely = (
+        f"whatever is in this release is at most {factor} times as likely in one case as in the other{aside}"
+        if factor
+        else f"the release may be more than a million times as likely in one case as in the other{aside}"
+    )
+    right = guesses(guarantee)
+    # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
+    rare = guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and right <= WEAK
+    return (
+        f"Take two cases: {_cases(guarantee.relation, domain)}. Then {likely}. {_chance(right)}{RARE if rare else ''}"
+    )
+
+
+def _cases(relation: Relation, domain: Domain) -> str:
+    one = relation.max_points_per_person == 1
+    if isinstance(relation, AddRemove):
+        return "a certain person is in the data, or is not" if not one else "a certain point is in the data, or is not"
+    what = "a certain point lies" if one else "the points of a certain person lie"
+    if not math.isfinite(relation.reach):
+        return f"{what} in one place, or anywhere else in the published area or street network"
+    return f"{what} in one place, or no farther than {length(relation.reach, domain)} away from there, {way(domain)}"
+
+
+def _chance(right: float) -> str:
+    if right > NEXT_TO_NOTHING:
+        return (
+            "Someone who had to guess which case is true, both being equally likely beforehand, could be right "
+            "practically every time. This is next to no protection: only certainty is excluded."
+        )
+    weak = " This is a weak promise." if right > WEAK else ""
+    return (
+        "Someone who had to guess which case is true, both being equally likely beforehand, would be right in at most "
+        f"{right:g} of 100 cases, where tossing a coin is right in 50.{weak}"
+    )
+
+
+def _firmness(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
+    said = []
+    if AVERAGED in guarantee.theorem:
+        said.append(
+            "Attention: this is true on average over data that the model might have produced. For the data at hand it "
+            "may fail, and nobody can tell whether it does."
+        )
+    strata = [each["parameters"] for each in parameters.get("strata", [])] or [parameters]
+    if any(each.get("sampler") == "nuts" for each in strata):
+        said.append(
+            "Attention: the random draw that protects was made by an approximate method. That it is good enough is "
+            "assumed, not proved; the assumptions say so."
+        )
+    count = len(guarantee.assumptions)
+    said.append(
+        f"This is proved mathematically ({guarantee.theorem}), on {count} assumptions that are listed below. Whether "
+        "those on how the data were handled are true only the custodian can say."
+    )
+    return said
+
+
+def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
+    reach = guarantee.relation.reach
+    if not math.isfinite(reach) or (not guarantee.by_distance and isinstance(guarantee.profile, PureDP)):
+        return []
+    away = length(reach, domain)
+    if guarantee.by_distance:
+        less = (
+            f"It does not protect places farther apart than {away} as well as nearer ones: the farther, the less. An "
+            "attacker may learn which part of the area somebody is in; the curve by distance says how well."
+        )
+        return [less]
+    return [f"It says nothing about two places farther apart than {away}."]
+
+
+def way(domain: Domain) -> str:
+    """What distances run along."""
+    return "along the streets" if isinstance(domain, LinearNetwork) else "along a path inside the area"
+
+
+def length(value: float, domain: Domain) -> str:
+    """A length with its unit."""
+    return f"{value:g} {short_unit(domain.unit)}"
+
+
+def _factor(epsilon: float) -> str | None:
+    """e^epsilon, rounded up; None where it is too large to mean anything."""
+    factor = math.exp(min(epsilon, 700.0)) * (1 - 1e-12)
+    if factor > VAST:
+        return None
+    return f"{math.ceil(100 * factor) / 100:g}" if factor < 100 else f"{math.ceil(factor):,}"
+
+
+def _fraction(delta: float) -> str:
+    """A probability as one in so many, or as it is."""
+    many = round(1 / delta)
+    return f"1 in {many:,}" if math.isclose(1 / many, delta, rel_tol=1e-9) else f"{delta:g}"

@@ -1,0 +1,75 @@
+"""How points gather in the synthetic patterns: mean and range of their K-functions."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpppsynth.domains import Domain
+from dpppsynth.evaluation import default_distances, k_function
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.mesh import Floats
+from dpppsynth.patterns import PointPattern
+from dpppsynth.randomness import generator
+
+STEPS = 128
+# Points that the K-function of one pattern is made of at most, in windows and along streets.
+IN_PLANE, ON_NETWORK = 5_000, 1_000
+FEWEST = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Gathering:
+    """`L(r) - r` in a window, `K(r) - r` on a network, of several synthetic patterns; zero for a Poisson process.
+
+    Attributes
+    ----------
+    r, mean, lowest, highest : ndarray, shape (b,)
+        In the domain's unit.
+    patterns : int
+        How many patterns they are made of.
+    thinned : bool
+        Whether some pattern was too large to use all of its points.
+    """
+
+    r: Floats
+    mean: Floats
+    lowest: Floats
+    highest: Floats
+    patterns: int
+    thinned: bool
+
+
+def gathering(patterns: Iterable[PointPattern]) -> Gathering | None:
+    """Summarise the K-functions of patterns on one domain; None where none has two points.
+
+    A large pattern is thinned by a fixed rule, which leaves K as it is on average.
+
+    Examples
+    --------
+    >>> from dpppsynth.domains import Window
+    >>> square = Window.rectangle(0, 0, 1, 1)
+    >>> gathering([PointPattern.synthetic([[0.5, 0.5]], square)]) is None
+    True
+    """
+    usable = [each for each in patterns if len(each) >= FEWEST]
+    if not usable:
+        return None
+    domain = usable[0].domain
+    r = default_distances(domain, STEPS)
+    excess = np.array([k_function(_thinned(each), r).l - r for each in usable])
+    large = any(len(each) > _most(domain) for each in usable)
+    return Gathering(r, excess.mean(axis=0), excess.min(axis=0), excess.max(axis=0), len(usable), large)
+
+
+def _thinned(pattern: PointPattern) -> PointPattern:
+    most = _most(pattern.domain)
+    if len(pattern) <= most:
+        return pattern
+    chosen = np.zeros(len(pattern), dtype=bool)
+    chosen[generator(0).choice(len(pattern), most, replace=False)] = True
+    return pattern.part(chosen, synthetic=True)
+
+
+def _most(domain: Domain) -> int:
+    return ON_NETWORK if isinstance(domain, LinearNetwork) else IN_PLANE

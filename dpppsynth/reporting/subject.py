@@ -1,0 +1,131 @@
+"""What a report is about: a saved release whose certificate was checked."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpppsynth.domains import Domain
+from dpppsynth.errors import PrivacyCheckError
+from dpppsynth.intensity import Intensity
+from dpppsynth.io import read_synthetic
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import certificate
+from dpppsynth.privacy.certificate import SYNTHETIC
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.verify import Verification, verify
+from dpppsynth.release import CoxRelease, FieldModel, Release, StratifiedRelease, load_release
+
+# Patterns that are looked at; a release may have thousands.
+LOOKED_AT = 20
+RANDOMNESS = "randomness"
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A checked release.
+
+    Attributes
+    ----------
+    folder : Path
+    certificate : mapping
+        As it was read.
+    verification : Verification
+    release : Release or StratifiedRelease
+    patterns : tuple of PointPattern
+        The first synthetic patterns, marked by level where there are levels.
+    count : int
+        Number of all synthetic patterns in the release.
+    """
+
+    folder: Path
+    certificate: Mapping[str, Any]
+    verification: Verification
+    release: Release | StratifiedRelease
+    patterns: tuple[PointPattern, ...]
+    count: int
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the certificate claims."""
+        return self.verification.guarantee
+
+    @property
+    def domain(self) -> Domain:
+        """The public domain."""
+        return self.release.domain
+
+    @property
+    def warning(self) -> str | None:
+        """Why the release must not be published, where its certificate says so."""
+        warning: str | None = self.certificate["warning"]
+        return warning
+
+    @property
+    def levels(self) -> dict[str, Release]:
+        """The release of each level of the mark, or the one release under an empty name."""
+        return self.release.releases if isinstance(self.release, StratifiedRelease) else {"": self.release}
+
+    @property
+    def by(self) -> str | None:
+        """Name of the mark whose levels were released one by one."""
+        return self.release.by if isinstance(self.release, StratifiedRelease) else None
+
+    def intensities(self) -> dict[str, Intensity]:
+        """The released intensity of each level; none where only patterns were released, or inference has not run."""
+        return {
+            level: each.intensity
+            for level, each in self.levels.items()
+            if isinstance(each, CoxRelease) and (not isinstance(each.estimator, FieldModel) or each.draws is not None)
+        }
+
+    def of_level(self, pattern: PointPattern, level: str) -> PointPattern:
+        """The points of one level."""
+        marks = (pattern.marks or {}).get(self.by or "")
+        return pattern if marks is None else pattern.part(marks.astype(str) == level, synthetic=True)
+
+
+def open_subject(path: str | Path) -> Subject:
+    """Check a release and open it.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder of a saved release, or its certificate.
+
+    Raises
+    ------
+    InputError
+        There is no readable release.
+    PrivacyCheckError
+        Its certificate does not hold. A certificate that itself says that its release must not be published, such as
+        that of a seeded run, is no such fault: the report says it as well.
+    """
+    given = Path(path)
+    folder = given if given.is_dir() else given.parent
+    verification = verify(folder)
+    cert = certificate.read(folder)
+    admitted = not cert["releasable"] and cert["warning"] is not None
+    if any(not check.holds and not (admitted and check.name == RANDOMNESS) for check in verification.checks):
+        verification.require()
+    release = load_release(folder)
+    names = pattern_files(cert)
+    marks = [release.by] if isinstance(release, StratifiedRelease) else []
+    patterns = tuple(read_synthetic(folder / name, release.domain, marks=marks) for name in names[:LOOKED_AT])
+    if cert != certificate.read(folder):
+        msg = f"release: {folder} was changed while its report was made; make it again."
+        raise PrivacyCheckError(msg)
+    return Subject(folder, cert, verification, release, patterns, len(names))
+
+
+def pattern_files(cert: Mapping[str, Any]) -> list[str]:
+    """Names of the synthetic patterns that a certificate lists, by their numbers."""
+    names = [name for name in cert["files"] if SYNTHETIC.fullmatch(name)]
+    return sorted(names, key=lambda name: (int(re.findall(r"\d+", name)[0]), name))
+
+
+def exact(value: Any) -> str:
+    """A value as it stands on the certificate; words stand for themselves."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,190 @@
+"""The tables of a report, for auditors: rows of text, numbers as they stand on the certificate."""
+
+import math
+from collections.abc import Iterator, Mapping
+from decimal import ROUND_CEILING, Context, Decimal
+from typing import Any, NamedTuple
+
+from dpppsynth.crs import crs_label
+from dpppsynth.domains import Domain
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting.canvas import short_unit
+from dpppsynth.privacy.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.reporting.subject import Subject, exact
+
+GRID = (0.0, 0.1, 0.25, 0.5, 1.0)
+# A list with more numbers is left to the certificate.
+LONGEST = 12
+DIGITS = Context(prec=6, rounding=ROUND_CEILING)
+
+
+class Row(NamedTuple):
+    """Name and value; `mono` for values that are copied rather than read."""
+
+    name: str
+    value: str
+    mono: bool = False
+
+
+class File(NamedTuple):
+    """A file of a release."""
+
+    name: str
+    what: str
+    size: str
+    sha256: str
+
+
+def files(subject: Subject) -> list[File]:
+    """The files of the release: those the certificate lists, and the certificate."""
+    domain = subject.certificate["domain"]["file"]
+    listed = sorted(subject.certificate["files"].items())
+    own = subject.folder / FILENAME
+    return [
+        File(FILENAME, "the certificate", _size(own.stat().st_size), file_hash(own)),
+        *(
+            File(name, _purpose(name, domain), _size((subject.folder / name).stat().st_size), digest)
+            for name, digest in listed
+        ),
+    ]
+
+
+def domain_rows(domain: Domain) -> list[Row]:
+    """Kind, extent, coordinate reference system and unit."""
+    x0, y0, x1, y1 = domain.bounds
+    unit = short_unit(domain.unit)
+    if isinstance(domain, LinearNetwork):
+        size = f"street network, {_measure(domain.length)} {unit} in {len(domain.edges):,} edges"
+    else:
+        size = f"{'rectangle' if domain.is_rectangle else 'polygon'}, {_measure(domain.size)} square {unit}"
+    crs = "none: plain numbers" if domain.crs is None else crs_label(domain.crs)
+    return [
+        Row("Domain", size),
+        Row("Bounding box", f"x {x0:.10g} to {x1:.10g}, y {y0:.10g} to {y1:.10g}"),
+        Row("Coordinate reference system", crs),
+        Row("Unit of length", domain.unit),
+    ]
+
+
+def guarantee_rows(subject: Subject) -> list[Row]:
+    """Everything an auditor compares: claim, randomness, versions, fingerprints, ledger entry."""
+    cert = subject.certificate
+    claimed, relation = cert["guarantee"], cert["guarantee"]["relation"]
+    mu = subject.guarantee.mu
+    unit = short_unit(subject.domain.unit)
+    radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
+    return [
+        Row("Mechanism", cert["mechanism"], mono=True),
+        Row("Theorem", claimed["theorem"]),
+        Row("Relation", f"{relation['name']}: {subject.guarantee.relation.describe()}"),
+        *radius,
+        Row("Unit of privacy", f"{subject.guarantee.relation.unit}; points of one person: at most "
+            f"{relation['max_points_per_person']}"),
+        Row("epsilon", exact(claimed["profile"]["epsilon"]), mono=True),
+        Row("delta", exact(claimed["profile"]["delta"]), mono=True),
+        Row("mu (Gaussian differential privacy)", "not applicable" if mu is None else exact(mu), mono=mu is not None),
+        *(Row(f"profile.{name}", value, mono=True) for name, value in _flat(claimed["profile"])
+          if name not in ("epsilon", "delta", "mu")),
+        Row("Noise source", cert["noise"]),
+        Row("Seeded", "yes: reproducible, and therefore not private" if cert["seeded"] else "no"),
+        Row("Releasable", "yes" if cert["releasable"] else "no"),
+        Row("Warning", cert["warning"] or "none"),
+        *(Row(f"Version of {name}", value, mono=True) for name, value in sorted(cert["versions"].items())),
+        *ledger_rows(cert),
+        Row("Fingerprint of the domain", cert["domain"]["fingerprint"], mono=True),
+        Row("Certificate schema", exact(cert["schema_version"])),
+        Row("Content hash", cert["content_hash"], mono=True),
+    ]  # fmt: skip
+
+
+def ledger_rows(certificate: Mapping[str, Any]) -> list[Row]:
+    """The entry of the budget ledger that authorised the release, where the certificate names one."""
+    entry = certificate.get("ledger")
+    if entry is None:
+        return [Row("Ledger entry", "none on this certificate")]
+    if isinstance(entry, Mapping):
+        return [Row(f"Ledger {name}", value, mono=True) for name, value in _flat(entry)]
+    return [Row("Ledger entry", exact(entry), mono=True)]
+
+
+def parameter_rows(certificate: Mapping[str, Any]) -> list[Row]:
+    """All public parameters by their paths; long lists are left to the certificate."""
+    return [Row(name, value, mono=True) for name, value in _flat(certificate["parameters"])]
+
+
+def profile_rows(guarantee: Guarantee) -> list[tuple[str, str, str]]:
+    """(epsilon, smallest delta, remark) at fixed epsilons and at the claimed one; delta is rounded up."""
+    claimed = guarantee.epsilon()
+    # A claim a few digits below a round number is that number's own row.
+    at = [each for each in GRID if not math.isclose(each, claimed, rel_tol=1e-6)]
+    rows = {each: (exact(each), upward(guarantee.delta(each)), "") for each in at}
+    rows[claimed] = (exact(claimed), exact(guarantee.profile.at), "claimed")
+    return [rows[each] for each in sorted(rows)]
+
+
+def distance_rows(guarantee: Guarantee) -> list[tuple[str, str]]:
+    """(distance, epsilon) for one point that moves: the farthest distance, then half as far, and so on; rounded up."""
+    pairs = guarantee.by_distance
+    chosen = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
+    relation = guarantee.relation
+    if pairs and relation.max_points_per_person == 1 and math.isfinite(relation.reach):
+        chosen.add((relation.reach, guarantee.epsilon()))
+    # Distances that read the same get the largest of their epsilons.
+    rows: dict[str, float] = {}
+    for distance, epsilon in sorted(chosen):
+        rows[f"{distance:.4g}"] = max(epsilon, rows.get(f"{distance:.4g}", 0.0))
+    return [(distance, upward(epsilon)) for distance, epsilon in rows.items()]
+
+
+def upward(value: float) -> str:
+    """A number of six digits, rounded towards less privacy.
+
+    Examples
+    --------
+    >>> upward(0.12345601), upward(0.0), upward(0.5)
+    ('0.123457', '0', '0.5')
+    """
+    return f"{float(DIGITS.create_decimal(Decimal(value))):.6g}"
+
+
+def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """(path, value) of every entry of nested JSON."""
+    if isinstance(value, Mapping) and value:
+        for name, each in sorted(value.items()):
+            yield from _flat(each, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list) and any(isinstance(each, Mapping) for each in value):
+        for k, each in enumerate(value):
+            yield from _flat(each, f"{path}[{k}]")
+    elif _numbers(value) > LONGEST:
+        yield path, f"{_numbers(value):,} numbers; see {FILENAME}"
+    else:
+        yield path, exact(value)
+
+
+def _numbers(value: Any) -> int:
+    """How many numbers a list holds, at any depth."""
+    if isinstance(value, list):
+        return sum(map(_numbers, value))
+    return int(isinstance(value, int | float))
+
+
+def _measure(value: float) -> str:
+    return f"{value:,.0f}" if 1e4 <= value < 1e15 else f"{value:.6g}"
+
+
+def _size(count: int) -> str:
+    return f"{count:,} bytes"
+
+
+def _purpose(name: str, domain: str) -> str:
+    endings = {
+        STATISTIC: "what the budget was spent on",
+        POSTERIOR: "posterior draws",
+        OFFSET: "public offset of the model",
+    }
+    if SYNTHETIC.fullmatch(name):
+        return "synthetic pattern"
+    if name == domain:
+        return "the public domain"
+    return next((what for ending, what in endings.items() if name.endswith(ending)), "part of the release")
