@@ -68,11 +68,14 @@ def crs_from_member(member: Any) -> str | None:
     if member is None:
         return None
     try:
-        return str(member["properties"]["name"])
-    except (KeyError, TypeError):
+        name = str(member["properties"]["name"])
+        _parsed(name)
+    except (KeyError, TypeError, InputError):
+        # What stands there instead is not shown: it comes from the file.
         example = json.dumps(crs_member("EPSG:27700"))
-        msg = f"crs: the 'crs' member of a GeoJSON document must look like {example}"
+        msg = f"crs: the 'crs' member of a GeoJSON document must name a known CRS, and look like {example}"
         raise InputError(msg) from None
+    return name
 
 
 def _parse_crs(crs: CRSLike) -> CRS:
@@ -88,8 +91,8 @@ def _parsed(crs: CRSLike) -> CRS:
 
     try:
         return pyproj.CRS.from_user_input(crs)
-    except pyproj.exceptions.CRSError:
-        msg = f'crs: unknown coordinate reference system {crs!r}; give a code such as "EPSG:27700"'
+    except (pyproj.exceptions.CRSError, TypeError, ValueError, OverflowError):
+        msg = f'crs: unknown coordinate reference system {str(crs)[:80]!r}; give a code such as "EPSG:27700"'
         raise InputError(msg) from None
 
 

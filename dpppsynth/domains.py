@@ -26,6 +26,9 @@ from dpppsynth.errors import InputError
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
+# Beyond this a float cannot tell coordinates a thousandth apart; far beyond, where their products overflow, GEOS crashes.
+LARGEST = 1e12
+
 
 @runtime_checkable
 class Domain(Protocol):
@@ -332,6 +335,7 @@ def unite(parts: list[Any]) -> Any:
         msg = f"geometry: a window is made of polygons; found {found}. Leave out every other kind of geometry"
         raise InputError(msg)
     for part in parts:
+        _finite_bounds(*shapely.get_coordinates(part).ravel())
         _refuse_invalid(part)
     return shapely.union_all(parts)
 
@@ -339,18 +343,22 @@ def unite(parts: list[Any]) -> Any:
 def _finite_bounds(*bounds: float) -> tuple[float, ...]:
     try:
         values = tuple(float(v) for v in bounds)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         values = (math.nan,)
-    if not all(map(math.isfinite, values)):
-        msg = "x0, y0, x1, y1: the bounds of a window must be finite numbers"
+    if not all(abs(value) <= LARGEST for value in values):
+        msg = f"x0, y0, x1, y1: the bounds of a window must be finite numbers, of size {LARGEST:g} at most"
         raise InputError(msg)
     return values
 
 
 def _geometries(document: Mapping[str, Any]) -> list[Any]:
-    if document["type"] == "FeatureCollection":
-        return [feature.get("geometry") for feature in document.get("features", [])]
-    return [document["geometry"] if document["type"] == "Feature" else document]
+    try:
+        if document["type"] == "FeatureCollection":
+            return [feature["geometry"] for feature in document["features"]]
+        return [document["geometry"] if document["type"] == "Feature" else document]
+    except (LookupError, TypeError):
+        msg = "document: must be a GeoJSON FeatureCollection, Feature or geometry; Window.to_geojson() makes one"
+        raise InputError(msg) from None
 
 
 def _as_shapely(geometry: Any) -> Any:
@@ -384,8 +392,18 @@ def _canonical(geometry: Any) -> Polygon | MultiPolygon:
         raise InputError(msg)
     _refuse_invalid(geometry)
     # Adding zero turns -0.0 into 0.0, which would print differently.
-    flat = shapely.transform(shapely.force_2d(geometry), lambda xy: xy + 0.0)
+    flat = shapely.transform(_without_empty_rings(shapely.force_2d(geometry)), lambda xy: xy + 0.0)
     region = shapely.orient_polygons(shapely.normalize(flat))
     if isinstance(region, MultiPolygon) and len(region.geoms) == 1:
         return region.geoms[0]
     return region
+
+
+def _without_empty_rings(region: Any) -> Any:
+    """Leave out parts and holes without coordinates, which GEOS calls valid and then crashes on."""
+    parts = [
+        Polygon(part.exterior, [hole for hole in part.interiors if not hole.is_empty])
+        for part in shapely.get_parts(region)
+        if not part.is_empty
+    ]
+    return MultiPolygon(parts) if len(parts) > 1 else parts[0]

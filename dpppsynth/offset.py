@@ -113,8 +113,13 @@ class Offset:
     @classmethod
     def from_geojson(cls, data: Mapping[str, Any]) -> "Offset":
         """Inverse of `to_geojson`."""
-        geometry = [shapely.from_geojson(json.dumps(f["geometry"])) for f in data["features"]]
-        return cls(np.array(geometry, dtype=object), np.array([f["properties"]["offset"] for f in data["features"]]))
+        try:
+            geometry = [shapely.from_geojson(json.dumps(f["geometry"])) for f in data["features"]]
+            values = [float(f["properties"]["offset"]) for f in data["features"]]
+        except (LookupError, TypeError, ValueError, OverflowError, RecursionError, shapely.errors.ShapelyError):
+            msg = "offset: must be a GeoJSON FeatureCollection of polygons with a number `offset`, as to_geojson writes."
+            raise InputError(msg) from None
+        return cls(np.array(geometry, dtype=object), np.array(values))
 
     @cached_property
     def fingerprint(self) -> str:

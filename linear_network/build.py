@@ -10,10 +10,10 @@ import numpy as np
 import shapely
 from shapely.ops import substring
 
+from dpppsynth.domains import LARGEST
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network.collapse import contracted
 from dpppsynth.linear_network.skeleton import (
-    LARGEST,
     ROUNDING,
     Floats,
     Ints,

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import shapely
 
+from dpppsynth.domains import LARGEST
 from dpppsynth.errors import InputError
 
 Floats = npt.NDArray[np.float64]
@@ -17,8 +18,6 @@ Ints = npt.NDArray[np.int64]
 
 # Coordinates this close, relative to their size, are the same place.
 ROUNDING = 1e-9
-# Beyond this a float cannot tell coordinates a thousandth apart.
-LARGEST = 1e12
 
 
 @dataclass(frozen=True, eq=False)

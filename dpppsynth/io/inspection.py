@@ -14,7 +14,7 @@ import numpy as np
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.io.rows import Rows, examine, require_snap
-from dpppsynth.io.tables import Table, read_table
+from dpppsynth.io.tables import Table, as_path, read_table, there
 
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
@@ -75,8 +75,8 @@ def inspect_points(
         The file as a whole cannot be used (missing, unreadable, lacking a column, wrong CRS), or the folder does not
         exist.
     """
-    folder = Path(report_to)
-    if not folder.is_dir():
+    folder = as_path(report_to, "report_to")
+    if not there(folder, Path.is_dir):
         msg = f"report_to: must be an existing folder; there is none at {str(folder)!r}"
         raise InputError(msg)
     require_snap(domain, snap)

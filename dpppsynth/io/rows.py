@@ -19,7 +19,8 @@ from dpppsynth.linear_network import LinearNetwork
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
-LARGEST_COUNT = 10**8
+# Of one row, and of a file: more points than that are a mistake in the column, and may not fit into memory.
+LARGEST_COUNT = 2 * 10**7
 # The rule of networks, or nearer to an edge that was left out of it.
 FAR = "too far from the network"
 _ASK = "re-project the input with a tool that knows its datum"
@@ -111,6 +112,9 @@ def examine(
     }
     broken = {rule: mask for rule, mask in rules.items() if mask.any()}
     repeats = np.where(bad_count, 0, counts)[row]
+    if repeats.sum() > LARGEST_COUNT:
+        msg = f"count: the rows stand for more than {LARGEST_COUNT:g} points together; check what the column counts"
+        raise InputError(msg)
     return Rows(np.repeat(xy, repeats, axis=0), np.repeat(row, repeats), broken)
 
 

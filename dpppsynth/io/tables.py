@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
 SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
+# A coordinate, a date, an identifier or an address, and hardly ever a column name.
+DATA = re.compile(r"\d{3}|\d[.,:;/-]\d|(?<!\w)[-+]?\d+(?!\w)|@|.{60}", re.DOTALL)
+# Text beyond this width stays a list of objects: an array of text takes the width of the longest for every row.
+WIDE = 1000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,7 +89,7 @@ def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) ->
     InputError
         The file is a CSV, missing or unreadable, or holds a geometry that is not valid GeoJSON.
     """
-    if Path(path).suffix.lower() == ".csv":
+    if as_path(path).suffix.lower() == ".csv":
         msg = f"path: {content}, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
         raise InputError(msg)
     table = read_table(path, crs=crs)
@@ -113,20 +119,39 @@ def number(cell: Any) -> float | None:
         return None
     try:
         return float(cell)
+    except OverflowError:
+        return None
     except (TypeError, ValueError):
         return math.nan if type(cell).__name__ in ("NAType", "NaTType") else None
 
 
+def as_path(path: str | Path, argument: str = "path") -> Path:
+    """Refuse what is no name."""
+    try:
+        return Path(path)
+    except TypeError:
+        msg = f"{argument}: must be a text or a pathlib.Path; got {type(path).__name__}"
+        raise InputError(msg) from None
+
+
 def checked_path(path: str | Path) -> Path:
     """Refuse a file that does not exist or whose format is unknown."""
-    source = Path(path)
+    source = as_path(path)
     if source.suffix.lower() not in SUFFIXES:
-        msg = f"path: the format must be one of {', '.join(SUFFIXES)}; got {source.suffix or 'no suffix'!r}"
+        msg = f"path: the format must be one of {', '.join(SUFFIXES)}; got {source.suffix[:20] or 'no suffix'!r}"
         raise InputError(msg)
-    if not source.is_file():
+    if not there(source, Path.is_file):
         msg = f"path: there is no file {str(source)!r}"
         raise InputError(msg)
     return source
+
+
+def there(path: Path, kind: Callable[[Path], bool]) -> bool:
+    """Whether such a file or folder exists; a name that no file system takes names none."""
+    try:
+        return kind(path)
+    except (OSError, ValueError):
+        return False
 
 
 def _unreadable(source: Path, what: str) -> InputError:
@@ -138,8 +163,7 @@ def _unreadable(source: Path, what: str) -> InputError:
 def _existing(names: Iterable[str]) -> str:
     """List column names, unless they look like the first row of a file without a header."""
     words = [str(name) for name in names]
-    cells = [cell for word in words for cell in word.replace(";", " ").replace("\t", " ").split()]
-    if any(number(cell) is not None for cell in cells):
+    if any(DATA.search(word) or number(word) is not None for word in words):
         return (
             "the columns are not listed, because they look like data; if there is no header line, add one such as x,y"
         )
@@ -172,6 +196,8 @@ def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None) -> Table:
 
 def _typed(cells: list[str]) -> NDArray[Any]:
     """Read a column of text as integers or as numbers where every cell allows it."""
+    if _widest(cells) > WIDE:
+        return _as_objects(cells)
     for kind in (np.int64, np.float64):
         try:
             return np.array(cells, dtype=np.str_).astype(kind)
@@ -215,10 +241,13 @@ def _read_geo(source: Path) -> Table:
     import pyogrio
 
     try:
-        if source.suffix.lower() == ".parquet":
-            return from_geodataframe(geopandas.read_parquet(source))
-        layers = [str(name) for name, kind in pyogrio.list_layers(source) if kind is not None]
-        frame = geopandas.read_file(source, layer=layers[0]) if len(layers) == 1 else None
+        # GDAL's warnings quote the file as its errors do.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if source.suffix.lower() == ".parquet":
+                return from_geodataframe(geopandas.read_parquet(source))
+            layers = [str(name) for name, kind in pyogrio.list_layers(source) if kind is not None]
+            frame = geopandas.read_file(source, layer=layers[0]) if len(layers) == 1 else None
     except InputError:
         raise
     except Exception:  # noqa: BLE001 - many libraries, many kinds; their messages may quote the file
@@ -255,8 +284,16 @@ def _objects(values: list[Any]) -> NDArray[Any]:
     """Turn JSON values into the plainest array that holds them."""
     if values and all(isinstance(value, (bool, int, float)) for value in values):
         return np.array(values)
-    if values and all(isinstance(value, str) for value in values):
+    if values and all(isinstance(value, str) for value in values) and _widest(values) <= WIDE:
         return np.array(values, dtype=np.str_)
+    return _as_objects(values)
+
+
+def _widest(cells: list[str]) -> int:
+    return max(map(len, cells), default=0)
+
+
+def _as_objects(values: Sequence[Any]) -> NDArray[Any]:
     column = np.empty(len(values), dtype=object)
     column[:] = values
     return column

@@ -17,6 +17,7 @@ from typing import Any
 
 from dpppsynth.crs import crs_member
 from dpppsynth.errors import InputError
+from dpppsynth.io.tables import as_path, there
 from dpppsynth.patterns import PointPattern
 
 LONG_AGO = "2000-01-01T00:00:00.000Z"
@@ -40,12 +41,12 @@ def write_pattern(pattern: PointPattern, path: str | Path) -> None:
     InputError
         The format is unknown, the folder does not exist, or a mark has the name of a coordinate.
     """
-    target = Path(path)
+    target = as_path(path)
     writer = _WRITERS.get(target.suffix.lower())
     if writer is None:
         msg = f"path: the format must be one of {', '.join(_WRITERS)}; got {target.suffix or 'no suffix'!r}"
         raise InputError(msg)
-    if not target.parent.is_dir():
+    if not there(target.parent, Path.is_dir):
         msg = f"path: there is no folder {str(target.parent)!r}"
         raise InputError(msg)
     clash = {"x", "y", "geometry"} & set(pattern.marks or ())
