@@ -2,8 +2,7 @@
 
 A custodian of sensitive points, such as homes of patients or places of crimes, brings a `PointPattern`, a public
 `Window` or `LinearNetwork`, and a privacy budget. The bound is checked from public parameters before the data are
-touched; then one release
-spends the budget, and everything drawn from that release is free::
+touched; then one release spends the budget, and everything drawn from that release is free::
 
     import dpppsynth as dps
 
@@ -28,6 +27,9 @@ Where to look next:
 `privacy`            neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
 `models`             covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
 `linear_network`     meshes of networks, the resistance metric, network K-functions
+`Ledger`             the budget of a data set over several releases: `release(pattern, ledger=ledger)`
+`audit`              lower bounds on what a mechanism gives away, by running it; `auditing` holds the parts
+`write_report`       a saved release explained in one self-contained page
 `recommend`          which mechanism, from public parameters and a simulation study
 `evaluation`         K-functions, distances, scores, a confidential report, simulation studies
 `io`, `plotting`     reading, writing and drawing patterns and releases

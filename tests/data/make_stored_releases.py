@@ -1,0 +1,152 @@
+"""Makes the releases in `tests/data/releases_v1`, which every later version must still verify and open.
+
+One small release for each registered mechanism, on made-up points. Its randomness is secret, as in any release that
+verifies, so a folder cannot be made again to the byte, and what exists is never written over. To add one, describe it
+in `RELEASES` and run
+
+    python tests/data/make_stored_releases.py
+
+`guarantees.json` gets the numbers that the version which made a release promised. They are compared, never made again:
+delete neither a folder nor its entry to make a test pass. What no longer verifies is a change of the schema.
+"""
+
+import json
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.domains import Domain, Window
+from dpppsynth.errors import InformationWarning
+from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.models import Matern, regular_triangulation
+from dpppsynth.offset import Offset
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
+from dpppsynth.release import CoxRelease
+from dpppsynth.release.field import Posterior
+from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+
+FOLDER = Path(__file__).parent / "releases_v1"
+GUARANTEES = FOLDER / "guarantees.json"
+POINTS, THINNING = 24, 400
+# Budgets at which delta is noted, and deltas at which epsilon is.
+EPSILONS, DELTAS = (0.0, 0.1, 0.5, 1.0, 2.0), (0.0, 1e-9, 1e-6, 1e-3)
+
+WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+CORNERS = np.array([[0.0, 0.0], [300.0, 10.0], [310.0, 280.0], [-5.0, 290.0], [140.0, 150.0]])
+STREETS = LinearNetwork(CORNERS, [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [4, 2]], "EPSG:27700")
+MESH, ALONG = regular_triangulation(WINDOW, shape=(4, 4)), network_mesh(STREETS, 100.0)
+ON_MESH: dict[str, Any] = {"length_scale": 400.0, "mesh": MESH, "inference": "laplace"}
+ON_STREETS: dict[str, Any] = {"covariance": Matern(0.05, 200.0, 0.3), "mesh": ALONG, "inference": "laplace"}
+HILL = Offset.from_grid(np.array([[1.0, 2.0], [3.0, 5.0]]), WINDOW.bounds)
+
+
+@dataclass(frozen=True)
+class Described:
+    """How a stored release was made."""
+
+    synthesizer: Any
+    domain: Domain = WINDOW
+    by_year: bool = False
+    patterns: int = 1
+
+    def save(self, folder: Path) -> Guarantee:
+        """Release with secret randomness, write, and say what was promised."""
+        paid = {"patterns": self.patterns} if isinstance(self.synthesizer, KernelSynthesizer) else {}
+        guess = {} if self.synthesizer.neighbouring().n_is_public else {"expected_n": 30}
+        if self.by_year:
+            release = self.synthesizer.release_by(marked(), by="year", levels=[2021, 2022], **paid)
+        else:
+            release = self.synthesizer.release(made_up(self.domain), **paid, **guess)
+        thinned(release).save(folder)
+        return release.guarantee
+
+
+def made_up(domain: Domain) -> PointPattern:
+    """Points that nobody needs to protect."""
+    rng = np.random.default_rng(20)
+    if isinstance(domain, LinearNetwork):
+        return domain.pattern(rng.integers(0, 6, POINTS), rng.random(POINTS))
+    return PointPattern(rng.uniform(0, 1000, (POINTS, 2)), domain)
+
+
+def marked() -> PointPattern:
+    """The same with years, 14 and 10 points."""
+    return PointPattern(made_up(WINDOW).xy, WINDOW, {"year": np.repeat([2021, 2022], [14, 10])})
+
+
+def draws(sampler: str, **settings: Any) -> LGCPSynthesizer:
+    """One posterior draw."""
+    return LGCPSynthesizer(1.0, mechanism="posterior-draw", delta=1e-6, sampler=sampler, **settings)
+
+
+NEAR, NEAR_STREETS = AlphaNeighbours(25.0), AlphaNeighbours(20.0)
+RELEASES: dict[str, Described] = {
+    "laplace-cells": Described(LaplaceSynthesizer(1.0, relation=ReplaceOne(2), spacing=250.0)),
+    "laplace-cells-streets": Described(LaplaceSynthesizer(1.0, relation=NEAR_STREETS, spacing=100.0), STREETS),
+    "laplace-tents": Described(LaplaceSynthesizer(1.0, relation=NEAR, basis="tents", spacing=250.0)),
+    "laplace-tents-secret-n": Described(LaplaceSynthesizer(1.0, relation=AddRemove(), basis="tents", spacing=250.0)),
+    "laplace-tents-streets": Described(LaplaceSynthesizer(1.0, relation=NEAR_STREETS, basis="tents"), STREETS),
+    "lgcp-tents": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH)),
+    "lgcp-tents-offset": Described(LGCPSynthesizer(1.0, 25.0, offset=HILL, **ON_MESH)),
+    "lgcp-tents-streets": Described(
+        LGCPSynthesizer(1.0, relation=NEAR_STREETS, mesh=ALONG, inference="laplace"), STREETS
+    ),
+    "lgcp-field": Described(LGCPSynthesizer(1.0, 25.0, mechanism="field", delta=1e-6, **ON_MESH)),
+    "lgcp-field-streets": Described(LGCPSynthesizer(1.0, 20.0, mechanism="field", delta=1e-6, **ON_STREETS), STREETS),
+    "lgcp-posterior-draw": Described(draws("exact", alpha=25.0, **ON_MESH)),
+    "lgcp-posterior-draw-nuts": Described(draws("nuts", alpha=25.0, **ON_MESH)),
+    "lgcp-posterior-draw-secret-n": Described(draws("proximal", relation=AddRemove(), **ON_MESH)),
+    "lgcp-posterior-draw-streets": Described(draws("proximal", alpha=20.0, **ON_STREETS), STREETS),
+    "lgcp-lipschitz": Described(LGCPSynthesizer(1.0, 25.0, mechanism="lipschitz", sampler="exact", **ON_MESH)),
+    "lgcp-kim-lim-3.8": Described(LGCPSynthesizer(1.0, 25.0, mechanism="kim-lim-3.8", delta=1e-6, **ON_MESH)),
+    "lgcp-kim-lim-3.9": Described(LGCPSynthesizer(1.0, 25.0, mechanism="kim-lim-3.9", delta=1e-6, **ON_MESH)),
+    "kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), patterns=2),
+    "kernel-kim-lim-3.6": Described(KernelSynthesizer(10.0, 1e-3, 25.0, bound="kim-lim-3.6")),
+    "kernel-diffusion": Described(KernelSynthesizer(10.0, 1e-6, 20.0, spacing=100.0), STREETS),
+    "strata": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH), by_year=True),
+    "strata-kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), by_year=True),
+}
+
+
+def thinned(release: Any) -> Any:
+    """The same with fewer posterior draws, so that the repository stays small."""
+    if hasattr(release, "releases"):
+        return replace(release, releases={level: thinned(each) for level, each in release.releases.items()})
+    if not isinstance(release, CoxRelease) or release.draws is None:
+        return release
+    kept = slice(None, None, THINNING)
+    return replace(release, draws=Posterior(release.draws.fields[:, kept], release.draws.length_scale[kept]))
+
+
+def numbers(guarantee: Guarantee) -> dict[str, Any]:
+    """What a guarantee promises, as numbers (None: infinite)."""
+    epsilons = [guarantee.epsilon(delta) for delta in DELTAS]
+    return {
+        "at": guarantee.profile.at,
+        "epsilon": guarantee.epsilon(),
+        "delta_at_epsilon": dict(zip(map(str, EPSILONS), map(guarantee.delta, EPSILONS), strict=True)),
+        "epsilon_at_delta": {
+            str(delta): epsilon if np.isfinite(epsilon) else None
+            for delta, epsilon in zip(DELTAS, epsilons, strict=True)
+        },
+        "by_distance": [list(pair) for pair in guarantee.by_distance[:: max(1, len(guarantee.by_distance) // 4)]],
+    }
+
+
+def main() -> None:
+    noted = json.loads(GUARANTEES.read_text()) if GUARANTEES.exists() else {}
+    for name, described in RELEASES.items():
+        if (FOLDER / name).exists():
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InformationWarning)
+            noted[name] = numbers(described.save(FOLDER / name))
+        GUARANTEES.write_text(json.dumps(noted, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()
