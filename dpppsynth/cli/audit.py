@@ -1,6 +1,5 @@
 """`dpppsynth audit`: run a mechanism many times on made-up patterns, and see what gives a moved point away."""
 
-import time
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -135,13 +134,11 @@ def _of_release(path: Path, settings: dict[str, Any], say: Callable[[str], None]
 
 
 def _announce(target: "Target", settings: dict[str, Any], say: Callable[[str], None]) -> None:
-    """Say how long it will take, by one run on each pattern; the first run is not timed, for it compiles."""
+    """Say how long it will take, before it does."""
+    from dpppsynth.auditing.targets import seconds_per_trial
+
     say("timing a run")
-    target.run(target.pair[0])
-    start = time.perf_counter()
-    for pattern in target.pair:
-        target.run(pattern)
-    seconds = (time.perf_counter() - start) * settings["trials"] / settings["workers"]
+    seconds = seconds_per_trial(target) * settings["trials"] / settings["workers"]
     say(f"{target.words}; {2 * settings['trials']} runs will take about {_duration(seconds)}")
 
 
@@ -171,12 +168,14 @@ def _show(result: "Audit") -> None:
         failed = "; ".join(f"{c.name}: {c.detail}" for c in result.verification.checks if not c.holds)
         show_text(f"The certificate does NOT hold. {failed}")
     show_text(str(result))
-    rows = sorted(result.to_dict()["findings"], key=lambda row: float(row["bound"]) - float(row["claimed"]))
-    shown = (
-        (row["statistic"], f"{row['epsilon']:.4g}", f"{row['bound']:.3g}", f"{row['claimed']:.3g}") for row in rows
-    )
-    header = ("statistic", "epsilon", "delta at least", "delta claimed")
-    show_table("Closest to the claim", list(shown)[: -SHOWN - 1 : -1], header)
+    # Where nothing was told apart, the bound is zero whatever is claimed.
+    found = sorted((f for f in result.findings if f.bound > 0), key=lambda f: f.claimed - f.bound)
+    if not found:
+        show_text("No statistic told the two patterns apart.")
+        return
+    rows = [(f.statistic, f.direction, f"{f.epsilon:.4g}", f"{f.bound:.3g}", f"{f.claimed:.3g}") for f in found[:SHOWN]]
+    header = ("statistic", "direction", "epsilon", "delta at least", "delta claimed")
+    show_table("Closest to the claim", rows, header)
 
 
 def _values(group: Any) -> dict[str, Any]:

@@ -1,0 +1,134 @@
+"""The hard pair: two neighbouring patterns that a mechanism has most trouble to keep apart, from public parameters.
+
+One person's points move from x to x' (or are there and not there), and everybody else is as far from both as the domain
+allows: what the attacker knows already must not drown the difference.
+"""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.auditing.separation import presence, separation
+from dpppsynth.auditing.steps import moves, places, uniform_places, within
+from dpppsynth.domains import Domain
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Floats
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.relations import Relation
+
+# Candidates are the same in every run, so that an audit can be repeated.
+SEED = 20261121
+# The others are spread over this share of candidates, the farthest ones.
+FAR = 4
+# Points of the others where no size is known.
+UNKNOWN = 10
+
+
+def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern]:
+    """Two patterns, neighbouring under the relation, between which the plan's mechanism has most to hide.
+
+    Parameters
+    ----------
+    plan : StatisticPlan, FieldStatisticPlan, DrawPlan or PatternPlan
+        Or any object with a `domain` and a number of points `n`, or a guess of it `expected_n`.
+    relation : Relation
+
+    Returns
+    -------
+    tuple of PointPattern
+        With exactly `n` points each; under add/remove the first has those of one person, the second has not, and the
+        first has about `expected_n` points. The moved points come last.
+
+    Examples
+    --------
+    >>> from dpppsynth import AlphaNeighbours, LaplaceSynthesizer, Window
+    >>> plan = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents").plan(Window.rectangle(0, 0, 500, 500), n=40)
+    >>> one, other = hard_pair(plan.statistic, AlphaNeighbours(25.0))
+    >>> float(abs(one.xy - other.xy).max()) <= 25.0
+    True
+    """
+    rng = np.random.default_rng(SEED)
+    mesh = getattr(plan, "mesh", None)
+    start = places(plan.domain, mesh, rng)
+    if not relation.n_is_public:
+        return _there_and_not(plan, relation, start[np.argmax(presence(plan, start))], rng)
+    before, after = moves(plan.domain, start, relation.reach, mesh)
+    if not len(before):
+        msg = "pair: no move inside the domain was found within the privacy radius; pass a pair of your own (pair=)."
+        raise InputError(msg)
+    worst = _worst(separation(plan, before, after), plan.domain, before, after)
+    ends = np.stack([before[worst], after[worst]])
+    count = min(relation.max_points_per_person, plan.n)
+    others = far_from(plan.domain, ends, plan.n - count, rng)
+    one, other = (PointPattern.at(np.concatenate([others, np.tile(end, (count, 1))]), plan.domain) for end in ends)
+    return one, other
+
+
+def _worst(apart: Floats, domain: Domain, before: Floats, after: Floats) -> int:
+    """The move that separates most; of several the longest, which is the plainest to see."""
+    length = np.hypot(*(domain.coordinates(after) - domain.coordinates(before)).T)
+    return int(np.argmax(np.where(apart >= apart.max() * (1 - 1e-9), length, -1.0)))
+
+
+def far_from(domain: Domain, ends: Floats, count: int, rng: np.random.Generator) -> Floats:
+    """(count, 2) positions spread over the part of the domain that is farthest from positions (k, 2)."""
+    anywhere = uniform_places(domain, 2 * FAR * count + 400, rng)
+    apart = domain.coordinates(anywhere)[:, None] - domain.coordinates(ends)
+    away = np.hypot(apart[..., 0], apart[..., 1]).min(axis=1)
+    farthest = np.argsort(-away, kind="stable")[: len(anywhere) // FAR]
+    return anywhere[rng.permutation(farthest)[:count]]
+
+
+def changed(pair: tuple[PointPattern, PointPattern]) -> tuple[Floats, Floats]:
+    """Positions (k, 2) of the points of the first pattern alone, and (l, 2) of the second alone."""
+    one, other = (Counter(map(tuple, pattern.positions.tolist())) for pattern in pair)
+    gone, came = ([*(part.elements())] for part in (one - other, other - one))
+    return np.array(gone, dtype=np.float64).reshape(-1, 2), np.array(came, dtype=np.float64).reshape(-1, 2)
+
+
+def unchanged(pair: tuple[PointPattern, PointPattern]) -> Floats:
+    """(m, 2) positions of the points that both patterns have."""
+    one, other = (Counter(map(tuple, pattern.positions.tolist())) for pattern in pair)
+    return np.array([*(one & other).elements()], dtype=np.float64).reshape(-1, 2)
+
+
+def require_neighbours(pair: tuple[PointPattern, PointPattern], relation: Relation) -> None:
+    """Refuse patterns that the relation does not call neighbouring: no claim is made about them.
+
+    On a window that is not convex, moves must be straight and inside it.
+
+    Raises
+    ------
+    InputError
+    """
+    gone, came = changed(pair)
+    cap = relation.max_points_per_person
+    if relation.n_is_public:
+        allowed = len(gone) == len(came) <= cap and _matched(pair[0].domain, gone, came, relation.reach)
+    else:
+        allowed = min(len(gone), len(came)) == 0 and max(len(gone), len(came)) <= cap
+    if not allowed:
+        msg = f"pair: its patterns are not neighbouring, which means that {relation.describe()}; pass such a pair."
+        raise InputError(msg)
+
+
+def _matched(domain: Domain, gone: Floats, came: Floats, reach: float) -> bool:
+    """Whether each point can have moved to a place within reach, one to one."""
+    from scipy.optimize import linear_sum_assignment
+
+    count = len(gone)
+    near = within(domain, np.repeat(gone, count, axis=0), np.tile(came, (count, 1)), reach).reshape(count, count)
+    rows, columns = linear_sum_assignment(~near)
+    return bool(near[rows, columns].all())
+
+
+def _there_and_not(
+    plan: Any, relation: Relation, place: Floats, rng: np.random.Generator
+) -> tuple[PointPattern, PointPattern]:
+    count = relation.max_points_per_person
+    size = UNKNOWN if plan.expected_n is None else round(plan.expected_n)
+    # A pattern must not be empty.
+    others = far_from(plan.domain, place[None], max(1, size - count), rng)
+    there = np.concatenate([others, np.tile(place, (count, 1))])
+    return PointPattern.at(there, plan.domain), PointPattern.at(others, plan.domain)

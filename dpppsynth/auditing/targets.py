@@ -1,0 +1,216 @@
+"""From a synthesizer, a plan or a saved release to what is audited: its measurement, at a hard pair.
+
+Everything after the measurement is post-processing, so auditing what the budget was spent on is the stronger audit.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.auditing.pairs import changed, hard_pair, require_neighbours
+from dpppsynth.auditing.statistics import Pair, built_in, named
+from dpppsynth.auditing.target import Statistic, Target
+from dpppsynth.domains import Domain
+from dpppsynth.draw import DrawPlan
+from dpppsynth.errors import InputError, ReleaseBlocked
+from dpppsynth.kernel_plan import PatternPlan
+from dpppsynth.models.recipes import domain_from_geojson
+from dpppsynth.offset import Offset
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import certificate
+from dpppsynth.privacy.derive import STRATA
+from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.profiles import Profile
+from dpppsynth.privacy.relations import Relation, relation_from_dict
+from dpppsynth.release.measurements import measurement
+from dpppsynth.statistic import MeasurementPlan
+from dpppsynth.synthesizers import Plan, StratifiedPlan, Synthesizer
+
+# Runs blocked by their diagnostics one after the other, after which an audit gives up.
+MOST_BLOCKED = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """One run of a measurement, with secret randomness; `plan` is what the budget is spent on."""
+
+    plan: Any
+
+    def __call__(self, pattern: PointPattern) -> Any:
+        """What is released; a run that its diagnostics block is run again, since the claim is about releases.
+
+        Raises
+        ------
+        ReleaseBlocked
+            When many runs in a row are blocked.
+        """
+        for _ in range(MOST_BLOCKED - 1):
+            try:
+                return self.plan.measure(pattern)
+            except ReleaseBlocked:
+                continue
+        return self.plan.measure(pattern)
+
+
+def target_of(
+    thing: Any,
+    domain: Domain | None = None,
+    *,
+    n: int | None = None,
+    expected_n: float | None = None,
+    pair: Pair | None = None,
+    statistics: Iterable[Statistic | Callable[[Any], Any]] = (),
+    **options: Any,
+) -> Target:
+    """Measurement, pair, claim and statistics of one of the package's own mechanisms.
+
+    Parameters
+    ----------
+    thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, DrawPlan or PatternPlan
+        Of a `StratifiedPlan` the level with the largest epsilon is audited: levels are released separately.
+    domain : Window or LinearNetwork
+        For a synthesizer, with `n` or `expected_n` as in its `plan`, and its `options`.
+    pair : tuple of PointPattern, optional
+        Two patterns of your own, neighbouring under the relation; unless given, `hard_pair`.
+    statistics : sequence of Statistic or callable
+        Looked at beside the built-in ones.
+
+    Raises
+    ------
+    InputError
+        When nothing is known about such a mechanism, or the pair is not neighbouring.
+
+    Examples
+    --------
+    >>> from dpppsynth import LaplaceSynthesizer, Window
+    >>> target = target_of(LaplaceSynthesizer(1.0, alpha=25.0), Window.rectangle(0, 0, 500, 500), n=40)
+    >>> target.claimed
+    PureDP(level=1.0)
+    """
+    if isinstance(thing, Synthesizer):
+        if domain is None:
+            msg = "domain: needed to audit a synthesizer, with n= (or expected_n= under add/remove)."
+            raise InputError(msg)
+        thing = thing.plan(domain, n=n, expected_n=expected_n, **options)
+    elif (domain, n, expected_n) != (None, None, None) or options:
+        msg = "domain, n: settled by the plan already; leave them out."
+        raise InputError(msg)
+    level = ""
+    if isinstance(thing, StratifiedPlan):
+        by = thing.by
+        name, thing = max(thing.plans.items(), key=lambda item: item[1].guarantee.epsilon())
+        level = f", {_of_level(by, name)}"
+    if isinstance(thing, Plan):
+        return _target(thing.statistic, thing.mechanism + level, thing.guarantee.profile, pair, statistics)
+    if isinstance(thing, MeasurementPlan | DrawPlan | PatternPlan):
+        return _target(thing, type(thing).__name__, _claim(thing).profile, pair, statistics)
+    msg = (
+        f"target: needs a Synthesizer, a plan, the path of a saved release, or a callable with pair=, claimed= and "
+        f"statistics=, got {type(thing).__name__}."
+    )
+    raise InputError(msg)
+
+
+def target_of_release(path: str | Path, statistics: Iterable[Statistic | Callable[[Any], Any]] = ()) -> Target:
+    """The mechanism of a saved release, rebuilt from its certificate's public parameters, with what that claims.
+
+    Parameters
+    ----------
+    path : str or Path
+        `certificate.json`, or the folder that holds it and the domain file.
+    statistics : sequence of Statistic or callable
+        Looked at beside the built-in ones.
+
+    Raises
+    ------
+    InputError, PrivacyCheckError
+        When there is no readable certificate, or no mechanism follows from it.
+    """
+    path = Path(path)
+    folder = path if path.is_dir() else path.parent
+    cert = certificate.read(path)
+    claim = guarantee_from_dict(cert["guarantee"])
+    try:
+        domain = domain_from_geojson(json.loads((folder / cert["domain"]["file"]).read_text(encoding="utf-8")))
+        plan, name = _rebuilt(cert, relation_from_dict(cert["guarantee"]["relation"]), domain)
+        if isinstance(plan, DrawPlan) and cert["parameters"]["estimator"]["offset"] is not None:
+            offset = json.loads((folder / certificate.OFFSET).read_text(encoding="utf-8"))
+            plan = replace(plan, offset=Offset.from_geojson(offset))
+    except (OSError, LookupError, AttributeError, TypeError, ArithmeticError, json.JSONDecodeError):
+        msg = f"certificate: {path} does not hold the public parameters of a mechanism, so there is nothing to run."
+        raise InputError(msg) from None
+    return _target(plan, name, claim.profile, None, statistics)
+
+
+def seconds_per_trial(target: Target) -> float:
+    """Time of a run on each of the two inputs, looked at by all statistics; a first run, which compiles, is not timed.
+
+    Parameters
+    ----------
+    target : Target
+    """
+
+    def look(pattern: Any) -> None:
+        released = target.run(pattern)
+        for statistic in target.statistics:
+            statistic.features(released)
+
+    look(target.pair[0])
+    start = time.perf_counter()
+    for pattern in target.pair:
+        look(pattern)
+    return time.perf_counter() - start
+
+
+def _rebuilt(cert: dict[str, Any], relation: Relation, domain: Domain) -> tuple[Any, str]:
+    """The measurement on a certificate and its name; of several levels the one with the largest epsilon."""
+    mechanism, parameters = cert["mechanism"], cert["parameters"]
+    if mechanism != STRATA:
+        return measurement(mechanism, parameters, relation, domain), mechanism
+    parts = [measurement(part["mechanism"], part["parameters"], relation, domain) for part in parameters["strata"]]
+    weakest = int(np.argmax([part.guarantee.epsilon() for part in parts]))
+    name = parameters["strata"][weakest]["mechanism"]
+    return parts[weakest], f"{name}, {_of_level(parameters['by'], parameters['levels'][weakest])}"
+
+
+def _claim(plan: Any) -> Guarantee:
+    guarantee: Guarantee = plan.guarantee
+    return guarantee
+
+
+def _of_level(by: str, level: str) -> str:
+    return f"the weakest of the levels, {by} {level}"
+
+
+def _target(
+    plan: Any, name: str, claimed: Profile, pair: Pair | None, statistics: Iterable[Statistic | Callable[[Any], Any]]
+) -> Target:
+    relation = plan.relation
+    if pair is None:
+        pair = hard_pair(plan, relation)
+    else:
+        require_neighbours(pair, relation)
+    return Target(
+        run=Measure(plan),
+        pair=pair,
+        claimed=claimed,
+        statistics=(*built_in(plan, pair), *named(statistics)),
+        words=f"{name}: {_what_changes(pair, relation)}",
+    )
+
+
+def _what_changes(pair: Pair, relation: Relation) -> str:
+    """The difference between the two patterns, which are made up from public parameters, in words."""
+    domain = pair[0].domain
+    gone, came = changed(pair)
+    where = " and ".join(
+        f"({', '.join(f'{v:.7g}' for v in domain.coordinates(places)[0])})" for places in (gone, came) if len(places)
+    )
+    if relation.n_is_public:
+        return f"{len(gone)} of {len(pair[0])} made-up points at one or the other of {where}"
+    return f"{max(len(gone), len(came))} of {max(map(len, pair))} made-up points at {where}, or not there"

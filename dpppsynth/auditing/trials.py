@@ -1,0 +1,235 @@
+"""Many runs of a mechanism on either of two inputs, in processes where asked; only features of what it releases stay.
+
+Runs on both inputs alternate in blocks. A block begins with the target as it was pickled, so a generator that travels
+with it repeats itself in every block and is found out.
+"""
+
+import hashlib
+import math
+import os
+import pickle
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.auditing.target import Statistic, Target
+from dpppsynth.errors import InputError
+from dpppsynth.processes import worker_pool
+
+Floats = npt.NDArray[np.float64]
+
+# Blocks that a worker gets, so that all of them end at about the same time; fewest and most runs of one. Shorter
+# blocks might go the same way by chance.
+BLOCKS_EACH, SHORTEST, LONGEST = 8, 16, 250
+# Randomness that could have repeated itself by chance, with more than this probability, is not called seeded.
+CHANCE = 1e-9
+
+
+class Task(NamedTuple):
+    """Runs to do on one input, 0 or 1."""
+
+    side: int
+    runs: int
+
+
+class Block(NamedTuple):
+    """What came back: the input's number, per statistic features (runs, k), and a digest of each release."""
+
+    side: int
+    features: tuple[Floats, ...]
+    digests: tuple[bytes, ...]
+
+    def course(self) -> tuple[bytes, ...]:
+        """Features of each run, as bytes."""
+        return tuple(b"".join(row.tobytes() for row in rows) for rows in zip(*self.features, strict=True))
+
+
+def run_trials(
+    target: Target, trials: int, *, workers: int = 1, progress: Callable[[str], object] | None = None
+) -> list[tuple[Floats, Floats]]:
+    """Features of `trials` runs on each input.
+
+    Parameters
+    ----------
+    target : Target
+    trials : int
+        Runs on each input.
+    workers : int
+        Processes; 1 stays in this one.
+    progress : callable, optional
+        Told in words how far it is.
+
+    Returns
+    -------
+    list of pairs of (trials, k) arrays
+        Per statistic, for the first and the second input.
+
+    Raises
+    ------
+    InputError
+        When what is released is marked as seeded, or repeats itself as only seeded randomness does, when features are
+        no numbers, or when the target cannot travel to a worker process.
+    """
+    tasks = _tasks(trials, workers)
+    blocks: list[Block] = []
+    repeats = Repeats(target.claimed.delta(0.0))
+    for block in _blocks(target, tasks, workers):
+        blocks.append(block)
+        repeats.add(block)
+        if progress is not None:
+            done = sum(len(each.digests) for each in blocks)
+            progress(f"{done} of {2 * trials} runs")
+    require_fresh_blocks(blocks)
+    return [_gather(blocks, number, statistic) for number, statistic in enumerate(target.statistics)]
+
+
+def _tasks(trials: int, workers: int) -> list[Task]:
+    length = max(SHORTEST, min(LONGEST, trials // (BLOCKS_EACH * workers)))
+    lengths = [min(length, trials - start) for start in range(0, trials, length)]
+    return [Task(side, runs) for runs in lengths for side in (0, 1)]
+
+
+def _blocks(target: Target, tasks: Sequence[Task], workers: int) -> Iterator[Block]:
+    if workers == 1:
+        yield from (run_block(target, task) for task in tasks)
+        return
+    try:
+        sent = pickle.dumps(target)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        msg = (
+            f"target: it cannot be sent to {workers} worker processes ({error}); define its functions at the top of a "
+            "module, or audit with workers=1."
+        )
+        raise InputError(msg) from None
+    with worker_pool(workers) as pool:
+        try:
+            yield from _in_order(pool, sent, tasks, 2 * workers)
+        except BrokenExecutor as error:
+            msg = (
+                "workers: a worker process died, out of memory perhaps. A script that audits in processes also needs "
+                '`if __name__ == "__main__":` around it.'
+            )
+            raise InputError(msg) from error
+
+
+def _in_order(pool: Executor, sent: bytes, tasks: Sequence[Task], limit: int) -> Iterator[Block]:
+    """Results in the order of the tasks, of which no more than `limit` are under way."""
+    waiting = iter(tasks)
+    under_way: list[Future[Block]] = [pool.submit(run_sent, sent, task) for task in islice(waiting, limit)]
+    while under_way:
+        block = under_way.pop(0).result()
+        under_way += [pool.submit(run_sent, sent, task) for task in islice(waiting, 1)]
+        yield block
+
+
+def run_sent(sent: bytes, task: Task) -> Block:
+    """Run a block in a worker."""
+    target: Target = pickle.loads(sent)  # noqa: S301 - made by the process that started this one
+    return run_block(target, task)
+
+
+def run_block(target: Target, task: Task) -> Block:
+    """Run a block here."""
+    rows: list[list[Floats]] = [[] for _ in target.statistics]
+    digests = []
+    for _ in range(task.runs):
+        released = target.run(target.pair[task.side])
+        if getattr(released, "seeded", False) is True:
+            msg = (
+                "target: what it releases is seeded: its randomness can be repeated, so nothing about it is private; "
+                "run it with rng=None."
+            )
+            raise InputError(msg)
+        for row, statistic in zip(rows, target.statistics, strict=True):
+            row.append(_read(statistic, released))
+            if row[-1].shape != row[0].shape:
+                raise _ragged(statistic)
+        digests.append(_digest(released))
+    return Block(task.side, tuple(np.array(row) for row in rows), tuple(digests))
+
+
+def _read(statistic: Statistic, released: Any) -> Floats:
+    """(k,) features of one release."""
+    try:
+        values = np.atleast_1d(np.asarray(statistic.features(released), dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        msg = f"statistics: {statistic.name!r} must give a number, or an array of them ({error})."
+        raise InputError(msg) from error
+    one = values.shape == (1,)
+    if values.ndim != 1 or not (one or statistic.learned):
+        rule = "an array (k,)" if statistic.learned else "one number; learned=True makes a score of several"
+        msg = f"statistics: {statistic.name!r} must give {rule}, got shape {values.shape}."
+        raise InputError(msg)
+    if np.isnan(values).any() or (statistic.learned and not np.isfinite(values).all()):
+        msg = f"statistics: {statistic.name!r} gave values that are no numbers; an infinite score needs learned=False."
+        raise InputError(msg)
+    return values
+
+
+def _digest(released: Any) -> bytes:
+    """Tells one release from another; random where it cannot be told."""
+    content = getattr(released, "lattice", released)
+    if hasattr(released, "patterns"):
+        content = [getattr(pattern, "xy", pattern) for pattern in released.patterns]
+    try:
+        return hashlib.blake2b(pickle.dumps(content), digest_size=16).digest()
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return os.urandom(16)
+
+
+def _gather(blocks: Sequence[Block], number: int, statistic: Statistic) -> tuple[Floats, Floats]:
+    sides = [[block.features[number] for block in blocks if block.side == side] for side in (0, 1)]
+    if len({part.shape[1] for side in sides for part in side}) > 1:
+        raise _ragged(statistic)
+    return np.concatenate(sides[0]), np.concatenate(sides[1])
+
+
+def _ragged(statistic: Statistic) -> InputError:
+    return InputError(f"statistics: {statistic.name!r} must give as many numbers for every release.")
+
+
+class Repeats:
+    """Watches for a mechanism that gives the same on every run, and something else for the other input.
+
+    Where the total variation between both inputs is at most `shift`, a value of probability r under one has at least
+    `r - shift` under the other, so m runs of either look like this with probability `((1 + shift) / 2)^(2 m)` at most.
+    A release that is the same for both inputs is private, and passes.
+    """
+
+    def __init__(self, shift: float) -> None:
+        self.log_chance = math.log((1 + min(shift, 1.0)) / 2)
+        self.seen: tuple[Counter[bytes], Counter[bytes]] = (Counter(), Counter())
+
+    def add(self, block: Block) -> None:
+        """InputError as soon as chance is ruled out."""
+        self.seen[block.side].update(block.digests)
+        first, second = self.seen
+        if len(first) == 1 and len(second) == 1 and first.keys() != second.keys():
+            runs = first.total() + second.total()
+            if runs * self.log_chance < math.log(CHANCE):
+                msg = (
+                    f"target: {runs} runs gave one and the same release per input. Either there is a fixed seed inside "
+                    "it, which must go before it is audited, or it has no randomness and protects nothing."
+                )
+                raise InputError(msg)
+
+
+def require_fresh_blocks(blocks: Sequence[Block]) -> None:
+    """InputError when two blocks on one input went the same way, which fresh randomness does not."""
+    for side in (0, 1):
+        courses = [block.course() for block in blocks if block.side == side]
+        counts = Counter(run for course in courses for run in course)
+        alike = sum((count / counts.total()) ** 2 for count in counts.values())
+        length, pairs = len(courses[0]), max(1, math.comb(len(courses), 2))
+        whole = [course for course in courses if len(course) == length]
+        if length * math.log(alike) + math.log(pairs) < math.log(CHANCE) and len(set(whole)) < len(whole):
+            msg = (
+                "target: blocks of runs repeat each other, one random stream serving several of them: a generator "
+                "travels with the target, or is seeded inside it. Let every run ask for fresh randomness (rng=None)."
+            )
+            raise InputError(msg)
