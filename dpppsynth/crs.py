@@ -21,7 +21,7 @@ def same_crs(a: CRSLike | None, b: CRSLike | None) -> bool:
     """Tell whether two coordinate reference systems are the same; None equals None alone."""
     if a is None or b is None:
         return a is b
-    return a == b or bool(_parse_crs(a).equals(_parse_crs(b), ignore_axis_order=True))
+    return (isinstance(a, str) and a == b) or bool(_parse_crs(a).equals(_parse_crs(b), ignore_axis_order=True))
 
 
 def projected_crs(crs: CRSLike) -> str:

@@ -26,7 +26,7 @@ from dpppsynth.errors import InputError
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
-# Beyond this a float cannot tell coordinates a thousandth apart; far beyond, where their products overflow, GEOS crashes.
+# Beyond this a float cannot tell coordinates a thousandth apart.
 LARGEST = 1e12
 
 
@@ -280,7 +280,7 @@ class Window:
         -------
         ndarray of bool, shape (n,)
         """
-        points = np.asarray(xy, dtype=np.float64)
+        points = as_reals(xy, "xy: must be numbers of shape (n, 2)")
         if points.ndim != 2 or points.shape[1] != 2:
             msg = f"xy: must have shape (n, 2); got {points.ndim} dimension(s)"
             raise InputError(msg)
@@ -311,6 +311,25 @@ class Window:
         kind = "rectangle" if self.is_rectangle else f"{self.geometry.geom_type.lower()} in"
         name = "no CRS" if self.crs is None else crs_label(self.crs)
         return f"Window({kind} [{x0:.10g}, {x1:.10g}] x [{y0:.10g}, {y1:.10g}], {name}, {self.unit})"
+
+
+def as_reals(values: Any, rule: str) -> NDArray[np.float64]:
+    """Copy numbers into an array, NaN where numpy.ma hides one.
+
+    Raises
+    ------
+    InputError
+        With `rule` as its message, which never shows the values: numpy's own would.
+    """
+    try:
+        plain = np.ma.array(values)
+        # Casting would drop imaginary parts with no more than a warning.
+        numbers = None if np.iscomplexobj(plain) else plain.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = None
+    if numbers is None:
+        raise InputError(rule)
+    return np.asarray(np.ma.filled(numbers, np.nan), dtype=np.float64)
 
 
 def public_grid(diameter: float) -> float:

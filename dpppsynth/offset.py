@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from dpppsynth.domains import canonical_json
+from dpppsynth.domains import LARGEST, as_reals, canonical_json
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Mesh, Pieces
 
@@ -41,7 +41,13 @@ class Offset:
 
     def __post_init__(self) -> None:
         polygons = np.array(self.polygons, dtype=object).reshape(-1)
-        values = np.array(self.values, dtype=float).reshape(-1)
+        values = as_reals(self.values, "offset: values must be real numbers.").reshape(-1)
+        if not all(isinstance(polygon, shapely.Geometry) for polygon in polygons):
+            msg = "offset: needs valid polygons of shapely, one for each value."
+            raise InputError(msg)
+        if not (np.abs(shapely.get_coordinates(polygons)) <= LARGEST).all():
+            msg = f"offset: coordinates must be finite, of size {LARGEST:g} at most."
+            raise InputError(msg)
         if len(polygons) != len(values) or not len(values):
             msg = "offset: needs one value per polygon, and at least one polygon."
             raise InputError(msg)
@@ -70,16 +76,18 @@ class Offset:
     @classmethod
     def from_grid(cls, values: npt.ArrayLike, bounds: tuple[float, float, float, float]) -> "Offset":
         """Offset from a raster (rows, columns), first row at the top, covering `bounds` = (x0, y0, x1, y1)."""
-        raster = np.asarray(values, dtype=float)
+        raster = as_reals(values, "values: must be real numbers.")
         if raster.ndim != 2:
             msg = f"values: the raster needs two dimensions (rows, columns), got {raster.ndim}."
             raise InputError(msg)
-        if not (bounds[0] < bounds[2] and bounds[1] < bounds[3]):
-            msg = f"bounds: expected (x0, y0, x1, y1) with x0 < x1 and y0 < y1, got {tuple(bounds)}."
+        corners = as_reals(bounds, "bounds: must be four real numbers.")
+        if corners.shape != (4,) or not (np.abs(corners) <= LARGEST).all() or not (corners[:2] < corners[2:]).all():
+            msg = f"bounds: expected (x0, y0, x1, y1) with x0 < x1 and y0 < y1, got {bounds!r}."
             raise InputError(msg)
+        x0, y0, x1, y1 = corners
         rows, columns = raster.shape
-        x = np.linspace(bounds[0], bounds[2], columns + 1)
-        y = np.linspace(bounds[3], bounds[1], rows + 1)
+        x = np.linspace(x0, x1, columns + 1)
+        y = np.linspace(y1, y0, rows + 1)
         cells = shapely.box(x[None, :-1], y[1:, None], x[None, 1:], y[:-1, None])
         return cls(cells.ravel(), raster.ravel())
 
@@ -117,7 +125,7 @@ class Offset:
             geometry = [shapely.from_geojson(json.dumps(f["geometry"])) for f in data["features"]]
             values = [float(f["properties"]["offset"]) for f in data["features"]]
         except (LookupError, TypeError, ValueError, OverflowError, RecursionError, shapely.errors.ShapelyError):
-            msg = "offset: must be a GeoJSON FeatureCollection of polygons with a number `offset`, as to_geojson writes."
+            msg = "offset: must be a GeoJSON FeatureCollection of polygons with numbers `offset`, as to_geojson writes."
             raise InputError(msg) from None
         return cls(np.array(geometry, dtype=object), np.array(values))
 

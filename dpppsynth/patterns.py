@@ -15,7 +15,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from dpppsynth.domains import Domain
+from dpppsynth.domains import LARGEST, Domain, as_reals
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,7 +80,14 @@ class PointPattern:
         synthetic: bool = False,
     ) -> Self:
         """Build a pattern from positions (n, 2) in the domain; a synthetic one may be empty."""
-        places = np.array(positions, dtype=np.float64).reshape(-1, 2)
+        rule = "positions: must be numbers of shape (n, 2)"
+        places = as_reals(positions, rule)
+        if places.size % 2:
+            raise InputError(rule)
+        places = places.reshape(-1, 2)
+        if not isinstance(domain, Domain):
+            msg = f"domain: must be a Window or a LinearNetwork; got {type(domain).__name__}"
+            raise InputError(msg)
         make: Callable[..., Self] = cls.synthetic if synthetic else cls
         pattern = make(domain.coordinates(places), domain, marks)
         # Where two edges of a network cross, coordinates alone would not tell which of them is meant.
@@ -169,7 +176,8 @@ class PointPattern:
             )
             raise InputError(msg)
         object.__setattr__(self, "xy", xy)
-        object.__setattr__(self, "marks", None if not self.marks else _marks(self.marks, len(xy)))
+        marks = None if self.marks is None else _marks(self.marks, len(xy))
+        object.__setattr__(self, "marks", marks or None)
 
     def __len__(self) -> int:
         return len(self.xy)
@@ -201,21 +209,16 @@ def require_match(pattern: Any, domain: Domain, n: int | None) -> None:
 
 
 def _coordinates(values: ArrayLike) -> NDArray[np.float64]:
-    try:
-        # Copying a masked array would bring back the values that its owner hid.
-        plain = np.ma.filled(values.astype(np.float64), np.nan) if isinstance(values, np.ma.MaskedArray) else values
-        xy = np.array(plain, dtype=np.float64)
-    except (TypeError, ValueError):
-        msg = "xy: must be numbers of shape (n, 2)"
-        raise InputError(msg) from None  # numpy's own message shows the value
+    xy = as_reals(values, "xy: must be numbers of shape (n, 2)")
     if xy.ndim != 2 or xy.shape[1] != 2:
         if xy.size == 0:
             return _frozen(xy.reshape(0, 2))
         msg = "xy: must have shape (n, 2): one row per point, one column per coordinate"
         raise InputError(msg)
-    if not np.isfinite(xy).all():
+    if not (np.abs(xy) <= LARGEST).all():
         msg = (
-            "xy: every coordinate must be finite; some are missing (NaN) or infinite. Repair or leave out these points"
+            "xy: every coordinate must be finite; some are missing (NaN), infinite or as good as that. Repair or leave "
+            "out these points"
         )
         raise InputError(msg)
     return _frozen(xy)

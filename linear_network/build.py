@@ -19,6 +19,7 @@ from dpppsynth.linear_network.skeleton import (
     Ints,
     Skeleton,
     ends_of,
+    listed,
     numbered,
     plural,
     with_ends,
@@ -68,7 +69,7 @@ def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = No
 
 def line_parts(lines: Any) -> Any:
     """(E,) LineStrings in two dimensions: the parts of LineStrings and MultiLineStrings, which must have a length."""
-    given = np.array(list(lines), dtype=object)
+    given = listed(lines, "lines")
     kinds = {getattr(g, "geom_type", "nothing" if g is None else type(g).__name__) for g in given}
     wrong = sorted(kinds - {"LineString", "MultiLineString"})
     if wrong or not len(given):
@@ -89,10 +90,16 @@ def line_parts(lines: Any) -> Any:
     return parts
 
 
+def is_distance(value: Any) -> bool:
+    """Whether it is a positive number, and not an absurdly large one."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return False
+    return bool(0 < (value if isinstance(value, int) else float(value)) <= LARGEST)
+
+
 def require_distance(name: str, value: Any, unit: str) -> None:
     """Refuse anything but a positive number."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not 0 < value < np.inf:
+    if not is_distance(value):
         msg = f"{name}: must be a positive distance ({unit}), got {value!r}; for instance 1.5."
         raise InputError(msg)
 

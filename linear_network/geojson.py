@@ -34,7 +34,7 @@ def read_geojson(data: Mapping[str, Any]) -> tuple[Skeleton, str | None]:
     try:
         numbers = [[f["properties"]["from"], f["properties"]["to"]] for f in data["features"]]
         lines = np.array([shapely.LineString(f["geometry"]["coordinates"]) for f in data["features"]], dtype=object)
-    except (KeyError, TypeError, ValueError, shapely.errors.ShapelyError):
+    except (LookupError, TypeError, ValueError, shapely.errors.ShapelyError):
         numbers, lines = [], np.empty(0, dtype=object)
     found = by_numbers(lines, numbers)
     if found is None:
@@ -63,7 +63,7 @@ def by_numbers(lines: Any, numbers: Any) -> Skeleton | None:
 def _counted(numbers: Any) -> Ints | None:
     try:
         values = np.array(numbers, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     used = np.unique(values)
     if values.ndim != 2 or values.shape[1] != 2 or not np.array_equal(used, np.arange(len(used))):

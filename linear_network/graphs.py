@@ -113,7 +113,7 @@ def _coordinate(graph: Any, name: Any, axis: str) -> float:
 def _number(value: Any) -> float | None:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 
 from dpppsynth.errors import InputError
+from dpppsynth.linear_network.build import is_distance
 from dpppsynth.linear_network.courses import cut, shares
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.paths import distances, edge_numbers
@@ -45,13 +45,14 @@ def network_mesh(network: LinearNetwork, resolution: float) -> NetworkMesh:
     if not isinstance(network, LinearNetwork):
         msg = f"network: needs a LinearNetwork, got {type(network).__name__}."
         raise InputError(msg)
-    if isinstance(resolution, bool) or not isinstance(resolution, Real) or not 0 < float(resolution) < np.inf:
+    if not is_distance(resolution):
         msg = f"resolution: must be a positive length ({network.unit}), got {resolution!r}; for instance 50.0."
         raise InputError(msg)
     resolution = float(resolution)
     # The small allowance keeps an edge of 150 at three segments of 50 in spite of rounding.
     loop = network.edges[:, 0] == network.edges[:, 1]
-    count = np.maximum(np.ceil(network.lengths / resolution * (1 - 1e-9)), np.where(loop, 2, 1))
+    with np.errstate(over="ignore"):
+        count = np.maximum(np.ceil(network.lengths / resolution * (1 - 1e-9)), np.where(loop, 2, 1))
     if count.sum() > MOST_VERTICES:
         msg = f"resolution: {resolution:g} needs more than {MOST_VERTICES} segments; take a larger one."
         raise InputError(msg)

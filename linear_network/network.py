@@ -14,7 +14,7 @@ import scipy.sparse as sp
 import shapely
 
 from dpppsynth.crs import crs_label, projected_crs, unit_name
-from dpppsynth.domains import canonical_json, public_grid
+from dpppsynth.domains import as_reals, canonical_json, public_grid
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network.build import line_parts, require_distance
 from dpppsynth.linear_network.collapse import collapsed
@@ -23,7 +23,16 @@ from dpppsynth.linear_network.graphs import graph_crs, network_graph, skeleton_o
 from dpppsynth.linear_network.overlaps import noting_overlaps
 from dpppsynth.linear_network.paths import diameter, distances, edge_numbers
 from dpppsynth.linear_network.resistance import resistances
-from dpppsynth.linear_network.skeleton import ROUNDING, Floats, Ints, Labels, Skeleton, require_connected, skeleton
+from dpppsynth.linear_network.skeleton import (
+    ROUNDING,
+    Floats,
+    Ints,
+    Labels,
+    Skeleton,
+    listed,
+    require_connected,
+    skeleton,
+)
 from dpppsynth.patterns import PointPattern
 
 if TYPE_CHECKING:
@@ -81,15 +90,14 @@ class LinearNetwork:
     labels: Labels | None = None
 
     def __post_init__(self) -> None:
+        dropped = listed(self.dropped, "dropped")
         checked = skeleton(self.vertices, self.edges, self.lines)
         require_connected(len(checked.vertices), checked.edges)
         for name in ("vertices", "edges", "lines"):
             object.__setattr__(self, name, getattr(checked, name))
         object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
         object.__setattr__(self, "changes", tuple(str(change) for change in self.changes))
-        object.__setattr__(
-            self, "dropped", line_parts(self.dropped) if len(self.dropped) else np.empty(0, dtype=object)
-        )
+        object.__setattr__(self, "dropped", line_parts(dropped) if len(dropped) else dropped)
         if self.labels is not None and (len(self.labels.nodes), len(self.labels.keys)) != (
             len(self.vertices),
             len(self.edges),
@@ -242,10 +250,10 @@ class LinearNetwork:
 
     def pattern(self, edge: npt.ArrayLike, t: npt.ArrayLike, marks: Mapping[str, Any] | None = None) -> PointPattern:
         """Pattern of points given by edges (n,) and fractions t (n,) of their lengths, from 0 to 1."""
-        number, share = np.atleast_1d(np.asarray(edge, dtype=float)), np.atleast_1d(np.asarray(t, dtype=float))
+        rule = "edge, t: need one edge number and one fraction per point."
+        number, share = (np.atleast_1d(as_reals(values, rule)) for values in (edge, t))
         if number.shape != share.shape or number.ndim != 1:
-            msg = "edge, t: need one edge number and one fraction per point."
-            raise InputError(msg)
+            raise InputError(rule)
         whole = np.isfinite(number) & (number == np.floor(number)) & (number >= 0) & (number < len(self.edges))
         if not whole.all():
             msg = f"edge: numbers must be whole and run from 0 to {len(self.edges) - 1}; some do not."

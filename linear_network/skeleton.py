@@ -10,7 +10,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import shapely
 
-from dpppsynth.domains import LARGEST
+from dpppsynth.domains import LARGEST, as_reals
 from dpppsynth.errors import InputError
 
 Floats = npt.NDArray[np.float64]
@@ -121,6 +121,18 @@ def numbered(ends: Floats) -> tuple[Floats, Ints]:
     return xy[first[order]], np.argsort(order)[number].reshape(-1, 2)
 
 
+def listed(lines: Any, argument: str) -> Any:
+    """(E,) whatever a sequence holds."""
+    try:
+        given = list(lines)
+    except TypeError:
+        msg = f"{argument}: must be a sequence of LineStrings; got {type(lines).__name__}."
+        raise InputError(msg) from None
+    out = np.empty(len(given), dtype=object)
+    out[:] = given
+    return out
+
+
 def ends_of(lines: Any) -> Floats:
     """(E, 2, 2) first and last coordinates of LineStrings (E,)."""
     return np.stack([shapely.get_coordinates(shapely.get_point(lines, k)) for k in (0, -1)], axis=1)
@@ -150,32 +162,21 @@ def _part(labels: Labels, vertices: npt.NDArray[np.bool_], edges: npt.NDArray[np
     return Labels(nodes, tuple(key for key, kept in zip(labels.keys, edges, strict=True) if kept))
 
 
-def _unmasked(values: Any) -> Floats:
-    """Array of floats, NaN where numpy.ma masks a value, which numpy.array would bring back."""
-    return np.asarray(np.ma.filled(np.ma.array(values, dtype=float), np.nan), dtype=np.float64)
-
-
 def _vertices(values: Any) -> Floats:
-    try:
-        vertices = _unmasked(values)
-    except (TypeError, ValueError):
-        vertices = np.empty(0)
+    rule = f"vertices: need finite coordinates of shape (V, 2), of size {LARGEST:g} at most."
+    vertices = as_reals(values, rule)
     if vertices.ndim != 2 or vertices.shape[1] != 2 or not len(vertices) or not (np.abs(vertices) <= LARGEST).all():
-        msg = f"vertices: need finite coordinates of shape (V, 2), of size {LARGEST:g} at most."
-        raise InputError(msg)
+        raise InputError(rule)
     # Adding zero turns -0.0 into 0.0, which would print differently.
     return vertices + 0.0
 
 
 def _edges(values: Any) -> Ints:
-    try:
-        numbers = _unmasked(values)
-    except (TypeError, ValueError):
-        numbers = np.empty(0)
+    rule = "edges: need whole vertex numbers of shape (E, 2), at least one edge."
+    numbers = as_reals(values, rule)
     pairs = numbers.ndim == 2 and numbers.shape[1] == 2 and len(numbers) > 0
     if not pairs or not np.all((np.abs(numbers) <= LARGEST) & (numbers == np.floor(numbers))):
-        msg = "edges: need whole vertex numbers of shape (E, 2), at least one edge."
-        raise InputError(msg)
+        raise InputError(rule)
     return numbers.astype(np.int64)
 
 
@@ -183,7 +184,7 @@ def _lines(given: Any, ends: Floats) -> Any:
     """(E,) LineStrings in two dimensions that run from each edge's first vertex to its second."""
     if given is None:
         return np.array(shapely.linestrings(ends), dtype=object)
-    lines = np.array(list(given), dtype=object)
+    lines = listed(given, "lines")
     if lines.shape != (len(ends),) or not np.all(shapely.is_geometry(lines)):
         msg = "lines: need one LineString per edge."
         raise InputError(msg)

@@ -13,7 +13,11 @@ from dpppsynth.models.trace import trace_mesh
 
 def domain_from_geojson(data: Mapping[str, Any]) -> Domain:
     """Window of polygons, or network of lines, from what its `to_geojson` gave."""
-    kinds = {feature["geometry"]["type"] for feature in data["features"]}
+    try:
+        kinds = {str(feature["geometry"]["type"]) for feature in data["features"]}
+    except (LookupError, TypeError, ValueError):
+        msg = "domain: must be a GeoJSON FeatureCollection, as the to_geojson() of a window or a network gives it."
+        raise InputError(msg) from None
     return LinearNetwork.from_geojson(data) if kinds == {"LineString"} else Window.from_geojson(data)
 
 

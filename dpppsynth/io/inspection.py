@@ -13,7 +13,7 @@ import numpy as np
 
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
-from dpppsynth.io.rows import Rows, examine, require_snap
+from dpppsynth.io.rows import Rows, examine, require_domain, require_snap
 from dpppsynth.io.tables import Table, as_path, read_table, there
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ def inspect_points(
     if not there(folder, Path.is_dir):
         msg = f"report_to: must be an existing folder; there is none at {str(folder)!r}"
         raise InputError(msg)
+    require_domain(domain)
     require_snap(domain, snap)
     table = read_table(path, x=x, y=y, crs=crs)
     rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap)

@@ -85,6 +85,10 @@ def network_from_geodataframe(
 def _network(
     table: Table, crs: CRSLike | None, to_crs: CRSLike | None, node: bool, join: float | None, largest: bool
 ) -> LinearNetwork:
+    for name, choice in (("node", node), ("largest_component", largest)):
+        if not isinstance(choice, bool):
+            msg = f"{name}: must be True or False; got {type(choice).__name__}"
+            raise InputError(msg)
     geometry, target = _in_crs(table, crs, to_crs)
     parts = None if node or join is not None else _as_numbered(table, geometry)
     if parts is None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpppsynth.crs import projected_crs
 from dpppsynth.domains import Domain, Window, unite
 from dpppsynth.errors import InputError
-from dpppsynth.io.rows import FAR, Rows, examine, reproject, require_snap
+from dpppsynth.io.rows import FAR, Rows, examine, reproject, require_domain, require_snap
 from dpppsynth.io.tables import Table, from_geodataframe, read_layer, read_table
 from dpppsynth.patterns import PointPattern
 
@@ -64,6 +64,7 @@ def read_pattern(
         The file is missing or unreadable, lacks a column, has another CRS than the domain, or holds a row that breaks a
         rule. The message names the rules; `inspect_points` finds the rows.
     """
+    require_domain(domain)
     require_snap(domain, snap)
     table = read_table(path, x=x, y=y, crs=crs)
     rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap)
@@ -80,6 +81,7 @@ def pattern_from_geodataframe(
     snap: float | None = None,
 ) -> PointPattern:
     """Take the points of a GeoDataFrame; see `PointPattern.from_geodataframe`."""
+    require_domain(domain)
     require_snap(domain, snap)
     table = from_geodataframe(gdf)
     rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap)
@@ -94,6 +96,7 @@ def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = (
     InputError
         As for `read_pattern`.
     """
+    require_domain(domain)
     table = read_table(path)
     rows = examine(table, domain)
     _refuse_broken(rows, Path(path).name)
@@ -145,10 +148,15 @@ def _pattern(
 
 
 def _marks(table: Table, rows: Rows, marks: Iterable[str]) -> dict[str, NDArray[Any]]:
-    if isinstance(marks, str):
-        msg = f"marks: must be a list of column names; write [{marks!r}]"
+    try:
+        names: list[Any] = [] if isinstance(marks, str) else [*marks]
+    except TypeError:
+        names = [None]
+    if isinstance(marks, str) or not all(isinstance(name, str) for name in names):
+        example = [marks] if isinstance(marks, str) else ["age"]
+        msg = f"marks: must be a list of column names; write {example}"
         raise InputError(msg)
-    return {mark: np.asarray(table.column(mark, argument="marks"))[rows.row] for mark in marks}
+    return {name: np.asarray(table.column(name, argument="marks"))[rows.row] for name in names}
 
 
 def _refuse_broken(rows: Rows, name: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +10,11 @@ import shapely
 from numpy.typing import NDArray
 
 from dpppsynth.crs import crs_label, projected_crs, same_crs
-from dpppsynth.domains import Domain
+from dpppsynth.domains import LARGEST, Domain
 from dpppsynth.errors import InputError
 from dpppsynth.io.tables import Table, number
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.linear_network.build import is_distance
 
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
@@ -45,6 +45,18 @@ class Rows:
     broken: dict[str, NDArray[np.bool_]]
 
 
+def require_domain(domain: Any) -> None:
+    """Refuse what is no domain.
+
+    Raises
+    ------
+    InputError
+    """
+    if not isinstance(domain, Domain):
+        msg = f"domain: must be a Window or a LinearNetwork; got {type(domain).__name__}"
+        raise InputError(msg)
+
+
 def require_snap(domain: Domain, snap: Any) -> None:
     """Refuse a tolerance that is no distance, or that a window cannot use.
 
@@ -57,7 +69,7 @@ def require_snap(domain: Domain, snap: Any) -> None:
     if not isinstance(domain, LinearNetwork):
         msg = "snap: moves points onto a network, and the domain is a window; leave it out"
         raise InputError(msg)
-    if isinstance(snap, bool) or not isinstance(snap, Real) or not 0 < float(snap) < np.inf:
+    if not is_distance(snap):
         msg = f"snap: must be a positive distance in the network's unit ({domain.unit}), such as 15.0; got {snap!r}"
         raise InputError(msg)
 
@@ -97,7 +109,7 @@ def examine(
     xy = np.column_stack([shapely.get_x(parts), shapely.get_y(parts)]).reshape(-1, 2)
     blank = np.isnan(xy).any(axis=1)
     xy = xy if source is None or to_crs is None else reproject(xy, source, to_crs)
-    infinite = ~np.isfinite(xy).all(axis=1) & ~blank
+    infinite = ~(np.abs(xy) <= LARGEST).all(axis=1) & ~blank
     outside = ~(blank | infinite)
     outside[outside] = ~_belong(xy[outside], domain, snap)
     garbled = {rule: mask & (counts > 0) for rule, mask in table.garbled.items()}

@@ -64,7 +64,7 @@ class Table:
 
     def column(self, name: str, *, argument: str) -> NDArray[Any]:
         """Return one attribute column, or say which ones exist."""
-        if name not in self.columns:
+        if not isinstance(name, str) or name not in self.columns:
             msg = f"{argument}: there is no column {name!r}; {_existing(self.columns)}"
             raise InputError(msg)
         return self.columns[name]
@@ -218,7 +218,7 @@ def _read_json(source: Path) -> Table:
     # RFC 7946: a file that names no CRS is in degrees.
     crs = crs_from_member(document["crs"]) if "crs" in document else "OGC:CRS84"
     geometry, text = _shapes([feature.get("geometry") for feature in features])
-    properties = [feature.get("properties") or {} for feature in features]
+    properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
     names = dict.fromkeys(str(name) for row in properties for name in row)
     columns = {name: _objects([row.get(name) for row in properties]) for name in names}
     return _geometry_table(geometry, columns, crs, {"not a number": text})

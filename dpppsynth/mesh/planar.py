@@ -13,12 +13,13 @@ import scipy.sparse as sp
 import shapely
 from scipy.spatial.distance import cdist
 
+from dpppsynth.domains import LARGEST, Window, as_reals
 from dpppsynth.errors import InputError
 from dpppsynth.mesh.base import NODES, Mesh
 from dpppsynth.mesh.pieces import Floats, Ints, Pieces, triangulate
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Domain, Window
+    from dpppsynth.domains import Domain
 
 PLANAR = ("triangle", "square")
 # Parts of an element smaller than this fraction of it are left out of the mesh.
@@ -84,8 +85,12 @@ class PlanarMesh(Mesh):
         InputError
             When the elements do not cover the window, overlap, or are flat.
         """
-        xy = np.array(vertices, dtype=float).reshape(-1, 2)
-        tri = np.array(elements, dtype=np.int64)
+        xy = as_reals(vertices, "vertices: must be real numbers of shape (V, 2).")
+        if xy.ndim != 2 or xy.shape[1] != 2 or not (np.abs(xy) <= LARGEST).all() or not isinstance(domain, Window):
+            msg = f"vertices, domain: needs coordinates (V, 2) of size {LARGEST:g} at most, and a Window."
+            raise InputError(msg)
+        numbers = as_reals(elements, "elements: must be vertex numbers of shape (T, 3) or (T, 4).")
+        tri = np.where(np.abs(numbers) <= len(xy), numbers, -1).astype(np.int64)
         if tri.ndim != 2 or tri.shape[1] not in (3, 4) or not np.array_equal(np.unique(tri), np.arange(len(xy))):
             msg = "elements: needs an array (T, 3) or (T, 4) of vertex numbers from 0 that leaves no vertex idle."
             raise InputError(msg)

@@ -114,6 +114,21 @@ def write(certificate: Mapping[str, Any], folder: Path) -> None:
     (folder / FILENAME).write_text(json.dumps(certificate, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
 
+def find(path: str | Path) -> Path:
+    """The certificate file: `path` itself, or the one in the folder of that name.
+
+    Raises
+    ------
+    InputError
+        When `path` cannot be the name of a file.
+    """
+    try:
+        return Path(path) / FILENAME if Path(path).is_dir() else Path(path)
+    except (TypeError, OSError):
+        msg = f"path: must name a certificate or the folder of a release; this {type(path).__name__} names no file."
+        raise InputError(msg) from None
+
+
 def read(path: str | Path) -> dict[str, Any]:
     """Read a certificate (or the one in a folder) and check it against the schema.
 
@@ -122,8 +137,7 @@ def read(path: str | Path) -> dict[str, Any]:
     InputError
         When the file is missing, is not JSON, or is not a certificate of a known version.
     """
-    path = Path(path)
-    path = path / FILENAME if path.is_dir() else path
+    path = find(path)
     try:
         data = json.loads(path.read_text(encoding="utf-8"), **STRICT)
     except (OSError, ValueError, RecursionError) as err:

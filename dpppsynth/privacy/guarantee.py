@@ -1,6 +1,7 @@
 """A guarantee: what is proved about a release, under which relation, by which theorem, on which assumptions."""
 
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 from dpppsynth.errors import InputError, PrivacyCheckError
@@ -36,7 +37,7 @@ class Guarantee:
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta at which (epsilon, delta) differential privacy holds."""
-        if not epsilon >= 0:
+        if not isinstance(epsilon, Real) or not epsilon >= 0:
             msg = f"epsilon: must be at least 0, got {epsilon!r}."
             raise InputError(msg)
         return self.profile.delta(epsilon)
@@ -44,7 +45,7 @@ class Guarantee:
     def epsilon(self, delta: float | None = None) -> float:
         """Smallest epsilon at which (epsilon, delta) differential privacy holds; by default at `profile.at`."""
         delta = self.profile.at if delta is None else delta
-        if not 0 <= delta < 1:
+        if not isinstance(delta, Real) or not 0 <= delta < 1:
             msg = f"delta: must lie in [0, 1), got {delta!r}."
             raise InputError(msg)
         return self.profile.epsilon(delta)

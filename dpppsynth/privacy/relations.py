@@ -4,6 +4,7 @@ Distances are geodesic, the length of the shortest path inside the domain. A per
 `max_points_per_person` points, a public cap; with a cap of one the unit of privacy is the point.
 """
 
+import sys
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
@@ -148,7 +149,11 @@ def relation_from_dict(data: dict[str, Any]) -> Relation:
 
 
 def _positive(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < float("inf"):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not 0 < (value if isinstance(value, int) else float(value)) <= sys.float_info.max
+    ):
         msg = f"{name}: must be a positive finite number in the domain's unit of length, got {value!r}; such as 25.0."
         raise InputError(msg)
     return float(value)

@@ -22,6 +22,8 @@ from dpppsynth.privacy.relations import relation_from_dict
 
 # Share by which an epsilon that was rounded up to six digits may be below the one found on another machine.
 LAST_DIGIT = 2e-5
+# What reading and using JSON of unknown content raises.
+UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,8 @@ def verify(path: str | Path) -> Verification:
         When there is no readable certificate at `path`. A certificate that is readable but wrong is reported in the
         result instead.
     """
-    path = Path(path)
-    cert = certificate.read(path)
-    folder = path if path.is_dir() else path.parent
+    path = certificate.find(path)
+    cert, folder = certificate.read(path), path.parent
     unedited = certificate.content_hash(cert) == cert["content_hash"]
     try:
         claimed = guarantee_from_dict(cert["guarantee"])
@@ -118,7 +119,7 @@ def _offset(folder: Path) -> str | None:
     """Fingerprint of the offset in the folder, if it is one."""
     try:
         return Offset.from_geojson(json.loads((folder / certificate.OFFSET).read_text(encoding="utf-8"))).fingerprint
-    except (OSError, LookupError, AttributeError, TypeError, ValueError, ShapelyError):
+    except (*UNUSABLE, ShapelyError):
         return None
 
 
@@ -151,7 +152,7 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
             same = same and statistic.keys() == {"lattice", "noise", "seeded"}
             whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
             fits = count in (-1, len(statistic["lattice"]))
-        except (OSError, LookupError, AttributeError, TypeError, ValueError):
+        except UNUSABLE:
             return Check("statistic", False, f"{name} is missing or not a private statistic.")
         if not (same and whole and fits):
             return Check("statistic", False, f"{name} is not the one this certificate speaks of.")
@@ -178,7 +179,7 @@ def _derive(cert: Mapping[str, Any], folder: Path) -> "Derived | str":
         derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
     except (InputError, PrivacyCheckError) as err:
         return f"it cannot be derived from the certificate's parameters and domain file: {err}"
-    except (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, ShapelyError, MemoryError):
+    except (*UNUSABLE, ArithmeticError, ShapelyError, MemoryError):
         return "it cannot be derived from the certificate's parameters and domain file."
     if written != domain.to_geojson():
         return "the domain file holds something else beside the domain."

@@ -42,7 +42,7 @@ Progress = Callable[[str], None]
 
 def choose(name: str, value: Any, known: tuple[str, ...]) -> None:
     """Refuse a setting that is not known."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         words = [repr(each) for each in known]
         msg = f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, got {value!r}."
         raise InputError(msg)

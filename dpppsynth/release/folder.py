@@ -87,8 +87,7 @@ def load_release(path: str | Path) -> Release | StratifiedRelease:
     PrivacyCheckError
         When its certificate does not hold (a seeded run excepted: it loads, marked as not private).
     """
-    folder = Path(path)
-    folder = folder if folder.is_dir() else folder.parent
+    folder = certificate.find(path).parent
     failed = [c for c in verify(folder).checks if not c.holds and c.name != "randomness"]
     if failed:
         msg = f"release: {folder} is not as it was released; " + " ".join(f"{c.name}: {c.detail}" for c in failed)
@@ -133,7 +132,8 @@ class _Saved:
             return PoissonRelease(mechanism, plan.restore(patterns, self.cert["noise"], seeded=self.cert["seeded"]))
         estimator = _estimator(parameters["estimator"], self.domain, self.folder)
         statistic = plan.restore(_json(self.folder / (start + certificate.STATISTIC)))
-        draws = _posterior(self.folder / (start + POSTERIOR)) if isinstance(estimator, FieldModel) else None
+        file = self.folder / (start + POSTERIOR)
+        draws = _posterior(file, len(estimator.mesh.vertices)) if isinstance(estimator, FieldModel) else None
         return CoxRelease(mechanism, statistic, estimator, draws)
 
     def _patterns(self, level: dict[str, str]) -> Iterator[PointPattern]:
@@ -184,14 +184,24 @@ def _estimator(data: dict[str, Any], domain: Domain, folder: Path) -> Projection
     )
 
 
-def _posterior(path: Path) -> Posterior | None:
+def _posterior(path: Path, vertices: int) -> Posterior | None:
     if not path.exists():
         return None
-    import xarray as xr
+    from scipy.io import netcdf_file
 
-    with xr.open_dataset(path, engine="scipy") as data:
-        fields = np.asarray(data["log_intensity"].values, dtype=np.float32)
-        return Posterior(fields, np.asarray(data["length_scale"].values, dtype=float))
+    try:
+        # Mapped into memory, a broken file would stay open.
+        with netcdf_file(path, mmap=False) as data:
+            fields = np.array(data.variables["log_intensity"].data, dtype=np.float32)
+            scales = np.array(data.variables["length_scale"].data, dtype=float)
+        whole = fields.shape == (*fields.shape[:2], vertices) and scales.shape == fields.shape[1:2]
+        whole = whole and fields.size > 0 and bool(np.isfinite(fields).all() and np.isfinite(scales).all())
+    except Exception:  # noqa: BLE001 - the reader raises whatever a broken header leads to
+        whole = False
+    if not whole:
+        msg = f"release: {path.name} is no posterior on the mesh of this release; the folder is not whole."
+        raise InputError(msg)
+    return Posterior(fields, scales)
 
 
 def _dump(data: dict[str, Any], path: Path) -> None:
@@ -201,6 +211,6 @@ def _dump(data: dict[str, Any], path: Path) -> None:
 def _json(path: Path) -> dict[str, Any]:
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError):
+    except (OSError, TypeError, ValueError, RecursionError):
         msg = f"release: {path.name} is missing or not JSON; the folder is not a whole release."
         raise InputError(msg) from None

@@ -36,7 +36,7 @@ class Projection:
     postprocess: str
 
     def __post_init__(self) -> None:
-        if self.postprocess not in ("clip", "keep-n"):
+        if not isinstance(self.postprocess, str) or self.postprocess not in ("clip", "keep-n"):
             msg = f"postprocess: expected 'clip' or 'keep-n', got {self.postprocess!r}."
             raise InputError(msg)
 

@@ -1,6 +1,7 @@
 """What all synthesizers share: validation of public arguments, and check / plan / release."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -262,7 +263,12 @@ class Synthesizer:
             if expected_n is not None:
                 msg = "expected_n: n is public under this relation; pass n= instead."
                 raise InputError(msg)
-            if isinstance(n, bool) or not isinstance(n, Real) or not 1 <= n < float("inf") or n != int(n):
+            if (
+                isinstance(n, bool)
+                or not isinstance(n, Real)
+                or not 1 <= (n if isinstance(n, int) else float(n)) <= 2**53
+                or n != int(n)
+            ):
                 msg = (
                     f"n: the public number of points is needed, a whole number of at least 1 such as n=500, got {n!r}."
                 )
@@ -278,7 +284,11 @@ class Synthesizer:
 
 def positive(name: str, value: Any) -> float:
     """Refuse anything but a positive finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not 0 < (value if isinstance(value, int) else float(value)) <= sys.float_info.max
+    ):
         msg = f"{name}: must be a positive finite number, got {value!r}."
         raise InputError(msg)
     return float(value)

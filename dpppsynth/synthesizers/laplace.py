@@ -8,6 +8,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.release.field import choose
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import rules
@@ -55,9 +56,7 @@ class LaplaceSynthesizer(Synthesizer):
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
-        if self.basis not in ("cells", "tents"):
-            msg = f"basis: expected 'cells' or 'tents', got {self.basis!r}."
-            raise InputError(msg)
+        choose("basis", self.basis, ("cells", "tents"))
         if self.spacing is not None:
             positive("spacing", self.spacing)
         if self.spacing is not None and self.mesh is not None:

@@ -103,7 +103,7 @@ def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, Po
     InputError
         When the mark is missing, some point has another level, or a level has no point.
     """
-    if not isinstance(pattern, PointPattern) or by not in (pattern.marks or {}):
+    if not isinstance(pattern, PointPattern) or not isinstance(by, str) or by not in (pattern.marks or {}):
         msg = f"by: needs a pattern with the mark {by!r}; read it with marks=[{by!r}]."
         raise InputError(msg)
     mark = np.array([str(value) for value in (pattern.marks or {})[by]])
