@@ -1,7 +1,7 @@
 """Files that whatever stops the process leaves whole, written by one process at a time."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -11,7 +11,7 @@ TEMPORARY = ".tmp"
 
 
 @contextmanager
-def whole_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
+def whole_file(path: Path, mode: int = 0o666, *, ready: Callable[[], None] | None = None) -> Iterator[IO[bytes]]:
     """Write a file that is there as a whole, as it was or as it will be, whenever the process or the machine stops.
 
     Parameters
@@ -19,6 +19,8 @@ def whole_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     path : Path
     mode : int
         Permissions of the file, less the umask.
+    ready : callable, optional
+        Called when all is written, right before it takes its name; by raising, it leaves the old file.
     """
     temporary = path.with_name(path.name + TEMPORARY)
     temporary.unlink(missing_ok=True)
@@ -26,6 +28,8 @@ def whole_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
         yield file
         file.flush()
         os.fsync(file.fileno())
+    if ready is not None:
+        ready()
     temporary.replace(path)
     if os.name == "posix":
         # The new name itself must reach the disk.
@@ -37,7 +41,7 @@ def whole_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def locked(path: Path, *, timeout: float = 0.0) -> Iterator[None]:
+def locked(path: Path, *, timeout: float = 0.0) -> Iterator[Callable[[], bool]]:
     """Hold an operating-system lock on a file of its own, which is free again when the process ends, in whatever way.
 
     Parameters
@@ -46,6 +50,11 @@ def locked(path: Path, *, timeout: float = 0.0) -> Iterator[None]:
         The lock's own file; it is made, and stays.
     timeout : float
         Seconds to wait for another process.
+
+    Yields
+    ------
+    callable
+        Tells whether the lock still excludes others: it does not once its file was deleted or replaced.
 
     Raises
     ------
@@ -57,5 +66,14 @@ def locked(path: Path, *, timeout: float = 0.0) -> Iterator[None]:
     from filelock import FileLock
 
     # Not once for all of a process: two objects of one process must exclude each other as well.
-    with FileLock(path, timeout=timeout, is_singleton=False):
-        yield
+    lock = FileLock(path, timeout=timeout, is_singleton=False)
+    with lock:
+        yield lambda: _stands_at(lock._context.lock_file_fd, path)  # noqa: SLF001 - the lock shows no other handle
+
+
+def _stands_at(descriptor: int | None, path: Path) -> bool:
+    """Whether an open file is the one of that name."""
+    try:
+        return descriptor is not None and os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False

@@ -8,13 +8,13 @@ others less, because drawing again until a child is inside would cost privacy (d
 import math
 from collections.abc import Iterator
 from itertools import pairwise
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import shapely
 from scipy.special import erf, erfinv, owens_t
 
+from dpppsynth.arguments import positive
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats
@@ -136,9 +136,8 @@ def hull(window: Window) -> Window:
 
 def require_bandwidth(bandwidth: Any) -> None:
     """InputError unless the bandwidth is positive and finite."""
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, Real) or not 0 < float(bandwidth) < math.inf:
-        msg = f"bandwidth: must be positive and finite, got {bandwidth!r}; smallest_bandwidth gives one for a budget."
-        raise InputError(msg)
+    remedy = "smallest_bandwidth gives one for a budget"
+    positive("bandwidth", bandwidth, rule="be positive and finite", remedy=remedy)
 
 
 def _cut_to_hull(parents: Floats, region: Window, bandwidth: float, rng: np.random.Generator) -> Floats:

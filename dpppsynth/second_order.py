@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.arguments import flag, real, shown
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.patterns import PointPattern
@@ -115,25 +115,19 @@ def checked_distances(r: npt.ArrayLike) -> Floats:
 def require_smoothing(bandwidth: Any, domain: Domain) -> None:
     """InputError unless the bandwidth is a distance, above rounding and at most a thousand extents of the domain."""
     least, most = rounding(domain), WIDEST * domain.extent
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, Real) or not least < float(bandwidth) <= most:
+    number = real(bandwidth)
+    if number is None or not least < number <= most:
         msg = (
             f"bandwidth: must be a positive distance ({domain.unit}) above {least:.3g} and up to {most:.6g} in this "
-            f"domain, got {bandwidth!r}; for instance {domain.extent / 10:.3g}."
+            f"domain, got {shown(bandwidth)}; for instance {domain.extent / 10:.3g}."
         )
-        raise InputError(msg)
-
-
-def require_flag(value: Any, name: str) -> None:
-    """InputError unless a value is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        msg = f"{name}: must be True or False, got {value!r}."
         raise InputError(msg)
 
 
 def require_correction(correction: Any, known: Sequence[str], where: str) -> None:
     """InputError unless a correction is one of those known there."""
     if not isinstance(correction, str) or correction not in known:
-        msg = f"correction: must be one of {', '.join(map(repr, known))} {where}, got {correction!r}."
+        msg = f"correction: must be one of {', '.join(map(repr, known))} {where}, got {shown(correction)}."
         raise InputError(msg)
 
 
@@ -160,7 +154,8 @@ def intensity_values(intensity: Any, xy: Floats, name: str, domain: Domain) -> F
     if home is not domain and hasattr(home, "fingerprint") and home.fingerprint() != domain.fingerprint():
         msg = f"{name}: this intensity lives on another domain; take one on the domain of the pattern."
         raise InputError(msg)
-    values = real_array(intensity(xy) if callable(intensity) else intensity)
+    function = callable(intensity) and not isinstance(intensity, type)
+    values = real_array(intensity(xy) if function else intensity)
     if values is None or values.shape != (len(xy),):
         msg = (
             f"{name}: needs one number per point, in the order of the points, or a function that gives one number "
@@ -181,7 +176,7 @@ def pair_weights(pattern: PointPattern, intensity: Intensities, normalise: bool)
         When the intensity is not one positive, finite number per point, lives on another domain, or is so small or
         large that products of two are no floating-point numbers; or when `normalise` is no truth value.
     """
-    require_flag(normalise, "normalise")
+    flag("normalise", normalise)
     n, size = len(pattern), pattern.domain.size
     if intensity is None:
         return np.ones(n), n * (n - 1) / size

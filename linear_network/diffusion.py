@@ -16,6 +16,7 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
+from dpppsynth.arguments import positive
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mesh import Floats
@@ -169,9 +170,8 @@ def _squarings(leave: Floats, bandwidth: float) -> int:
 
 
 def _require_bandwidth(bandwidth: float) -> None:
-    if isinstance(bandwidth, bool) or not isinstance(bandwidth, int | float) or not 0 < bandwidth < math.inf:
-        msg = f"bandwidth: must be positive and finite, got {bandwidth!r}; smallest_diffusion_bandwidth gives one."
-        raise InputError(msg)
+    remedy = "smallest_diffusion_bandwidth gives one"
+    positive("bandwidth", bandwidth, rule="be positive and finite", remedy=remedy)
 
 
 def _require_precise(mesh: NetworkMesh, bandwidth: float) -> None:

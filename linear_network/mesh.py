@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpppsynth.arguments import instance
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network.build import is_distance
 from dpppsynth.linear_network.courses import cut, shares
@@ -42,9 +43,7 @@ def network_mesh(network: LinearNetwork, resolution: float) -> NetworkMesh:
     >>> network_mesh(street, 50)
     Mesh(4 vertices, 3 segments)
     """
-    if not isinstance(network, LinearNetwork):
-        msg = f"network: needs a LinearNetwork, got {type(network).__name__}."
-        raise InputError(msg)
+    instance("network", network, LinearNetwork)
     if not is_distance(resolution):
         msg = f"resolution: must be a positive length ({network.unit}), got {resolution!r}; for instance 50.0."
         raise InputError(msg)

@@ -15,6 +15,8 @@ import numpy as np
 import scipy.linalg
 from scipy.special import gamma, kv
 
+from dpppsynth.arguments import LARGEST, entries, instance, one_of, positive, shown
+from dpppsynth.domains import as_reals
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.mesh import Floats, Mesh
@@ -29,6 +31,7 @@ ROOT_ERROR = 1e-12
 # Smoother fields cannot be told from the squared exponential, and the Bessel function overflows.
 LARGEST_SMOOTHNESS = 20.0
 METRICS = ("resistance", "shortest-path")
+SQUARE = "covariance: must be a square matrix of finite numbers; covariance.matrix(mesh) gives one."
 
 
 @dataclass(frozen=True)
@@ -61,16 +64,11 @@ class Covariance:
 
     def __post_init__(self) -> None:
         for name in ("sigma", "length_scale"):
-            self._require(name, np.inf, "be positive and finite")
-        if self.metric not in METRICS:
-            msg = f"metric: expected one of {', '.join(map(repr, METRICS))}, got {self.metric!r}."
-            raise InputError(msg)
+            self._require(name)
+        one_of("metric", self.metric, METRICS)
 
-    def _require(self, name: str, largest: float, rule: str) -> None:
-        value = getattr(self, name)
-        if not (0 < value <= largest and value < np.inf):
-            msg = f"{name}: must {rule}, got {value!r}."
-            raise InputError(msg)
+    def _require(self, name: str, largest: float = LARGEST, rule: str = "be positive and finite") -> None:
+        object.__setattr__(self, name, positive(name, getattr(self, name), rule=rule, most=largest))
 
     @property
     def exponent(self) -> float:
@@ -91,6 +89,7 @@ class Covariance:
         PrivacyCheckError
             When the matrix on a network is not positive semi-definite.
         """
+        instance("mesh", mesh, Mesh, "regular_triangulation(window, spacing=100.0) makes one")
         if len(mesh.vertices) > MOST_POINTS:
             msg = (
                 f"mesh: a covariance over {len(mesh.vertices)} vertices is too large; take at most {MOST_POINTS} "
@@ -200,7 +199,7 @@ class GeneralisedCauchy(Covariance):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require("power", 2, "lie in (0, 2] for a valid covariance")
-        self._require("tail", np.inf, "be positive and finite")
+        self._require("tail")
 
     @property
     def exponent(self) -> float:
@@ -218,10 +217,10 @@ KINDS: dict[str, type[Covariance]] = {c.kind: c for c in (PoweredExponential, Ma
 
 def covariance_from_dict(data: Mapping[str, Any]) -> Covariance:
     """Covariance from its JSON form; InputError for a kind this version does not know, or wrong parameters."""
-    found = KINDS.get(str(data.get("kind")))
+    found = KINDS.get(str(entries("covariance", data).get("kind")))
     if found is None:
         msg = (
-            f"covariance: kind {data.get('kind')!r} is not known to this version; expected one of "
+            f"covariance: kind {shown(data.get('kind'))} is not known to this version; expected one of "
             f"{', '.join(map(repr, KINDS))}."
         )
         raise InputError(msg)
@@ -230,6 +229,16 @@ def covariance_from_dict(data: Mapping[str, Any]) -> Covariance:
     except TypeError:
         msg = f"covariance: {sorted(data)} are not the parameters of {found.__name__}."
         raise InputError(msg) from None
+
+
+def covariance_matrix(covariance: Any, mesh: Any) -> Floats:
+    """(V, V) matrix over the vertices of a mesh; InputError where one of the two is something else."""
+    instance("mesh", mesh, Mesh, "regular_triangulation(window, spacing=100.0) makes one")
+    if isinstance(covariance, type) or not callable(getattr(covariance, "matrix", None)):
+        msg = f"covariance: needs one such as PoweredExponential(sigma, length_scale), got {type(covariance).__name__}."
+        raise InputError(msg)
+    matrix: Floats = covariance.matrix(mesh)
+    return matrix
 
 
 def require_semidefinite(covariance: Floats) -> None:
@@ -267,7 +276,7 @@ def factor(covariance: Floats, lost: float = 1e-3) -> Floats:
 
     Leaving eigenvectors out only lowers the field's variance, and shortens a sampler's state a lot.
     """
-    value, vector = np.linalg.eigh(covariance)
+    value, vector = np.linalg.eigh(square_matrix(covariance))
     keep = np.cumsum(value) > lost * value.sum()
     return vector[:, keep] * np.sqrt(value[keep])
 
@@ -280,10 +289,21 @@ def square_root(covariance: Floats) -> Floats:
     PrivacyCheckError
         When its square misses the covariance by more than `ROOT_ERROR / 2` of the trace.
     """
+    covariance = square_matrix(covariance)
     value, vector = np.linalg.eigh(covariance)
-    root = (vector * np.sqrt(np.clip(value, 0, None))) @ vector.T
-    root = (root + root.T) / 2
-    if not np.linalg.norm(root @ root - covariance) <= ROOT_ERROR / 2 * np.trace(covariance):
+    with np.errstate(over="ignore", invalid="ignore"):
+        root = (vector * np.sqrt(np.clip(value, 0, None))) @ vector.T
+        root = (root + root.T) / 2
+        found = np.linalg.norm(root @ root - covariance) <= ROOT_ERROR / 2 * np.trace(covariance)
+    if not found:
         msg = "covariance: its square root was not found to working precision; take a coarser mesh."
         raise PrivacyCheckError(msg)
     return root
+
+
+def square_matrix(covariance: Any) -> Floats:
+    """(V, V) copy as an array; InputError unless it is square and finite, as a covariance matrix is."""
+    matrix = as_reals(covariance, SQUARE)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size or not np.isfinite(matrix).all():
+        raise InputError(SQUARE)
+    return matrix

@@ -6,7 +6,8 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from dpppsynth.errors import QualityError
+from dpppsynth.arguments import instance
+from dpppsynth.errors import InputError, QualityError
 from dpppsynth.mesh import Floats
 from dpppsynth.models.likelihood import MassLikelihood
 
@@ -83,6 +84,10 @@ def laplace_posterior(
     QualityError
         When the mode is not found in `steps` Newton steps.
     """
+    instance("likelihood", likelihood, MassLikelihood, "NoisyMasses.exact(masses, measure) is one")
+    if not isinstance(basis, np.ndarray) or basis.ndim != 2 or basis.dtype.kind != "f":
+        msg = "basis: must be an array (V, r) of numbers; `factor(covariance.matrix(mesh))` gives one."
+        raise InputError(msg)
     c = np.broadcast_to(np.asarray(centre, dtype=float), basis.shape[:1])
 
     def loss(z: Floats) -> tuple[float, Floats]:

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
-from dpppsynth.errors import InputError
+from dpppsynth.arguments import instance, one_of
 from dpppsynth.mesh import Floats, Mesh, PlanarMesh
-from dpppsynth.models.covariances import Covariance, factor
+from dpppsynth.models.covariances import Covariance, covariance_matrix, factor
 from dpppsynth.models.likelihood import MassLikelihood
+
+MESH = "regular_triangulation(window, spacing=100.0) makes one"
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -18,18 +20,20 @@ if TYPE_CHECKING:
 
 def tent_masses(pattern: "PointPattern", mesh: Mesh) -> Floats:
     """(V,) `psi_j = sum_i phi_j(x_i)`: all an LGCP posterior on the mesh sees of a pattern. Not private."""
+    from dpppsynth.patterns import PointPattern
+
+    instance("pattern", pattern, PointPattern)
+    instance("mesh", mesh, Mesh, MESH)
     return np.asarray(mesh.basis(pattern.positions).sum(axis=0)).ravel()
 
 
 def dual_measure(mesh: Mesh, dual: str) -> Floats:
     """(V,) dual-mesh areas: "voronoi" cells (Kim & Lim; rectangles and networks) or "basis" integrals (everywhere)."""
+    instance("mesh", mesh, Mesh, MESH)
     # The dual cells of segments end at their midpoints, and so do the integrals of the basis.
-    if dual == "basis" or (dual == "voronoi" and not isinstance(mesh, PlanarMesh)):
+    if one_of("dual", dual, ("voronoi", "basis")) == "basis" or not isinstance(mesh, PlanarMesh):
         return mesh.measure
-    if dual == "voronoi" and isinstance(mesh, PlanarMesh):
-        return np.asarray(shapely.area(mesh.voronoi_cells()))
-    msg = f"dual: expected 'voronoi' or 'basis', got {dual!r}."
-    raise InputError(msg)
+    return np.asarray(shapely.area(mesh.voronoi_cells()))
 
 
 def build_lgcp(pattern: "PointPattern", mesh: Mesh, covariance: Covariance, *, dual: str = "voronoi") -> "pm.Model":
@@ -52,11 +56,11 @@ def build_lgcp(pattern: "PointPattern", mesh: Mesh, covariance: Covariance, *, d
     pymc.Model
         Variables `intercept`, `z`, `log_intensity` (vertices); potential `log_likelihood`. Extend it in a `with` block.
     """
+    psi, measure = tent_masses(pattern, mesh), dual_measure(mesh, dual)
+    root = factor(covariance_matrix(covariance, mesh))
     import pymc as pm
     import pytensor.tensor as pt
 
-    psi, measure = tent_masses(pattern, mesh), dual_measure(mesh, dual)
-    root = factor(covariance.matrix(mesh))
     with pm.Model() as model:
         intercept = pm.Flat("intercept", initval=np.log(psi.sum() / measure.sum()))
         z = pm.Normal("z", 0, 1, shape=root.shape[1])

@@ -1,18 +1,19 @@
 """Regular triangulations and square meshes of planar windows."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import shapely
 
+from dpppsynth.arguments import instance, real, shown, whole
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh, clip
 
 # Vertices of a regular mesh beyond which it would fill the memory of a small machine.
 MOST_VERTICES = 1_000_000
+WINDOW = "Window.rectangle(0, 0, 1000, 1000) is one"
 
 
 def regular_triangulation(
@@ -40,6 +41,7 @@ def regular_triangulation(
     >>> len(mesh.vertices), len(mesh.elements)
     (121, 200)
     """
+    instance("window", window, Window, WINDOW)
     return regular(window, "triangle", settle_shape(window.bounds, window.unit, spacing, shape))
 
 
@@ -47,12 +49,14 @@ def regular_squares(
     window: Window, *, spacing: float | None = None, shape: tuple[int, int] | None = None
 ) -> PlanarMesh:
     """Grid cells with bilinear basis functions; parameters as in `regular_triangulation`."""
+    instance("window", window, Window, WINDOW)
     return regular(window, "square", settle_shape(window.bounds, window.unit, spacing, shape))
 
 
 def refine(mesh: Mesh, factor: int) -> PlanarMesh:
     """Regular mesh whose cells are `factor` times smaller and nested in those of `mesh`."""
-    if mesh.recipe.get("builder") != "regular":
+    factor = whole("factor", factor, 1, most=MOST_VERTICES)
+    if instance("mesh", mesh, Mesh).recipe.get("builder") != "regular":
         msg = "mesh: only regular meshes can be refined; build a finer one by hand."
         raise InputError(msg)
     nx, ny = mesh.recipe["shape"]
@@ -148,15 +152,20 @@ def _sides(bounds: Bounds, unit: str, spacing: float | None, shape: tuple[int, i
         raise InputError(msg)
     if shape is not None:
         if not isinstance(shape, list | tuple) or len(shape) != 2 or not all(_whole(k) and k >= 2 for k in shape):
-            msg = f"shape: needs two whole numbers of at least 2 vertices, got {shape!r}; for instance (11, 11)."
+            msg = f"shape: needs two whole numbers of at least 2 vertices, got {shown(shape)}; for instance (11, 11)."
             raise InputError(msg)
         return int(shape[0]), int(shape[1])
     x0, y0, x1, y1 = bounds
-    if isinstance(spacing, bool) or not isinstance(spacing, Real) or not 0 < spacing <= max(x1 - x0, y1 - y0):
-        msg = f"spacing: must be positive and at most the longer side of the domain, got {spacing!r} ({unit})."
+    step = real(spacing)
+    if step is None or not 0 < step <= max(x1 - x0, y1 - y0):
+        msg = f"spacing: must be positive and at most the longer side of the domain, got {shown(spacing)} ({unit})."
+        raise InputError(msg)
+    if step < max(x1 - x0, y1 - y0) / MOST_VERTICES:
+        msg = f"mesh: a spacing of {step:g} needs more than {MOST_VERTICES} vertices; take a larger one."
         raise InputError(msg)
     # The small allowance keeps 670 / 67 at ten cells in spite of rounding.
-    return tuple(max(1, int(np.floor(side / spacing * (1 + 1e-9)))) + 1 for side in (x1 - x0, y1 - y0))
+    nx, ny = (max(1, int(np.floor(side / step * (1 + 1e-9)))) + 1 for side in (x1 - x0, y1 - y0))
+    return nx, ny
 
 
 def _whole(value: Any) -> bool:

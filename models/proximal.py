@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from dpppsynth.arguments import positive
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats
 from dpppsynth.models.target import PointPosterior, maximise
@@ -56,6 +57,4 @@ def proximal_factor(eta: float = ETA, steps: int = STEPS) -> float:
 
 def _require(eta: float, steps: int) -> None:
     for name, value, default in (("eta", eta, ETA), ("steps", steps, STEPS)):
-        if not 0 < value < math.inf:
-            msg = f"{name}: must be positive and finite, got {value!r}; the default is {default}."
-            raise InputError(msg)
+        positive(name, value, rule="be positive and finite", remedy=f"the default is {default}")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from dpppsynth.arguments import entries, instance
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
@@ -23,10 +24,8 @@ def domain_from_geojson(data: Mapping[str, Any]) -> Domain:
 
 def window(domain: Any) -> Window:
     """The domain, which must be a window."""
-    if not isinstance(domain, Window):
-        msg = f"domain: needs a Window here, got {type(domain).__name__}."
-        raise InputError(msg)
-    return domain
+    found: Window = instance("domain", domain, Window)
+    return found
 
 
 def segments(mesh: Any) -> NetworkMesh:
@@ -39,7 +38,7 @@ def segments(mesh: Any) -> NetworkMesh:
 
 def mesh_from_recipe(recipe: Mapping[str, Any], domain: Any) -> Mesh:
     """Build a mesh again from `Mesh.recipe`, and from nothing else."""
-    mesh = _built(recipe, domain)
+    mesh = _built(entries("recipe", recipe), domain) if isinstance(domain, Domain) else None
     if mesh is None or mesh.recipe != recipe:
         msg = (
             f"mesh: recipe {recipe!r} is not known for this domain; expected builder 'arrays', or 'regular' with kind "
@@ -57,7 +56,7 @@ def _built(recipe: Mapping[str, Any], domain: Any) -> Mesh | None:
         return Mesh.from_arrays(recipe["vertices"], recipe["elements"], domain)
     shape = recipe.get("shape")
     if isinstance(shape, list | tuple) and len(shape) == 2:
-        vertices = (int(shape[0]), int(shape[1]))
+        vertices = (shape[0], shape[1])
         if builder == "regular" and not on_network and recipe.get("kind") in ("triangle", "square"):
             return regular(domain, recipe["kind"], vertices)
         if builder == "trace" and on_network:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import shapely
 
+from dpppsynth.arguments import instance
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.courses import cut, shares
 from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh
@@ -52,6 +53,7 @@ def trace_mesh(
     -------
     TraceMesh
     """
+    instance("network", network, LinearNetwork)
     bounds = around(network)
     nx, ny = settle_shape(bounds, network.unit, spacing, shape)
     vertices, elements = grid(bounds, nx, ny, "triangle")

@@ -1,6 +1,7 @@
 """Sequential composition: closed forms, enumeration, quadrature, other software's laws, and what is refused."""
 
 import math
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.stats import binom, poisson
 
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND, adaptive, compose, gaussian_filter, largest
-from dpppsynth.privacy.composed import Composed, basic_epsilon, loss_sum, merged, symmetric_law
+from dpppsynth.privacy.composed import Composed, _lower_hull, basic_epsilon, loss_sum, merged, symmetric_law
 from dpppsynth.privacy.gaussian import smallest_epsilon
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import (
@@ -86,6 +87,13 @@ class TestGaussian:
 
 
 class TestPure:
+    @pytest.mark.parametrize("level", [0.01, 1.0, 30.0])
+    def test_epsilon_is_rounded_up(self, level):
+        pure = PureDP(level)
+        for delta in 10.0 ** np.random.default_rng(2).uniform(-18, -1, 300):
+            assert pure.delta(pure.epsilon(float(delta))) <= delta * (1 + 1e-12)
+        assert pure.epsilon(0.0) == level
+
     def test_levels_add_up_at_zero(self):
         assert compose([PureDP(0.1)] * 10, 0.0) == PureDP(1.0)
         assert compose([PureDP(0.5), EITHER], 0.0) == PureDP(1.5)
@@ -230,6 +238,32 @@ class TestEveryMixture:
             assert own[0] >= known
             assert own[1] >= mirrored
 
+    def test_the_hull_of_several_proofs_is_convex(self):
+        """The smaller of two curves that cross is not, and corners above its hull would bear negative masses."""
+        x = np.arange(5.0)
+        assert _lower_hull(x, np.array([4.0, 3.0, 2.9, 0.5, 0.0])).tolist() == [0, 3, 4]
+        assert _lower_hull(x, np.array([4.0, 2.0, 1.0, 0.5, 0.25])).tolist() == [0, 1, 2, 3, 4]
+        _, mass, infinite = symmetric_law(EITHER, 2.0**-6, 1e-9)
+        assert mass.min() >= 0
+        assert 1 <= mass.sum() + infinite < 1 + 1e-6
+
+    @pytest.mark.parametrize("delta", [1e-5, 1e-15, 1e-18, 1e-300])
+    def test_what_the_law_does_not_resolve_is_left_to_basic_composition(self, delta):
+        """A level beyond the largest finite loss has no finite masses; tiny deltas are below the rounding of laws."""
+        parts = (GaussianDP(0.2, 1e-6), PureDP(0.2), PureDP(100.0))
+        total = compose(parts, delta)
+        assert total.epsilon(delta) == basic_epsilon(parts, delta)
+        assert total.delta(1.0) == 1.0
+        small = compose(parts[:2], delta)
+        true = GaussianDP(0.2, delta).epsilon(delta)
+        assert true <= small.epsilon(delta) <= basic_epsilon(parts[:2], delta)
+
+    def test_rates_are_not_added_beyond_what_can_be_summed(self):
+        most = PoissonGaussianDP(1e-5, 1e6, 1e-6)
+        assert merged([most, PureDP(0.1), most]) == {most: 2, PureDP(0.1): 1}
+        with pytest.raises(InputError, match=r"^rate: "):
+            PoissonGaussianDP(1e-5, 1.1e6, 1e-6)
+
     def test_releases_may_come_in_any_order_and_in_groups(self):
         parts = [PureDP(0.3), DRAW, TABLE, ApproximateDP(0.2, 1e-8), DRAW]
         forwards, backwards = (compose(each, 1e-5).epsilon(1e-5) for each in (parts, parts[::-1]))
@@ -292,6 +326,12 @@ class TestAdaptive:
         epsilons = np.linspace(0, 1.1 * level, 200)
         assert all(PureDP(level).delta(e) <= delta_gaussian(e, mu) * (1 + 1e-11) for e in epsilons)
         assert PureDP(level).delta(0.0) > delta_gaussian(0.0, 0.99 * mu) or level > 10
+
+    def test_rounding_of_the_filter_is_upwards(self):
+        """Against fractions: its square is never below the sum of squares."""
+        for mu in np.random.default_rng(4).uniform(0.01, 3, (300, 3)):
+            found = gaussian_filter([GaussianDP(float(each), 1e-6) for each in mu])
+            assert Fraction(found) ** 2 >= sum(Fraction(float(each)) ** 2 for each in mu)
 
     def test_filter(self):
         pure = gaussian_filter([PureDP(1.0)])

@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -169,16 +170,31 @@ class TestBudget:
         assert 0.3 < ledger.spent <= sum(each)
         assert {FIXED_BEFOREHAND, COMPLETE} <= set(ledger.guarantee.assumptions)
 
-    def test_gaussian_releases_need_no_budgets_fixed_beforehand(self, ledger):
+    def test_budgets_fixed_beforehand_are_assumed_wherever_another_kind_could_have_been_released(
+        self, ledger, tmp_path
+    ):
+        """Also of Gaussian releases alone: a pure one might have followed, had the first published something else."""
         spend(ledger, draw(0.5))
+        assert ledger.guarantee.assumptions == ("The draw is exact.", FIXED_BEFOREHAND, COMPLETE)
         spend(ledger, draw(0.5))
-        assert ledger.guarantee.assumptions == ("The draw is exact.", COMPLETE)
+        assert ledger.guarantee.assumptions == ("The draw is exact.", FIXED_BEFOREHAND, COMPLETE)
         assert "Theorem T (2 times)" in ledger.guarantee.theorem
         assert ledger.guarantee.relation == ALPHA
+        pure = Ledger.create(tmp_path / "pure.json", epsilon=2.0, delta=0.0, relation=ALPHA)
+        spend(pure, promise(PureDP(0.5)))
+        assert pure.guarantee.assumptions == ("The draw is exact.", COMPLETE)
+
+    def test_what_nobody_could_promise_is_over_budget(self, ledger):
+        """A level beyond the largest finite loss, in a mixture."""
+        spend(ledger, draw(0.5))
+        spend(ledger, promise(PureDP(0.2)))
+        with pytest.raises(BudgetError, match=r"Remaining: 1\."):
+            spend(ledger, promise(PureDP(100.0)))
 
     @pytest.mark.parametrize(
         "wrong",
         [
+            {"epsilon": 10**400},
             {"epsilon": 0.0},
             {"epsilon": -1.0},
             {"epsilon": math.inf},
@@ -245,8 +261,8 @@ class TestRelations:
         [
             (ALPHA, AlphaNeighbours(30.0), "points that move by more than 25"),
             (ALPHA, ReplaceOne(), "points that move by more than 25"),
-            (ALPHA, AlphaNeighbours(25.0, max_points_per_person=3), "people with more than 1 points"),
-            (ALPHA, ReplaceOne(2), "points that move by more than 25 and people with more than 1 points"),
+            (ALPHA, AlphaNeighbours(25.0, max_points_per_person=3), "people with more than one point"),
+            (ALPHA, ReplaceOne(2), "points that move by more than 25 and people with more than one point"),
             (ReplaceOne(), AddRemove(), "a point that is added or removed"),
             (AddRemove(), ReplaceOne(), "a point that moves"),
             (AddRemove(), ALPHA, "a point that moves"),
@@ -376,12 +392,38 @@ class TestSettling:
             ledger.settle(entry, draw(0.5, relation=AlphaNeighbours(10.0)))
         ledger.settle(entry, draw(0.5), domain=SQUARE)
 
-    @pytest.mark.parametrize(
-        "use", [lambda ledger: ledger.settle("x", draw()), lambda ledger: ledger.record("x", HASH)]
-    )
-    def test_what_was_never_authorised(self, ledger, use):
-        with pytest.raises(InputError, match=r"^entry: .*authorised nothing"):
-            use(ledger)
+    @pytest.mark.parametrize("name", ["x", ["x"], None])
+    def test_what_was_never_authorised(self, ledger, name):
+        for use in (lambda: ledger.settle(name, draw()), lambda: ledger.record(name, HASH)):
+            with pytest.raises(InputError, match=r"^entry: .*authorised nothing"):
+                use()
+        assert not ledger.knows(name)
+
+    def test_what_was_taken_up_with_its_authorisation_is_settled_by_its_owner_alone(self, ledger):
+        entry = ledger.authorise(draw(0.5), mechanism="lgcp", domain=SQUARE, taken=True)
+        before = ledger.path.read_bytes()
+        with pytest.raises(InputError, match="taken up by a release"):
+            ledger.settle(entry, draw(0.5))
+        assert ledger.path.read_bytes() == before
+        ledger.settle(entry, draw(0.4), mechanism="lgcp-tents", taken=True)
+        for taken in (False, True):
+            with pytest.raises(InputError, match="taken up by a release"):
+                ledger.settle(entry, draw(0.4), taken=taken)
+        (found,) = Ledger.open(ledger.path).releases
+        assert (found.taken, found.settled, found.mechanism) == (True, True, "lgcp-tents")
+
+    def test_what_was_recorded_is_nobodys_to_take(self, ledger):
+        entry = spend(ledger, draw(0.5))
+        ledger.record(entry, HASH)
+        assert ledger.releases[0].taken
+
+    @pytest.mark.parametrize(("given", "known"), [(None, "lgcp-posterior-draw"), ("lgcp-tents", "lgcp-tents")])
+    def test_it_learns_what_runs(self, ledger, given, known):
+        entry = spend(ledger, draw(0.5))
+        ledger.settle(entry, draw(0.5), mechanism=given)
+        assert [each.mechanism for each in (*ledger.releases, *Ledger.open(ledger.path).releases)] == [known] * 2
+        with pytest.raises(InputError, match=r"^mechanism:"):
+            ledger.settle(spend(ledger, draw(0.5)), draw(0.5), mechanism=7)
 
     @pytest.mark.parametrize("wrong", ["", "AB" * 32, "ab" * 31, None])
     def test_what_is_no_hash(self, ledger, wrong):
@@ -396,10 +438,12 @@ class TestSettling:
             module.Budget, "spent", lambda self, profiles: 0.1 if profiles == () else 0.1 * len(profiles)
         )
         monkeypatch.setattr(module.History, "spent", 0.05)
-        ledger.settle(entry, draw(0.4))
+        ledger.settle(entry, replace(draw(0.4), theorem="Theorem of the release", assumptions=("NUTS mixed.",)))
         monkeypatch.undo()
         assert ledger.spent == before
         assert ledger.releases[0].settled
+        assert "Theorem of the release" in ledger.guarantee.theorem
+        assert ledger.guarantee.assumptions == ("NUTS mixed.", FIXED_BEFOREHAND, COMPLETE)
 
 
 class TestFile:
@@ -407,7 +451,7 @@ class TestFile:
         events = json.loads(used)["events"]
         assert [event["kind"] for event in events] == ["budget", *["authorised"] * 3, "released", "settled"]
         assert set(events[4]) == {"kind", "previous", "entry", "certificate"}
-        assert set(events[5]) == {"kind", "previous", "entry", "guarantee"}
+        assert set(events[5]) == {"kind", "previous", "entry", "mechanism", "guarantee"}
         assert set(events[1]["domain"]) == {"fingerprint", "crs", "unit"}
         assert json.loads(used)["head"] == identify(events[-1])
         names = [entry.id for entry in reopened(used, tmp_path).releases]
@@ -484,7 +528,7 @@ class TestFile:
         events = json.loads(used)["events"]
         five = [events[0], *({**events[1], "nonce": f"{k:032x}"} for k in range(5))]
         chain = json.loads(chained(five))["events"]
-        tiny = {"kind": "settled", "guarantee": stored(draw(0.1))}
+        tiny = {"kind": "settled", "mechanism": "m", "guarantee": stored(draw(0.1))}
         late = [*chain, *({**tiny, "entry": identify(event)} for event in chain[-2:])]
         with pytest.raises(PrivacyCheckError, match=r"spend 2\.12"):
             reopened(chained(late), tmp_path)
@@ -525,6 +569,13 @@ class TestFile:
         assert old in used
         with pytest.raises(InputError, match="is not"):
             reopened(used.replace(old, new), tmp_path)
+
+    def test_a_rate_nobody_releases_at_is_refused_and_not_summed(self, used, tmp_path):
+        events = json.loads(used)["events"]
+        profile = PoissonGaussianDP(1e-9, 1.0, 1e-6).to_dict() | {"rate": 1e10}
+        events[1]["guarantee"]["profile"] = profile
+        with pytest.raises(PrivacyCheckError, match=r"rate: must be positive.*1e\+06"):
+            reopened(chained(events), tmp_path)
 
     def test_a_later_version_is_named(self, used, tmp_path):
         with pytest.raises(InputError, match=r"schema version 2.*update"):
@@ -582,6 +633,76 @@ class TestFileSystem:
         assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
         spend(ledger, draw())
         assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
+
+    @pytest.mark.skipif(not hasattr(os, "fchmod"), reason="modes are POSIX's")
+    def test_a_shared_ledger_stays_shared(self, ledger):
+        ledger.path.chmod(0o660)
+        umask = os.umask(0o077)
+        try:
+            spend(ledger, draw(0.5))
+        finally:
+            os.umask(umask)
+        assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o660
+
+    def test_a_second_name_is_no_second_budget(self, ledger, tmp_path):
+        os.link(ledger.path, tmp_path / "second.json")
+        for use in (lambda: spend(ledger, draw(0.5)), lambda: Ledger.open(tmp_path / "second.json")):
+            with pytest.raises(InputError, match="hard link"):
+                use()
+        (tmp_path / "second.json").unlink()
+        spend(ledger, draw(0.5))
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes are POSIX's")
+    def test_a_pipe_is_no_ledger(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe.json")
+        with pytest.raises(InputError, match="is no file"):
+            Ledger.open(tmp_path / "pipe.json")
+
+    @pytest.mark.skipif(os.name != "posix", reason="an open file cannot be deleted elsewhere")
+    @pytest.mark.parametrize("again", [False, True])
+    def test_a_lock_file_deleted_while_it_is_held(self, ledger, monkeypatch, again):
+        """A second process takes a new lock of that name, and spends; what the first one has read is out of date."""
+        lock, ready = ledger.path.with_name("ledger.json.lock"), module.dump
+        seen = []
+
+        def dump(events):
+            monkeypatch.setattr(module, "dump", ready)
+            lock.unlink()
+            if again:
+                seen.append(spend(Ledger.open(ledger.path), draw(0.5)))
+            return ready(events)
+
+        monkeypatch.setattr(module, "dump", dump)
+        with pytest.raises(PrivacyCheckError, match=r"ledger\.json\.lock deleted.*nothing is released"):
+            spend(ledger, draw(0.5))
+        assert [entry.id for entry in Ledger.open(ledger.path).releases] == seen
+        spend(ledger, draw(0.5))
+
+    def test_a_ledger_changed_behind_the_lock(self, ledger, monkeypatch):
+        ready = module.dump
+        other = Ledger.create(ledger.path.with_name("other.json"), epsilon=9.0, delta=0.0, alpha=25.0).path.read_bytes()
+
+        def dump(events):
+            ledger.path.write_bytes(other)
+            return ready(events)
+
+        monkeypatch.setattr(module, "dump", dump)
+        with pytest.raises(PrivacyCheckError, match="was changed"):
+            spend(ledger, draw(0.5))
+        assert ledger.path.read_bytes() == other
+
+    @pytest.mark.skipif(os.name != "posix", reason="an open file cannot be deleted elsewhere")
+    def test_nothing_is_acknowledged_without_the_lock(self, ledger, monkeypatch):
+        """Deleted at the last moment, after the look and before the file takes its name."""
+        rename = Path.replace
+
+        def late(self, target):
+            ledger.path.with_name("ledger.json.lock").unlink()
+            return rename(self, target)
+
+        monkeypatch.setattr(Path, "replace", late)
+        with pytest.raises(PrivacyCheckError, match="nothing is released"):
+            spend(ledger, draw(0.5))
 
     def test_a_budget_is_set_once(self, ledger):
         before = ledger.path.read_bytes()

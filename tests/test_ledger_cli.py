@@ -166,6 +166,21 @@ class TestRelease:
         found = shown(ledger.path, "--release", copied / "public", code=3)
         assert [check["holds"] for check in found["checks"]] == [True, True, False]
 
+    @pytest.mark.parametrize("edit", ["relation", "domain"])
+    def test_pairs_or_a_place_that_the_ledger_does_not_count(self, tmp_path, copied, edit):
+        """A certificate that claims less than the ledger's relation, or lies elsewhere, though it was recorded."""
+        cert = certificate.read(copied / "public")
+        ledger = Ledger.create(tmp_path / "other.json", epsilon=2.0, delta=1e-5, alpha=25.0)
+        cert["ledger"] = ledger.authorise(TENTS.check(SQUARE, n=300), mechanism="laplace-tents", domain=SQUARE)
+        if edit == "relation":
+            cert["guarantee"]["relation"] = AlphaNeighbours(10.0).to_dict()
+        else:
+            cert["domain"]["fingerprint"] = "0" * 64
+        ledger.record(cert["ledger"], certificate.statement_hash(cert))
+        (copied / "public" / "certificate.json").write_text(json.dumps(cert))
+        found = shown(ledger.path, "--release", copied / "public", code=3)
+        assert [check["holds"] for check in found["checks"]] == [True, True, False]
+
     def test_a_release_that_was_never_recorded(self, copied):
         ledger = Ledger.open(copied / "ledger.json")
         cert = certificate.read(copied / "public")

@@ -1,11 +1,14 @@
 """Releases under a ledger: authorised before the points are touched, spent whatever happens, found again later."""
 
+import builtins
+import io
 import json
 import signal
 import subprocess
 import sys
 import warnings
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +17,12 @@ import pytest
 from dpppsynth.domains import Window
 from dpppsynth.draw import PosteriorDrawPlan
 from dpppsynth.errors import BudgetError, InformationWarning, InputError, QualityError, ReleaseBlocked
-from dpppsynth.ledger import Ledger
+from dpppsynth.ledger import Ledger, compare
 from dpppsynth.models import regular_triangulation
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, certificate, verify
 from dpppsynth.release import append_patterns, load_release
+from dpppsynth.release.folder import statement
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
@@ -93,6 +97,50 @@ class TestSpending:
             plan.release(PATTERN, ledger=ledger)
         assert states(path) == ["authorised"]
 
+    @pytest.mark.parametrize("by", [False, True])
+    def test_its_authorisation_is_nobody_elses(self, path, by):
+        """One event authorises and takes up, so that another run can use the name neither later nor in between."""
+        ledger = Ledger.open(path)
+        right = TENTS.plan_by(WINDOW, by="year", levels=[2021, 2022], n={2021: 100, 2022: 73}) if by else None
+        right = right or TENTS.plan(WINDOW, n=173)
+        wrong = PointPattern(PATTERN.xy[:-1], WINDOW, {"year": YEARS.marks["year"][:-1]} if by else None)
+        with pytest.raises(InputError, match="points"):
+            right.release(wrong, ledger=ledger)
+        assert [event["kind"] for event in json.loads(path.read_bytes())["events"]] == ["budget", "authorised"]
+        before = path.read_bytes()
+        with pytest.raises(InputError, match="taken up by a release"):
+            right.release(YEARS if by else PATTERN, ledger=ledger, entry=ledger.releases[-1].id)
+        assert path.read_bytes() == before
+
+    @pytest.mark.parametrize("way", ["release_by", "plan"])
+    @pytest.mark.parametrize("relation", [None, AddRemove()])
+    def test_levels_are_looked_at_after_the_authorisation(self, tmp_path, way, relation):
+        """That nobody has a level is an answer."""
+        synthesizer = replace(TENTS, alpha=None, relation=relation) if relation else TENTS
+        path, levels = tmp_path / "ledger.json", [2021, 2022, 2023]
+        ledger = Ledger.create(path, epsilon=0.5, delta=0.0, relation=synthesizer.neighbouring())
+        size = {"expected_n": 60} if relation else {"n": dict.fromkeys(levels, 60)}
+
+        def run():
+            if way == "plan":
+                synthesizer.plan_by(WINDOW, by="year", levels=levels, **size).release(YEARS, ledger=ledger)
+            else:
+                given = size if relation else {}
+                synthesizer.release_by(YEARS, by="year", levels=levels, ledger=ledger, **given)
+
+        with pytest.raises(InputError, match=r"^levels:"):
+            run()
+        assert ledger.spent == pytest.approx(0.5)
+        with pytest.raises(BudgetError):
+            run()
+        (entry,) = ledger.releases
+        assert (entry.state, entry.taken) == ("authorised", True)
+
+    def test_a_ledger_is_opened_first(self, path):
+        for release in (TENTS.release, partial(TENTS.release_by, by="year", levels=[2021, 2022])):
+            with pytest.raises(InputError, match=r"^ledger: .*Ledger\.open"):
+                release(YEARS, ledger=str(path))
+
     def test_and_one_killed_in_between(self, path):
         script = f"""
 import os, signal
@@ -163,6 +211,34 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
 
 
 class TestCertificates:
+    @pytest.mark.parametrize(
+        ("synthesizer", "by"),
+        [
+            (TENTS, False),
+            (TENTS, True),
+            (DRAW, False),
+            (KernelSynthesizer(1.0, 1e-6, 25.0), False),
+            (KernelSynthesizer(1.0, 1e-6, 25.0), True),
+        ],
+    )
+    def test_state_what_the_budget_bought(self, tmp_path, synthesizer, by):
+        """The same before and after `save` and `load_release`, and another for every other run of the same plan."""
+        ledger = Ledger.create(tmp_path / "ledger.json", epsilon=9.0, delta=1e-5, alpha=25.0)
+        run = partial(synthesizer.release_by, YEARS, by="year", levels=[2021, 2022]) if by else None
+        run = run or partial(synthesizer.release, PATTERN)
+        first, other = run(ledger=ledger), run()
+        recorded = ledger.releases[0].certificate
+        folder = first.save(tmp_path / "public")
+        assert certificate.statement_hash(certificate.read(folder)) == statement(first) == recorded
+        assert statement(load_release(folder)) == recorded
+        posing = replace(other, entry=first.entry)
+        assert statement(posing) != recorded
+        checks = {
+            place: [check.holds for check in compare(ledger, certificate.read(place))]
+            for place in (folder, posing.save(tmp_path / "posing"))
+        }
+        assert list(checks.values()) == [[True, True, True], [True, False, True]]
+
     def test_name_their_entry_and_keep_it(self, path, tmp_path):
         release = COX.release(PATTERN, ledger=Ledger.open(path))
         folder = release.save(tmp_path / "public")
@@ -238,6 +314,7 @@ class TestCeiling:
         most = ledger.spent
         plan.release(PATTERN, ledger=ledger, entry=entry)
         assert ledger.spent < most / 2
+        assert ledger.releases[0].mechanism == "lgcp-posterior-draw"
         with pytest.raises(InputError):
             plan.release(PATTERN, ledger=ledger, entry=entry)
 
@@ -288,11 +365,55 @@ class TestCommandLine:
         assert "173" not in done.output
         assert states(path) == ["authorised"]
 
-    def test_a_mistyped_name_costs_nothing(self, tmp_path, path):
-        done = self.synthesize(tmp_path / "no.csv", tmp_path / "out", path, "--epsilon", "0.5")
+    @pytest.mark.parametrize("name", ["no.csv", "."])
+    def test_a_mistyped_name_costs_nothing(self, tmp_path, path, name):
+        done = self.synthesize(tmp_path / name, tmp_path / "out", path, "--epsilon", "0.5")
         assert done.exit_code == 2
         assert "nothing is spent" in done.output
         assert states(path) == []
+
+    def test_the_file_is_opened_after_the_authorisation(self, points, tmp_path, path, monkeypatch):
+        opened, seen = io.open, []
+
+        def watched(file, *more, **options):
+            if str(file) == str(points):
+                seen.append(states(path))
+            return opened(file, *more, **options)
+
+        monkeypatch.setattr(io, "open", watched)
+        monkeypatch.setattr(builtins, "open", watched)
+        assert self.synthesize(points, tmp_path / "dear", path, "--epsilon", "2.5").exit_code == 4
+        assert seen == []
+        done = self.synthesize(points, tmp_path / "out", path, "--epsilon", "0.5")
+        assert done.exit_code == 0, done.output
+        assert seen
+        assert all(each == ["authorised"] for each in seen)
+
+    def test_what_failed_is_not_taken_up_later(self, points, tmp_path, path):
+        points.write_text("x,y\n1,no\n")
+        assert self.synthesize(points, tmp_path / "out", path, "--epsilon", "0.5").exit_code == 2
+        ledger = Ledger.open(path)
+        with pytest.raises(InputError, match="taken up by a release"):
+            replace(TENTS, basis="cells").plan(WINDOW, n=173).release(
+                PATTERN, ledger=ledger, entry=ledger.releases[0].id
+            )
+
+    @pytest.mark.parametrize(
+        ("more", "name"), [((), "laplace-cells"), (("--by", "year", "--levels", "2021,2022"), "strata")]
+    )
+    def test_the_ledger_learns_what_ran(self, tmp_path, path, more, name):
+        points = tmp_path / "years.csv"
+        np.savetxt(
+            points, np.column_stack([YEARS.xy, YEARS.marks["year"]]), "%.17g", ",", header="x,y,year", comments=""
+        )
+        done = self.synthesize(points, tmp_path / "out", path, "--epsilon", "0.5", *more)
+        assert done.exit_code == 0, done.output
+        assert [entry.mechanism for entry in Ledger.open(path).releases] == [name]
+
+    def test_beyond_any_loss_that_is_counted_is_over_budget(self, points, tmp_path, path):
+        for epsilon, code in (("0.2", 0), ("0.3", 0), ("100", 4)):
+            done = self.synthesize(points, tmp_path / epsilon, path, "--epsilon", epsilon)
+            assert done.exit_code == code, done.output
 
     def test_json_names_the_entry(self, points, tmp_path, path):
         done = self.synthesize(points, tmp_path / "out", path, "--epsilon", "0.5", "--json")

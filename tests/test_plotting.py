@@ -1,12 +1,13 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import shapely
 from matplotlib.figure import Figure
 
-from dpppsynth import AddRemove, InputError, LaplaceSynthesizer, LGCPSynthesizer, PointPattern, Window
+from dpppsynth import AddRemove, InputError, LaplaceSynthesizer, LGCPSynthesizer, PointPattern, ReplaceOne, Window
 from dpppsynth.intensity import LogLinear, PiecewiseConstant
 from dpppsynth.models import regular_squares, regular_triangulation
 from dpppsynth.plotting import (
@@ -17,6 +18,7 @@ from dpppsynth.plotting import (
     plot_pattern,
     save_picture,
 )
+from dpppsynth.privacy import GaussianDP, Guarantee, PureDP
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 HOLE = shapely.box(400, 400, 600, 600)
@@ -199,6 +201,12 @@ class TestCurve:
         line = ax.get_lines()[0].get_ydata()
         assert line == pytest.approx(guarantee.epsilon() / guarantee.relation.max_points_per_person)
         assert label in ax.get_xlabel()
+
+    def test_only_pure_bounds_are_shared_out_among_the_points_of_a_person(self):
+        pure = Guarantee(ReplaceOne(3), PureDP(1.2), "A theorem", ("It holds.",))
+        gaussian = replace(pure, profile=GaussianDP(0.3, 1e-6))
+        for guarantee, expected in ((pure, 0.4), (gaussian, gaussian.epsilon())):
+            assert plot_epsilon_curve(guarantee).get_lines()[0].get_ydata() == pytest.approx(expected)
 
 
 def test_no_global_figure_is_made():

@@ -12,6 +12,7 @@ import pytest
 
 from dpppsynth import LaplaceSynthesizer, LinearNetwork, PointPattern, Window
 from dpppsynth.plotting import surfaces
+from dpppsynth.privacy.certificate import content_hash
 from dpppsynth.reporting import write_report
 
 INSTALL = "no chromedriver: on Debian or Ubuntu install it with `apt-get install chromium chromium-driver`"
@@ -30,6 +31,11 @@ return [root.scrollWidth, root.clientWidth, wide.map(e => e.outerHTML.slice(0, 9
 """
 PICTURES = "return [...document.images].map(i => [i.complete, i.naturalWidth, i.alt])"
 HEADINGS = "return [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map(h => Number(h.tagName[1]))"
+# What scrolls inside itself must be reached by the keyboard, and have a name.
+SCROLLED = """
+return [...document.querySelectorAll(".scroll")].filter(e => e.tabIndex !== 0 || e.getAttribute("role") !== "region"
+    || !e.getAttribute("aria-label")).map(e => e.outerHTML.slice(0, 90));
+"""
 # Relative luminance and contrast by WCAG 2.1, of every element that has words of its own.
 CONTRAST = """
 const parts = c => c.match(/[\\d.]+/g).map(Number);
@@ -72,7 +78,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """Of a release by levels with hostile names, and of one on streets."""
+    """Of a release by levels with hostile names and long ones without a break, and of one on streets."""
     place, rng = tmp_path_factory.mktemp("reports"), np.random.default_rng(3)
     square = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
     marked = PointPattern(rng.uniform(0, 1000, (80, 2)), square, {"kind": np.where(np.arange(80) < 40, LEVEL, "b")})
@@ -80,6 +86,9 @@ def reports(tmp_path_factory):
     levels = laplace.release_by(marked, by="kind", levels=[LEVEL, "b"]).save(place / "levels", patterns=2)
     on_streets = STREETS.pattern(rng.integers(0, 4, 80), rng.random(80))
     streets = laplace.release(on_streets, 1).save(place / "streets", patterns=4)
+    cert = json.loads((levels / "certificate.json").read_text())
+    cert["versions"]["x" * 300] = "y" * 300
+    (levels / "certificate.json").write_text(json.dumps(cert | {"content_hash": content_hash(cert)}))
     with pytest.MonkeyPatch.context() as patch:
         # Intensities in few pixels: nothing here looks at them.
         patch.setattr(surfaces, "PIXELS", 40)
@@ -115,6 +124,7 @@ def test_it_fits_and_asks_for_nothing(name, screen, browser, reports):
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
     assert browser.execute_script(CONTRAST) >= 4.5
+    assert browser.execute_script(SCROLLED) == []
     assert browser.title == "Privacy report of a synthetic point pattern"
     assert browser.get_log("browser") == []
     asked = [url for url in requested(browser) if not url.startswith("data:image/")]

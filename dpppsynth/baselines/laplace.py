@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpppsynth.arguments import positive
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import PiecewiseConstant
@@ -24,7 +25,6 @@ from dpppsynth.randomness import RngLike, generator, source
 from dpppsynth.release.folder import save
 from dpppsynth.sampling import poisson_pattern
 from dpppsynth.statistic import cell_counts
-from dpppsynth.synthesizers.base import positive
 
 WARNING = "A baseline for published comparisons: its noise is floating-point, so it must not be released."
 ASSUMED = (

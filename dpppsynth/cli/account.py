@@ -1,28 +1,20 @@
 """`--ledger`: the budget of a data set, authorised before its file is opened."""
 
+import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpppsynth.cli.screen import note, show_line
-from dpppsynth.errors import InputError
+from dpppsynth.errors import DpppsynthError, InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
     from dpppsynth.ledger import Ledger
     from dpppsynth.privacy import Guarantee
     from dpppsynth.synthesizers.account import Planned
-
-
-@dataclass(frozen=True)
-class Ceiling:
-    """What stands in for a plan before the number of points is known."""
-
-    mechanism: str
-    domain: "Domain"
-    guarantee: "Guarantee"
 
 
 @dataclass(frozen=True)
@@ -31,6 +23,7 @@ class Account:
 
     ledger: "Ledger | None" = None
     entry: str | None = None
+    reserved: "Guarantee | None" = None
 
     @classmethod
     def open(cls, path: Path | None, points: Path, plan: "Planned") -> "Account":
@@ -47,23 +40,24 @@ class Account:
             return cls()
         from dpppsynth.ledger import Ledger
 
-        try:
-            # Nothing is read: a mistyped name must not cost the budget.
-            points.open("rb").close()
-        except OSError as error:
-            msg = f"points: cannot open {points} ({error.strerror}); nothing is spent"
-            raise InputError(msg) from None
+        # A mistyped name must not cost the budget.
+        why = _unreadable(points)
+        if why is not None:
+            msg = f"points: cannot open {points} ({why}); nothing is spent"
+            raise InputError(msg)
         ledger = Ledger.open(path)
         entry = ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain)
-        return cls(ledger, entry)
+        return cls(ledger, entry, plan.guarantee)
 
     @contextmanager
     def counting(self) -> Iterator[None]:
-        """Say that the budget is spent when something fails after the authorisation."""
+        """Say that the budget is spent when something fails after the authorisation, and let nothing else use it."""
         try:
             yield
         except BaseException:
-            if self.ledger is not None:
+            if self.ledger is not None and self.entry is not None and self.reserved is not None:
+                with suppress(DpppsynthError, OSError):
+                    self.ledger.settle(self.entry, self.reserved)
                 note(f"this release was authorised, and counts as spent in {self.ledger.path} whatever the reason")
             raise
 
@@ -73,3 +67,14 @@ class Account:
             at = f" at delta = {self.ledger.delta:g}" if self.ledger.delta else ""
             spent, all_ = f"{self.ledger.spent:.4g}", f"{self.ledger.epsilon:g}"
             show_line(f"Spent in {self.ledger.path}: epsilon = {spent} of {all_}{at}")
+
+
+def _unreadable(points: Path) -> str | None:
+    """Why a file cannot be opened, as far as that shows without opening it."""
+    try:
+        kind = points.stat().st_mode
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or "no such name"
+    if stat.S_ISDIR(kind):
+        return "it is a folder"
+    return None if os.access(points, os.R_OK) else "permission denied"

@@ -45,7 +45,8 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
         return
     if not pairs:
         what = "moves, however far" if relation.n_is_public else "is added or removed"
-        show_text(f"Epsilon does not depend on distance: it is {_one_point(guarantee):.4g} when one point {what}.")
+        epsilon = guarantee.epsilon_of_one_point()
+        show_text(f"Epsilon does not depend on distance: it is {epsilon:.4g} when one point {what}.")
         return
     shown = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
     if relation.max_points_per_person == 1 and math.isfinite(relation.reach):
@@ -85,10 +86,6 @@ def _part_json(plan: Plan) -> dict[str, Any]:
         **({} if noise is None else {"noise_scale": noise}),
         **({} if mesh is None else {"mesh": _mesh_json(mesh)}),
     }
-
-
-def _one_point(guarantee: "Guarantee") -> float:
-    return guarantee.epsilon() / guarantee.relation.max_points_per_person
 
 
 def _along(domain: "Domain") -> str:

@@ -112,6 +112,7 @@ def _line(entry: "Entry") -> dict[str, Any]:
         "at": entry.at,
         "mechanism": entry.mechanism,
         "state": entry.state,
+        "taken": entry.taken,
         "certificate": entry.certificate,
         "domain": dict(entry.domain),
         "guarantee": entry.guarantee.to_dict(),

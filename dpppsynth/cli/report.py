@@ -30,8 +30,7 @@ def report(release: o.ReleaseArgument, out: OutOption = None) -> None:
     from dpppsynth.reporting import write_report
 
     with progress() as say:
-        say("checking and drawing")
-        written = write_report(release, out)
+        written = write_report(release, out, progress=say)
     warning = certificate.read(release)["warning"]
     if warning is not None:
         note(f"this release must not be published, and its report says so. {warning}")

@@ -7,10 +7,12 @@ from typer import Option
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.job import require_new_folder
-from dpppsynth.cli.screen import progress, show_json, show_line
-from dpppsynth.errors import InputError
+from dpppsynth.cli.screen import note, progress, show_json, show_line
+from dpppsynth.errors import DpppsynthError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dpppsynth.patterns import PointPattern
     from dpppsynth.release import Release, StratifiedRelease
 
@@ -40,7 +42,7 @@ def sample(
 ) -> None:
     """Draw more synthetic patterns from a saved release; free, because it is already private.
 
-    They are added to the release and its certificate, or written into --out alone.
+    They are added to the release and its certificate, or written into --out alone. A report in the folder is made anew.
     """
     if engine is not None and inference is not o.Inference.NUTS:
         msg = "engine: goes with --inference nuts; leave it out"
@@ -52,9 +54,9 @@ def sample(
         require_new_folder(out)
 
     from dpppsynth.release import append_patterns, load_release
-    from dpppsynth.release.folder import save
+    from dpppsynth.release.folder import release_folder, save
 
-    folder = release if release.is_dir() else release.parent
+    folder, failed = release_folder(release), None
     with progress() as say:
         say("opening the release")
         opened: Any = load_release(release)
@@ -72,6 +74,9 @@ def sample(
             _write(drawn, out)
         else:
             append_patterns(folder, opened, drawn)
+            failed = _renew_report(folder, say)
+    if failed is not None:
+        note(f"the report in {folder} is out of date, and could not be made anew: {failed}")
     where = out or folder
     if json:
         show_json({"out": str(where), "patterns": sorted(path.name for path in where.glob("synthetic_*.geojson"))})
@@ -103,6 +108,20 @@ def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_
             f"dpppsynth sample {folder} --inference laplace --out NEW"
         )
         raise InputError(msg)
+
+
+def _renew_report(folder: Path, say: "Callable[[str], object]") -> DpppsynthError | None:
+    """Make the report in the folder anew, if there is one; returns what prevented it."""
+    if not (folder / "report.html").is_file():
+        return None
+    from dpppsynth.reporting import FILENAME, is_report, write_report
+
+    try:
+        if is_report(folder / FILENAME):
+            write_report(folder, progress=say)
+    except DpppsynthError as error:
+        return error
+    return None
 
 
 def _write(patterns: "list[PointPattern]", folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.account import Account, Ceiling
+from dpppsynth.cli.account import Account
 from dpppsynth.cli.job import Job, require_new_folder
 from dpppsynth.cli.people import People
 from dpppsynth.cli.place import Place, require_snap
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dpppsynth.domains import Domain
     from dpppsynth.patterns import PointPattern
     from dpppsynth.synthesizers import Plan, StratifiedPlan
+    from dpppsynth.synthesizers.account import Ceiling
 
 
 @spread
@@ -55,7 +56,7 @@ def synthesize(
     settled = people.plan(job, domain, patterns) if people.stated or not known else None
     if settled is None:
         people.require(job, domain)
-    account = Account.open(ledger, points, settled or _ceiling(job, domain, patterns))
+    account = Account.open(ledger, points, settled or _ceiling(job, people, domain, patterns))
 
     from dpppsynth.io import read_pattern
 
@@ -74,9 +75,13 @@ def synthesize(
     account.report(json=json)
 
 
-def _ceiling(job: Job, domain: "Domain", patterns: int) -> Ceiling:
+def _ceiling(job: Job, people: People, domain: "Domain", patterns: int) -> "Ceiling":
     """What is authorised where the points will tell their number."""
-    return Ceiling(str(job.method), domain, job.synthesizer(domain).ceiling(domain, patterns=patterns))
+    from dpppsynth.release import StratifiedRelease
+    from dpppsynth.synthesizers.account import Ceiling
+
+    mechanism = str(job.method) if people.by is None else StratifiedRelease.mechanism
+    return Ceiling(mechanism, domain, job.synthesizer(domain).ceiling(domain, patterns=patterns))
 
 
 def _require_free_number(job: Job, *, known: bool) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.arguments import positive
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import mass_distance
@@ -25,6 +25,8 @@ Density = Callable[[Floats], npt.ArrayLike]
 
 # Cells along the side of a square as large as the window, and segments on a network: what the errors below rest on.
 SIDE, SEGMENTS = 150, 16384
+# Squares along a domain beyond which coordinates do not tell neighbours apart.
+MOST_SQUARES = 2**53
 
 
 def total_variation(one: Density, other: Density, domain: Domain) -> float:
@@ -94,12 +96,14 @@ def misplaced_share(original: PointPattern, synthetic: PointPattern, side: float
     0.5
     """
     domain = common_domain(original, synthetic, ("original", "synthetic"))
-    if isinstance(side, bool) or not isinstance(side, Real) or not 0 < float(side) < np.inf:
-        msg = f"side: must be a positive length ({domain.unit}), got {side!r}; for instance {domain.extent / 10:.3g}."
+    remedy = f"for instance {domain.extent / 10:.3g}"
+    side = float(positive("side", side, rule=f"be a positive length ({domain.unit})", remedy=remedy))
+    if side < domain.extent / MOST_SQUARES:
+        msg = f"side: squares of {side:g} {domain.unit} are smaller than rounding in this domain; {remedy}."
         raise InputError(msg)
     if not len(original) or not len(synthetic):
         return float(len(original) != len(synthetic))
-    squares = np.concatenate([_squares(pattern.xy, domain, float(side)) for pattern in (original, synthetic)])
+    squares = np.concatenate([_squares(pattern.xy, domain, side) for pattern in (original, synthetic)])
     place = np.unique(squares, axis=0, return_inverse=True)[1].ravel()
     counts = [np.bincount(part, minlength=place.max() + 1) for part in np.split(place, [len(original)])]
     return mass_distance(*(count.astype(np.float64) for count in counts))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.arguments import elements, flag
 from dpppsynth.errors import InputError
-from dpppsynth.second_order import Floats, KFunction, PairCorrelation, require_flag
+from dpppsynth.second_order import Floats, KFunction, PairCorrelation
 
 Summary = KFunction | PairCorrelation
 
@@ -100,7 +101,7 @@ def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, 
     >>> band, band.outside
     (Envelope(L, pointwise, level 0.5, r from 1 to 2), array([False,  True]))
     """
-    require_flag(simultaneous, "simultaneous")
+    flag("simultaneous", simultaneous)
     runs = listed(simulated, "simulated", KFunction, PairCorrelation)
     if len(runs) < 2:
         msg = "simulated: needs at least two simulated curves; 39 make pointwise envelopes of level 0.05."
@@ -146,9 +147,10 @@ def common_distances(curves: Sequence[Summary], names: str) -> Floats:
 
 def listed(curves: Any, name: str, *kinds: type) -> list[Any]:
     """Curves in a list; InputError unless they are a sequence of at least one, all of these kinds."""
-    found = list(curves) if isinstance(curves, Iterable) else [curves]
+    several = elements(curves)
+    found = [curves] if several is None else several
     wrong = [type(each).__name__ for each in found if not isinstance(each, kinds)]
-    if wrong or not found or found == [curves]:
+    if wrong or not found or several is None:
         names = " or ".join(f"{kind.__name__}s" for kind in kinds)
         got = "none" if not found else wrong[0] if wrong else f"a {type(curves).__name__} by itself"
         msg = f"{name}: needs a sequence of {names}, at least one, got {got}; `k_function(pattern, r)` makes them."

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from dpppsynth import linear_network
+from dpppsynth.arguments import whole
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
@@ -33,6 +33,8 @@ from dpppsynth.second_order import (
 
 __all__ = ["KFunction", "PairCorrelation", "default_distances", "k_function", "pair_correlation"]
 
+# More distances than that fill the memory of a small machine.
+MOST_STEPS = 10_000_000
 CORRECTIONS = ("isotropic", "translation", "border", "none")
 
 
@@ -49,12 +51,10 @@ def default_distances(domain: Domain, steps: int = 512) -> Floats:
     if not isinstance(domain, Window | LinearNetwork):
         msg = f"domain: must be a Window or a LinearNetwork, got {type(domain).__name__}."
         raise InputError(msg)
-    if isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1:
-        msg = f"steps: must be a whole number of at least 1, got {steps!r}; for instance 512."
-        raise InputError(msg)
+    steps = whole("steps", steps, 1, most=MOST_STEPS, remedy="for instance 512")
     x0, y0, x1, y1 = domain.bounds
     length = domain.extent if isinstance(domain, LinearNetwork) else min(x1 - x0, y1 - y0)
-    return np.linspace(0, length / 4, int(steps) + 1)
+    return np.linspace(0, length / 4, steps + 1)
 
 
 def k_function(

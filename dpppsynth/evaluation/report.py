@@ -6,16 +6,15 @@ it shows must not decide what is released: that would be a query that nobody acc
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.arguments import elements, flag, positive
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.evaluation.distances import Density
@@ -210,9 +209,7 @@ def evaluate(
     >>> float(report.table.loc["points", "synthetic"])
     40.0
     """
-    if not isinstance(confidential, bool):
-        msg = f"confidential: must be True or False, got {confidential!r}"
-        raise InputError(msg)
+    flag("confidential", confidential)
     patterns = _listed(synthetic)
     _require(original, patterns)
     domain = original.domain
@@ -245,8 +242,9 @@ def _listed(synthetic: Any) -> tuple[Any, ...]:
     """One pattern or several as a tuple; what a release or anything else would take is said."""
     if isinstance(synthetic, PointPattern):
         return (synthetic,)
-    if isinstance(synthetic, Iterable) and not isinstance(synthetic, str):
-        return tuple(synthetic)
+    found = elements(synthetic)
+    if found is not None:
+        return tuple(found)
     remedy = "`PointPattern.synthetic(xy, domain)` makes one"
     if hasattr(synthetic, "sample"):
         remedy = "`release.sample(20)` draws some"
@@ -282,16 +280,15 @@ def _distances(r: npt.ArrayLike) -> Floats:
 def _length(name: str, value: float | None, domain: Domain, least: float = 0.0) -> float:
     if value is None:
         return SHARE * domain.extent
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
-        msg = f"{name}: must be a positive length ({domain.unit}), got {value!r}; without it, a tenth of the extent"
-        raise InputError(msg)
-    if float(value) < least:
+    rule = f"be a positive length ({domain.unit})"
+    value = float(positive(name, value, rule=rule, remedy="without it, a tenth of the extent"))
+    if value < least:
         msg = (
             f"{name}: the quadrature of total variation resolves no less than {least:.4g} ({domain.unit}) in this "
             f"domain, got {value!r}; take that or more, or leave it out for a tenth of the extent"
         )
         raise InputError(msg)
-    return float(value)
+    return value
 
 
 def _notes(comparison: Comparison, patterns: tuple[PointPattern, ...]) -> tuple[str, ...]:

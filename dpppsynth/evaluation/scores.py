@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dpppsynth.arguments import flag
 from dpppsynth.errors import InputError
 from dpppsynth.evaluation.distances import Density, common_domain, integral, values
 from dpppsynth.evaluation.envelopes import common_distances, listed
 from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import Floats, KFunction, require_flag
+from dpppsynth.second_order import Floats, KFunction
 
 
 def propensity_mse(
@@ -62,7 +63,7 @@ def propensity_mse(
     >>> propensity_mse(ours, theirs, flat, flat), propensity_mse(ours, theirs, flat, flat, balanced=True)
     (0.0625, 0.0)
     """
-    require_flag(balanced, "balanced")
+    flag("balanced", balanced)
     domain = common_domain(original, synthetic, ("original", "synthetic"))
     if not len(original) or not len(synthetic):
         msg = "original, synthetic: propensities compare points of both; leave empty patterns out."

@@ -181,8 +181,9 @@ def _masses(array: npt.ArrayLike, name: str) -> Floats:
     if masses is None or masses.ndim != 2 or not masses.size or not (np.isfinite(masses) & (masses >= 0)).all():
         msg = f"{name}: must be a two-dimensional array of finite, non-negative masses."
         raise InputError(msg)
-    total = float(masses.sum())
+    with np.errstate(over="ignore"):
+        total = float(masses.sum())
     if not 0 < total < np.inf:
-        msg = f"{name}: must hold some mass to be divided by its sum; all is zero."
+        msg = f"{name}: must hold some mass to be divided by its sum; all is zero, or the sum no floating-point number."
         raise InputError(msg)
     return masses / total

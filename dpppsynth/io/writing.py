@@ -60,7 +60,8 @@ def write_pattern(pattern: PointPattern, path: str | Path) -> None:
         draft.replace(target)
 
 
-def _write_geojson(pattern: PointPattern, path: Path) -> None:
+def geojson_text(pattern: PointPattern) -> str:
+    """What `write_pattern` writes to a GeoJSON file."""
     marks = {name: values.tolist() for name, values in (pattern.marks or {}).items()}
     features = [
         {
@@ -72,7 +73,11 @@ def _write_geojson(pattern: PointPattern, path: Path) -> None:
     ]
     lines = ",\n".join(json.dumps(feature, allow_nan=False) for feature in features)
     crs = json.dumps(crs_member(pattern.domain.crs))
-    path.write_text(f'{{"type": "FeatureCollection",\n"crs": {crs},\n"features": [\n{lines}\n]}}\n', encoding="utf-8")
+    return f'{{"type": "FeatureCollection",\n"crs": {crs},\n"features": [\n{lines}\n]}}\n'
+
+
+def _write_geojson(pattern: PointPattern, path: Path) -> None:
+    path.write_text(geojson_text(pattern), encoding="utf-8", newline="\n")
 
 
 def _json_value(value: Any) -> Any:

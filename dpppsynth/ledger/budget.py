@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from numbers import Real
 from typing import Any
 
+from dpppsynth.arguments import finite
 from dpppsynth.errors import BudgetError, InputError
 from dpppsynth.privacy.accounting import compose, gaussian_filter, largest
 from dpppsynth.privacy.guarantee import Guarantee
@@ -43,8 +43,8 @@ class Budget:
     adaptive: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _number("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", _number("delta", self.delta))
+        object.__setattr__(self, "epsilon", float(finite("epsilon", self.epsilon)))
+        object.__setattr__(self, "delta", float(finite("delta", self.delta)))
         if self.epsilon <= 0:
             msg = f"epsilon: the budget must be positive, got {self.epsilon!r}; such as 2.0."
             raise InputError(msg)
@@ -153,7 +153,8 @@ def unprotected(given: Relation, needed: Relation) -> str:
     if given.reach < needed.reach:
         pairs.append(f"points that move by more than {given.reach:g}")
     if given.max_points_per_person < needed.max_points_per_person:
-        pairs.append(f"people with more than {given.max_points_per_person} points")
+        cap = given.max_points_per_person
+        pairs.append(f"people with more than {'one point' if cap == 1 else f'{cap} points'}")
     return " and ".join(pairs)
 
 
@@ -165,13 +166,6 @@ def _total(profiles: tuple[Profile, ...], delta: float, *, adaptive: bool) -> Pr
         # One rule for stopping, fixed beforehand: the smaller of two filters need not be one.
         return GaussianDP(gaussian_filter(profiles), delta)
     return compose(profiles, delta)
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-        msg = f"{name}: the budget needs a finite number, got {value!r}."
-        raise InputError(msg)
-    return float(value)
 
 
 def _quoted(profile: Profile) -> str:

@@ -7,7 +7,7 @@ knows the whole history before it. The chain shows damage and edits, not forgery
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -79,25 +79,41 @@ def _require_schema(data: Any, path: Path) -> None:
     if isinstance(version, int) and not isinstance(version, bool) and version > SCHEMA_VERSION:
         msg = f"ledger: {path} is of schema version {version}, this program knows {SCHEMA_VERSION}; update dpppsynth."
         raise InputError(msg)
+    events = data["events"] if isinstance(data, dict) and isinstance(data.get("events"), list) else []
     try:
-        problem = next(_validator().iter_errors(data), None)
+        # All but the first event one by one: those that were looked at before need no second look.
+        problem = _problem(data | {"events": events[:1]} if events else data)
+        found = [problem, *(_problem_of_event(json.dumps(event)) for event in events[1:])]
     except RecursionError:
-        problem = ()
-    if problem is not None:
-        where = "/".join(map(str, getattr(problem, "absolute_path", ()))) or "top level"
-        why = getattr(problem, "validator", "nesting")
-        msg = f"ledger: {path} is not a ledger of version {SCHEMA_VERSION} (at {where}: {why}). {REMEDY}"
-        raise InputError(msg)
+        found = [("top level", "nesting")]
+    for k, problem in enumerate(found):
+        if problem is not None:
+            where, why = problem
+            where = f"event {k + 1}, {where}" if k else where
+            msg = f"ledger: {path} is not a ledger of version {SCHEMA_VERSION} (at {where}: {why}). {REMEDY}"
+            raise InputError(msg)
+
+
+def _problem(data: Any, part: str | None = None) -> tuple[str, str] | None:
+    """Where and why something is not as in the schema, or in a definition of it."""
+    problem = next(_validator(part).iter_errors(data), None)
+    return None if problem is None else ("/".join(map(str, problem.absolute_path)) or "top level", problem.validator)
+
+
+@lru_cache(maxsize=10_000)
+def _problem_of_event(text: str) -> tuple[str, str] | None:
+    return _problem(json.loads(text), "event")
 
 
 @cache
-def _validator() -> Any:
+def _validator(part: str | None) -> Any:
     """Validator of ledgers, whose guarantees are described as on certificates."""
     import jsonschema
     from referencing import Registry, Resource
 
     shared: Any = Registry().with_resource("certificate.schema.json", Resource.from_contents(certificate.schema()))
-    return jsonschema.Draft202012Validator(schema(), registry=shared)
+    whole = schema() if part is None else {"$defs": schema()["$defs"], "$ref": f"#/$defs/{part}"}
+    return jsonschema.Draft202012Validator(whole, registry=shared)
 
 
 def schema() -> dict[str, Any]:

@@ -30,6 +30,7 @@ class Entry:
     at : str
         When it was authorised, such as "2025-01-31T12:00:00Z".
     mechanism : str
+        What runs, or what was asked for as long as no plan was settled.
     guarantee : Guarantee
         What it counts as.
     state : str
@@ -38,8 +39,10 @@ class Entry:
         Hash of what its certificate states.
     domain : mapping
         Fingerprint, CRS and unit of the window or network.
+    taken : bool
+        Whether a release has taken it up; no other one can.
     settled : bool
-        Whether the authorisation was taken up under `Ledger.settle`, which happens once.
+        Whether what it counts as is final.
     """
 
     id: str
@@ -49,6 +52,7 @@ class Entry:
     state: str
     certificate: str | None
     domain: Mapping[str, str | None] = field(repr=False)
+    taken: bool = False
     settled: bool = False
 
 
@@ -121,7 +125,7 @@ def replay(events: Sequence[Event], path: Path) -> History:
             stages.append(tuple(each.guarantee.profile for each in entries.values()))
         _require_within(budget, tuple(ceilings.values()), stages)
     except (InputError, ArithmeticError, ValueError, RecursionError) as err:
-        raise damaged(path, str(err) if isinstance(err, InputError) else type(err).__name__) from None
+        raise damaged(path, str(err).rstrip(".") if isinstance(err, InputError) else type(err).__name__) from None
     return History(tuple(events), frozenset(heads), budget, entries)
 
 
@@ -130,23 +134,25 @@ def _next(entries: Mapping[str, Entry], budget: Budget, event: Event, head: str)
     if event["kind"] == AUTHORISED:
         guarantee = counted(event["guarantee"])
         budget.require(guarantee)
-        return Entry(head, event["at"], event["mechanism"], guarantee, AUTHORISED, None, event["domain"])
+        words = event["mechanism"], guarantee, AUTHORISED, None, event["domain"]
+        return Entry(head, event["at"], *words, taken=event["taken"])
     entry = entries.get(event["entry"])
     if entry is None:
         msg = f"entry: a release is {event['kind']} that was never authorised."
         raise InputError(msg)
     require_open(entry, event["kind"])
     if event["kind"] == RELEASED:
-        return replace(entry, state=RELEASED, certificate=event["certificate"])
-    actual = counted(event["guarantee"]) if "guarantee" in event else entry.guarantee
+        return replace(entry, state=RELEASED, taken=True, certificate=event["certificate"])
+    actual = counted(event["guarantee"])
     budget.require(actual)
     require_covered(actual, entry.guarantee)
-    return replace(entry, guarantee=actual, settled=True)
+    return replace(entry, mechanism=event["mechanism"], guarantee=actual, taken=True, settled=True)
 
 
-def require_open(entry: Entry, kind: str) -> None:
-    """Refuse to use one authorisation for two releases."""
-    if entry.state == RELEASED or (entry.settled and kind == SETTLED):
+def require_open(entry: Entry, kind: str, *, taken: bool = True) -> None:
+    """Refuse to use one authorisation for two releases; `taken`: by the one that took it up when it was given."""
+    settled = kind == SETTLED and (entry.settled or (entry.taken and not taken))
+    if entry.state == RELEASED or settled:
         done = "recorded as released" if entry.state == RELEASED else "taken up by a release"
         msg = f"entry: it was {done} before, and an authorisation covers one release; authorise another."
         raise InputError(msg)

@@ -1,10 +1,12 @@
 """`Ledger`: a budget file that many processes may use, and that refuses more than it holds."""
 
+import os
 import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -111,11 +113,11 @@ class Ledger:
         budget = Budget(epsilon, delta, chosen, label, adaptive)
         first = {"kind": "budget", "previous": None, **_when(), **budget.to_dict()}
         ledger = cls(path)
-        with ledger._locked():
+        with ledger._locked() as alone:
             if ledger.path.exists():
                 msg = f"ledger: {ledger.path} exists, and a budget is set once; open it, or choose another name."
                 raise InputError(msg)
-            ledger._write((first,), PRIVATE)
+            ledger._write((first,), PRIVATE, alone)
         return ledger
 
     @classmethod
@@ -193,13 +195,13 @@ class Ledger:
 
     def knows(self, entry: str) -> bool:
         """Whether the ledger holds an authorisation: a copy that was rolled back does not know the later ones."""
-        return entry in self._read().entries
+        return isinstance(entry, str) and entry in self._read().entries
 
     def check(self, guarantee: Guarantee, *, mechanism: str, domain: Domain) -> None:
         """Raise what `authorise` would raise; nothing is written."""
         self._authorisation(self._read(), guarantee, mechanism, domain)
 
-    def authorise(self, guarantee: Guarantee, *, mechanism: str, domain: Domain) -> str:
+    def authorise(self, guarantee: Guarantee, *, mechanism: str, domain: Domain, taken: bool = False) -> str:
         """Spend part of the budget, before the data are touched.
 
         Parameters
@@ -210,6 +212,8 @@ class Ledger:
             For instance "lgcp-tents".
         domain : Window or LinearNetwork
             Under alpha-neighbours the same one for all releases.
+        taken : bool
+            Whether the release that asks takes it up at once. If not, `plan.release(..., entry=)` may, once.
 
         Returns
         -------
@@ -225,26 +229,41 @@ class Ledger:
         PrivacyCheckError
             When the file is not what it was, with more added.
         """
-        return self._append(lambda history: self._authorisation(history, guarantee, mechanism, domain))
+        return self._append(
+            lambda history: self._authorisation(history, guarantee, mechanism, domain) | {"taken": bool(taken)}
+        )
 
-    def settle(self, entry: str, guarantee: Guarantee, *, domain: Domain | None = None) -> None:
+    def settle(
+        self,
+        entry: str,
+        guarantee: Guarantee,
+        *,
+        mechanism: str | None = None,
+        domain: Domain | None = None,
+        taken: bool = False,
+    ) -> None:
         """Take up an authorisation, once, by a release whose guarantee is known only now.
 
-        It must nowhere be worse than what was authorised, and counts in its place unless that would raise the total.
+        It must nowhere be worse than what was authorised, and counts in its place. Where that would raise the total,
+        its theorem and assumptions do, at the budget that was authorised.
 
         Parameters
         ----------
         entry : str
         guarantee : Guarantee
+        mechanism : str, optional
+            What runs, such as "lgcp-tents", where less was known before.
         domain : Window or LinearNetwork, optional
             Where the release lies; must be the authorised one.
+        taken : bool
+            Whether it was taken up already, by the caller's own `authorise(..., taken=True)`.
 
         Raises
         ------
         InputError
             When there is no such authorisation, it was taken up before, or it does not cover the release.
         """
-        self._append(lambda history: _settlement(history, entry, guarantee, domain))
+        self._append(lambda history: _settlement(history, entry, guarantee, mechanism, domain, taken=taken))
 
     def record(self, entry: str, certificate_hash: str) -> None:
         """Note that a release happened.
@@ -266,20 +285,18 @@ class Ledger:
         self._append(release)
 
     @staticmethod
-    def _authorisation(history: History, guarantee: Guarantee, mechanism: str, domain: Domain) -> Event:
-        if not isinstance(mechanism, str) or not mechanism:
-            msg = f"mechanism: needs a name such as 'lgcp-tents', got {mechanism!r}."
-            raise InputError(msg)
+    def _authorisation(history: History, guarantee: Guarantee, mechanism: str, domain: Domain) -> dict[str, Any]:
+        _require_name(mechanism)
         place = _place(domain)
         history.admits(guarantee, place)
         words = {"mechanism": mechanism, "guarantee": stored(guarantee), "domain": place}
         return {"kind": AUTHORISED, **_when(), **words}
 
     def _append(self, make: Callable[[History], Event]) -> str:
-        with self._locked():
+        with self._locked() as alone:
             history = self._read()
             event = {**make(history), "previous": history.head}
-            self._write((*history.events, event), stat.S_IMODE(self.path.stat().st_mode))
+            self._write((*history.events, event), stat.S_IMODE(self.path.stat().st_mode), alone)
         return identify(event)
 
     def _read(self) -> History:
@@ -297,30 +314,42 @@ class Ledger:
                 self._raw, self._history = raw, history
             return self._history
 
-    def _write(self, events: tuple[Event, ...], mode: int) -> None:
-        raw = dump(events)
+    def _write(self, events: tuple[Event, ...], mode: int, alone: Callable[[], bool]) -> None:
+        raw, old = dump(events), self._raw if len(events) > 1 else None
+
+        def ready() -> None:
+            found = _bytes(self.path) if self.path.exists() else None
+            if not alone() or found != old:
+                raise _disturbed(self.path)
+
         # Nothing is written that would not be read again.
         history = replay(parse(raw, self.path), self.path)
         if not mode & stat.S_IWUSR:
             msg = f"ledger: {self.path} is read-only, so nothing can be authorised; make it writable for its owner."
             raise InputError(msg)
         try:
-            with whole_file(self.path, mode) as file:
+            with whole_file(self.path, mode, ready=ready) as file:
+                if hasattr(os, "fchmod"):
+                    # Whatever the umask of who writes: others may have to spend as well.
+                    os.fchmod(file.fileno(), mode)
                 file.write(raw)
         except OSError as err:
             msg = f"ledger: cannot write {self.path}: {err.strerror}; see to it before anything is released."
             raise InputError(msg) from None
+        if not alone():
+            raise _disturbed(self.path)
         with self._guard:
             self._raw, self._history = raw, history
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self) -> Iterator[Callable[[], bool]]:
+        """Hold the lock, and tell whether it is still worth something."""
         folder = self.path.parent
         with ExitStack() as held:
             try:
                 # A lock would make the folder that is missing.
                 folder.stat()
-                held.enter_context(locked(self.path.with_name(self.path.name + ".lock"), timeout=PATIENCE))
+                alone = held.enter_context(locked(self.path.with_name(self.path.name + ".lock"), timeout=PATIENCE))
             except TimeoutError:
                 msg = f"ledger: another process is writing to {self.path} and does not finish; try again later."
                 raise InputError(msg) from None
@@ -328,29 +357,49 @@ class Ledger:
                 why = getattr(err, "strerror", None) or "its file system has no locks"
                 msg = f"ledger: cannot write in {folder}: {why}; the folder must exist and be writable."
                 raise InputError(msg) from None
-            yield
+            if not alone():
+                raise _disturbed(self.path)
+            yield alone
 
 
-def _settlement(history: History, name: str, guarantee: Guarantee, domain: Domain | None) -> Event:
+def _settlement(
+    history: History, name: str, guarantee: Guarantee, mechanism: str | None, domain: Domain | None, *, taken: bool
+) -> Event:
     entry = _find(history, name)
-    require_open(entry, SETTLED)
+    require_open(entry, SETTLED, taken=taken)
+    if mechanism is not None:
+        _require_name(mechanism)
     history.budget.require(guarantee)
     if domain is not None and _place(domain) != entry.domain:
         msg = "domain: another one was authorised; authorise this one."
         raise InputError(msg)
     require_covered(guarantee, entry.guarantee)
-    event = {"kind": SETTLED, "entry": name}
     after = [guarantee.profile if each.id == name else each.guarantee.profile for each in history.entries.values()]
     # Numerical bounds of the total may rise a little though every part of it falls.
     lower = history.budget.spent(after) <= history.spent * (1 + ROUNDING)
-    return event | {"guarantee": stored(guarantee)} if lower else event
+    counts = guarantee if lower else replace(guarantee, profile=entry.guarantee.profile)
+    words = {"mechanism": mechanism or entry.mechanism, "guarantee": stored(counts)}
+    return {"kind": SETTLED, "entry": name, **words}
 
 
 def _find(history: History, entry: str) -> Entry:
-    if entry not in history.entries:
+    if not isinstance(entry, str) or entry not in history.entries:
         msg = f"entry: this ledger has authorised nothing of the name {entry!r}; ledger.authorise returns one."
         raise InputError(msg)
     return history.entries[entry]
+
+
+def _require_name(mechanism: Any) -> None:
+    if not isinstance(mechanism, str) or not mechanism:
+        msg = f"mechanism: needs a name such as 'lgcp-tents', got {mechanism!r}."
+        raise InputError(msg)
+
+
+def _disturbed(path: Path) -> PrivacyCheckError:
+    return PrivacyCheckError(
+        f"ledger: {path} was changed, or its lock file {path.name}.lock deleted or replaced, while this process held "
+        "the lock; nothing is released. Leave that file alone, and try again."
+    )
 
 
 def _place(domain: Any) -> Mapping[str, str | None]:
@@ -367,7 +416,19 @@ def _when() -> dict[str, str]:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        kind = path.stat().st_mode
+        # A pipe would keep its reader waiting.
+        if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+            with path.open("rb") as file:
+                links, raw = os.fstat(file.fileno()).st_nlink, file.read()
+            if links <= 1:
+                return raw
+            msg = (
+                f"ledger: {path} has another name as well (a hard link), and either could be spent in full; delete the "
+                "other one, and make backups by copying."
+            )
+        else:
+            msg = f"ledger: {path} is no file."
     except IsADirectoryError:
         msg = f"ledger: {path} is a folder; name the file, such as ledger.json."
     except FileNotFoundError:

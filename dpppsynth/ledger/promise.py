@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from dpppsynth.ledger.budget import Budget
 from dpppsynth.ledger.history import Entry
-from dpppsynth.privacy.accounting import FIXED_BEFOREHAND, adaptive
+from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee
 
@@ -20,7 +20,8 @@ def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
     if total is None:
         return None
     own = [sentence for entry in entries for sentence in entry.guarantee.assumptions if sentence != ONE_RELEASE]
-    fixed = [] if budget.adaptive or adaptive(profiles, budget.delta) else [FIXED_BEFOREHAND]
+    # Not by the kinds released so far: that no other kind was may itself depend on what was published.
+    fixed = [] if budget.adaptive or budget.delta == 0 else [FIXED_BEFOREHAND]
     several = [EVERYWHERE] if len({entry.domain["fingerprint"] for entry in entries}) > 1 else []
     return Guarantee(
         budget.relation, total, _theorem(budget, entries), tuple(dict.fromkeys([*own, *fixed, *several, COMPLETE]))

@@ -69,9 +69,9 @@ def _polyline(guarantee: Guarantee) -> tuple[Floats, Floats]:
     if guarantee.by_distance:
         distance, values = np.array([(0.0, 0.0), *guarantee.by_distance]).T
         return distance, values
-    reach, cap = guarantee.relation.reach, guarantee.relation.max_points_per_person
+    reach = guarantee.relation.reach
     far = 4 * reach if isinstance(guarantee.profile, PureDP) else reach
-    return np.array([0.0, far if math.isfinite(far) else 1.0]), np.full(2, guarantee.epsilon() / cap)
+    return np.array([0.0, far if math.isfinite(far) else 1.0]), np.full(2, guarantee.epsilon_of_one_point())
 
 
 def _mark_radius(ax: Axes, reach: float, epsilon: float, unit: str) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 
 from scipy.special import expit, ndtri
 
+from dpppsynth.arguments import instance, positive, probability, several
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.composed import Composed, merged
-from dpppsynth.privacy.gaussian import require_delta
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
 
 __all__ = ["FIXED_BEFOREHAND", "Composed", "adaptive", "compose", "gaussian_filter", "largest"]
@@ -28,6 +28,9 @@ FIXED_BEFOREHAND = (
 SCALES = {PureDP: "level", GaussianDP: "mu", PoissonGaussianDP: "ratio", ApproximateDP: "level"}
 # Relative precision of the largest release that fits, and the smallest one looked for.
 PRECISION, SMALLEST = 1e-6, 1e-6
+# No budget is larger, and the search for what fits would take long.
+LARGEST_BUDGET = 1e9
+REMEDY = "the profile of a guarantee is one"
 
 
 def compose(profiles: Sequence[Profile], delta: float) -> Profile:
@@ -59,10 +62,9 @@ def compose(profiles: Sequence[Profile], delta: float) -> Profile:
     >>> [round(compose([draw] * k, 1e-5).epsilon(1e-5), 3) for k in (2, 3, 4, 5)]
     [1.277, 1.598, 1.875, 2.124]
     """
-    parts = _releases(profiles)
+    parts, delta = _releases(profiles), probability("delta", delta, zero=True)
     if delta == 0:
         return PureDP(math.fsum(_pure_level(part) for part in parts))
-    require_delta(delta)
     closed, count = next(iter(merged(parts).items()))
     if len(merged(parts)) == 1 and count == 1:
         return replace(closed, at=delta) if _quotable(closed) else closed
@@ -70,16 +72,18 @@ def compose(profiles: Sequence[Profile], delta: float) -> Profile:
 
 
 def adaptive(profiles: Sequence[Profile], delta: float) -> bool:
-    """Whether `compose` also holds when settings and budgets were chosen after seeing what earlier releases published.
+    """Whether `compose` holds for budgets chosen after seeing earlier outputs, had no other kind been possible.
 
-    That is so for Gaussian releases, and for pure ones at `delta = 0`. Otherwise `FIXED_BEFOREHAND` is an assumption.
+    That is so for Gaussian releases, and for pure ones at `delta = 0`, where a limit on their sum was settled at first.
+    It is a statement about such a rule and not about these releases: where another kind might have been taken instead,
+    had earlier outputs been others, `FIXED_BEFOREHAND` is an assumption although only Gaussian ones were made.
 
     Examples
     --------
     >>> adaptive([PureDP(1.0), PureDP(2.0)], delta=0.0), adaptive([PureDP(1.0), PureDP(2.0)], delta=1e-6)
     (True, False)
     """
-    parts = _releases(profiles)
+    parts, delta = _releases(profiles), probability("delta", delta, zero=True)
     if delta == 0:
         return all(part.epsilon(0.0) < math.inf for part in parts)
     return len(parts) == 1 or all(isinstance(part, GaussianDP) for part in parts)
@@ -126,6 +130,10 @@ def largest(profile: Profile, spent: Sequence[Profile], epsilon: float, delta: f
     >>> largest(PureDP(1.0), [PureDP(0.5)], epsilon=2.0, delta=0.0)
     PureDP(level=1.5)
     """
+    instance("profile", profile, Profile, REMEDY)
+    spent = several("spent", spent, Profile, REMEDY)
+    epsilon = positive("epsilon", epsilon, most=LARGEST_BUDGET, rule=f"be positive and {LARGEST_BUDGET:g} at most")
+    delta = probability("delta", delta, zero=True)
     name = SCALES.get(type(profile))
     if name is None or (delta == 0 and profile.epsilon(0.0) == math.inf):
         return None
@@ -162,10 +170,11 @@ def _last_root(excess: Any, low: float) -> float | None:
 
 def _releases(profiles: Sequence[Profile]) -> tuple[Profile, ...]:
     """Profiles of single releases."""
-    if not profiles:
+    releases = several("profiles", profiles, Profile, REMEDY)
+    if not releases:
         msg = "profiles: need one at least, got none; what was never released spends nothing."
         raise InputError(msg)
-    return tuple(part for each in profiles for part in (each.parts if isinstance(each, Composed) else (each,)))
+    return tuple(part for each in releases for part in (each.parts if isinstance(each, Composed) else (each,)))
 
 
 def _pure_level(part: Profile) -> float:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.arguments import instance, positive, probability, shown, whole, whole_number
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mesh import Mesh
@@ -30,12 +31,14 @@ SNAPPED = (
 SNAPPED_NETWORK = (
     "Positions are those on the network; mistakes made before (geocoding, the choice of the nearest edge) are outside."
 )
+EXAMPLE = "AlphaNeighbours(25.0) is one"
 NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
 WIDE_CAP = "Each person has one point in the pattern."
 
 
 def counts_sensitivity(relation: Relation) -> int:
     """L1 sensitivity of cell counts: two cells change by one under a move, one under add/remove; times the cap."""
+    instance("relation", relation, Relation, EXAMPLE)
     return relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
 
 
@@ -54,6 +57,7 @@ def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BIT
     reach : float, optional
         Distance moved, instead of the relation's own.
     """
+    instance("relation", relation, Relation, EXAMPLE)
     require_safe_lattice(mesh, bits)
     unit = 2**bits
     if isinstance(relation, AddRemove):
@@ -65,13 +69,14 @@ def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BIT
 
 def counts(relation: Relation, *, scale: float, domain: Any = None) -> Guarantee:
     """Guarantee of integer cell counts with discrete Laplace noise of the given scale; the domain is for its words."""
-    epsilon = counts_sensitivity(relation) / scale
+    epsilon = counts_sensitivity(relation) / positive("scale", scale)
     assumed = assumptions(relation, (DISCRETE,), domain=domain)
     return Guarantee(relation, PureDP(epsilon), "Theorem 1 (counts)", assumed)
 
 
 def tents(mesh: Mesh, relation: Relation, *, scale: float, bits: int = LATTICE_BITS) -> Guarantee:
     """Guarantee of lattice tent masses with discrete Laplace noise of the given scale (lattice units)."""
+    scale = positive("scale", scale)
     epsilon = tents_sensitivity(mesh, relation, bits=bits) / scale
     return Guarantee(
         relation,
@@ -103,8 +108,9 @@ def require_small_delta(delta: float, n: int | None, *, allow_large_delta: bool 
     ------
     InputError
     """
-    if not isinstance(delta, int | float) or not 0 <= delta < 1:
-        msg = f"delta: must lie in [0, 1), got {delta!r}; 1e-6 is a common choice."
+    delta = probability("delta", delta, zero=True)
+    if n is not None and (whole_number(n) is None or n < 0):
+        msg = f"n: the number of points must be a whole number, or None where it is secret, got {shown(n)}."
         raise InputError(msg)
     if n is None and delta > 1e-5:
         msg = f"delta: at most 1e-5 where the number of points is secret, got {delta!r}; take 1e-6."
@@ -119,6 +125,8 @@ def require_small_delta(delta: float, n: int | None, *, allow_large_delta: bool 
 
 def require_safe_lattice(mesh: Mesh, bits: int) -> None:
     """Basis values are computed to about `64 ulp * extent / height`; that must stay below the lattice's spare room."""
+    instance("mesh", mesh, Mesh, "models.regular_triangulation(window, spacing=100.0) makes one")
+    whole("bits", bits, 0, most=60)
     height = 2 / mesh.tent_slope
     error = 64 * np.finfo(float).eps * mesh.coordinate_size / height
     if 2**bits * 8 * error > 1:

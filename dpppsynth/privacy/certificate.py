@@ -22,6 +22,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 SCHEMA_VERSION = 1
 FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
 SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
+STATISTICS = re.compile(r"(level_\d+_)?statistic\.json")
 ABSURD = 1e30
 LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
 SEEDED = "This run was seeded: it is reproducible, and therefore not private."
@@ -39,7 +40,8 @@ def content_hash(certificate: Mapping[str, Any]) -> str:
 def statement_hash(certificate: Mapping[str, Any]) -> str:
     """SHA-256 of what a ledger records: all that sampling and inferring again leave as it is.
 
-    Files and software versions are left out, and how an intensity is made from what was paid for.
+    Of the files it covers what was paid for: private statistics, or the patterns where nothing else was released.
+    Software versions are left out, and how an intensity is made from a statistic.
     """
     body = {key: value for key, value in certificate.items() if key not in RENEWED}
     stated = dict(body["parameters"])
@@ -49,7 +51,17 @@ def statement_hash(certificate: Mapping[str, Any]) -> str:
             part | {"parameters": {k: v for k, v in part["parameters"].items() if k != "estimator"}}
             for part in stated["strata"]
         ]
-    return hashlib.sha256(canonical_json(body | {"parameters": stated}).encode()).hexdigest()
+    return hashlib.sha256(
+        canonical_json(body | {"parameters": stated, "bought": _bought(certificate)}).encode()
+    ).hexdigest()
+
+
+def _bought(certificate: Mapping[str, Any]) -> dict[str, str]:
+    """SHA-256 of the files that were paid for, by name."""
+    parameters = certificate["parameters"]
+    first = parameters["strata"][0]["parameters"] if parameters.get("strata") else parameters
+    paid = STATISTICS if "estimator" in first else SYNTHETIC
+    return {name: digest for name, digest in certificate["files"].items() if paid.fullmatch(name)}
 
 
 def file_hash(path: Path) -> str:

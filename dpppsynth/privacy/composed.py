@@ -7,7 +7,8 @@ rounding is paid for.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -16,9 +17,17 @@ import numpy as np
 import numpy.typing as npt
 from scipy.fft import next_fast_len
 
-from dpppsynth.privacy.gaussian import require_delta, smallest_epsilon
+from dpppsynth.arguments import probability
+from dpppsynth.privacy.gaussian import smallest_epsilon
 from dpppsynth.privacy.losses import Lattice, LossLaw
-from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile
+from dpppsynth.privacy.profiles import (
+    LARGEST_RATE,
+    ApproximateDP,
+    GaussianDP,
+    PoissonGaussianDP,
+    Profile,
+    parts_of,
+)
 
 __all__ = ["Composed", "LossSum", "basic_epsilon", "loss_sum", "merged", "suitable_step", "symmetric_law"]
 
@@ -59,7 +68,8 @@ class Composed:
     at: float
 
     def __post_init__(self) -> None:
-        require_delta(self.at)
+        object.__setattr__(self, "parts", parts_of(self.parts))
+        object.__setattr__(self, "at", probability("delta", self.at))
 
     def delta(self, epsilon: float) -> float:
         """From the law of the summed losses; zero from the sum of pure levels on."""
@@ -155,12 +165,15 @@ def merged(parts: Iterable[Profile]) -> Counts:
         if isinstance(first, GaussianDP):
             # Upwards: a square root of a rounded sum is off by less than this.
             counts[GaussianDP(math.sqrt(math.fsum(p.mu**2 for p in group)) * (1 + 1e-15), first.at)] = 1
-        elif isinstance(first, PoissonGaussianDP):
-            rate = math.fsum(p.rate for p in group) * (1 + 1e-15)
+        elif isinstance(first, PoissonGaussianDP) and (rate := _sum_of_rates(group)) <= LARGEST_RATE:
             counts[PoissonGaussianDP(first.ratio, rate, first.at)] = 1
         else:
-            counts[first] = len(group)
+            counts.update(Counter(reversed(group)))
     return counts
+
+
+def _sum_of_rates(group: Sequence[PoissonGaussianDP]) -> float:
+    return math.fsum(part.rate for part in group) * (1 + 1e-15)
 
 
 def suitable_step(counts: Counts, delta: float) -> tuple[float, float]:
@@ -235,7 +248,8 @@ def _exact(profile: Profile, step: float, cut: float) -> LossSum:
 
     lattice, mass, infinite = symmetric_law(profile, step, cut)
     where = np.flatnonzero(mass)
-    masses = dict(zip((where - lattice.half).tolist(), mass[where].tolist(), strict=True))
+    # A law whose losses are all infinite still needs a place.
+    masses = dict(zip((where - lattice.half).tolist(), mass[where].tolist(), strict=True)) or {0: 0.0}
     return LossSum(pld_pmf.create_pmf(masses, step, infinite, True), float(np.linalg.norm(mass)), 0.0)
 
 

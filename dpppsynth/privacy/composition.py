@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
+from dpppsynth.arguments import several
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -39,8 +40,12 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
     InputError
         When the releases are of different kinds, or nothing is known about people with points in several levels.
     """
-    first = guarantees[0]
-    for other in guarantees[1:]:
+    each_level = several("guarantees", guarantees, Guarantee, "synthesizer.check(domain, n=500) gives one")
+    if not each_level:
+        msg = "guarantees: need one at least, that of each level's release; got none."
+        raise InputError(msg)
+    first = each_level[0]
+    for other in each_level[1:]:
         if (other.relation, other.theorem, other.assumptions) != (first.relation, first.theorem, first.assumptions):
             msg = "levels: all of them must be released by one mechanism, under one relation."
             raise InputError(msg)
@@ -53,10 +58,10 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
         raise InputError(msg)
     return Guarantee(
         first.relation,
-        weakest([each.profile for each in guarantees]),
+        weakest([each.profile for each in each_level]),
         f"{first.theorem}, in parallel over the levels of {by}",
         (*first.assumptions, LEVELS.format(by=by), last.format(by=by)),
-        _curve([each.by_distance for each in guarantees]),
+        _curve([each.by_distance for each in each_level]),
     )
 
 

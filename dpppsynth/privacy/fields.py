@@ -8,12 +8,13 @@ import math
 
 import numpy as np
 
+from dpppsynth.arguments import positive, probability, real, shown
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats, Mesh
-from dpppsynth.models.covariances import ROOT_ERROR, Covariance
+from dpppsynth.models.covariances import ROOT_ERROR, Covariance, covariance_matrix
 from dpppsynth.privacy.bounds import LATTICE_BITS, assumptions, require_safe_lattice
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.increments import increment_sd, increments, point_sd
+from dpppsynth.privacy.increments import increments, point_sd
 from dpppsynth.privacy.posterior_draw import DOWN
 from dpppsynth.privacy.profiles import GaussianDP
 from dpppsynth.privacy.relations import AddRemove, Relation, as_relation
@@ -22,6 +23,8 @@ from dpppsynth.privacy.relations import AddRemove, Relation, as_relation
 UNIT_SCALE = float(2**LATTICE_BITS)
 # Standard deviation, in lattice units, of the part of the noise that turns a Gaussian variable into a whole number.
 ROUNDER, SMALLEST_SCALE = 3, 16
+# Its square is still a floating-point number.
+LARGEST_SCALE = 1e150
 # The discrete law differs from a rounded Gaussian one by less than this covers, as long as mu is at most LARGEST_MU.
 DISCRETE_UP, LARGEST_MU = 1 + 1e-12, 30.0
 # Keeps sums of lattice values inside 64-bit integers; noise of 1 is next to nothing beside it.
@@ -51,11 +54,12 @@ def field_sensitivity(
     InputError
         When elements are too small for their coordinates, or the covariance is too large for 64-bit integers.
     """
-    relation, matrix = as_relation(relation), covariance.matrix(mesh)
+    relation, matrix = as_relation(relation), covariance_matrix(covariance, mesh)
     if isinstance(relation, AddRemove):
         one = _on_lattice(mesh, matrix, bits, point_sd(matrix))
     else:
-        one = _on_lattice(mesh, matrix, bits, increment_sd(mesh, matrix, relation.reach), relation.reach)
+        change = increments(mesh, matrix, relation.reach).within(relation.reach)
+        one = _on_lattice(mesh, matrix, bits, change, relation.reach)
     return relation.max_points_per_person * one
 
 
@@ -84,7 +88,7 @@ def field_statistic(
     InputError
         When the noise is too small, or mu beyond 30, which promises nothing.
     """
-    relation = as_relation(relation)
+    relation, delta = as_relation(relation), probability("delta", delta)
     mu = discrete_mu(field_sensitivity(mesh, covariance, relation, bits=bits), scale)
     if not mu <= LARGEST_MU:
         msg = f"covariance: it gives mu = {mu:.3g}, and at most {LARGEST_MU:g} is proved; take a smaller sigma."
@@ -111,10 +115,11 @@ def largest_field_sigma(mesh: Mesh, covariance: Covariance, relation: Relation |
     PrivacyCheckError
         When rounding to the lattice alone uses up the budget.
     """
-    relation = as_relation(relation)
+    relation, mu = as_relation(relation), positive("mu", mu, remedy="gaussian_mu(epsilon, delta) gives one")
+    sensitivity = field_sensitivity(mesh, covariance, relation)
     ends = 1 if isinstance(relation, AddRemove) else 2
     rounding = relation.max_points_per_person * ends / 2 * math.sqrt(len(mesh.vertices))
-    grows = field_sensitivity(mesh, covariance, relation) - rounding
+    grows = sensitivity - rounding
     room = min(mu, LARGEST_MU) / discrete_mu(1.0, UNIT_SCALE) - rounding
     if room <= 0:
         msg = f"epsilon: mu = {mu:.3g} is below what rounding to the lattice needs; take a larger epsilon or delta."
@@ -124,10 +129,14 @@ def largest_field_sigma(mesh: Mesh, covariance: Covariance, relation: Relation |
 
 def discrete_mu(sensitivity: float, scale: float) -> float:
     """Gaussian parameter of discrete Gaussian noise on whole numbers, docs/theory/field.md, section 3."""
-    if not scale >= SMALLEST_SCALE:
-        msg = f"scale: must be at least {SMALLEST_SCALE} lattice units, got {scale!r}; take a finer lattice."
+    number = real(scale)
+    if number is None or not SMALLEST_SCALE <= number <= LARGEST_SCALE:
+        rule = (
+            f"at least {SMALLEST_SCALE}" if number is None or number < SMALLEST_SCALE else f"at most {LARGEST_SCALE:g}"
+        )
+        msg = f"scale: must be {rule} lattice units, got {shown(scale)}; take a finer lattice."
         raise InputError(msg)
-    return sensitivity / math.sqrt(scale**2 - ROUNDER**2) * DISCRETE_UP
+    return sensitivity / math.sqrt(number**2 - ROUNDER**2) * DISCRETE_UP
 
 
 def _on_lattice(mesh: Mesh, matrix: Floats, bits: int, change: float, reach: float | None = None) -> float:

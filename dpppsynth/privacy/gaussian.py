@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, ndtr
 
-from dpppsynth.errors import InputError
+from dpppsynth.arguments import finite, positive, probability
 
 Floats = npt.NDArray[np.float64]
 
@@ -19,14 +19,32 @@ Floats = npt.NDArray[np.float64]
 NODES, WEIGHTS = np.array([-math.sqrt(0.6), 0.0, math.sqrt(0.6)]), np.array([5.0, 8.0, 5.0]) / 9
 # Relative error of computed deltas is below this, and they are raised by as much.
 ROUNDING = 1e-12
+# Sums of larger ones would leave the range of floats.
+LARGEST_EPSILON = 1e300
+RULE = "be positive and finite"
 
 
 def delta_gaussian(epsilon: float, mu: float) -> float:
     """Privacy profile of the Gaussian mechanism: largest `P(A) - e^epsilon P'(A)` for P, P' = N(mu, 1), N(0, 1).
 
     Relative error below 2e-12, upwards, as long as the value can be represented.
+
+    Parameters
+    ----------
+    epsilon : float
+        Finite; below zero it is that of the other direction.
+    mu : float
+        Positive.
     """
-    return min(1.0, float(gaussian_deltas(epsilon, np.array([mu]))[0]) * (1 + ROUNDING))
+    epsilon, mu = finite("epsilon", epsilon), positive("mu", mu, rule=RULE)
+    if epsilon < 0:
+        return -math.expm1(epsilon) + math.exp(epsilon) * gaussian_delta(-epsilon, mu)
+    return gaussian_delta(epsilon, mu)
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """`delta_gaussian` for epsilon of at least zero, which may be infinite, and without its checks."""
+    return min(1.0, float(gaussian_deltas(epsilon, np.array([mu], dtype=np.float64))[0]) * (1 + ROUNDING))
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
@@ -39,20 +57,17 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     """
     from scipy.optimize import brentq
 
-    if not epsilon >= 0 or not epsilon < math.inf:
-        msg = f"epsilon: must be finite and at least 0, got {epsilon!r}."
-        raise InputError(msg)
-    require_delta(delta)
+    epsilon, delta = finite("epsilon", epsilon, least=0), probability("delta", delta)
     high = 1.0
-    while delta_gaussian(epsilon, high) <= delta:
+    while gaussian_delta(epsilon, high) <= delta:
         high *= 2
 
     def excess(log_mu: float) -> float:
-        return math.log(max(delta_gaussian(epsilon, math.exp(log_mu)), 5e-324) / delta)
+        return math.log(max(gaussian_delta(epsilon, math.exp(log_mu)), 5e-324) / delta)
 
     # The profile at 0 is below mu / sqrt(2 pi), so mu = delta is always allowed.
     mu = math.exp(brentq(excess, math.log(delta), math.log(high), xtol=1e-15, maxiter=1000))
-    while delta_gaussian(epsilon, mu) > delta:
+    while gaussian_delta(epsilon, mu) > delta:
         mu *= 1 - 1e-14
     return mu
 
@@ -63,7 +78,7 @@ def gaussian_deltas(epsilon: float, mu: Floats) -> Floats:
     Subtracting loses no digits where mu > .05; below, `-R' = 1 - u R` is integrated over the interval instead.
     """
     with np.errstate(over="ignore"):
-        u = np.minimum(epsilon / mu - mu / 2, 40.0)
+        u = np.clip(epsilon / mu - mu / 2, -1e150, 40.0)
     density = np.exp(-(u**2) / 2) / math.sqrt(2 * math.pi)
     small = np.minimum(mu, 0.05)
     x = np.maximum(u, -small / 2)[:, None] + small[:, None] * (1 + NODES) / 2
@@ -78,14 +93,16 @@ def _mills(x: Floats) -> Floats:
 
 
 def smallest_epsilon(profile: Callable[[float], float], delta: float, guess: float) -> float:
-    """Smallest epsilon whose delta is at most the one given, rounded up."""
+    """Smallest epsilon whose delta is at most the one given, rounded up; infinite beyond 1e300."""
     from scipy.optimize import brentq
 
     if profile(0.0) <= delta:
         return 0.0
     high = max(guess, 1e-300)
-    while profile(high) > delta:
+    while high < LARGEST_EPSILON and profile(high) > delta:
         high *= 2
+    if not high < LARGEST_EPSILON:
+        return math.inf
     epsilon = float(
         brentq(lambda e: math.log(max(profile(e), 5e-324) / delta), 0.0, high, xtol=1e-15 * high, maxiter=1000)
     )
@@ -97,6 +114,4 @@ def smallest_epsilon(profile: Callable[[float], float], delta: float, guess: flo
 
 def require_delta(value: Any) -> None:
     """InputError unless delta lies strictly between 0 and 1."""
-    if not isinstance(value, int | float) or not 0 < value < 1:
-        msg = f"delta: must lie strictly between 0 and 1, got {value!r}; 1e-6 is a common choice."
-        raise InputError(msg)
+    probability("delta", value)

@@ -1,14 +1,21 @@
 """A guarantee: what is proved about a release, under which relation, by which theorem, on which assumptions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
+from dpppsynth.arguments import elements, entries, instance, several
+from dpppsynth.domains import as_reals
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.profiles import Profile, PureDP, profile_from_dict
 from dpppsynth.privacy.relations import Relation, relation_from_dict
 
 __all__ = ["Guarantee", "Profile", "PureDP", "guarantee_from_dict"]
+
+CURVE = "by_distance: needs pairs of a distance and an epsilon."
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,12 @@ class Guarantee:
     theorem: str
     assumptions: tuple[str, ...]
     by_distance: tuple[tuple[float, float], ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        instance("relation", self.relation, Relation, "AlphaNeighbours(25.0) is one")
+        instance("profile", self.profile, Profile, "GaussianDP(0.3, 1e-6) is one")
+        instance("theorem", self.theorem, str)
+        several("assumptions", self.assumptions, str)
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta at which (epsilon, delta) differential privacy holds."""
@@ -63,6 +76,11 @@ class Guarantee:
             )
             raise PrivacyCheckError(msg)
 
+    def epsilon_of_one_point(self) -> float:
+        """Epsilon where a single point of a person changes: of pure bounds its share, of others no less is known."""
+        cap = self.relation.max_points_per_person if isinstance(self.profile, PureDP) else 1
+        return self.epsilon() / cap
+
     @property
     def mu(self) -> float | None:
         """Gaussian differential privacy parameter, where the mechanism has one."""
@@ -87,12 +105,16 @@ class Guarantee:
         }
 
 
-def guarantee_from_dict(data: dict[str, Any]) -> Guarantee:
-    """Guarantee from its JSON form; InputError for a profile this version does not know."""
+def guarantee_from_dict(data: Mapping[str, Any]) -> Guarantee:
+    """Guarantee from its JSON form; InputError for a profile this version does not know, or without what it needs."""
+    data = entries("guarantee", data, ("relation", "profile", "theorem", "assumptions", "by_distance"))
+    curve = as_reals(elements(data["by_distance"]) or np.empty((0, 2)), CURVE)
+    if curve.ndim != 2 or curve.shape[1] != 2:
+        raise InputError(CURVE)
     return Guarantee(
         relation=relation_from_dict(data["relation"]),
         profile=profile_from_dict(data["profile"]),
         theorem=data["theorem"],
-        assumptions=tuple(data["assumptions"]),
-        by_distance=tuple((float(d), float(e)) for d, e in data["by_distance"]),
+        assumptions=tuple(several("assumptions", data["assumptions"], str)),
+        by_distance=tuple((float(d), float(e)) for d, e in curve),
     )

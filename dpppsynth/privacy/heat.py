@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.arguments import instance, probability
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network.diffusion import MOST_ERROR, diffusion_matrix, matrix_error, require_few
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.kernels import children_rate, kernel_assumptions, moves, require_budget, smallest_bandwidth
-from dpppsynth.privacy.losses import DiscreteLosses, poisson_losses, worst_curves
+from dpppsynth.privacy.kernels import budget, children_rate, kernel_assumptions, moves, smallest_bandwidth
+from dpppsynth.privacy.losses import LARGEST_LOSS, DiscreteLosses, poisson_losses, worst_curves
 from dpppsynth.privacy.relations import Relation
 
 THEOREM = "Theorem B (superposition of kernels)"
@@ -36,6 +37,7 @@ PRECISION, WIDEST = 1e-4, 10
 GROWTH = 0.3
 # Share of the budget left over by the smallest bandwidth: another machine may find an epsilon that much larger.
 SPARE = 2e-5
+MESH = "network_mesh(network, resolution=50.0) makes one"
 
 
 def diffusion(
@@ -61,7 +63,8 @@ def diffusion(
         Under `AddRemove`, when the bandwidth or delta is out of range, or a move joins too many pairs of segments.
     """
     relation = moves(relation)
-    rate = children_rate(patterns, relation)
+    rate, delta = children_rate(patterns, relation), probability("delta", delta)
+    instance("mesh", mesh, NetworkMesh, MESH)
     reach = min(relation.reach, mesh.domain.diameter)
     pairs, apart = joined(mesh, min(FARTHEST * reach, mesh.domain.diameter), reach)
     matrix = diffusion_matrix(mesh, bandwidth)
@@ -88,8 +91,14 @@ def smallest_diffusion_bandwidth(
         kernel as wide as that is not private enough.
     """
     relation = moves(relation)
-    require_budget(epsilon, delta)
+    epsilon, delta = budget(epsilon, delta)
     rate = children_rate(patterns, relation)
+    instance("mesh", mesh, NetworkMesh, MESH)
+    if epsilon > LARGEST_LOSS:
+        msg = (
+            f"epsilon: must be at most {LARGEST_LOSS:g} here, larger privacy losses count as infinite, got {epsilon:g}."
+        )
+        raise InputError(msg)
     if delta >= -math.expm1(-rate):
         msg = (
             f"delta: must be below {-math.expm1(-rate):.4g}, the chance that a point leaves any child, got {delta!r}; "

@@ -6,12 +6,16 @@ the largest one, for what subtracting covariances loses.
 """
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 import shapely
 
+from dpppsynth.arguments import finite, instance
+from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints, Mesh
+from dpppsynth.models.covariances import square_matrix
 
 if TYPE_CHECKING:
     from dpppsynth.linear_network.mesh import NetworkMesh
@@ -151,13 +155,29 @@ def increment_sd(mesh: Mesh, covariance_matrix: Floats, reach: float) -> float:
         Covariance of the field's values at the vertices; singular is fine.
     reach : float
         In the domain's unit of length; may be infinite.
+
+    Raises
+    ------
+    InputError
+        When the matrix is not one of the mesh's vertices, or the reach is negative.
     """
-    return increments(mesh, covariance_matrix, reach).within(reach)
+    instance("mesh", mesh, Mesh, "models.regular_triangulation(window, spacing=100.0) makes one")
+    matrix = square_matrix(covariance_matrix)
+    if len(matrix) != len(mesh.vertices):
+        msg = f"covariance_matrix: needs a row for each of {len(mesh.vertices)} vertices, got {len(matrix)}."
+        raise InputError(msg)
+    if not (isinstance(reach, Real) and reach == np.inf):
+        finite("reach", reach, least=0)
+    return increments(mesh, matrix, reach).within(reach)
 
 
 def point_sd(covariance_matrix: Floats) -> float:
     """Upper bound on `sd(Y(x))`: reached at a vertex, for inside an element Y is an average of vertex values."""
-    return float(np.sqrt(np.max(np.diag(covariance_matrix)))) * RELATIVE
+    largest = float(np.max(np.diag(square_matrix(covariance_matrix))))
+    if largest < 0:
+        msg = "covariance_matrix: variances, on its diagonal, must be at least 0; covariance.matrix(mesh) gives one."
+        raise InputError(msg)
+    return float(np.sqrt(largest)) * RELATIVE
 
 
 def _steepest(mesh: Mesh, covariance: Floats) -> float:

@@ -6,15 +6,16 @@ the size of the window.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy.special import pdtrc
 
+from dpppsynth.arguments import COMMON, instance, positive, probability, shown, whole, whole_number
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel import require_bandwidth
 from dpppsynth.privacy.bounds import assumptions
-from dpppsynth.privacy.gaussian import require_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.posterior_draw import REALS, SEED
 from dpppsynth.privacy.profiles import ApproximateDP, PoissonGaussianDP
@@ -26,6 +27,9 @@ QUIET = "Running times of the draw stay secret."
 UP = 1 + 1e-12
 # Beyond this many children of one person the profile takes long to sum, and the bandwidth exceeds any window.
 MOST_CHILDREN = 10_000
+# Larger numbers of points are no longer whole as floating-point numbers.
+MOST_POINTS = 2**53
+LEAST_DELTA = 1e-300
 
 
 def superposition(
@@ -58,7 +62,7 @@ def superposition(
     """
     relation = moves(relation)
     require_bandwidth(bandwidth)
-    rate = children_rate(patterns, relation)
+    bandwidth, rate = float(bandwidth), children_rate(patterns, relation)
     profile = PoissonGaussianDP(_reach(window, relation) / bandwidth, rate, delta)
     curve = tuple(
         (float(d), PoissonGaussianDP(float(d) / bandwidth, patterns, delta).epsilon(delta))
@@ -84,7 +88,7 @@ def smallest_bandwidth(
         Under `AddRemove`, or when delta is so large that every bandwidth would do.
     """
     relation = moves(relation)
-    require_budget(epsilon, delta)
+    epsilon, delta = budget(epsilon, delta)
     rate, reach = children_rate(patterns, relation), _reach(window, relation)
     if delta >= -math.expm1(-rate):
         msg = (
@@ -122,6 +126,7 @@ def kim_lim_36(
         When the bandwidth is below `smallest_bandwidth_36`.
     """
     require_bandwidth(bandwidth)
+    bandwidth, (epsilon, delta) = float(bandwidth), budget(epsilon, delta)
     smallest = smallest_bandwidth_36(window, relation, n=n, epsilon=epsilon, delta=delta, patterns=patterns)
     if bandwidth < smallest:
         msg = (
@@ -147,9 +152,9 @@ def smallest_bandwidth_36(
     printed condition adds the change of the edge correction on the left, which this one already covers.
     """
     reach = _reach(window, moves(relation))
-    require_budget(epsilon, delta)
-    if not (n >= 1 and patterns >= 1):
-        msg = f"n, patterns: must be at least 1, got n={n!r} and patterns={patterns!r}."
+    epsilon, delta = budget(epsilon, delta)
+    if not all(1 <= (whole_number(each) or 0) <= MOST_POINTS for each in (n, patterns)):
+        msg = f"n, patterns: must be at least 1 and whole, got n={shown(n)} and patterns={shown(patterns)}."
         raise InputError(msg)
     spread = reach * (2 * window.diameter + reach) / 2
     return math.sqrt(spread * _most_points(patterns * n, delta) / epsilon) * UP
@@ -183,7 +188,7 @@ def _largest_ratio(epsilon: float, delta: float, rate: int) -> float:
 
 def children_rate(patterns: int, relation: Relation) -> int:
     """Mean number of children that one person's points leave."""
-    rate = patterns * relation.max_points_per_person
+    rate = whole("patterns", patterns, 1) * relation.max_points_per_person
     if rate > MOST_CHILDREN:
         msg = (
             f"patterns: times the cap on points per person they must not exceed {MOST_CHILDREN}, got {rate}; plan "
@@ -195,6 +200,7 @@ def children_rate(patterns: int, relation: Relation) -> int:
 
 def _reach(window: Window, relation: Relation) -> float:
     """Largest Euclidean displacement of a point, which no path inside the window is shorter than."""
+    instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
     return min(relation.reach, window.diameter)
 
 
@@ -210,12 +216,13 @@ def moves(relation: Relation | float) -> Relation:
     return relation
 
 
-def require_budget(epsilon: float, delta: float) -> None:
-    """InputError unless epsilon is positive and delta strictly between 0 and 1."""
-    if not isinstance(epsilon, int | float) or not 0 < epsilon < math.inf:
-        msg = f"epsilon: must be positive and finite, got {epsilon!r}."
+def budget(epsilon: Any, delta: Any) -> tuple[float, float]:
+    """Epsilon, which must be positive, and delta, which must lie strictly between 0 and 1."""
+    epsilon, delta = positive("epsilon", epsilon, rule="be positive and finite"), probability("delta", delta)
+    if delta < LEAST_DELTA:
+        msg = f"delta: must be at least {LEAST_DELTA:g}, where floating-point numbers end, got {delta:g}; {COMMON}."
         raise InputError(msg)
-    require_delta(delta)
+    return float(epsilon), float(delta)
 
 
 def kernel_assumptions(relation: Relation, domain: Domain) -> tuple[str, ...]:

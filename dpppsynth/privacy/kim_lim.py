@@ -6,16 +6,18 @@ docs/theory/kim_lim.md. Kept to reproduce published experiments: Theorem A promi
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from dpppsynth.arguments import finite, instance, one_of, positive, probability, real, shown
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats, Mesh
-from dpppsynth.models.covariances import Covariance, PoweredExponential
+from dpppsynth.models.covariances import Covariance, PoweredExponential, covariance_matrix
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import RELATIVE, element_pairs, farthest_corners, point_sd
-from dpppsynth.privacy.posterior_draw import SAMPLER, draw_assumptions, require_sampler
+from dpppsynth.privacy.posterior_draw import SAMPLER, draw_assumptions
 from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import AddRemove, Relation, as_relation
 
@@ -29,6 +31,7 @@ SILENT_SCALE = (
 NOTHING = "The bound leaves the field next to no room to vary: the release carries no spatial information."
 # A field with a smaller standard deviation changes the intensity by less than five per cent from place to place.
 FLAT = 0.05
+MESH = "models.regular_triangulation(window, spacing=100.0) makes one"
 # Squared distances between farthest vertices of touching elements, in cells, and how many pairs an N x N mesh has per
 # N^2 cells at most.
 PAIRS = {"triangle": {2: 1, 4: 1, 5: 6, 8: 4}, "square": {5: 2, 8: 2}}
@@ -38,7 +41,7 @@ GAP = {"triangle": 1 / math.sqrt(2), "square": 1.0}
 
 def carries_no_information(sigma: float) -> bool:
     """Whether a field of this standard deviation is flat in all but name."""
-    return sigma < FLAT
+    return finite("sigma", sigma, least=0) < FLAT
 
 
 @dataclass(frozen=True)
@@ -53,11 +56,12 @@ class RandomScale:
     power: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.ratio < math.inf:
-            msg = (
-                f"ratio: sigma / length_scale must be positive and finite, got {self.ratio!r}; kim_lim_ratio gives one."
-            )
+        ratio = real(self.ratio)
+        if ratio is None or not ratio > 0:
+            got = shown(self.ratio)
+            msg = f"ratio: sigma / length_scale must be positive and finite, got {got}; kim_lim_ratio gives one."
             raise InputError(msg)
+        object.__setattr__(self, "ratio", ratio)
 
     def at(self, length_scale: float) -> PoweredExponential:
         """Covariance where the length scale is known."""
@@ -106,6 +110,7 @@ def kim_lim_38(
         Under `AddRemove`, or when one person may have several points.
     """
     relation, model = _one_point_moves(relation), _model(mesh, covariance, ratio)
+    epsilon = _budget(epsilon)
     delta = _sum_over_pairs(mesh, model, relation) / epsilon**2
     return _guarantee("Kim & Lim, Theorem 3.8 (model-averaged)", mesh, model, relation, (epsilon, delta), sampler)
 
@@ -132,6 +137,7 @@ def kim_lim_39(
         On other meshes, or when the privacy radius is not below the distance between elements that do not touch.
     """
     relation, model = _one_point_moves(relation), _model(mesh, covariance, ratio)
+    epsilon = _budget(epsilon)
     power, slope = _growth(model)
     delta = _closed_form(mesh, relation, power) * slope**2 / epsilon**2
     return _guarantee("Kim & Lim, Corollary 3.9 (model-averaged)", mesh, model, relation, (epsilon, delta), sampler)
@@ -146,15 +152,26 @@ def kim_lim_ratio(
     hand, or by Corollary 3.9.
     """
     relation = _one_point_moves(relation)
+    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
+    instance("mesh", mesh, Mesh, MESH)
     unit = _closed_form(mesh, relation, 2.0) if corollary else _sum_over_pairs(mesh, _model(mesh, None, 1.0), relation)
     return epsilon * math.sqrt(delta / unit) * (1 - 1e-12)
+
+
+def _budget(epsilon: Any) -> float:
+    """Epsilon, which must have a square that is a floating-point number."""
+    number = real(epsilon)
+    if number is None or not 1e-150 <= number <= 1e150:
+        msg = f"epsilon: must lie between 1e-150 and 1e150, got {shown(epsilon)}; 1 is a usual start."
+        raise InputError(msg)
+    return number
 
 
 def _sum_over_pairs(mesh: Mesh, covariance: Covariance | RandomScale, relation: Relation) -> float:
     """`4 sum sup Var` over pairs of different elements within reach; delta is this over epsilon squared."""
     i, j = element_pairs(mesh, relation.reach * RELATIVE)
     different = i < j
-    matrix = covariance.matrix(mesh)
+    matrix = covariance_matrix(covariance, mesh)
     return 4 * float(farthest_corners(mesh.elements, matrix, i[different], j[different]).sum())
 
 
@@ -189,7 +206,7 @@ def _guarantee(
     pair: tuple[float, float],
     sampler: str,
 ) -> Guarantee:
-    require_sampler(sampler, SAMPLER)
+    one_of("sampler", sampler, SAMPLER, " here")
     epsilon, delta = pair
     if delta >= 1:
         msg = (
@@ -227,6 +244,7 @@ def _one_point_moves(relation: Relation | float) -> Relation:
 
 
 def _model(mesh: Mesh, covariance: Covariance | None, ratio: float | None) -> Covariance | RandomScale:
+    instance("mesh", mesh, Mesh, MESH)
     if covariance is not None and ratio is None:
         return covariance
     if covariance is None and ratio is not None:

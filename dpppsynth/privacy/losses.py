@@ -9,7 +9,7 @@ wraps around is counted twice, and rounding is paid for.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.signal import lfilter
 
+from dpppsynth.arguments import entries
+from dpppsynth.domains import as_reals
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.gaussian import require_delta
 from dpppsynth.privacy.profiles import ApproximateDP
@@ -43,6 +45,7 @@ BLOCK, SAMPLE = 2**16, 200
 LEAST_DELTA, PER_DECADE = 1e-9, 10
 # Rounding of epsilons in the table, upwards, so that all machines find the same.
 DIGITS = 6
+ROWS = "rows: need pairs of a finite epsilon and a delta."
 
 
 class Lattice(NamedTuple):
@@ -200,10 +203,7 @@ class DiscreteLosses:
 
     def __post_init__(self) -> None:
         require_delta(self.at)
-        table = np.array(self.rows, dtype=float)
-        if table.ndim != 2 or table.shape[1] != 2 or not np.isfinite(table).all():
-            msg = "rows: need pairs of a finite epsilon and a delta."
-            raise InputError(msg)
+        table = _pairs(as_reals(self.rows, ROWS))
         falls = (np.diff(table[:, 0]) > 0).all() and (np.diff(table[:, 1]) < 0).all()
         if table[0, 0] != 0 or not falls or not (table[-1, 1] > 0 and table[0, 1] <= 1):
             msg = "rows: epsilons must rise from 0, deltas fall and lie between 0 and 1; some do not."
@@ -274,9 +274,11 @@ class DiscreteLosses:
         return {"kind": "discrete-losses", **quoted, "rows": [list(row) for row in self.rows]}
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> "DiscreteLosses":
+    def from_dict(cls, data: Mapping[str, Any]) -> "DiscreteLosses":
         """Inverse of `to_dict`."""
-        return cls(tuple((float(epsilon), float(delta)) for epsilon, delta in data["rows"]), data["delta"])
+        data = entries("profile", data, ("rows", "delta"))
+        table = _pairs(as_reals(data["rows"], ROWS))
+        return cls(tuple((float(epsilon), float(delta)) for epsilon, delta in table), data["delta"])
 
     def describe(self) -> str:
         """The promise in words."""
@@ -290,6 +292,12 @@ class DiscreteLosses:
 def poisson_losses(curve: Floats, lattice: Lattice, *, error: float, rate: float, delta: float) -> DiscreteLosses:
     """Profile, quoted at `delta`, of a Poisson(rate) number of children, each under the curve of `worst_curves`."""
     return DiscreteLosses.tabulate(*poisson_deltas(dominating_law(curve, lattice, error), rate), delta)
+
+
+def _pairs(table: Floats) -> Floats:
+    if table.ndim != 2 or table.shape[1] != 2 or not len(table) or not np.isfinite(table).all():
+        raise InputError(ROWS)
+    return table
 
 
 def _lattice(step: float, half: int) -> Lattice:

@@ -10,9 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
+from dpppsynth.arguments import positive, whole
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Ints
-from dpppsynth.randomness import RngLike
+from dpppsynth.randomness import RngLike, generator
 
 # Lattice values and noise stay far inside 64-bit integers.
 LARGEST = 2**60
@@ -79,7 +80,7 @@ class SeededLaplace:
     seeded = True
 
     def __init__(self, scale: float, rng: RngLike) -> None:
-        self._scale, self._rng = scale, np.random.default_rng(rng)
+        self._scale, self._rng = scale, generator(rng)
 
     def add(self, values: Ints) -> Ints:
         """Values plus the difference of two geometric variables."""
@@ -132,7 +133,7 @@ class SeededGaussian:
     seeded = True
 
     def __init__(self, scale: float, rng: RngLike) -> None:
-        self._scale, self._rng = scale, np.random.default_rng(rng)
+        self._scale, self._rng = scale, generator(rng)
 
     def add(self, values: Ints) -> Ints:
         """Values plus discrete Laplace variables of scale t, kept with odds `exp(-(|k| / scale - scale / t)^2 / 2)`.
@@ -158,6 +159,10 @@ def gaussian_noise(scale: float, *, sensitivity: float, mu: float, rng: RngLike 
 
 def laplace_noise(scale: float, *, sensitivity: int, epsilon: float, rng: RngLike = None) -> DiscreteNoise:
     """The discrete Laplace noise of a release: OpenDP's, or the seeded one when `rng` is given."""
+    sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon)
+    # An infinite one is that of a tiny epsilon, and refused below.
+    if not (isinstance(scale, float) and scale == math.inf):
+        scale = positive("scale", scale, remedy="laplace_scale(sensitivity, epsilon) gives one")
     require_room(scale, sensitivity, epsilon)
     if rng is not None:
         return SeededLaplace(scale, rng)
@@ -173,6 +178,7 @@ def require_room(scale: float, sensitivity: int, epsilon: float) -> None:
 
 def laplace_scale(sensitivity: int, epsilon: float) -> float:
     """Smallest scale, up to one rounding, with `sensitivity / scale <= epsilon` also after rounding upwards."""
+    sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon)
     scale = sensitivity / epsilon
     while math.nextafter(sensitivity / scale, math.inf) > epsilon:
         scale = math.nextafter(scale, math.inf)

@@ -6,14 +6,15 @@ pattern.
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
+from dpppsynth.arguments import instance, one_of, positive, probability, real, shown
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Mesh
-from dpppsynth.models.covariances import Covariance
+from dpppsynth.models.covariances import Covariance, covariance_matrix
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
@@ -70,10 +71,10 @@ def posterior_mu(
         Under `AddRemove` without a Gaussian intercept.
     """
     relation = as_relation(relation)
-    matrix = covariance.matrix(mesh)
+    matrix = covariance_matrix(covariance, mesh)
     if isinstance(relation, AddRemove):
         return relation.max_points_per_person * math.hypot(_positive_sd(intercept_sd), point_sd(matrix))
-    return relation.max_points_per_person * increment_sd(mesh, matrix, relation.reach)
+    return relation.max_points_per_person * increments(mesh, matrix, relation.reach).within(relation.reach)
 
 
 def theorem_a(
@@ -101,7 +102,8 @@ def theorem_a(
         Step size and number of steps of the proximal sampler.
     """
     relation = as_relation(relation)
-    require_sampler(sampler, SAMPLER)
+    one_of("sampler", sampler, SAMPLER, " here")
+    delta = probability("delta", delta)
     factor = proximal_factor(eta, steps) if sampler == "proximal" else 1.0
     mu = factor * posterior_mu(mesh, covariance, relation, intercept_sd=intercept_sd)
     curve = () if isinstance(relation, AddRemove) else _curve(mesh, _gaussian_at(mesh, covariance, delta, factor))
@@ -144,7 +146,8 @@ def lipschitz(
         Under `AddRemove`, or `ReplaceOne` on a window that is not convex.
     """
     relation = as_relation(relation)
-    require_sampler(sampler, ("exact", "nuts"))
+    one_of("sampler", sampler, ("exact", "nuts"), " here")
+    slope, delta = positive("slope", slope), probability("delta", delta, zero=True)
     if covariance is not None and sampler != "exact":
         msg = "covariance: only the exact sampler restricts a Gaussian field; leave it out, or take sampler='exact'."
         raise InputError(msg)
@@ -190,12 +193,12 @@ def largest_sigma(
     PrivacyCheckError
         When the intercept alone uses up the budget.
     """
-    relation = as_relation(relation)
+    relation, mu, factor = as_relation(relation), positive("mu", mu), positive("factor", factor)
     if not isinstance(relation, AddRemove):
         return mu / (factor * posterior_mu(mesh, covariance, relation)) * DOWN
     total = mu / (factor * relation.max_points_per_person)
     tau = total / math.sqrt(2) if intercept_sd is None else _positive_sd(intercept_sd)
-    return _other_leg(total, tau, "intercept_sd") / point_sd(covariance.matrix(mesh)) * DOWN
+    return _other_leg(total, tau, "intercept_sd") / point_sd(covariance_matrix(covariance, mesh)) * DOWN
 
 
 def largest_intercept_sd(relation: AddRemove, mu: float, sigma: float, *, factor: float = 1.0) -> float:
@@ -206,6 +209,8 @@ def largest_intercept_sd(relation: AddRemove, mu: float, sigma: float, *, factor
     PrivacyCheckError
         When the field alone uses up the budget.
     """
+    instance("relation", relation, Relation, "AddRemove() is one")
+    mu, sigma, factor = (positive(*each) for each in (("mu", mu), ("sigma", sigma), ("factor", factor)))
     return _other_leg(mu / (factor * relation.max_points_per_person), sigma / DOWN, "sigma") * DOWN
 
 
@@ -220,6 +225,7 @@ def _other_leg(total: float, one: float, name: str) -> float:
 
 def _longest_path(mesh: Mesh, relation: Relation) -> float:
     """Longest path one point may move along."""
+    instance("mesh", mesh, Mesh, "models.regular_triangulation(window, spacing=100.0) makes one")
     if isinstance(relation, AddRemove):
         msg = (
             "relation: 'add-remove' has no guarantee from the slope, which does not bound the level of the field; use "
@@ -238,7 +244,7 @@ def _longest_path(mesh: Mesh, relation: Relation) -> float:
 
 def _gaussian_at(mesh: Mesh, covariance: Covariance, delta: float, factor: float = 1.0) -> Callable[[float], float]:
     """Epsilon, at delta, of one point that moves by d."""
-    field = increments(mesh, covariance.matrix(mesh), mesh.domain.diameter)
+    field = increments(mesh, covariance_matrix(covariance, mesh), mesh.domain.diameter)
     return lambda d: GaussianDP(factor * field.within(d), delta).epsilon(delta)
 
 
@@ -247,20 +253,14 @@ def _curve(mesh: Mesh, epsilon: Callable[[float], float]) -> tuple[tuple[float, 
 
 
 def _positive_sd(intercept_sd: float | None) -> float:
-    if intercept_sd is None or not 0 < intercept_sd < math.inf:
+    number = real(intercept_sd)
+    if number is None or not number > 0:
         msg = (
             f"intercept_sd: add/remove needs a Gaussian intercept of positive finite standard deviation, got "
-            f"{intercept_sd!r}; largest_intercept_sd tells how large."
+            f"{shown(intercept_sd)}; largest_intercept_sd tells how large."
         )
         raise InputError(msg)
-    return intercept_sd
-
-
-def require_sampler(sampler: str, known: Iterable[str]) -> None:
-    """InputError for a sampler that the guarantee does not cover."""
-    if sampler not in known:
-        msg = f"sampler: expected one of {', '.join(map(repr, known))} here, got {sampler!r}."
-        raise InputError(msg)
+    return number
 
 
 def draw_assumptions(relation: Relation, sampler: tuple[str, ...], domain: Domain) -> tuple[str, ...]:

@@ -5,20 +5,22 @@ privacy: delta and epsilon up.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from scipy.special import gammaln, ndtri, pdtrc
+from scipy.special import gammaln, ndtri, pdtr, pdtrc
 
+from dpppsynth.arguments import entries, positive, probability, several, shown
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.gaussian import (
     ROUNDING,
+    RULE,
     delta_gaussian,
+    gaussian_delta,
     gaussian_deltas,
     gaussian_mu,
-    require_delta,
     smallest_epsilon,
 )
 
@@ -36,8 +38,11 @@ __all__ = [
 
 # Probability of the points of a Poisson law that are not looked at; it is added to delta.
 TAIL = 1e-30
+# Above it a Poisson number of mechanisms is no release anybody makes, and its profile is slow to sum.
+LARGEST_RATE = 1e6
 
 
+@runtime_checkable
 class Profile(Protocol):
     """Privacy profile of a mechanism: the smallest delta for every epsilon."""
 
@@ -71,7 +76,7 @@ class PureDP:
     level: float
 
     def __post_init__(self) -> None:
-        _require_positive("epsilon", self.level)
+        _settle(self, level=positive("epsilon", self.level, rule=RULE))
 
     @property
     def at(self) -> float:
@@ -85,9 +90,11 @@ class PureDP:
         return -math.expm1(epsilon - self.level) / (1 + math.exp(-self.level))
 
     def epsilon(self, delta: float) -> float:
-        """`log(e^level - delta (e^level + 1))`, at least zero."""
-        inside = 1 - delta * (1 + math.exp(-self.level))
-        return max(0.0, self.level + math.log(inside)) if inside > 0 else 0.0
+        """`log(e^level - delta (e^level + 1))`, at least zero, rounded up."""
+        lost = delta * (1 + math.exp(-self.level))
+        if not 0 < lost < 1:
+            return 0.0 if lost > 0 else self.level
+        return max(0.0, min(self.level, self.level + math.log1p(-lost) + 4 * math.ulp(self.level)))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -112,12 +119,11 @@ class GaussianDP:
     at: float
 
     def __post_init__(self) -> None:
-        _require_positive("mu", self.mu)
-        require_delta(self.at)
+        _settle(self, mu=positive("mu", self.mu, rule=RULE), at=probability("delta", self.at))
 
     def delta(self, epsilon: float) -> float:
         """`Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)`."""
-        return delta_gaussian(epsilon, self.mu)
+        return gaussian_delta(epsilon, self.mu) if epsilon >= 0 else delta_gaussian(epsilon, self.mu)
 
     def epsilon(self, delta: float) -> float:
         """Inverse of `delta`; infinite at zero."""
@@ -148,18 +154,20 @@ class PoissonGaussianDP:
     at: float
 
     def __post_init__(self) -> None:
-        _require_positive("ratio", self.ratio)
-        _require_positive("rate", self.rate)
-        require_delta(self.at)
+        ratio = positive("ratio", self.ratio, rule=RULE)
+        rate = positive("rate", self.rate, rule=f"be positive and finite, {LARGEST_RATE:g} at most", most=LARGEST_RATE)
+        _settle(self, ratio=ratio, rate=rate, at=probability("delta", self.at))
 
     def delta(self, epsilon: float) -> float:
         """`E[delta_gaussian(epsilon, sqrt(K) ratio)]`, what is not summed counted as one."""
-        last = int(self.rate + 12 * math.sqrt(self.rate) + 32)
-        k = np.arange(1, last + 1)
+        reach = 12 * math.sqrt(self.rate) + 32
+        first, last = max(1, int(self.rate - reach)), int(self.rate + reach)
+        k = np.arange(first, last + 1)
         probability = np.exp(k * math.log(self.rate) - self.rate - gammaln(k + 1))
         total = float(probability @ gaussian_deltas(epsilon, np.sqrt(k) * self.ratio))
         # The exponent above is a difference of numbers of size k log k.
-        return min(1.0, total * (1 + ROUNDING + 1e-15 * last * math.log(last)) + float(pdtrc(last, self.rate)))
+        unseen = float(pdtrc(last, self.rate)) + (float(pdtr(first - 1, self.rate)) if first > 1 else 0.0)
+        return min(1.0, total * (1 + ROUNDING + 1e-15 * last * math.log(last)) + unseen)
 
     def epsilon(self, delta: float) -> float:
         """Inverse of `delta`; infinite below the share of the Poisson law that is not summed."""
@@ -184,8 +192,7 @@ class ApproximateDP:
     slack: float
 
     def __post_init__(self) -> None:
-        _require_positive("epsilon", self.level)
-        require_delta(self.slack)
+        _settle(self, level=positive("epsilon", self.level, rule=RULE), slack=probability("delta", self.slack))
 
     @property
     def at(self) -> float:
@@ -219,6 +226,9 @@ class SmallestOf:
     parts: tuple[Profile, ...]
     at: float
 
+    def __post_init__(self) -> None:
+        _settle(self, parts=parts_of(self.parts), at=probability("delta", self.at, zero=True))
+
     def delta(self, epsilon: float) -> float:
         """Smallest delta of the parts."""
         return min(part.delta(epsilon) for part in self.parts)
@@ -242,25 +252,47 @@ class SmallestOf:
         return ". Moreover: ".join(part.describe() for part in self.parts)
 
 
-def profile_from_dict(data: dict[str, Any]) -> Profile:
-    """Profile from its JSON form; InputError for a kind this version does not know."""
+def parts_of(profiles: Any) -> tuple[Any, ...]:
+    """Profiles as a tuple, at least one."""
+    parts = tuple(several("parts", profiles, Profile, "GaussianDP(0.3, 1e-6) is one"))
+    if not parts:
+        msg = "parts: need one profile at least, got none; what was never released spends nothing."
+        raise InputError(msg)
+    return parts
+
+
+def profile_from_dict(data: Mapping[str, Any]) -> Profile:
+    """Profile from its JSON form; InputError for a kind this version does not know, or without what it needs."""
     from dpppsynth.privacy.composed import Composed
     from dpppsynth.privacy.losses import DiscreteLosses
 
-    makers: dict[Any, Callable[[], Profile]] = {
-        "pure": lambda: PureDP(data["epsilon"]),
-        "gaussian": lambda: GaussianDP(data["mu"], data["delta"]),
-        "poisson-gaussian": lambda: PoissonGaussianDP(data["ratio"], data["rate"], data["delta"]),
-        "approximate": lambda: ApproximateDP(data["level"], data["slack"]),
-        "discrete-losses": lambda: DiscreteLosses.from_dict(data),
-        "smallest": lambda: SmallestOf(tuple(map(profile_from_dict, data["parts"])), data["delta"]),
-        "composed": lambda: Composed(tuple(map(profile_from_dict, data["parts"])), data["delta"]),
+    makers: dict[str, tuple[Callable[..., Profile], tuple[str, ...]]] = {
+        "pure": (PureDP, ("epsilon",)),
+        "gaussian": (GaussianDP, ("mu", "delta")),
+        "poisson-gaussian": (PoissonGaussianDP, ("ratio", "rate", "delta")),
+        "approximate": (ApproximateDP, ("level", "slack")),
+        "discrete-losses": (lambda *_: DiscreteLosses.from_dict(data), ("rows", "delta")),
+        "smallest": (lambda parts, at: SmallestOf(_read(parts), at), ("parts", "delta")),
+        "composed": (lambda parts, at: Composed(_read(parts), at), ("parts", "delta")),
     }
-    if data.get("kind") not in makers:
+    kind = entries("profile", data).get("kind")
+    if not isinstance(kind, str) or kind not in makers:
         known = ", ".join(map(repr, makers))
-        msg = f"profile: kind {data.get('kind')!r} is not known to this version; expected one of {known}."
+        msg = f"profile: kind {shown(kind)} is not known to this version; expected one of {known}."
         raise InputError(msg)
-    return makers[data["kind"]]()
+    make, keys = makers[kind]
+    entries("profile", data, keys)
+    return make(*(data[key] for key in keys))
+
+
+def _read(parts: Any) -> tuple[Profile, ...]:
+    return tuple(map(profile_from_dict, several("parts", parts, Mapping)))
+
+
+def _settle(profile: Profile, **numbers: Any) -> None:
+    """Set checked attributes of a frozen profile."""
+    for name, value in numbers.items():
+        object.__setattr__(profile, name, value)
 
 
 def _promise(epsilon: float, delta: float = 0.0) -> str:
@@ -270,9 +302,3 @@ def _promise(epsilon: float, delta: float = 0.0) -> str:
         f"Whatever an attacker sees in the release is at most {factor} as likely for one "
         f"of two neighbouring patterns as for the other{aside}"
     )
-
-
-def _require_positive(name: str, value: Any) -> None:
-    if not isinstance(value, int | float) or not 0 < value < math.inf:
-        msg = f"{name}: must be positive and finite, got {value!r}."
-        raise InputError(msg)

@@ -4,11 +4,11 @@ Distances are geodesic, the length of the shortest path inside the domain. A per
 `max_points_per_person` points, a public cap; with a cap of one the unit of privacy is the point.
 """
 
-import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, ClassVar
 
+from dpppsynth.arguments import entries, positive, shown, whole_number
 from dpppsynth.errors import InputError
 
 
@@ -27,11 +27,12 @@ class Relation:
     n_is_public: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        k = self.max_points_per_person
-        if isinstance(k, bool) or not isinstance(k, Real) or not 1 <= k < float("inf") or k != int(k):
-            msg = f"max_points_per_person: needs a whole number of at least 1, got {k!r}."
+        k = whole_number(self.max_points_per_person)
+        if k is None or k < 1:
+            got = shown(self.max_points_per_person)
+            msg = f"max_points_per_person: needs a whole number of at least 1, got {got}."
             raise InputError(msg)
-        object.__setattr__(self, "max_points_per_person", int(k))
+        object.__setattr__(self, "max_points_per_person", k)
 
     @property
     def unit(self) -> str:
@@ -83,7 +84,8 @@ class AlphaNeighbours(Relation):
     name: ClassVar[str] = "alpha-neighbours"
 
     def __init__(self, alpha: float, *, max_points_per_person: int = 1) -> None:
-        object.__setattr__(self, "alpha", _positive("alpha", alpha))
+        rule = "be a positive finite number in the domain's unit of length"
+        object.__setattr__(self, "alpha", float(positive("alpha", alpha, rule=rule, remedy="such as 25.0")))
         object.__setattr__(self, "max_points_per_person", max_points_per_person)
         self.__post_init__()
 
@@ -135,8 +137,9 @@ def as_relation(relation: Relation | float) -> Relation:
     return relation if isinstance(relation, Relation) else AlphaNeighbours(relation)
 
 
-def relation_from_dict(data: dict[str, Any]) -> Relation:
+def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     """Relation from its JSON form; InputError for a name this version does not know."""
+    data = entries("relation", data)
     cap = data.get("max_points_per_person", 1)
     name = data.get("name")
     if name == AlphaNeighbours.name and "alpha" in data:
@@ -144,16 +147,7 @@ def relation_from_dict(data: dict[str, Any]) -> Relation:
     for simple in (ReplaceOne, AddRemove):
         if name == simple.name:
             return simple(cap)
-    msg = f"relation: {name!r} is not known; expected 'alpha-neighbours' with alpha, 'replace-one' or 'add-remove'."
+    msg = (
+        f"relation: {shown(name)} is not known; expected 'alpha-neighbours' with alpha, 'replace-one' or 'add-remove'."
+    )
     raise InputError(msg)
-
-
-def _positive(name: str, value: Any) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, Real)
-        or not 0 < (value if isinstance(value, int) else float(value)) <= sys.float_info.max
-    ):
-        msg = f"{name}: must be a positive finite number in the domain's unit of length, got {value!r}; such as 25.0."
-        raise InputError(msg)
-    return float(value)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dpppsynth.arguments import positive
 from dpppsynth.domains import Domain
 from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.privacy.bounds import require_small_delta
@@ -13,7 +14,7 @@ from dpppsynth.recommendation.result import Alternative, Recommendation
 from dpppsynth.recommendation.settings import settings
 from dpppsynth.recommendation.words import left_out, passed_over, reasons
 from dpppsynth.synthesizers import LaplaceSynthesizer, Plan, Synthesizer
-from dpppsynth.synthesizers.base import positive, require_domain
+from dpppsynth.synthesizers.base import require_domain
 
 
 def recommend(
@@ -67,7 +68,7 @@ def recommend(
     'Theorem 2 (tents)'
     """
     require_domain(domain)
-    _require_epsilon(epsilon)
+    positive("epsilon", epsilon, remedy="1 is a usual start")
     # Whoever is protected, this synthesizer takes part: its words for wrong arguments serve here too.
     asked = LaplaceSynthesizer(epsilon, alpha=alpha, relation=relation)
     public = asked.neighbouring().n_is_public
@@ -110,14 +111,6 @@ def _settle(
     except DpppsynthError as error:
         return Alternative(each.candidate.mechanism, each.distance, f"refused: {error}", each.answer.reading)
     return synthesizer, plan
-
-
-def _require_epsilon(epsilon: Any) -> None:
-    try:
-        positive("epsilon", epsilon)
-    except InputError as error:
-        msg = f"{str(error).removesuffix('.')}; 1 is a usual start."
-        raise InputError(msg) from None
 
 
 def _require_delta(delta: Any, n: int | None) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -115,7 +116,7 @@ class Grid:
         if question.share is None:
             values = values[0]
         for name, axis in axes.items():
-            values = _along_first(np.log(axis), values, math.log(at[name]))
+            values = _along_first(np.log(axis), values, math.log(max(at[name], sys.float_info.min)))
         outside = tuple(_outside(name, axes[name], at[name]) for name in axes if _is_outside(axes[name], at[name]))
         return Answer(float(np.exp(values)), outside)
 

@@ -1,5 +1,6 @@
 """A release on disk: plain files that an auditor, QGIS or the next script can open. No pickle."""
 
+import hashlib
 import json
 import shutil
 import tempfile
@@ -13,6 +14,7 @@ import numpy as np
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.io import read_synthetic, write_pattern
+from dpppsynth.io.writing import geojson_text
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.recipes import domain_from_geojson, mesh_from_recipe
 from dpppsynth.offset import Offset
@@ -22,7 +24,7 @@ from dpppsynth.privacy.certificate import OFFSET, POSTERIOR, SYNTHETIC
 from dpppsynth.privacy.derive import STRATA, prefix
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.verify import verify
+from dpppsynth.privacy.verify import Verification, verify
 from dpppsynth.release.base import DOMAIN, Release, Saveable, state
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
@@ -54,6 +56,12 @@ def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
     return folder
 
 
+def statement(release: Saveable) -> str:
+    """What a ledger records of a release: the `statement_hash` of its certificate, saved or not."""
+    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in _bought(release).items()}
+    return certificate.statement_hash(state(release, hashes))
+
+
 def append_patterns(folder: Path, release: Saveable, patterns: list[PointPattern]) -> None:
     """Add synthetic patterns to a saved release, numbered on, and renew the certificate's file list.
 
@@ -65,8 +73,8 @@ def append_patterns(folder: Path, release: Saveable, patterns: list[PointPattern
         work = Path(scratch) / "release"
         shutil.copytree(folder, work)
         for k, pattern in enumerate(patterns, first):
-            known.add(f"synthetic_{k:03d}.geojson")
-            write_pattern(pattern, work / f"synthetic_{k:03d}.geojson")
+            known.add(_synthetic(k))
+            write_pattern(pattern, work / _synthetic(k))
         _write_certificate(release, work, known)
         old = Path(scratch) / "old"
         folder.replace(old)
@@ -87,8 +95,28 @@ def load_release(path: str | Path) -> Release | StratifiedRelease:
     PrivacyCheckError
         When its certificate does not hold (a seeded run excepted: it loads, marked as not private).
     """
-    folder = certificate.find(path).parent
-    failed = [c for c in verify(folder).checks if not c.holds and c.name != "randomness"]
+    folder = release_folder(path)
+    return load_verified(folder, verify(folder))
+
+
+def release_folder(path: str | Path) -> Path:
+    """The folder of a release, named by itself or by its certificate; whether a release is in it is not looked at.
+
+    Raises
+    ------
+    InputError
+        When `path` is neither a folder nor the name of a certificate.
+    """
+    found = certificate.find(path)
+    if found.name != certificate.FILENAME:
+        msg = f"release: {path} is no folder; name the folder of a saved release, or the {certificate.FILENAME} in it."
+        raise InputError(msg)
+    return found.parent
+
+
+def load_verified(folder: Path, verification: Verification) -> Release | StratifiedRelease:
+    """Open the release in a folder on which `verify` has just reported; errors as in `load_release`."""
+    failed = [c for c in verification.checks if not c.holds and c.name != "randomness"]
     if failed:
         msg = f"release: {folder} is not as it was released; " + " ".join(f"{c.name}: {c.detail}" for c in failed)
         raise PrivacyCheckError(msg)
@@ -137,7 +165,8 @@ class _Saved:
         return CoxRelease(mechanism, statistic, estimator, draws)
 
     def _patterns(self, level: dict[str, str]) -> Iterator[PointPattern]:
-        for name in sorted(name for name in self.cert["files"] if SYNTHETIC.fullmatch(name)):
+        names = (name for name in self.cert["files"] if SYNTHETIC.fullmatch(name))
+        for name in sorted(names, key=lambda name: (len(name), name)):
             pattern = read_synthetic(self.folder / name, self.domain, marks=list(level))
             for by, value in level.items():
                 pattern = pattern.part((pattern.marks or {})[by].astype(str) == value, synthetic=True)
@@ -149,13 +178,33 @@ def _write_parts(release: Saveable, work: Path, patterns: list[PointPattern]) ->
     parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     for k, part in enumerate(parts):
         if isinstance(part, CoxRelease):
-            _write_cox(part, work, prefix(k) if isinstance(release, StratifiedRelease) else "")
+            start = prefix(k) if isinstance(release, StratifiedRelease) else ""
+            name, text = _statistic(part, start)
+            _put(text, work / name)
+            _write_cox(part, work, start)
     for k, pattern in enumerate(patterns):
-        write_pattern(pattern, work / f"synthetic_{k:03d}.geojson")
+        write_pattern(pattern, work / _synthetic(k))
+
+
+def _bought(release: Saveable) -> dict[str, str]:
+    """Files that hold what the budget was spent on, by name: sampling and inferring again leave them as they are."""
+    parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
+    if isinstance(release, StratifiedRelease | PoissonRelease) and isinstance(parts[0], PoissonRelease):
+        return {_synthetic(k): geojson_text(pattern) for k, pattern in enumerate(release.patterns)}
+    starts = map(prefix, range(len(parts))) if isinstance(release, StratifiedRelease) else ("",)
+    cox = [(part, start) for part, start in zip(parts, starts, strict=True) if isinstance(part, CoxRelease)]
+    return dict(_statistic(part, start) for part, start in cox)
+
+
+def _statistic(release: CoxRelease, start: str) -> tuple[str, str]:
+    return start + certificate.STATISTIC, _text(release.statistic.to_dict())
+
+
+def _synthetic(k: int) -> str:
+    return f"synthetic_{k:03d}.geojson"
 
 
 def _write_cox(release: CoxRelease, work: Path, start: str) -> None:
-    _dump(release.statistic.to_dict(), work / (start + certificate.STATISTIC))
     offset = getattr(release.estimator, "offset", None)
     if offset is not None:
         _dump(offset.to_geojson(), work / OFFSET)
@@ -205,7 +254,15 @@ def _posterior(path: Path, vertices: int) -> Posterior | None:
 
 
 def _dump(data: dict[str, Any], path: Path) -> None:
-    path.write_text(json.dumps(data, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
+    _put(_text(data), path)
+
+
+def _text(data: dict[str, Any]) -> str:
+    return json.dumps(data, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _put(text: str, path: Path) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def _json(path: Path) -> dict[str, Any]:

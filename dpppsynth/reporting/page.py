@@ -1,17 +1,17 @@
 """The page of a report: what the template shows, and its filling."""
 
-import math
+import re
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from dpppsynth.domains import Domain
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.certificate import FILENAME
-from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.release import CoxRelease, Drawn, FieldModel
-from dpppsynth.reporting import mechanisms, pictures, promise, tables
+from dpppsynth.reporting import cautions, distances, mechanisms, pictures, promise, tables
 from dpppsynth.reporting.pictures import Picture
+from dpppsynth.reporting.rounding import upward
 from dpppsynth.reporting.second_order import gathering
 from dpppsynth.reporting.subject import Subject
 
@@ -20,10 +20,19 @@ TEMPLATE = "report.html.jinja"
 MARK = '<meta name="generator" content="dpppsynth report">'
 # Further patterns that are drawn, and levels that are drawn one by one.
 FURTHER, LEVELS = 3, 6
+# What may stand in a command, by PEP 440: a certificate may say anything.
+VERSION = re.compile(r"(\d+!)?\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+([.][a-z0-9]+)*)?", re.ASCII)
+CORRECTIONS = {
+    "isotropic": "Ripley's isotropic edge correction",
+    "ang": "Ang's correction for the shape of the network",
+}
 
 
-def page(subject: Subject) -> str:
-    """Fill the template for a release; the same release gives the same text."""
+def page(subject: Subject, progress: Callable[[str], object] | None = None) -> str:
+    """Fill the template for a release; the same release gives the same text.
+
+    What is no character (half of a surrogate pair, which JSON may hold) is shown by its number.
+    """
     import jinja2
 
     environment = jinja2.Environment(
@@ -35,8 +44,9 @@ def page(subject: Subject) -> str:
     )
     template = (files("dpppsynth.reporting") / TEMPLATE).read_text(encoding="utf-8")
     with pictures.house_style():
-        shown = _words(subject) | _tables(subject) | _pictures(subject)
-    return environment.from_string(template).render(mark=MARK, **shown)
+        shown = _words(subject) | _tables(subject) | _pictures(subject, progress or (lambda _step: None))
+    text = environment.from_string(template).render(mark=MARK, **shown)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _words(subject: Subject) -> dict[str, Any]:
@@ -46,13 +56,17 @@ def _words(subject: Subject) -> dict[str, Any]:
         "certificate": cert,
         "streets": isinstance(subject.domain, LinearNetwork),
         "mechanism": mechanisms.describe(cert),
-        "epsilon": f"{guarantee.epsilon():.4g}",
-        "delta": f"{guarantee.profile.at:g}",
+        "epsilon": upward(guarantee.epsilon(), 4),
+        "delta": upward(guarantee.profile.at, 4),
+        "version": _version(cert["versions"].get("dpppsynth", "")),
+        "averaged": cautions.averaged(guarantee),
+        "weakened": bool(cautions.cautions(guarantee, cert["parameters"])),
         "whose": "each person's points" if guarantee.relation.max_points_per_person > 1 else "each single point",
         "promise": promise.promise(guarantee, subject.domain, cert["parameters"]),
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by),
-        "by_distance": by_distance(guarantee, subject.domain),
-        "way": promise.way(subject.domain),
+        "by_distance": distances.explained(guarantee, subject.domain),
+        "distance_caption": distances.caption(guarantee),
+        "distance_title": distances.title(guarantee, subject.domain),
         "unit": short_unit(subject.domain.unit),
         "sizes": [len(each) for each in subject.patterns],
     }
@@ -70,21 +84,28 @@ def _tables(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _pictures(subject: Subject) -> dict[str, Any]:
+def _version(stated: str) -> str | None:
+    """The version of this package that made the release, unless what is stated is none."""
+    return stated if VERSION.fullmatch(stated) else None
+
+
+def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     guarantee, domain = subject.guarantee, subject.domain
+    say("estimating K-functions")
     found = gathering(subject.patterns)
-    curve = None
+    curve, correction = None, ""
     if found is not None:
         alt = (
             f"{'K' if isinstance(domain, LinearNetwork) else 'L'}(r) minus r of {found.patterns} synthetic pattern(s)."
         )
-        curve = pictures.gathering_curve(found, domain, alt)
-    far = f"{guarantee.by_distance[-1][1]:.4g} at the far end" if guarantee.by_distance else "the same at all distances"
+        curve, correction = pictures.gathering_curve(found, domain, alt), CORRECTIONS[found.correction]
+    say("drawing")
     return {
-        "distance_picture": pictures.epsilon_curve(guarantee, domain, f"Epsilon by distance: {far}."),
+        "distance_picture": pictures.epsilon_curve(guarantee, domain, distances.alternative(guarantee, domain)),
         "profile_picture": pictures.profile_curve(guarantee, "Smallest delta by epsilon; it falls as epsilon grows."),
         "gathering": found,
         "gathering_picture": curve,
+        "correction": correction,
         **_maps(subject),
     }
 
@@ -119,17 +140,3 @@ def _intensities(subject: Subject) -> list[tuple[str, Picture]]:
         of = f", {subject.by} {level}" if subject.by is not None else ""
         shown.append((f"{kind}{of}", pictures.intensity_map(intensity, f"Map of the released intensity, {kind}{of}.")))
     return shown
-
-
-def by_distance(guarantee: Guarantee, domain: Domain) -> str:
-    """What the curve by distance shows, or why it is level."""
-    relation = guarantee.relation
-    if guarantee.by_distance:
-        return (
-            f"What can be told apart about one point that moves, by the distance it moves {promise.way(domain)}. "
-            "Near places are hardly told apart, distant ones better."
-        )
-    if math.isfinite(relation.reach) and not isinstance(guarantee.profile, PureDP):
-        return "Nothing is promised about one point that moves farther than the privacy radius; the curve ends there."
-    what = "moves, however far" if relation.n_is_public else "is added or removed"
-    return f"The bound of this mechanism does not depend on distance, so the curve is level: one point {what}."

@@ -15,6 +15,7 @@ import shapely
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_epsilon_curve, plot_intensity, plot_pattern
 from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure, short_unit
+from dpppsynth.reporting.rounding import upward
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +83,10 @@ def intensity_map(intensity: Intensity, alt: str) -> Picture:
 def epsilon_curve(guarantee: Guarantee, domain: Domain, alt: str) -> Picture:
     """Draw epsilon by the distance that one point moves."""
     along = "the streets" if isinstance(domain, LinearNetwork) else None
+    several = guarantee.relation.max_points_per_person > 1
     ax = plot_epsilon_curve(guarantee, new_figure(*CURVE).subplots(), unit=domain.unit, along=along, title="")
+    at = f"at δ = {upward(guarantee.profile.at, 4)}" if guarantee.profile.at else ""
+    ax.set_ylabel("\n".join(filter(None, ("ε of one single point" if several else "ε", at))))
     return _picture(ax, alt)
 
 

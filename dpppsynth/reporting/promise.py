@@ -13,12 +13,13 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import AddRemove, Relation
+from dpppsynth.reporting.cautions import averaged, cautions
+from dpppsynth.reporting.rounding import upward
 
 # Guesses out of a hundred above which a promise is called weak, and above which the number says nothing any more.
 WEAK, NEXT_TO_NOTHING = 95.0, 99.9
 # Odds above which a factor tells nobody anything.
 VAST = 1e6
-AVERAGED = "model-averaged"
 RARE = " But it leaves room for outcomes, rare ones, after which the guess would be next to certain."
 GROUPS = (
     "It does not hide what is true of a neighbourhood or a group: that is what the patterns are published for, and it "
@@ -27,7 +28,7 @@ GROUPS = (
 
 
 def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any]) -> list[str]:
-    """Paragraphs: about whom, what an attacker can and cannot learn, how firm it is.
+    """Paragraphs: what weakens it, about whom, what an attacker can and cannot learn, how firm it is.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
     >>> "at most 73.2 of 100 cases" in promise(plan.guarantee, square, plan.statistic.parameters())[1]
     True
     """
-    return [_whom(guarantee.relation), _limit(guarantee, domain), *_firmness(guarantee, parameters)]
+    return [*cautions(guarantee, parameters), _whom(guarantee), _limit(guarantee, domain), _firmness(guarantee)]
 
 
 def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[str]:
@@ -58,6 +59,8 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[s
         said.append(f"It does not hide the {by} of any point: how many points each level has counts as public, too.")
     if by is not None and not relation.n_is_public:
         said[-1] = f"It does not hide that every level of {by} has at least one point."
+    if isinstance(relation, AddRemove):
+        said.append(_moving(guarantee))
     return [
         *said,
         f"It does not cover more than {points(relation.max_points_per_person)} of one person.",
@@ -84,13 +87,18 @@ def points(count: int) -> str:
     return "one point" if count == 1 else f"{count} points"
 
 
-def _whom(relation: Relation) -> str:
-    cap = relation.max_points_per_person
+def _whom(guarantee: Guarantee) -> str:
+    cap = guarantee.relation.max_points_per_person
     if cap == 1:
         who = "The promise is made to every single point, and so to every person as long as nobody has more than one."
     else:
         who = (
             f"The promise is made to every person with up to {cap} points in the data, all of which may change at once."
+        )
+    if averaged(guarantee):
+        return (
+            f"{who} It counts over all data that the model might have produced, so it does not cover an attacker who "
+            "already knows some of the points."
         )
     return (
         f"{who} It holds whatever an attacker already knows, even everything about everybody else, and whatever the "
@@ -110,19 +118,24 @@ def _limit(guarantee: Guarantee, domain: Domain) -> str:
     right = guesses(guarantee)
     # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
     rare = guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and right <= WEAK
-    return (
-        f"Take two cases: {_cases(guarantee.relation, domain)}. Then {likely}. {_chance(right)}{RARE if rare else ''}"
-    )
+    start = "On average over such data this can be said. " if averaged(guarantee) else ""
+    cases = _cases(guarantee.relation, domain)
+    return f"{start}Take two cases: {cases}. Then {likely}. {_chance(right)}{RARE if rare else ''}"
 
 
 def _cases(relation: Relation, domain: Domain) -> str:
     one = relation.max_points_per_person == 1
     if isinstance(relation, AddRemove):
         return "a certain person is in the data, or is not" if not one else "a certain point is in the data, or is not"
-    what = "a certain point lies" if one else "the points of a certain person lie"
+    if one:
+        here, what, start = "a certain point lies in one place", "it lies", "there"
+    else:
+        here = f"the points of a certain person, up to {relation.max_points_per_person}, lie where they lie"
+        what, start = "each of them lies", "its place in the first case"
     if not math.isfinite(relation.reach):
-        return f"{what} in one place, or anywhere else in the published area or street network"
-    return f"{what} in one place, or no farther than {length(relation.reach, domain)} away from there, {way(domain)}"
+        return f"{here}, or {what} anywhere else in the published area or street network"
+    away = f"no farther than {length(relation.reach, domain)} away from {start}"
+    return f"{here}, or {what} elsewhere, {away}, {way(domain)}"
 
 
 def _chance(right: float) -> str:
@@ -138,25 +151,30 @@ def _chance(right: float) -> str:
     )
 
 
-def _firmness(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
-    said = []
-    if AVERAGED in guarantee.theorem:
-        said.append(
-            "Attention: this is true on average over data that the model might have produced. For the data at hand it "
-            "may fail, and nobody can tell whether it does."
-        )
-    strata = [each["parameters"] for each in parameters.get("strata", [])] or [parameters]
-    if any(each.get("sampler") == "nuts" for each in strata):
-        said.append(
-            "Attention: the random draw that protects was made by an approximate method. That it is good enough is "
-            "assumed, not proved; the assumptions say so."
-        )
+def _firmness(guarantee: Guarantee) -> str:
     count = len(guarantee.assumptions)
-    said.append(
+    if averaged(guarantee):
+        return (
+            f"That it holds on average rests on {guarantee.theorem}, and on {count} assumptions that are listed below. "
+            "One is that the data were drawn from the fitted model itself, which is hardly ever true."
+        )
+    return (
         f"This is proved mathematically ({guarantee.theorem}), on {count} assumptions that are listed below. Whether "
         "those on how the data were handled are true only the custodian can say."
     )
-    return said
+
+
+def _moving(guarantee: Guarantee) -> str:
+    """Two steps of the relation: by group privacy delta grows by `1 + e^epsilon`."""
+    epsilon, delta = guarantee.epsilon(), guarantee.profile.at
+    price = f"epsilon {upward(2 * epsilon, 4)}"
+    if delta:
+        price += f" and delta {upward(min(1.0, delta * (1 + math.exp(min(epsilon, 700.0)))), 4)}"
+    who = "points are" if guarantee.relation.max_points_per_person > 1 else "point is"
+    return (
+        f"It does not hide as well where somebody is whose {who} known to be in the data. A move is a removal and an "
+        f"addition, so telling two places apart may cost twice as much: {price}."
+    )
 
 
 def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
@@ -165,9 +183,12 @@ def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
         return []
     away = length(reach, domain)
     if guarantee.by_distance:
+        curve = "the curve by distance bounds how well"
+        if guarantee.relation.max_points_per_person > 1:
+            curve += " for a single point, and for several points of a person it may be better"
         less = (
             f"It does not protect places farther apart than {away} as well as nearer ones: the farther, the less. An "
-            "attacker may learn which part of the area somebody is in; the curve by distance says how well."
+            f"attacker may learn which part of the area somebody is in; {curve}."
         )
         return [less]
     return [f"It says nothing about two places farther apart than {away}."]
@@ -192,6 +213,6 @@ def _factor(epsilon: float) -> str | None:
 
 
 def _fraction(delta: float) -> str:
-    """A probability as one in so many, or as it is."""
+    """A probability as one in so many, or rounded up."""
     many = round(1 / delta)
-    return f"1 in {many:,}" if math.isclose(1 / many, delta, rel_tol=1e-9) else f"{delta:g}"
+    return f"1 in {many:,}" if math.isclose(1 / many, delta, rel_tol=1e-9) else upward(delta, 4)

@@ -30,6 +30,8 @@ class Gathering:
         How many patterns they are made of.
     thinned : bool
         Whether some pattern was too large to use all of its points.
+    correction : str
+        Edge correction, as `k_function` calls it.
     """
 
     r: Floats
@@ -38,6 +40,7 @@ class Gathering:
     highest: Floats
     patterns: int
     thinned: bool
+    correction: str
 
 
 def gathering(patterns: Iterable[PointPattern]) -> Gathering | None:
@@ -57,9 +60,11 @@ def gathering(patterns: Iterable[PointPattern]) -> Gathering | None:
         return None
     domain = usable[0].domain
     r = default_distances(domain, STEPS)
-    excess = np.array([k_function(_thinned(each), r).l - r for each in usable])
+    curves = [k_function(_thinned(each), r) for each in usable]
+    excess = np.array([curve.l - r for curve in curves])
     large = any(len(each) > _most(domain) for each in usable)
-    return Gathering(r, excess.mean(axis=0), excess.min(axis=0), excess.max(axis=0), len(usable), large)
+    spread = excess.mean(axis=0), excess.min(axis=0), excess.max(axis=0)
+    return Gathering(r, *spread, len(usable), large, curves[0].correction)
 
 
 def _thinned(pattern: PointPattern) -> PointPattern:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,11 @@ from dpppsynth.privacy import certificate
 from dpppsynth.privacy.certificate import SYNTHETIC
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.verify import Verification, verify
-from dpppsynth.release import CoxRelease, FieldModel, Release, StratifiedRelease, load_release
+from dpppsynth.release import CoxRelease, FieldModel, Release, StratifiedRelease
+from dpppsynth.release.folder import load_verified, release_folder
 
-# Patterns that are looked at; a release may have thousands.
-LOOKED_AT = 20
+# Patterns that are looked at; a release may have thousands. Some always, more only until so many points were read.
+ALWAYS, LOOKED_AT, ENOUGH = 4, 20, 50_000
 RANDOMNESS = "randomness"
 
 
@@ -87,13 +88,15 @@ class Subject:
         return pattern if marks is None else pattern.part(marks.astype(str) == level, synthetic=True)
 
 
-def open_subject(path: str | Path) -> Subject:
+def open_subject(path: str | Path, progress: Callable[[str], object] | None = None) -> Subject:
     """Check a release and open it.
 
     Parameters
     ----------
     path : str or Path
         Folder of a saved release, or its certificate.
+    progress : callable, optional
+        Is told what is being done.
 
     Raises
     ------
@@ -103,21 +106,32 @@ def open_subject(path: str | Path) -> Subject:
         Its certificate does not hold. A certificate that itself says that its release must not be published, such as
         that of a seeded run, is no such fault: the report says it as well.
     """
-    given = Path(path)
-    folder = given if given.is_dir() else given.parent
+    say = progress or (lambda _step: None)
+    folder = release_folder(path)
+    say("checking the release")
     verification = verify(folder)
     cert = certificate.read(folder)
     admitted = not cert["releasable"] and cert["warning"] is not None
     if any(not check.holds and not (admitted and check.name == RANDOMNESS) for check in verification.checks):
         verification.require()
-    release = load_release(folder)
+    release = load_verified(folder, verification)
+    say("reading synthetic patterns")
     names = pattern_files(cert)
-    marks = [release.by] if isinstance(release, StratifiedRelease) else []
-    patterns = tuple(read_synthetic(folder / name, release.domain, marks=marks) for name in names[:LOOKED_AT])
+    patterns = _first_patterns(folder, names, release)
     if cert != certificate.read(folder):
         msg = f"release: {folder} was changed while its report was made; make it again."
         raise PrivacyCheckError(msg)
     return Subject(folder, cert, verification, release, patterns, len(names))
+
+
+def _first_patterns(folder: Path, names: list[str], release: Release | StratifiedRelease) -> tuple[PointPattern, ...]:
+    marks = [release.by] if isinstance(release, StratifiedRelease) else []
+    patterns: list[PointPattern] = []
+    for name in names[:LOOKED_AT]:
+        if len(patterns) >= ALWAYS and sum(map(len, patterns)) >= ENOUGH:
+            break
+        patterns.append(read_synthetic(folder / name, release.domain, marks=marks))
+    return tuple(patterns)
 
 
 def pattern_files(cert: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from decimal import ROUND_CEILING, Context, Decimal
 from typing import Any, NamedTuple
 
 from dpppsynth.crs import crs_label
@@ -10,13 +9,14 @@ from dpppsynth.domains import Domain
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
+from dpppsynth.privacy.derive import budget
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.reporting.rounding import downward, upward
 from dpppsynth.reporting.subject import Subject, exact
 
 GRID = (0.0, 0.1, 0.25, 0.5, 1.0)
 # A list with more numbers is left to the certificate.
 LONGEST = 12
-DIGITS = Context(prec=6, rounding=ROUND_CEILING)
 
 
 class Row(NamedTuple):
@@ -81,6 +81,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
         *radius,
         Row("Unit of privacy", f"{subject.guarantee.relation.unit}; points of one person: at most "
             f"{relation['max_points_per_person']}"),
+        Row("epsilon of the budget", exact(_budget(cert["parameters"])), mono=True),
         Row("epsilon", exact(claimed["profile"]["epsilon"]), mono=True),
         Row("delta", exact(claimed["profile"]["delta"]), mono=True),
         Row("mu (Gaussian differential privacy)", "not applicable" if mu is None else exact(mu), mono=mu is not None),
@@ -114,12 +115,12 @@ def parameter_rows(certificate: Mapping[str, Any]) -> list[Row]:
 
 
 def profile_rows(guarantee: Guarantee) -> list[tuple[str, str, str]]:
-    """(epsilon, smallest delta, remark) at fixed epsilons and at the claimed one; delta is rounded up."""
+    """(epsilon, smallest delta, remark) at fixed epsilons and at the claimed one, rounded up where not exact."""
     claimed = guarantee.epsilon()
     # A claim a few digits below a round number is that number's own row.
     at = [each for each in GRID if not math.isclose(each, claimed, rel_tol=1e-6)]
     rows = {each: (exact(each), upward(guarantee.delta(each)), "") for each in at}
-    rows[claimed] = (exact(claimed), exact(guarantee.profile.at), "claimed")
+    rows[claimed] = (upward(claimed), exact(guarantee.profile.at), "claimed")
     return [rows[each] for each in sorted(rows)]
 
 
@@ -133,19 +134,8 @@ def distance_rows(guarantee: Guarantee) -> list[tuple[str, str]]:
     # Distances that read the same get the largest of their epsilons.
     rows: dict[str, float] = {}
     for distance, epsilon in sorted(chosen):
-        rows[f"{distance:.4g}"] = max(epsilon, rows.get(f"{distance:.4g}", 0.0))
+        rows[downward(distance)] = max(epsilon, rows.get(downward(distance), 0.0))
     return [(distance, upward(epsilon)) for distance, epsilon in rows.items()]
-
-
-def upward(value: float) -> str:
-    """A number of six digits, rounded towards less privacy.
-
-    Examples
-    --------
-    >>> upward(0.12345601), upward(0.0), upward(0.5)
-    ('0.123457', '0', '0.5')
-    """
-    return f"{float(DIGITS.create_decimal(Decimal(value))):.6g}"
 
 
 def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -160,6 +150,12 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
         yield path, f"{_numbers(value):,} numbers; see {FILENAME}"
     else:
         yield path, exact(value)
+
+
+def _budget(parameters: Mapping[str, Any]) -> float:
+    """Epsilon that was asked for; all levels have the same."""
+    stated = parameters.get("strata", [{"parameters": parameters}])
+    return budget(stated[0]["parameters"])[0]
 
 
 def _numbers(value: Any) -> int:

@@ -1,9 +1,11 @@
 """Write a report: check the release, draw, fill the page, replace an earlier report and nothing else."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from dpppsynth.durable import whole_file
 from dpppsynth.errors import InputError
+from dpppsynth.release.folder import release_folder
 from dpppsynth.reporting.page import MARK, page
 from dpppsynth.reporting.subject import open_subject
 
@@ -12,7 +14,9 @@ FILENAME = "report.html"
 HEAD = 1000
 
 
-def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
+def write_report(
+    folder: str | Path, out: str | Path | None = None, *, progress: Callable[[str], object] | None = None
+) -> Path:
     """Write one self-contained HTML page about a saved release, from its public folder alone.
 
     Parameters
@@ -22,6 +26,8 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     out : str or Path, optional
         File to write, ending in .html; ``report.html`` in the folder unless given. An earlier report is replaced, any
         other file is not. Folders above it are made as needed.
+    progress : callable, optional
+        Is told what is being done; large patterns take seconds.
 
     Returns
     -------
@@ -47,37 +53,47 @@ def write_report(folder: str | Path, out: str | Path | None = None) -> Path:
     >>> written.name
     'report.html'
     """
-    given = Path(folder)
-    target = Path(out) if out is not None else (given if given.is_dir() else given.parent) / FILENAME
-    _require_place(target)
-    text = render_report(given)
+    place = release_folder(folder)
+    target = _place(place / FILENAME if out is None else out)
+    text = render_report(place, progress)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(target) as file:
             file.write(text.encode())
-    except OSError as error:
-        msg = f"out: cannot write {target} ({error.strerror}); choose another place"
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no name for a file here"
+        msg = f"out: cannot write {target} ({reason}); choose another place"
         raise InputError(msg) from None
     return target
 
 
-def render_report(folder: str | Path) -> str:
+def render_report(folder: str | Path, progress: Callable[[str], object] | None = None) -> str:
     """The page that `write_report` writes, as text; errors as there, but for those of `out`."""
-    return page(open_subject(folder))
+    return page(open_subject(folder, progress), progress)
 
 
-def _require_place(target: Path) -> None:
-    """Refuse a file that is no earlier report, before any work is done."""
-    if target.suffix.lower() != ".html":
+def is_report(path: Path) -> bool:
+    """Whether a file is a report that was written here, and may be replaced by another."""
+    try:
+        with path.open("rb") as file:
+            return MARK.encode() in file.read(HEAD)
+    except (OSError, ValueError):
+        return False
+
+
+def _place(out: str | Path) -> Path:
+    """Where to write; a file that is no earlier report is refused, before any work is done."""
+    try:
+        target = Path(out)
+        # Python's own answer to a name with a NUL has changed over time.
+        taken = "\0" not in str(target) and target.exists()
+    except (TypeError, ValueError, OSError):
+        msg = f"out: must be the name of a file ending in .html, this {type(out).__name__} is none; such as {FILENAME}"
+        raise InputError(msg) from None
+    if target.suffix.lower() != ".html" or "\0" in str(target):
         msg = f"out: a report is a file ending in .html, got {target.name!r}; such as {FILENAME}"
         raise InputError(msg)
-    if not target.exists():
-        return
-    try:
-        with target.open("rb") as file:
-            own = MARK.encode() in file.read(HEAD)
-    except OSError:
-        own = False
-    if not own:
+    if taken and not is_report(target):
         msg = f"out: {target} exists and is no earlier report, which alone is replaced; choose another name"
         raise InputError(msg)
+    return target

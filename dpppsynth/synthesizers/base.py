@@ -1,12 +1,11 @@
 """What all synthesizers share: validation of public arguments, and check / plan / release."""
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from dpppsynth.arguments import instance, positive, shown, whole_number
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
@@ -20,7 +19,7 @@ from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Progress
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.strata import StratifiedRelease
-from dpppsynth.synthesizers.account import authorise, record
+from dpppsynth.synthesizers.account import Ceiling, authorise, record
 from dpppsynth.synthesizers.rehearsal import Rehearsal, rehearse
 from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, sizes, split
 
@@ -194,10 +193,8 @@ class Synthesizer:
 
     @staticmethod
     def _domain(pattern: Any) -> Domain:
-        if not isinstance(pattern, PointPattern):
-            msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
-            raise InputError(msg)
-        return pattern.domain
+        domain: Domain = instance("pattern", pattern, PointPattern).domain
+        return domain
 
     def plan_by(
         self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
@@ -236,12 +233,26 @@ class Synthesizer:
         ledger: "Ledger | None" = None,
         **options: Any,
     ) -> StratifiedRelease:
-        """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`."""
+        """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`.
+
+        Where the points tell how many there are in each level, a `ledger` authorises `ceiling` before.
+        """
         domain, names = self._domain(pattern), level_names(levels)
+        if not self.neighbouring().n_is_public:
+            plan = self.plan_by(domain, by=by, levels=names, expected_n=expected_n, **options)
+            return plan.release(pattern, rng, progress=progress, ledger=ledger)
+        self.public_size(1, expected_n)
+        entry = None
+        if ledger is not None:
+            # Before the levels are counted: one that nobody has would be an answer.
+            most = Ceiling(StratifiedRelease.mechanism, domain, self.ceiling(domain, **options))
+            entry = authorise(most, ledger, None, rng)
         parts = split(pattern, by, names)
-        n = {name: len(part) for name, part in parts.items()} if self.neighbouring().n_is_public else None
+        n = {name: len(part) for name, part in parts.items()}
         plan = self.plan_by(domain, by=by, levels=names, n=n, expected_n=expected_n, **options)
-        return plan.release(pattern, rng, progress=progress, ledger=ledger)
+        if ledger is not None and entry is not None:
+            ledger.settle(entry, plan.guarantee, domain=domain, taken=True)
+        return plan.spend(parts, rng, progress, ledger, entry)
 
     def neighbouring(self) -> Relation:
         """The relation in force: the one given, else alpha-neighbours, else replace-one."""
@@ -263,35 +274,20 @@ class Synthesizer:
             if expected_n is not None:
                 msg = "expected_n: n is public under this relation; pass n= instead."
                 raise InputError(msg)
-            if (
-                isinstance(n, bool)
-                or not isinstance(n, Real)
-                or not 1 <= (n if isinstance(n, int) else float(n)) <= 2**53
-                or n != int(n)
-            ):
+            exact = whole_number(n)
+            if exact is None or not 1 <= exact <= 2**53:
+                got = shown(n)
                 msg = (
-                    f"n: the public number of points is needed, a whole number of at least 1 such as n=500, got {n!r}."
+                    f"n: the public number of points is needed, a whole number of at least 1 such as n=500, got {got}."
                 )
                 raise InputError(msg)
-            return float(n)
+            return float(exact)
         if n is not None:
             msg = "n: it is secret under add/remove; pass a public guess as expected_n= instead."
             raise InputError(msg)
         if expected_n is not None:
-            return positive("expected_n", expected_n)
+            return float(positive("expected_n", expected_n))
         return None
-
-
-def positive(name: str, value: Any) -> float:
-    """Refuse anything but a positive finite number."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, Real)
-        or not 0 < (value if isinstance(value, int) else float(value)) <= sys.float_info.max
-    ):
-        msg = f"{name}: must be a positive finite number, got {value!r}."
-        raise InputError(msg)
-    return float(value)
 
 
 def safe_digits(bound: float, *, up: bool = False) -> str:

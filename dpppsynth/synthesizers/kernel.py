@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
+from dpppsynth.arguments import positive, whole
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
@@ -16,7 +17,7 @@ from dpppsynth.privacy.profiles import ApproximateDP, Profile
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.field import choose
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, positive, require_domain, safe_digits
+from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain, safe_digits
 
 BOUNDS = ("superposition", "kim-lim-3.6")
 
@@ -95,9 +96,7 @@ class KernelSynthesizer(Synthesizer):
         require_domain(domain)
         self.public_size(n, expected_n)
         require_small_delta(self.delta, n, allow_large_delta=self.allow_large_delta)
-        if isinstance(patterns, bool) or not isinstance(patterns, int) or patterns < 1:
-            msg = f"patterns: needs a whole number of at least 1, got {patterns!r}."
-            raise InputError(msg)
+        patterns = whole("patterns", patterns, 1)
         if isinstance(domain, LinearNetwork):
             return self._on_network(domain, int(n or 0), patterns)
         return self._on_window(domain, int(n or 0), patterns)

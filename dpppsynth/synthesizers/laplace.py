@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from dpppsynth.arguments import positive
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
@@ -12,7 +13,7 @@ from dpppsynth.release.field import choose
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, covering, exact_or_guess, need_size, positive, require_domain
+from dpppsynth.synthesizers.base import Plan, Synthesizer, covering, exact_or_guess, need_size, require_domain
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
+from dpppsynth.arguments import positive
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
@@ -13,7 +14,7 @@ from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.kim_lim import AVERAGED
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release.field import ENGINES, INFERENCES, choose
-from dpppsynth.synthesizers.base import Plan, Synthesizer, positive, require_domain
+from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
 from dpppsynth.synthesizers.lgcp_plans import MECHANISMS, SAMPLERS
 
 

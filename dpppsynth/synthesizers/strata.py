@@ -69,8 +69,18 @@ class StratifiedPlan:
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
         """
         entry = authorise(self, ledger, entry, rng)
+        return self.spend(split(pattern, self.by, list(self.plans)), rng, progress, ledger, entry)
+
+    def spend(
+        self,
+        parts: Mapping[str, PointPattern],
+        rng: RngLike,
+        progress: Progress | None,
+        ledger: "Ledger | None",
+        entry: str | None,
+    ) -> StratifiedRelease:
+        """Release the patterns of the levels under an authorisation that was taken up."""
         rng = None if rng is None else generator(rng)
-        parts = split(pattern, self.by, list(self.plans))
         releases, failed = {}, None
         for level, plan in self.plans.items():
             if progress is not None:

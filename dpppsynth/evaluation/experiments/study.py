@@ -1,14 +1,13 @@
 """`Study`: the grid of a simulation study."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import product
-from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpppsynth.arguments import positive, probability, whole
 from dpppsynth.errors import InputError
 from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Outcome, Scenario, original_of, outcome_of
 from dpppsynth.evaluation.experiments.description import describe_study, require_importable
@@ -116,7 +115,7 @@ class Study:
         object.__setattr__(self, "epsilon", _distinct("epsilon", map(_epsilon, _listed("epsilon", self.epsilon))))
         object.__setattr__(self, "delta", _distinct("delta", map(_delta, _listed("delta", self.delta))))
         for name, least in (("repeats", 1), ("patterns", 0), ("seed", 0)):
-            object.__setattr__(self, name, _whole(name, getattr(self, name), least))
+            object.__setattr__(self, name, whole(name, getattr(self, name), least))
 
     def __repr__(self) -> str:
         return (
@@ -169,7 +168,7 @@ class Study:
         CellError
             When a cell fails for another reason than a refusal. Cells under way are finished, and kept.
         """
-        workers = None if workers is None else _whole("workers", workers, 1)
+        workers = None if workers is None else whole("workers", workers, 1)
         if executor is not None and not callable(getattr(executor, "submit", None)):
             msg = (
                 f"executor: must be a concurrent.futures.Executor, got {executor!r}; a number of processes is workers."
@@ -244,23 +243,10 @@ def _distinct(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _epsilon(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
-        msg = f"epsilon: budgets must be positive finite numbers, got {value!r}."
-        raise InputError(msg)
-    return float(value)
+    return float(positive("epsilon", value))
 
 
 def _delta(value: Any) -> float | str:
     if isinstance(value, str) and value == "1/n":
         return value
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= float(value) < 1:
-        msg = f"delta: must be 0 or more and below 1, or '1/n', got {value!r}."
-        raise InputError(msg)
-    return float(value)
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        msg = f"{name}: must be a whole number of at least {least}, got {value!r}."
-        raise InputError(msg)
-    return int(value)
+    return float(probability("delta", value, zero=True, remedy="'1/n' is another choice"))

@@ -77,7 +77,7 @@ def tents_shape(
     for m in range(4, MOST_VERTICES + 1):
         candidate = shape(window, m)
         side, delta, vertices = _geometry(window, candidate, relation)
-        noise = math.sqrt(2) * delta / epsilon
+        noise = math.sqrt(2) * float(delta) / epsilon
         need = 2 * max(0.5 if scale is None else 1.0, noise)
         fine_enough = scale is None or side >= 0.55 * scale * (1 - 1e-9)
         if n / vertices >= need and fine_enough:

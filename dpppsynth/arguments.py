@@ -1,0 +1,143 @@
+"""Checks of public arguments, one for each kind; their messages name argument, rule, value and remedy.
+
+They stand at the doors of the package, where a call costs a microsecond, and not in loops behind them.
+"""
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.errors import InputError
+
+# Characters of a value that a message shows.
+WIDTH = 80
+LARGEST = sys.float_info.max
+COMMON = "1e-6 is a common choice"
+
+
+def shown(value: Any) -> str:
+    """A number or a text as a message shows it, shortened; of anything else, which may be sensitive, its type."""
+    if isinstance(value, list | tuple) and len(value) == 1:
+        return f"[{shown(value[0])}]"
+    if isinstance(value, int) and value.bit_length() > 4 * WIDTH:
+        return f"a whole number of {value.bit_length()} bits"
+    if value is not None and not isinstance(value, bool | int | float | complex | str | np.generic):
+        return f"a {type(value).__name__}" if not isinstance(value, type) else f"the type {value.__name__}"
+    text = repr(value[:WIDTH] if isinstance(value, str) else value)
+    return text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
+
+
+def real(value: Any) -> float | None:
+    """The value as an int or a float; None unless it is a real number in the range of floats, and no truth value."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return None
+    if isinstance(value, Integral):
+        value = int(value)
+    elif isinstance(value, np.floating):
+        value = float(value)
+    if not -LARGEST <= value <= LARGEST:
+        return None
+    return value if isinstance(value, int) else float(value)
+
+
+def whole_number(value: Any) -> int | None:
+    """The value as an int, 2.0 as well as 2; None unless it is a whole number."""
+    number = real(value)
+    return None if number is None or number != int(number) else int(number)
+
+
+def positive(
+    name: str, value: Any, *, rule: str = "be a positive finite number", remedy: str = "", most: float = LARGEST
+) -> float:
+    """The number, unless it is not above zero and at most `most`: then an InputError that it must `rule`."""
+    number = real(value)
+    if number is None or not 0 < number <= most:
+        raise InputError(_wrong(f"{name}: must {rule}", value, remedy))
+    return number
+
+
+def finite(name: str, value: Any, *, least: float = -LARGEST, remedy: str = "") -> float:
+    """The number, unless it is infinite, below `least`, or none: then an InputError."""
+    number = real(value)
+    if number is None or number < least:
+        rule = "finite" if least == -LARGEST else f"finite and at least {least:g}"
+        raise InputError(_wrong(f"{name}: must be {rule}", value, remedy))
+    return number
+
+
+def probability(name: str, value: Any, *, zero: bool = False, remedy: str = COMMON) -> float:
+    """The number, unless it is not between 0 and 1, or 0 where that is not allowed: then an InputError."""
+    number = real(value)
+    if number is None or not 0 <= number < 1 or (number == 0 and not zero):
+        rule = "lie in [0, 1)" if zero else "lie strictly between 0 and 1"
+        raise InputError(_wrong(f"{name}: must {rule}", value, remedy))
+    return number
+
+
+def whole(name: str, value: Any, least: int, *, most: float = LARGEST, remedy: str = "") -> int:
+    """The number as an int, unless it is no whole number from `least` to `most`: then an InputError."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        top = "" if most == LARGEST else f" and at most {most}"
+        raise InputError(_wrong(f"{name}: needs a whole number of at least {least}{top}", value, remedy))
+    return int(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """The truth value; anything else is an InputError."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(_wrong(f"{name}: must be True or False", value))
+    return bool(value)
+
+
+def one_of(name: str, value: Any, known: Iterable[str], where: str = "") -> str:
+    """The word, unless it is none of those known `where`: then an InputError that lists them."""
+    words = tuple(known)
+    if not isinstance(value, str) or value not in words:
+        raise InputError(_wrong(f"{name}: expected one of {', '.join(map(repr, words))}{where}", value))
+    return value
+
+
+def instance(name: str, value: Any, kind: type, remedy: str = "") -> Any:
+    """The object, unless it is of another kind than the class given: then an InputError."""
+    if not isinstance(value, kind):
+        end = f"; {remedy}" if remedy else ""
+        msg = f"{name}: needs a {kind.__name__}, got {type(value).__name__}{end}."
+        raise InputError(msg)
+    return value
+
+
+def elements(value: Any) -> list[Any] | None:
+    """What a sequence holds; None for what has no elements: a number, a text, a mapping or an array of no dimension."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        return None
+    return list(value)
+
+
+def several(name: str, value: Any, kind: type, remedy: str = "") -> list[Any]:
+    """The elements of a sequence, which may be none; an InputError where one is of another kind."""
+    found = elements(value)
+    wrong = [value] if found is None else [each for each in found if not isinstance(each, kind)]
+    if found is None or wrong:
+        end = f"; {remedy}" if remedy else ""
+        msg = f"{name}: needs a sequence of {kind.__name__}, got {type(wrong[0]).__name__}{end}."
+        raise InputError(msg)
+    return found
+
+
+def entries(name: str, data: Any, keys: Sequence[str] = ()) -> Mapping[str, Any]:
+    """The mapping, unless it is none or lacks a key: then an InputError."""
+    if not isinstance(data, Mapping):
+        msg = f"{name}: needs a mapping as its to_dict() gives it, got {type(data).__name__}."
+        raise InputError(msg)
+    lacking = [key for key in keys if key not in data]
+    if lacking:
+        msg = f"{name}: lacks {', '.join(map(repr, lacking))}; its to_dict() gives them."
+        raise InputError(msg)
+    return data
+
+
+def _wrong(rule: str, value: Any, remedy: str = "") -> str:
+    return f"{rule}, got {shown(value)}{'; ' if remedy else ''}{remedy}."

@@ -1,0 +1,74 @@
+"""What the curve of epsilon by distance is called and how it is read: it is always about one point."""
+
+import math
+
+from dpppsynth.domains import Domain
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.relations import AddRemove
+from dpppsynth.reporting.promise import length, way
+from dpppsynth.reporting.rounding import upward
+
+
+def explained(guarantee: Guarantee, domain: Domain) -> str:
+    """What the curve shows, or why it is level, and what it does not show."""
+    said = [_shown(guarantee, domain)]
+    cap = guarantee.relation.max_points_per_person
+    if cap > 1:
+        said.append(
+            f"This is about a single point. The promise is made to a person, whose {cap} points may change together: "
+            f"for a person the bound may be larger than the curve. {_claimed(guarantee)}"
+        )
+    if isinstance(guarantee.relation, AddRemove):
+        said.append(
+            "A point that is known to be in the data and moves is removed and added: that costs up to twice as much."
+        )
+    return " ".join(said)
+
+
+def caption(guarantee: Guarantee) -> str:
+    """Under the picture."""
+    at = f", at delta {upward(guarantee.profile.at, 4)}" if guarantee.profile.at else ""
+    return f"Bound on what an attacker can tell apart about {_one(guarantee)}, by distance{at}."
+
+
+def title(guarantee: Guarantee, domain: Domain) -> str:
+    """Above the table."""
+    return f"Epsilon for {_one(guarantee)} that moves {way(domain)}, rounded up"
+
+
+def alternative(guarantee: Guarantee, domain: Domain) -> str:
+    """In place of the picture."""
+    start = f"Epsilon for {_one(guarantee)}, by distance"
+    if guarantee.by_distance:
+        return f"{start}: {upward(guarantee.by_distance[-1][1], 4)} at the far end."
+    if ends(guarantee):
+        away = length(guarantee.relation.reach, domain)
+        return f"{start}: level up to the privacy radius of {away}, where the curve ends; nothing is promised beyond."
+    return f"{start}: the same at all distances."
+
+
+def ends(guarantee: Guarantee) -> bool:
+    """Whether nothing is proved beyond the privacy radius."""
+    finite = math.isfinite(guarantee.relation.reach)
+    return finite and not guarantee.by_distance and not isinstance(guarantee.profile, PureDP)
+
+
+def _one(guarantee: Guarantee) -> str:
+    return "one point" if guarantee.relation.max_points_per_person == 1 else "one single point (not a person)"
+
+
+def _claimed(guarantee: Guarantee) -> str:
+    within = " within the privacy radius" if math.isfinite(guarantee.relation.reach) else ""
+    return f"The epsilon of the claim is a person's{within}."
+
+
+def _shown(guarantee: Guarantee, domain: Domain) -> str:
+    if guarantee.by_distance:
+        return (
+            f"What can be told apart about one point that moves, at most, by the distance it moves {way(domain)}: the "
+            "smaller epsilon, the less."
+        )
+    if ends(guarantee):
+        return "Nothing is promised about one point that moves farther than the privacy radius; the curve ends there."
+    what = "moves, however far" if guarantee.relation.n_is_public else "is added or removed"
+    return f"The bound of this mechanism does not depend on distance, so the curve is level: one point {what}."
