@@ -15,14 +15,17 @@ from typing import Any
 import numpy as np
 
 from dpppsynth import statistic
+from dpppsynth.auditing import audit
 from dpppsynth.domains import Window
-from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.errors import BudgetError, InputError, PrivacyCheckError
+from dpppsynth.ledger import Ledger
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import (
     AddRemove,
     AlphaNeighbours,
+    PureDP,
     ReplaceOne,
     certificate,
     laplace_scale,
@@ -92,6 +95,37 @@ def changed_file(folder: Path) -> None:
     load_release(folder)
 
 
+def ledger(folder: Path) -> Ledger:
+    """One that holds TENTS' budget once."""
+    path = folder.parent / "ledger.json"
+    return Ledger.open(path) if path.exists() else Ledger.create(path, epsilon=1.5, delta=0.0, alpha=25.0)
+
+
+def spent_twice(folder: Path) -> None:
+    TENTS.release(PATTERN, ledger=ledger(folder))
+    TENTS.release(PATTERN, ledger=ledger(folder))
+
+
+def entry_used_again(folder: Path) -> None:
+    book = ledger(folder)
+    TENTS.plan(WINDOW, n=50).release(PATTERN, ledger=book, entry=book.releases[0].id)
+
+
+def shortened(folder: Path) -> None:
+    """A ledger without its last event."""
+    path = ledger(folder).path
+    document = json.loads(path.read_text())
+    document["events"].pop()
+    path.write_text(json.dumps(document))
+    Ledger.open(path)
+
+
+def too_little_noise() -> None:
+    """A claim of a hundredth of what is spent."""
+    plan = TENTS.plan(WINDOW, n=50)
+    audit(plan, claimed=PureDP(0.01), trials=1000).require()
+
+
 def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[Exception], Callable[[], object]]]:
     """What must be refused, in this order, and how."""
     return {
@@ -145,6 +179,25 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
         ),
         "add/remove by a kernel": (InputError, lambda: KernelSynthesizer(10.0, 1e-6, relation=AddRemove())),
         "a level not named": (InputError, lambda: TENTS.release_by(YEARS, by="year", levels=[2021])),
+        "a budget spent twice": (BudgetError, lambda: spent_twice(folder)),
+        "an authorisation used again": (InputError, lambda: entry_used_again(folder)),
+        "a seeded release under a ledger": (InputError, lambda: TENTS.release(PATTERN, 1, ledger=ledger(folder))),
+        "a weaker relation": (
+            InputError,
+            lambda: replace(TENTS, alpha=5.0).release(PATTERN, ledger=ledger(folder)),
+        ),
+        "a ledger without its last event": (PrivacyCheckError, lambda: shortened(folder)),
+        "a claim that an audit refutes": (PrivacyCheckError, too_little_noise),
+        "an audit of seeded noise": (
+            InputError,
+            lambda: audit(
+                lambda pattern: TENTS.plan(WINDOW, n=50).statistic.measure(pattern, 1),
+                pair=(PATTERN, PATTERN),
+                claimed=PureDP(1.0),
+                statistics=[lambda released: float(released.lattice[0])],
+                trials=50,
+            ),
+        ),
         "a release saved over another": (InputError, lambda: TENTS.release(PATTERN).save(folder)),
     }
 
