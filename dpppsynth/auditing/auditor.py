@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from dpppsynth.arguments import COMMON, probability, whole
 from dpppsynth.auditing.examine import examine
-from dpppsynth.auditing.power import detectable
+from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.result import Audit
 from dpppsynth.auditing.statistics import named
-from dpppsynth.auditing.target import Statistic, Target
-from dpppsynth.auditing.targets import target_of, target_of_release
+from dpppsynth.auditing.target import Statistic, Target, require_two
+from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_release
 from dpppsynth.auditing.trials import run_trials
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
@@ -20,6 +21,8 @@ from dpppsynth.privacy.verify import Verification, verify
 
 # Fewer trials choose events blindly.
 FEWEST = 50
+# Share of the false alarms that is left for mechanisms that seem to have no randomness.
+FIXED = 1e-3
 
 
 def audit(
@@ -87,69 +90,104 @@ def audit(
     >>> found.violated, 0.5 < found.lower_bound < 1.0986
     (True, True)
     """
-    _require_sizes(trials, false_alarm, workers)
-    profile = claimed.profile if isinstance(claimed, Guarantee) else claimed
+    settings = _settings(trials, false_alarm, workers)
+    profile = _profile(claimed)
+    more = named(statistics)
     verification: Verification | None = None
     if isinstance(target, str | Path):
         _require_unused("a saved release", domain=domain, n=n, expected_n=expected_n, pair=pair, **options)
+        _tell(progress, "verifying the certificate")
         verification = verify(target)
         try:
-            subject = target_of_release(target, statistics)
+            subject = target_of_release(target, more)
         except (InputError, PrivacyCheckError):
             if verification.holds:
                 raise
-            return _nothing_run(verification, false_alarm)
+            return _nothing_run(verification, settings)
     elif isinstance(target, Target) or callable(target):
         _require_unused("a function or Target", domain=domain, n=n, expected_n=expected_n, **options)
-        subject = _own(target, pair, profile, statistics)
+        subject = _own(target, pair, profile, more)
     else:
-        subject = target_of(
-            target, domain, n=n, expected_n=expected_n, pair=pair, statistics=tuple(statistics), **options
-        )
+        _tell(progress, "looking for the hardest pair of neighbouring patterns")
+        subject = target_of(target, domain, n=n, expected_n=expected_n, pair=pair, statistics=more, **options)
     if profile is not None:
         subject = replace(subject, claimed=profile)
-    return _audit(subject, verification, delta, trials, false_alarm, workers, progress)
+    return _audit(subject, verification, delta, settings, progress)
+
+
+class Settings(NamedTuple):
+    """How an audit is run."""
+
+    trials: int
+    false_alarm: float
+    workers: int
 
 
 def _audit(
     target: Target,
     verification: Verification | None,
     delta: float | None,
-    trials: int,
-    false_alarm: float,
-    workers: int,
+    settings: Settings,
     progress: Callable[[str], object] | None,
 ) -> Audit:
-    claimed = target.claimed
-    delta = claimed.at if delta is None else delta
-    if not 0 <= delta < 1:
-        msg = f"delta: must lie in [0, 1), got {delta!r}."
-        raise InputError(msg)
-    features = run_trials(target, trials, workers=workers, progress=progress)
-    lower_bound, findings = examine(target.statistics, features, claimed, delta=delta, false_alarm=false_alarm)
+    claimed, (trials, false_alarm, workers) = target.claimed, settings
+    delta = claimed.at if delta is None else probability("delta", delta, zero=True)
+    if progress is not None:
+        _tell(progress, "timing a run")
+        seconds = seconds_per_trial(target) * trials / workers
+        _tell(progress, f"{target.words}; {2 * trials} runs will take about {_duration(seconds)}")
+    runs = run_trials(target, trials, workers=workers, progress=progress, chance=FIXED * false_alarm)
+    lower_bound, findings = examine(
+        target.statistics, runs.features, claimed, delta=delta, false_alarm=(1 - FIXED) * false_alarm
+    )
     return Audit(
         lower_bound=lower_bound,
         claimed=claimed.epsilon(delta),
         delta=delta,
         confidence=1 - false_alarm,
         trials=trials,
-        detectable=detectable(claimed, trials, false_alarm, delta=delta, statistics=len(target.statistics)),
         findings=findings,
+        rating=Rating(claimed, delta, trials, false_alarm, len(target.statistics), target.weakened),
+        alike=target.alike,
+        fixed=runs.fixed,
         verification=verification,
         words=target.words,
     )
+
+
+def _tell(progress: Callable[[str], object] | None, step: str) -> None:
+    if progress is not None:
+        progress(step)
+
+
+def _duration(seconds: float) -> str:
+    for length, unit in ((3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(1.0, seconds):.0f} s"
+
+
+def _profile(claimed: Any) -> Profile | None:
+    profile = claimed.profile if isinstance(claimed, Guarantee) else claimed
+    if profile is None or isinstance(profile, Profile):
+        return profile
+    msg = f"claimed: needs a Guarantee or a profile such as PureDP(1.0), got {type(claimed).__name__}."
+    raise InputError(msg)
 
 
 def _own(
     target: Any,
     pair: tuple[Any, Any] | None,
     claimed: Profile | None,
-    statistics: Iterable[Statistic | Callable[[Any], Any]],
+    more: tuple[Statistic, ...],
 ) -> Target:
     """Target of one's own making, or around a function of an input."""
-    more = named(statistics)
+    if pair is not None:
+        require_two(pair)
     if isinstance(target, Target):
-        return replace(target, statistics=target.statistics + more, pair=target.pair if pair is None else pair)
+        subject = replace(target, statistics=(*target.statistics, *more))
+        # What is known of the law belongs to the target's own pair.
+        return subject if pair is None else replace(subject, pair=pair, weakened=None, alike=False)
     missing = [
         name
         for name, absent in (("pair", pair is None), ("claimed", claimed is None), ("statistics", not more))
@@ -161,31 +199,26 @@ def _own(
     return Target(target, pair, claimed, more, words=getattr(target, "__name__", type(target).__name__))
 
 
-def _nothing_run(verification: Verification, false_alarm: float) -> Audit:
+def _nothing_run(verification: Verification, settings: Settings) -> Audit:
     claim = verification.guarantee
     return Audit(
         lower_bound=0.0,
         claimed=claim.epsilon(),
         delta=claim.profile.at,
-        confidence=1 - false_alarm,
+        confidence=1 - settings.false_alarm,
         trials=0,
-        detectable=float("inf"),
         findings=(),
         verification=verification,
         words="no mechanism follows from the certificate",
     )
 
 
-def _require_sizes(trials: int, false_alarm: float, workers: int) -> None:
-    if not isinstance(trials, int) or trials < FEWEST:
-        msg = f"trials: must be a whole number, at least {FEWEST}, got {trials!r}."
+def _settings(trials: Any, false_alarm: Any, workers: Any) -> Settings:
+    alarm = probability("false_alarm", false_alarm)
+    if alarm > 0.5:
+        msg = f"false_alarm: must be at most 0.5, got {alarm!r}; {COMMON}."
         raise InputError(msg)
-    if not 0 < false_alarm <= 0.5:
-        msg = f"false_alarm: must be positive and at most 0.5, got {false_alarm!r}; 1e-6 is a common choice."
-        raise InputError(msg)
-    if not isinstance(workers, int) or workers < 1:
-        msg = f"workers: must be a whole number, at least 1, got {workers!r}."
-        raise InputError(msg)
+    return Settings(whole("trials", trials, FEWEST), alarm, whole("workers", workers, 1))
 
 
 def _require_unused(what: str, **arguments: Any) -> None:

@@ -12,26 +12,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.auditing.intervals import LARGEST_EPSILON, ROUGH, delta_from_below, epsilon_from_below, shift_from_below
+from dpppsynth.auditing.intervals import ROUGH, delta_from_below, epsilon_from_below, shift_from_below
 from dpppsynth.auditing.learning import training_scores
+from dpppsynth.auditing.rules import DIRECTIONS, TRAINING, WEIGHTS, Rules, grid, held_out, share
 from dpppsynth.auditing.target import Statistic
 from dpppsynth.privacy.profiles import Profile
 
 Floats = npt.NDArray[np.float64]
 
-# Share of the trials that chooses; the others decide.
-TRAINING = 5
-# Where the profile is looked at, beside the claimed epsilon.
-EPSILONS = (0.0, 0.1, 0.25, 0.5)
-# Claims of at least this delta, at some epsilon, say next to nothing there.
-TRIVIAL = 0.999
-# Weights of a run on the second input, in units of the one that makes the excess unbiased, that are weighed up.
-WEIGHTS = 2.0 ** np.linspace(-5, 5, 21)
 # Standard deviations of bad luck in which a weight must still do well; a rule made for one outcome fails beside it.
 LUCK = 1.0
 # Most events of one statistic that are weighed against each other.
 EVENTS = 400
-DIRECTIONS = ("first against second", "second against first")
 
 
 @dataclass(frozen=True)
@@ -94,23 +86,6 @@ class Sides(NamedTuple):
         return event.count(self.p), event.count(self.q)
 
 
-def grid(claimed: Profile, delta: float) -> tuple[float, ...]:
-    """Epsilons at which a claim is looked at, rising; without those where it says next to nothing."""
-    level = claimed.epsilon(delta)
-    epsilons = {*EPSILONS, level} if level <= LARGEST_EPSILON else set(EPSILONS)
-    return tuple(epsilon for epsilon in sorted(epsilons) if claimed.delta(epsilon) < TRIVIAL)
-
-
-def share(false_alarm: float, statistics: int, epsilons: int) -> float:
-    """Level of one bound: there is one per statistic, direction and epsilon, and one on epsilon itself."""
-    return false_alarm / (statistics * len(DIRECTIONS) * (epsilons + 1))
-
-
-def held_out(trials: int) -> int:
-    """How many of the trials on one input decide."""
-    return trials - trials // TRAINING
-
-
 def examine(
     statistics: Sequence[Statistic],
     features: Sequence[tuple[Floats, Floats]],
@@ -145,16 +120,19 @@ def examine(
     epsilons = grid(claimed, delta)
     level = share(false_alarm, len(statistics), len(epsilons))
     lowest, findings = 0.0, []
+    n = held_out(len(features[0][0]))
+    rules = [Rules.of(claimed, epsilon, n, level) for epsilon in epsilons]
     for statistic, pair in zip(statistics, features, strict=True):
-        training, testing = training_scores(pair, learned=statistic.learned, share=TRAINING)
+        training, testing = training_scores(pair, statistic, share=TRAINING)
         for direction, seen, runs in zip(DIRECTIONS, _both_ways(training), _both_ways(testing), strict=True):
             events = _events(seen)
             lowest = max(lowest, _epsilon_bound(events, runs, delta, level))
-            for epsilon in epsilons:
-                bound, event = _delta_bound(events, runs, epsilon, level)
+            for rule in rules:
+                bound, event = _delta_bound(events, runs, rule, level)
                 if bound > delta:
-                    lowest = max(lowest, epsilon)
-                finding = Finding(statistic.name, direction, epsilon, bound, claimed.delta(epsilon), str(event))
+                    lowest = max(lowest, rule.epsilon)
+                claim = claimed.delta(rule.epsilon)
+                finding = Finding(statistic.name, direction, rule.epsilon, bound, claim, str(event))
                 findings.append(finding)
     return lowest, tuple(findings)
 
@@ -201,24 +179,14 @@ def _share_of(scores: Floats, values: Floats, *, above: bool) -> Floats:
     return np.asarray((count + 0.5) / (n + 1))
 
 
-def _promise(events: Events, factor: float, n: int, level: float) -> Floats:
-    """(m,) bounds on `p - factor q` that n further trials would give, roughly, if the shares were the probabilities."""
-    variance = events.p * (1 - events.p) + factor**2 * events.q * (1 - events.q)
-    return events.p - factor * events.q - np.sqrt(2 * math.log(1 / level) * variance / n)
-
-
-def _delta_bound(events: Events, runs: Sides, epsilon: float, level: float) -> tuple[float, Event]:
-    """Bound from the held-out trials, by the event and the rule that promise most on the training trials."""
-    n, factor = len(runs.p), math.exp(epsilon)
-    best = int(np.argmax(_promise(events, factor, n, level)))
-    event = events.events[best]
+def _delta_bound(events: Events, runs: Sides, rules: Rules, level: float) -> tuple[float, Event]:
+    """Bound from the held-out trials, by the event and the rule likeliest to refute, as the training trials have it."""
+    chosen, rule = (int(each) for each in rules.choose(events.p, events.q))
+    event = events.events[chosen]
     counts = runs.counts(event)
-    weight, promised = _weight(
-        lambda luck: delta_from_below(*events.foreseen(best, n, luck), n, epsilon, level, factor * WEIGHTS, ROUGH)
-    )
-    if epsilon == 0 and shift_from_below(*events.foreseen(best, n, 0.0), n, level) >= promised:
-        return shift_from_below(*counts, n, level), event
-    return float(delta_from_below(*counts, n, epsilon, level, factor * weight)), event
+    if rules.counts_guesses(rule):
+        return shift_from_below(*counts, rules.n, level), event
+    return float(delta_from_below(*counts, rules.n, rules.epsilon, level, rules.weights[rule])), event
 
 
 def _epsilon_bound(events: Events, runs: Sides, delta: float, level: float) -> float:
@@ -228,15 +196,13 @@ def _epsilon_bound(events: Events, runs: Sides, delta: float, level: float) -> f
     high = events.q + deviations * np.sqrt(events.q * (1 - events.q)) + math.log(1 / level) / n
     best = int(np.argmax(low / high))
     unit = max(1.0, low[best] / high[best])
-    weight, _ = _weight(
+    weight = _weight(
         lambda luck: epsilon_from_below(*events.foreseen(best, n, luck), n, delta, level, unit * WEIGHTS, ROUGH)
     )
     return float(epsilon_from_below(*runs.counts(events.events[best]), n, delta, level, unit * weight))
 
 
-def _weight(bounds: Callable[[float], Floats]) -> tuple[float, float]:
-    """The weight that promises most with bad luck, or else without; and what it promises without."""
-    expected = bounds(0.0)
+def _weight(bounds: Callable[[float], Floats]) -> float:
+    """The weight that promises most with bad luck, or else without."""
     worse = bounds(LUCK)
-    best = int(np.argmax(worse if worse.any() else expected))
-    return float(WEIGHTS[best]), float(expected[best])
+    return float(WEIGHTS[np.argmax(worse if worse.any() else bounds(0.0))])

@@ -1,12 +1,14 @@
-"""Scores from features: a direction that tells two inputs apart, learned on the training trials alone.
+"""Scores from features: a direction that tells two inputs apart, or the best of them, by the training trials alone.
 
-Linear discriminant analysis on standardised features, its covariance shrunk towards the identity.
+Directions are by linear discriminant analysis on standardised features, its covariance shrunk towards the identity.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from dpppsynth.auditing.target import Statistic
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[Floats, Floats]
@@ -47,7 +49,28 @@ def learn_direction(first: Floats, second: Floats) -> Direction:
     return Direction((means[0] + means[1]) / 2, weights / length)
 
 
-def training_scores(pair: Pair, *, learned: bool, share: int) -> tuple[Pair, Pair]:
+def best_alone(first: Floats, second: Floats) -> int:
+    """Which of k features (N, k) tells the inputs apart best by a threshold: by most standard deviations.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> best_alone(rng.normal(size=(500, 3)), rng.normal(size=(500, 3)) + [0.0, 0.0, 0.5])
+    2
+    """
+    count = len(first)
+    values = np.concatenate([first, second])
+    order = np.argsort(values, axis=0, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=0)
+    below = np.cumsum(order < count, axis=0), np.cumsum(order >= count, axis=0)
+    # Thresholds do not part equal values.
+    last = np.concatenate([ordered[1:] != ordered[:-1], np.ones((1, first.shape[1]), dtype=bool)])
+    p, q = ((each + 0.5) / (count + 1) for each in below)
+    apart = np.where(last, np.abs(p - q) / np.sqrt(p * (1 - p) + q * (1 - q)), 0.0)
+    return int(apart.max(axis=0).argmax())
+
+
+def training_scores(pair: Pair, statistic: Statistic, *, share: int) -> tuple[Pair, Pair]:
     """Scores of the training trials, and of the others.
 
     Where a direction is learned, either half of the training trials is scored by that of the other half: scores of
@@ -56,15 +79,16 @@ def training_scores(pair: Pair, *, learned: bool, share: int) -> tuple[Pair, Pai
     Parameters
     ----------
     pair : two (N, k) arrays
-    learned : bool
-        False where k = 1 and the feature is the score.
+    statistic : Statistic
+        Where nothing is learned k = 1, and the feature is the score.
     share : int
         The first of so many parts of the trials are training.
     """
     first, second = pair
     cut = len(first) // share
-    if not learned:
-        scores = first[:, 0], second[:, 0]
+    if not statistic.learned or statistic.alone:
+        best = best_alone(first[:cut], second[:cut]) if statistic.learned else 0
+        scores = first[:, best], second[:, best]
         return (scores[0][:cut], scores[1][:cut]), (scores[0][cut:], scores[1][cut:])
     whole = learn_direction(first[:cut], second[:cut])
     half = cut // 2

@@ -23,6 +23,8 @@ SEED = 20261121
 FAR = 4
 # Points of the others where no size is known.
 UNKNOWN = 10
+# Places that the others are spread over, which some share where there are more of them; and most points of a pattern.
+PLACES, MOST_POINTS = 4000, 10**7
 
 
 def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern]:
@@ -40,6 +42,11 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
         With exactly `n` points each; under add/remove the first has those of one person, the second has not, and the
         first has about `expected_n` points. The moved points come last.
 
+    Raises
+    ------
+    InputError
+        When the number of points is none that can be made up, or no move is possible.
+
     Examples
     --------
     >>> from dpppsynth import AlphaNeighbours, LaplaceSynthesizer, Window
@@ -48,6 +55,7 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
     >>> float(abs(one.xy - other.xy).max()) <= 25.0
     True
     """
+    _require_size(plan)
     rng = np.random.default_rng(SEED)
     mesh = getattr(plan, "mesh", None)
     start = places(plan.domain, mesh, rng)
@@ -65,6 +73,14 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
     return one, other
 
 
+def _require_size(plan: Any) -> None:
+    for name in ("n", "expected_n"):
+        size = getattr(plan, name, None)
+        if size is not None and (not 1 <= size <= MOST_POINTS or (name == "n" and size != int(size))):
+            msg = f"{name}: patterns of {size!r} points are not made up to audit; needs 1 to {MOST_POINTS}."
+            raise InputError(msg)
+
+
 def _worst(apart: Floats, domain: Domain, before: Floats, after: Floats) -> int:
     """The move that separates most; of several the longest, which is the plainest to see."""
     length = np.hypot(*(domain.coordinates(after) - domain.coordinates(before)).T)
@@ -73,24 +89,40 @@ def _worst(apart: Floats, domain: Domain, before: Floats, after: Floats) -> int:
 
 def far_from(domain: Domain, ends: Floats, count: int, rng: np.random.Generator) -> Floats:
     """(count, 2) positions spread over the part of the domain that is farthest from positions (k, 2)."""
-    anywhere = uniform_places(domain, 2 * FAR * count + 400, rng)
+    anywhere = uniform_places(domain, 2 * FAR * min(count, PLACES) + 400, rng)
     apart = domain.coordinates(anywhere)[:, None] - domain.coordinates(ends)
     away = np.hypot(apart[..., 0], apart[..., 1]).min(axis=1)
     farthest = np.argsort(-away, kind="stable")[: len(anywhere) // FAR]
-    return anywhere[rng.permutation(farthest)[:count]]
+    return anywhere[np.resize(rng.permutation(farthest), count)]
 
 
 def changed(pair: tuple[PointPattern, PointPattern]) -> tuple[Floats, Floats]:
     """Positions (k, 2) of the points of the first pattern alone, and (l, 2) of the second alone."""
-    one, other = (Counter(map(tuple, pattern.positions.tolist())) for pattern in pair)
-    gone, came = ([*(part.elements())] for part in (one - other, other - one))
-    return np.array(gone, dtype=np.float64).reshape(-1, 2), np.array(came, dtype=np.float64).reshape(-1, 2)
+    one, other = _beyond(pair, _same_rows(pair))
+    return _positions(one - other), _positions(other - one)
 
 
 def unchanged(pair: tuple[PointPattern, PointPattern]) -> Floats:
     """(m, 2) positions of the points that both patterns have."""
-    one, other = (Counter(map(tuple, pattern.positions.tolist())) for pattern in pair)
-    return np.array([*(one & other).elements()], dtype=np.float64).reshape(-1, 2)
+    same = _same_rows(pair)
+    one, other = _beyond(pair, same)
+    return np.concatenate([pair[0].positions[:same], _positions(one & other)])
+
+
+def _same_rows(pair: tuple[PointPattern, PointPattern]) -> int:
+    """How many points both patterns begin with: all but the moved ones, as a rule."""
+    count = min(map(len, pair))
+    differ = (pair[0].positions[:count] != pair[1].positions[:count]).any(axis=1)
+    return int(differ.argmax()) if differ.any() else count
+
+
+def _beyond(pair: tuple[PointPattern, PointPattern], start: int) -> tuple[Counter[Any], Counter[Any]]:
+    one, other = (Counter(map(tuple, pattern.positions[start:].tolist())) for pattern in pair)
+    return one, other
+
+
+def _positions(points: Counter[Any]) -> Floats:
+    return np.array([*points.elements()], dtype=np.float64).reshape(-1, 2)
 
 
 def require_neighbours(pair: tuple[PointPattern, PointPattern], relation: Relation) -> None:

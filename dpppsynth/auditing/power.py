@@ -1,70 +1,129 @@
-"""How large a fault an audit of so many trials would find.
+"""How large a fault an audit of so many trials finds.
 
-A mechanism is pictured whose noise is too small by a factor, and whose law under two inputs is the hardest one that
-its profile allows without the fault: the audit with the best statistic catches it with at least a stated probability.
+A law of the scores is pictured whose noise is too small by a factor, and the whole audit of them is simulated: the
+training trials that choose an event and a weight, and the others that decide. What is simulated is public.
 """
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, gammaln, ndtr
-from scipy.stats import binom
+from scipy.special import expit, gammaln, ndtr, ndtri
 
-from dpppsynth.auditing.examine import TRIVIAL, WEIGHTS, grid, held_out, share
-from dpppsynth.auditing.intervals import critical_excess, critical_shift
-from dpppsynth.errors import InputError
+from dpppsynth.arguments import whole
+from dpppsynth.auditing.rules import TRAINING, TRIVIAL, Rules, grid, held_out, share
+from dpppsynth.auditing.target import Weakened
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, gaussian_mu
 
 Floats = npt.NDArray[np.float64]
 
-# Log likelihood ratios, in standard deviations, at which the best test may cut.
-CUTS = np.linspace(-6.0, 6.0, 241)
-# Largest factor looked for, and halvings of the interval of its logarithm.
-LARGEST, HALVINGS = 64.0, 20
-POWER = 0.9
+# Scores between which thresholds lie: evenly spread logits of their ranks, at most so many.
+CUTS, LOGITS = 40, 8.0
+# Largest factor looked for, and halvings of intervals of its logarithm: by normal approximation, and by simulation.
+LARGEST, ROUGHLY, FINELY = 64.0, 12, 6
+# Probability that is stated; the share of simulated audits asked for is larger by two of its standard errors.
+POWER, AUDITS = 0.9, 300
+ASKED = POWER + 2 * math.sqrt(POWER * (1 - POWER) / AUDITS)
+# Margins, in standard deviations, between which the normal approximation leaves the answer.
+DOUBTFUL = 0.3, 4.0
+# Margin below which an epsilon adds nothing to the share that is caught.
+NO_HOPE = -1.0
+SEED = 20261122
 
-# From a factor to the probabilities (m,), under either input, of the events that a best test may choose from.
-Family = Callable[[float], tuple[Floats, Floats]]
 
+class Law(NamedTuple):
+    """Probabilities (m,) of intervals of scores, rising, under the first input and under the second."""
 
-class Refutation(NamedTuple):
-    """Tests (m,) of the audit: the claim falls where `A - weights B` reaches `critical`."""
-
-    weights: Floats
-    critical: Floats
+    first: Floats
+    second: Floats
 
     @classmethod
-    def of(cls, claimed: Profile, epsilon: float, n: int, level: float) -> "Refutation":
-        """All tests at one epsilon, among which the training trials choose."""
-        delta, weights = claimed.delta(epsilon), math.exp(epsilon) * WEIGHTS
-        critical = critical_excess(n, epsilon, delta, level, weights)
-        if epsilon == 0:
-            weights, critical = np.append(weights, 1.0), np.append(critical, critical_shift(n, delta, level))
-        return cls(weights, critical)
+    def of_scores(cls, first: Floats, second: Floats) -> "Law":
+        """Shares of scores (N,), (N,)."""
+        ordered = np.sort(np.concatenate([first, second]))
+        ranks = expit(np.linspace(-LOGITS, LOGITS, CUTS)) * (len(ordered) - 1)
+        cuts = np.unique(ordered[ranks.round().astype(np.int64)])
+        ends = [np.searchsorted(np.sort(side), cuts, side="right") / len(side) for side in (first, second)]
+        return cls(*(np.diff(np.concatenate([[0.0], end, [1.0]])) for end in ends))
 
-    def power(self, p: Floats, q: Floats, n: int) -> float:
-        """Probability of the best test, for the best event of probabilities p, q (k,), by normal approximation."""
-        mean, variance = n * (p - self.weights[:, None] * q), p * (1 - p) + self.weights[:, None] ** 2 * q * (1 - q)
-        margin = (mean - self.critical[:, None]) / np.sqrt(n * variance + 1e-300)
-        test, event = np.unravel_index(np.argmax(margin), margin.shape)
-        b = np.arange(n + 1)
-        # Least A that suffices for each B.
-        a = np.ceil(self.critical[test] + self.weights[test] * b - 1e-9)
-        return float(binom.pmf(b, n, q[event]) @ binom.sf(a - 1, n, p[event]))
+    def events(self) -> tuple[Floats, Floats]:
+        """Probabilities (2m,) of scores at or above each interval, and at or below it."""
+        return _tails(self.first), _tails(self.second)
+
+
+# From a factor of too little noise to a law of the scores.
+Family = Callable[[float], Law]
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What an audit is rated by.
+
+    Attributes
+    ----------
+    claimed : Profile
+    delta : float
+        Where the audit quotes epsilon.
+    trials : int
+        Runs on each input.
+    false_alarm : float
+    statistics : int
+        How many the audit looks at: each takes its share of the false alarm.
+    weakened : callable, optional
+        The law of the scores with too little noise, where it is known.
+    """
+
+    claimed: Profile
+    delta: float
+    trials: int
+    false_alarm: float
+    statistics: int
+    weakened: Weakened | None = None
+
+    def factor(self) -> float:
+        """Smallest factor found with the stated probability; infinite where none up to 64 is."""
+        epsilons = grid(self.claimed, self.delta)
+        n, level = held_out(self.trials), share(self.false_alarm, self.statistics, len(epsilons))
+        rules = [Rules.of(self.claimed, epsilon, n, level) for epsilon in epsilons]
+        family = self._family(epsilons)
+
+        def reaches(margin: float) -> Callable[[float], bool]:
+            return lambda log_factor: _best_margin(rules, family(math.exp(log_factor))) >= margin
+
+        def caught(log_factor: float) -> bool:
+            return _share_caught(rules, family(math.exp(log_factor)), self.trials) >= ASKED
+
+        top = math.log(LARGEST)
+        low = _first(reaches(DOUBTFUL[0]), 0.0, top, ROUGHLY)
+        high = _first(reaches(DOUBTFUL[1]), low, top, ROUGHLY)
+        high = top if math.isinf(high) or not caught(high) else high
+        return math.exp(_first(caught, low, high, FINELY)) if low < high else math.inf
+
+    def _family(self, epsilons: tuple[float, ...]) -> Family:
+        weakened = self.weakened
+        if weakened is not None:
+            return lambda factor: Law.of_scores(*weakened(factor))
+        return hardest(self.claimed, epsilons)
 
 
 def detectable(
-    claimed: Profile, trials: int, false_alarm: float = 1e-6, *, delta: float | None = None, statistics: int = 1
+    claimed: Profile,
+    trials: int,
+    false_alarm: float = 1e-6,
+    *,
+    delta: float | None = None,
+    statistics: int = 1,
+    weakened: Weakened | None = None,
 ) -> float:
-    """Smallest factor of too little noise that an audit finds with probability 0.9.
+    """Smallest factor of too little noise that an audit finds with probability 0.9 or more, by simulated audits.
 
-    Probabilities are those of binomials; the event is chosen by normal approximation, which errs on the safe side. The
-    factor multiplies mu, for Gaussian profiles, the ratio of Poisson-Gaussian ones, and epsilon for pure ones and for
-    single pairs (epsilon, delta), that is the inverse of the noise's scale. Of any other profile the largest Gaussian
-    one is taken that it covers where the audit looks.
+    Without `weakened` the factor multiplies mu, for Gaussian profiles, the ratio of Poisson-Gaussian ones, and epsilon
+    for pure ones and for single pairs (epsilon, delta), whose law is randomised response: the easiest to refute. Of any
+    other profile the smallest Gaussian one is taken that covers it where the audit looks. A mechanism of another law
+    may need a larger factor; none of the same profile needs a smaller one.
 
     Parameters
     ----------
@@ -76,6 +135,8 @@ def detectable(
         Where the audit quotes epsilon; by default the claim's own.
     statistics : int
         How many the audit looks at: each takes its share of the false alarm.
+    weakened : callable, optional
+        From a factor to scores (N,), (N,) of a mechanism with so many times too little noise, as in `Target`.
 
     Returns
     -------
@@ -89,28 +150,64 @@ def detectable(
     >>> 1.5 < many < 2.0 < few
     True
     """
-    if trials < 1:
-        msg = f"trials: must be at least 1, got {trials!r}."
-        raise InputError(msg)
-    epsilons = grid(claimed, claimed.at if delta is None else delta)
-    n, level = held_out(trials), share(false_alarm, statistics, len(epsilons))
-    tests = [Refutation.of(claimed, epsilon, n, level) for epsilon in epsilons]
-    family = _family(claimed, epsilons)
+    whole("trials", trials, TRAINING)
+    delta = claimed.at if delta is None else delta
+    return Rating(claimed, delta, trials, false_alarm, statistics, weakened).factor()
 
-    def caught(factor: float) -> bool:
-        p, q = family(factor)
-        return any(test.power(p, q, n) >= POWER for test in tests)
 
-    if not caught(LARGEST):
+def _tails(probability: Any) -> Any:
+    """(..., 2m) sums from each of (..., m) numbers on, and up to each."""
+    above = np.cumsum(probability[..., ::-1], axis=-1)[..., ::-1]
+    return np.clip(np.concatenate([above, np.cumsum(probability, axis=-1)], axis=-1), 0, None)
+
+
+def _first(holds: Callable[[float], bool], low: float, high: float, halvings: int) -> float:
+    """Least value, up to `high`, from which on something holds; infinite where it does not hold there."""
+    if math.isinf(low) or not holds(high):
         return math.inf
-    low, high = 0.0, math.log(LARGEST)
-    for _ in range(HALVINGS):
+    if holds(low):
+        return low
+    for _ in range(halvings):
         middle = (low + high) / 2
-        low, high = (low, middle) if caught(math.exp(middle)) else (middle, high)
-    return math.exp(high)
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
-def _family(claimed: Profile, epsilons: tuple[float, ...]) -> Family:
+def _both_ways(law: Law) -> tuple[tuple[Floats, Floats], ...]:
+    first, second = (np.minimum(side, 1.0) for side in law.events())
+    return (first, second), (second, first)
+
+
+def _best_margin(rules: list[Rules], law: Law) -> float:
+    # Of a claim that says next to nothing anywhere no rule is left.
+    return max((float(rule.margins(*sides).max()) for rule in rules for sides in _both_ways(law)), default=-math.inf)
+
+
+def _share_caught(rules: list[Rules], law: Law, trials: int) -> float:
+    """Share of simulated audits, from fixed seeds, that refute the claim at any epsilon, in either direction."""
+    rng = np.random.default_rng(SEED)
+    training, n = trials // TRAINING, held_out(trials)
+    seen, decide = (
+        [_tails(rng.multinomial(size, side / side.sum(), AUDITS)) for side in law] for size in (training, n)
+    )
+    caught = np.zeros(AUDITS, dtype=bool)
+    for way, sides in zip((1, -1), _both_ways(law), strict=True):
+        shares = [(count + 0.5) / (training + 1) for count in seen[::way]]
+        for rule in rules:
+            if rule.margins(*sides).max() > NO_HOPE:
+                caught |= _refuted(rule, shares, decide[::way])
+    return float(caught.mean())
+
+
+def _refuted(rules: Rules, shares: list[Floats], counts: list[Any]) -> npt.NDArray[np.bool_]:
+    """(R,) whether audits with shares and counts (R, m) of events refute, by the event and rule they choose."""
+    event, rule = rules.choose(shares[0], shares[1])
+    a, b = (np.take_along_axis(count, event[:, None], axis=1)[:, 0] for count in counts)
+    return np.asarray(a - rules.weights[rule] * b >= rules.critical[rule])
+
+
+def hardest(claimed: Profile, epsilons: tuple[float, ...]) -> Family:
+    """Laws that are the easiest to refute of those that the profile allows, without the fault."""
     match claimed:
         case PureDP():
             return lambda factor: _response(factor * claimed.level, 0.0)
@@ -124,25 +221,35 @@ def _family(claimed: Profile, epsilons: tuple[float, ...]) -> Family:
             mus = [gaussian_mu(epsilon, d) for epsilon in epsilons if 0 < (d := claimed.delta(epsilon)) < TRIVIAL]
             if not mus:
                 return lambda factor: _response(factor * claimed.epsilon(claimed.at), claimed.at)
-            return lambda factor: _gaussian(factor * min(mus))
+            return lambda factor: _gaussian(factor * max(mus))
 
 
-def _response(epsilon: float, slack: float) -> tuple[Floats, Floats]:
-    """Randomised response that lies open with probability `slack`: the open event, or that or the likelier answer."""
+def _response(epsilon: float, slack: float) -> Law:
+    """Randomised response that lies open with probability `slack`."""
     right = float(expit(epsilon))
-    return np.array([slack, slack + (1 - slack) * right]), np.array([0.0, (1 - slack) * (1 - right)])
+    first = np.array([0.0, (1 - slack) * (1 - right), (1 - slack) * right, slack])
+    return Law(first, first[::-1])
 
 
-def _gaussian(mu: float) -> tuple[Floats, Floats]:
-    return ndtr(mu / 2 - CUTS), ndtr(-mu / 2 - CUTS)
+def _gaussian(mu: float) -> Law:
+    cuts = np.linspace(-5.0, 5.0, CUTS)
+    return _between(*(ndtr(cuts + sign * mu / 2) for sign in (-1, 1)))
 
 
-def _poisson_gaussian(ratio: float, rate: float) -> tuple[Floats, Floats]:
-    """Likelihood ratios above a cut; none of the Gaussians at all leaves both inputs alike."""
+def _between(*below: Floats) -> Law:
+    """Law of distribution functions (m,), (m,) at thresholds."""
+    first, second = (np.clip(np.diff(np.concatenate([[0.0], each, [1.0]])), 0, None) for each in below)
+    return Law(first, second)
+
+
+def _poisson_gaussian(ratio: float, rate: float) -> Law:
+    """Log-likelihood ratios; none of the Gaussians at all leaves both inputs alike."""
     k = np.arange(int(rate + 12 * math.sqrt(rate)) + 32)
     weights = np.exp(k * math.log(rate) - rate - gammaln(k + 1))
     mu = ratio * np.sqrt(np.maximum(k, 1.0))
-    cuts = np.sort(CUTS * ratio * math.sqrt(max(rate, 1.0)))[:, None]
-    nothing = (cuts <= 0).astype(float)
-    p, q = (np.where(k == 0, nothing, ndtr(sign * mu / 2 - cuts / mu)) @ weights for sign in (1, -1))
-    return p, q
+    spread = ratio * math.sqrt(max(rate, 1.0))
+    cuts = np.unique(np.concatenate([spread * ndtri(expit(np.linspace(-LOGITS, LOGITS, CUTS))), [-1e-9, 0.0]]))
+    nothing = (cuts >= 0).astype(float)[:, None]
+    return _between(
+        *(np.where(k == 0, nothing, ndtr(cuts[:, None] / mu + sign * mu / 2)) @ weights for sign in (-1, 1))
+    )

@@ -2,9 +2,11 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from dpppsynth.auditing.examine import Finding
+from dpppsynth.auditing.power import Rating
 from dpppsynth.errors import PrivacyCheckError
 from dpppsynth.privacy.verify import Verification
 
@@ -12,6 +14,7 @@ CAVEAT = (
     "Not rejected is not a proof: an audit bounds the loss from below, at one pair of inputs and through the "
     "statistics it was given; the guarantee rests on the theorem."
 )
+NO_RANDOMNESS = "no randomness from run to run: a fixed seed, or none"
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,14 @@ class Audit:
         Probability that all bounds lie below the truth.
     trials : int
         Runs on each of the two inputs; 0 where nothing could be run.
-    detectable : float
-        Smallest factor of too little noise that so many trials find with probability 0.9, by the best statistic.
     findings : tuple of Finding
         A row per statistic, direction and epsilon.
+    rating : Rating or None
+        What tells how large a fault is found.
+    alike : bool
+        Whether the mechanism treats both inputs alike, so that nothing was tested.
+    fixed : bool
+        Whether each input gave one and the same release on every run, another one than the other input.
     verification : Verification or None
         Of the certificate, where a saved release was audited.
     words : str
@@ -44,15 +51,31 @@ class Audit:
     delta: float
     confidence: float
     trials: int
-    detectable: float
     findings: tuple[Finding, ...] = field(repr=False)
+    rating: Rating | None = field(default=None, repr=False)
+    alike: bool = False
+    fixed: bool = False
     verification: Verification | None = field(default=None, repr=False)
     words: str = ""
 
     @property
     def violated(self) -> bool:
-        """Whether the claim is refuted, at `delta` or anywhere on its profile."""
-        return self.lower_bound > self.claimed or any(finding.violated for finding in self.findings)
+        """Whether the claim is refuted: at `delta`, anywhere on its profile, or by there being no randomness at all."""
+        return self.fixed or self.lower_bound > self.claimed or any(finding.violated for finding in self.findings)
+
+    @cached_property
+    def detectable(self) -> float:
+        """Smallest factor of too little noise that so many trials find with probability 0.9, by simulated audits.
+
+        Where `law_is_known` it is that of the mechanism at this pair; otherwise no mechanism of this claim has a
+        smaller one. Infinite where no factor up to 64 is found.
+        """
+        return math.inf if self.rating is None or self.alike else self.rating.factor()
+
+    @property
+    def law_is_known(self) -> bool:
+        """Whether `detectable` is about the mechanism audited, and not about the easiest one of the same claim."""
+        return self.rating is not None and self.rating.weakened is not None
 
     @property
     def worst(self) -> Finding | None:
@@ -77,6 +100,9 @@ class Audit:
             "violated": self.violated,
             "trials": self.trials,
             "detectable": _finite(self.detectable),
+            "law_is_known": self.law_is_known,
+            "alike": self.alike,
+            "fixed": self.fixed,
             "findings": [finding.to_dict() for finding in self.findings],
             "verification": None,
             "target": self.words,
@@ -91,14 +117,23 @@ class Audit:
         what = f"{self.words}: " if self.words else ""
         if self.trials == 0:
             return f"{what}{self._certificate()}nothing could be run."
-        factor = (
-            f"a mechanism with {self.detectable:.2f} times too little noise"
-            if math.isfinite(self.detectable)
-            else "none of the faults it is rated by: ask for more trials"
-        )
         runs = f"{self.trials} runs on each of two neighbouring inputs"
-        found = f"So many runs would find, with probability 0.9 and the best statistic, {factor}."
-        return f"{what}{self._certificate()}{runs}. {self._verdict()} {found} {CAVEAT}"
+        return f"{what}{self._certificate()}{runs}. {self._verdict()} {self._power()} {CAVEAT}"
+
+    def _power(self) -> str:
+        if self.alike:
+            return (
+                "NOTHING IS TESTED: the mechanism treats both inputs alike, whatever its noise; take a finer mesh, or "
+                "another pair."
+            )
+        if not math.isfinite(self.detectable):
+            return "So many runs find none of the faults that an audit is rated by: ask for more trials."
+        fault = f"{self.detectable:.2f} times too little noise"
+        if self.law_is_known:
+            return f"With {fault} so many runs of it, and its likelihood ratio, refute the claim with probability 0.9."
+        return (
+            f"No audit of so many trials finds, with probability 0.9, a fault smaller than {fault}; this may need more."
+        )
 
     def _verdict(self) -> str:
         claim = f"{self.claimed:.4g} is claimed" if math.isfinite(self.claimed) else "no finite one is claimed"
@@ -109,9 +144,9 @@ class Audit:
         if not self.violated:
             return f"The claim is not rejected: {bounds}"
         worst = self.worst
-        profile = ""
+        profile = f" There is {NO_RANDOMNESS}." if self.fixed else ""
         if worst is not None and worst.violated:
-            profile = (
+            profile += (
                 f" At epsilon = {worst.epsilon:.4g} delta is at least {worst.bound:.4g}, {worst.claimed:.4g} is "
                 f"claimed ({worst.statistic}, {worst.event}, {worst.direction})."
             )
@@ -120,7 +155,10 @@ class Audit:
     def _certificate(self) -> str:
         if self.verification is None:
             return ""
-        return "the certificate holds; " if self.verification.holds else "the certificate does NOT hold; "
+        if self.verification.holds:
+            return "the certificate holds; "
+        rebuilt = ", what follows is about a mechanism as rebuilt from the certificate's budget" if self.trials else ""
+        return f"the certificate does NOT hold{rebuilt}; "
 
 
 def _finite(value: float) -> float | None:

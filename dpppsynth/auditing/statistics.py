@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.arguments import elements
 from dpppsynth.auditing.pairs import changed, unchanged
 from dpppsynth.auditing.target import Statistic
 from dpppsynth.domains import Domain
@@ -31,6 +32,8 @@ Pair = tuple[PointPattern, PointPattern]
 RADII, NO_RADIUS = (0.5, 1.0, 2.0), 1 / 20
 # Rectangles along each axis of the coarse grid.
 COARSE = 5
+# Most released numbers that are looked at one by one: all of them are kept, for all runs.
+MOST_NUMBERS = 1000
 # Keeps logarithms of densities finite where they vanish.
 TINY = 1e-300
 
@@ -111,6 +114,16 @@ class Weighted:
         return self.weight @ (released.lattice * self.unit)
 
 
+@dataclass(frozen=True)
+class Each:
+    """All released numbers, in lattice units: a leak may be anywhere."""
+
+    def __call__(self, released: Any) -> Ints:
+        """(V,) numbers."""
+        numbers: Ints = released.lattice
+        return numbers
+
+
 @dataclass(frozen=True, eq=False)
 class LogTotal:
     """Logarithm of the mean number of points under a released log-intensity, by the integrals (V,) of the basis."""
@@ -184,7 +197,7 @@ def built_in(plan: Any, pair: Pair) -> tuple[Statistic, ...]:
     >>> plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(Window.rectangle(0, 0, 500, 500), n=40).statistic
     >>> pair = hard_pair(plan, plan.relation)
     >>> [statistic.name for statistic in built_in(plan, pair)]
-    ['likelihood ratio', 'near', 'total', 'cells']
+    ['likelihood ratio', 'near', 'total', 'cells', 'one number']
     """
     match plan:
         case StatisticPlan() | FieldStatisticPlan():
@@ -220,10 +233,21 @@ def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -
 
 
 def named(statistics: Iterable[Statistic | Callable[[Any], Any]]) -> tuple[Statistic, ...]:
-    """A caller's statistics, plain functions under their own names."""
+    """A caller's statistics, plain functions under their own names.
+
+    Raises
+    ------
+    InputError
+        When it is no sequence of statistics and functions.
+    """
+    given = elements(statistics)
+    odd = [statistics] if given is None else [each for each in given if not isinstance(each, Statistic | Callable)]
+    if given is None or odd:
+        msg = f"statistics: needs a list of functions or Statistic, got {type(odd[0]).__name__}; put one in brackets."
+        raise InputError(msg)
     return tuple(
         each if isinstance(each, Statistic) else Statistic(getattr(each, "__name__", type(each).__name__), each)
-        for each in statistics
+        for each in given
     )
 
 
@@ -256,6 +280,7 @@ def _of_measurement(plan: MeasurementPlan, pair: Pair) -> tuple[Statistic, ...]:
         Statistic("near", Weighted((first - second) * unit, unit)),
         Statistic("total", Weighted(np.ones(len(first)), unit)),
         Statistic("cells", Weighted(_coarse(plan, len(first)), unit), learned=True),
+        *_one_by_one(len(first)),
     )
 
 
@@ -267,7 +292,14 @@ def _of_draw(plan: DrawPlan, pair: Pair) -> tuple[Statistic, ...]:
         Statistic("likelihood ratio", Weighted(np.asarray(gone - came, dtype=np.float64), unit)),
         Statistic("total", LogTotal(plan.mesh.measure, unit)),
         Statistic("cells", Weighted(_coarse(plan, len(plan.mesh.vertices)), unit), learned=True),
+        *_one_by_one(len(plan.mesh.vertices)),
     )
+
+
+def _one_by_one(count: int) -> tuple[Statistic, ...]:
+    if not 1 < count <= MOST_NUMBERS:
+        return ()
+    return (Statistic("one number", Each(), learned=True, alone=True),)
 
 
 def _children_ratio(plan: Any, pair: Pair) -> KernelRatio | DiffusionRatio:

@@ -9,7 +9,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.paths import distances, from_positions
 from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, triangulate
 
-# Moves are by this share of the radius, so that no rounding makes them longer.
+# Moves are by this share of the radius, less what rounding of large coordinates may add, so none is longer.
 SHORT = 1 - 1e-9
 # Directions of moves in the plane, beside those in which some tent is steepest.
 DIRECTIONS = 16
@@ -71,14 +71,17 @@ def moves(domain: Domain, start: Floats, reach: float, mesh: Mesh | None = None)
     tuple of (P, 2) arrays
         Positions before and after each move: by almost exactly `reach`, and between the places themselves.
     """
+    length = SHORT * reach - 2 * _rounding(domain) if np.isfinite(reach) else reach
+    if length <= 0:
+        return np.empty((0, 2)), np.empty((0, 2))
     few = start[np.linspace(0, len(start) - 1, min(PAIRED, len(start))).astype(np.int64)]
     i, j = np.triu_indices(len(few), 1)
-    near = within(domain, few[i], few[j], SHORT * reach)
+    near = within(domain, few[i], few[j], length)
     pairs = [(few[i[near]], few[j[near]])]
     if np.isfinite(reach) and isinstance(domain, LinearNetwork):
-        pairs.append(_walks(domain, start, SHORT * reach))
+        pairs.append(_walks(domain, start, length))
     elif np.isfinite(reach):
-        pairs.append(_flights(domain, start, SHORT * reach, mesh))
+        pairs.append(_flights(domain, start, length, mesh))
     before, after = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
     return before, after
 
@@ -90,12 +93,15 @@ def within(domain: Domain, first: Floats, second: Floats, reach: float) -> npt.N
     """
     if not np.isfinite(reach):
         return np.full(len(first), True)
-    size = max(abs(v) for v in domain.bounds)
     if isinstance(domain, LinearNetwork):
-        return _along(domain, first, second) <= reach + ROUNDING * size
-    near = np.hypot(*(second - first).T) <= reach + ROUNDING * size
+        return _along(domain, first, second) <= reach + _rounding(domain)
+    near = np.hypot(*(second - first).T) <= reach + _rounding(domain)
     near[near] = straight(domain, first[near], second[near])
     return near
+
+
+def _rounding(domain: Domain) -> float:
+    return ROUNDING * max(abs(v) for v in domain.bounds)
 
 
 def straight(domain: Domain, first: Floats, second: Floats) -> npt.NDArray[np.bool_]:

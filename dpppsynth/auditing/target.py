@@ -4,8 +4,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.arguments import several
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.profiles import Profile
+
+# From a factor of too little noise to scores (N,), (N,) of runs on either input.
+Weakened = Callable[[float], tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,11 +30,14 @@ class Statistic:
     learned : bool
         False: the number itself is the score, k = 1. True: a direction in the k features is learned on the training
         trials, which are not tested on.
+    alone : bool
+        With `learned`: instead of a direction, the one feature that tells most is picked.
     """
 
     name: str
     features: Callable[[Any], Any]
     learned: bool = False
+    alone: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +56,11 @@ class Target:
         At least one, with names of their own.
     words : str
         What was run, for people.
+    weakened : callable, optional
+        The law of the first statistic where it is known: from a factor f >= 1 to many scores (N,), (N,) of a mechanism
+        with f times too little noise, for either input, from a fixed seed. It tells how large a fault the audit finds.
+    alike : bool
+        Whether the mechanism treats both inputs alike, so that nothing is tested.
     """
 
     run: Callable[[Any], Any]
@@ -53,12 +68,24 @@ class Target:
     claimed: Profile
     statistics: tuple[Statistic, ...]
     words: str = ""
+    weakened: Weakened | None = None
+    alike: bool = False
 
     def __post_init__(self) -> None:
-        names = [statistic.name for statistic in self.statistics]
+        named = several("statistics", self.statistics, Statistic, "Statistic(name, features) makes one")
+        names = [statistic.name for statistic in named]
         if not names or len(set(names)) < len(names):
-            msg = f"statistics: expected at least one, each with a name of its own, got {names!r}."
+            msg = (
+                f"statistics: expected at least one, each with a name of its own, got {names!r}; Statistic(name, "
+                "features) gives a function another name."
+            )
             raise InputError(msg)
-        if len(self.pair) != 2:
-            msg = f"pair: expected two neighbouring inputs, got {len(self.pair)}."
-            raise InputError(msg)
+        require_two(self.pair)
+
+
+def require_two(pair: Any) -> None:
+    """InputError unless a pair is a tuple or list of two."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        got = f"{len(pair)} of them" if isinstance(pair, tuple | list) else type(pair).__name__
+        msg = f"pair: expected a tuple of two neighbouring inputs, got {got}."
+        raise InputError(msg)

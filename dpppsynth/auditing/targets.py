@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.arguments import instance
 from dpppsynth.auditing.pairs import changed, hard_pair, require_neighbours
 from dpppsynth.auditing.statistics import Pair, built_in, named
-from dpppsynth.auditing.target import Statistic, Target
+from dpppsynth.auditing.target import Statistic, Target, require_two
+from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.domains import Domain
 from dpppsynth.draw import DrawPlan
-from dpppsynth.errors import InputError, ReleaseBlocked
+from dpppsynth.errors import DpppsynthError, InputError, ReleaseBlocked
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.offset import Offset
@@ -31,6 +33,8 @@ from dpppsynth.release.measurements import measurement
 from dpppsynth.statistic import MeasurementPlan
 from dpppsynth.synthesizers import Plan, StratifiedPlan, Synthesizer
 
+# What building a mechanism of parameters that make no sense raises, and a pair for it.
+UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, MemoryError, RecursionError)
 # Runs blocked by their diagnostics one after the other, after which an audit gives up.
 MOST_BLOCKED = 20
 
@@ -89,8 +93,8 @@ def target_of(
     --------
     >>> from dpppsynth import LaplaceSynthesizer, Window
     >>> target = target_of(LaplaceSynthesizer(1.0, alpha=25.0), Window.rectangle(0, 0, 500, 500), n=40)
-    >>> target.claimed
-    PureDP(level=1.0)
+    >>> round(target.claimed.epsilon(0.0), 9), len(target.pair[0])
+    (1.0, 40)
     """
     if isinstance(thing, Synthesizer):
         if domain is None:
@@ -135,16 +139,19 @@ def target_of_release(path: str | Path, statistics: Iterable[Statistic | Callabl
     folder = path if path.is_dir() else path.parent
     cert = certificate.read(path)
     claim = guarantee_from_dict(cert["guarantee"])
+    more = named(statistics)
     try:
         domain = domain_from_geojson(json.loads((folder / cert["domain"]["file"]).read_text(encoding="utf-8")))
         plan, name = _rebuilt(cert, relation_from_dict(cert["guarantee"]["relation"]), domain)
         if isinstance(plan, DrawPlan) and cert["parameters"]["estimator"]["offset"] is not None:
             offset = json.loads((folder / certificate.OFFSET).read_text(encoding="utf-8"))
             plan = replace(plan, offset=Offset.from_geojson(offset))
-    except (OSError, LookupError, AttributeError, TypeError, ArithmeticError, json.JSONDecodeError):
+        return _target(plan, name, claim.profile, None, more)
+    except DpppsynthError:
+        raise
+    except UNUSABLE:
         msg = f"certificate: {path} does not hold the public parameters of a mechanism, so there is nothing to run."
         raise InputError(msg) from None
-    return _target(plan, name, claim.profile, None, statistics)
 
 
 def seconds_per_trial(target: Target) -> float:
@@ -194,6 +201,7 @@ def _target(
     if pair is None:
         pair = hard_pair(plan, relation)
     else:
+        _require_patterns(pair)
         require_neighbours(pair, relation)
     return Target(
         run=Measure(plan),
@@ -201,7 +209,15 @@ def _target(
         claimed=claimed,
         statistics=(*built_in(plan, pair), *named(statistics)),
         words=f"{name}: {_what_changes(pair, relation)}",
+        weakened=weakened(plan, pair),
+        alike=alike(plan, pair),
     )
+
+
+def _require_patterns(pair: Any) -> None:
+    require_two(pair)
+    for each in pair:
+        instance("pair", each, PointPattern, "give two patterns")
 
 
 def _what_changes(pair: Pair, relation: Relation) -> str:

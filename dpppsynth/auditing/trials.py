@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.auditing.target import Statistic, Target
-from dpppsynth.errors import InputError
+from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.processes import worker_pool
 
 Floats = npt.NDArray[np.float64]
@@ -28,6 +28,8 @@ Floats = npt.NDArray[np.float64]
 BLOCKS_EACH, SHORTEST, LONGEST = 8, 16, 250
 # Randomness that could have repeated itself by chance, with more than this probability, is not called seeded.
 CHANCE = 1e-9
+# Times that progress is told.
+TOLD = 16
 
 
 class Task(NamedTuple):
@@ -49,10 +51,30 @@ class Block(NamedTuple):
         return tuple(b"".join(row.tobytes() for row in rows) for rows in zip(*self.features, strict=True))
 
 
+class Runs(NamedTuple):
+    """Features of all runs.
+
+    Attributes
+    ----------
+    features : list of pairs of (trials, k) arrays
+        Per statistic, for the first and the second input.
+    fixed : bool
+        Whether every run on one input gave the same, and those on the other something else.
+    """
+
+    features: list[tuple[Floats, Floats]]
+    fixed: bool
+
+
 def run_trials(
-    target: Target, trials: int, *, workers: int = 1, progress: Callable[[str], object] | None = None
-) -> list[tuple[Floats, Floats]]:
-    """Features of `trials` runs on each input.
+    target: Target,
+    trials: int,
+    *,
+    workers: int = 1,
+    progress: Callable[[str], object] | None = None,
+    chance: float = CHANCE,
+) -> Runs:
+    """`trials` runs on each input.
 
     Parameters
     ----------
@@ -62,30 +84,26 @@ def run_trials(
     workers : int
         Processes; 1 stays in this one.
     progress : callable, optional
-        Told in words how far it is.
-
-    Returns
-    -------
-    list of pairs of (trials, k) arrays
-        Per statistic, for the first and the second input.
+        Told in words how far it is, sixteen times.
+    chance : float
+        Probability, at most, that a mechanism which keeps its claim looks as if it were fixed.
 
     Raises
     ------
     InputError
-        When what is released is marked as seeded, or repeats itself as only seeded randomness does, when features are
-        no numbers, or when the target cannot travel to a worker process.
+        When what is released is marked as seeded, when blocks of runs repeat each other as only seeded randomness does,
+        when features are no numbers, or when the target cannot travel to a worker process.
     """
-    tasks = _tasks(trials, workers)
     blocks: list[Block] = []
-    repeats = Repeats(target.claimed.delta(0.0))
-    for block in _blocks(target, tasks, workers):
+    done = 0
+    for block in _blocks(target, _tasks(trials, workers), workers):
         blocks.append(block)
-        repeats.add(block)
-        if progress is not None:
-            done = sum(len(each.digests) for each in blocks)
+        before, done = done, done + len(block.digests)
+        if progress is not None and TOLD * before // (2 * trials) < TOLD * done // (2 * trials):
             progress(f"{done} of {2 * trials} runs")
     require_fresh_blocks(blocks)
-    return [_gather(blocks, number, statistic) for number, statistic in enumerate(target.statistics)]
+    features = [_gather(blocks, number, statistic) for number, statistic in enumerate(target.statistics)]
+    return Runs(features, _is_fixed(blocks, target.claimed.delta(0.0), chance))
 
 
 def _tasks(trials: int, workers: int) -> list[Task]:
@@ -157,9 +175,13 @@ def _read(statistic: Statistic, released: Any) -> Floats:
     """(k,) features of one release."""
     try:
         values = np.atleast_1d(np.asarray(statistic.features(released), dtype=np.float64))
-    except (TypeError, ValueError) as error:
-        msg = f"statistics: {statistic.name!r} must give a number, or an array of them ({error})."
-        raise InputError(msg) from error
+    except DpppsynthError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a caller's own function raises
+        # Its message, and those of its causes, may quote what was released.
+        kind = type(error).__name__
+        msg = f"statistics: {statistic.name!r} must give a number, or an array of them; it raised {kind}."
+        raise InputError(msg) from None
     one = values.shape == (1,)
     if values.ndim != 1 or not (one or statistic.learned):
         rule = "an array (k,)" if statistic.learned else "one number; learned=True makes a score of several"
@@ -193,30 +215,18 @@ def _ragged(statistic: Statistic) -> InputError:
     return InputError(f"statistics: {statistic.name!r} must give as many numbers for every release.")
 
 
-class Repeats:
-    """Watches for a mechanism that gives the same on every run, and something else for the other input.
+def _is_fixed(blocks: Sequence[Block], shift: float, chance: float) -> bool:
+    """Whether a mechanism gave the same on every run, and something else for the other input, by more than chance.
 
     Where the total variation between both inputs is at most `shift`, a value of probability r under one has at least
-    `r - shift` under the other, so m runs of either look like this with probability `((1 + shift) / 2)^(2 m)` at most.
-    A release that is the same for both inputs is private, and passes.
+    `r - shift` under the other, so m runs of either look like this with probability `((1 + shift) / 2)^(2 m - 2)` at
+    most, whichever the values are. A release that is the same for both inputs is private.
     """
-
-    def __init__(self, shift: float) -> None:
-        self.log_chance = math.log((1 + min(shift, 1.0)) / 2)
-        self.seen: tuple[Counter[bytes], Counter[bytes]] = (Counter(), Counter())
-
-    def add(self, block: Block) -> None:
-        """InputError as soon as chance is ruled out."""
-        self.seen[block.side].update(block.digests)
-        first, second = self.seen
-        if len(first) == 1 and len(second) == 1 and first.keys() != second.keys():
-            runs = first.total() + second.total()
-            if runs * self.log_chance < math.log(CHANCE):
-                msg = (
-                    f"target: {runs} runs gave one and the same release per input. Either there is a fixed seed inside "
-                    "it, which must go before it is audited, or it has no randomness and protects nothing."
-                )
-                raise InputError(msg)
+    first, second = ({digest for block in blocks if block.side == side for digest in block.digests} for side in (0, 1))
+    if len(first) > 1 or len(second) > 1 or first == second:
+        return False
+    runs = sum(len(block.digests) for block in blocks)
+    return (runs - 2) * math.log((1 + min(shift, 1.0)) / 2) < math.log(chance)
 
 
 def require_fresh_blocks(blocks: Sequence[Block]) -> None:

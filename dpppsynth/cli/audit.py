@@ -1,6 +1,5 @@
 """`dpppsynth audit`: run a mechanism many times on made-up patterns, and see what gives a moved point away."""
 
-from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,11 +13,10 @@ from dpppsynth.cli.people import People
 from dpppsynth.cli.place import Place
 from dpppsynth.cli.screen import progress, show_json, show_table, show_text
 from dpppsynth.cli.spread import spread
-from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.auditing import Audit
-    from dpppsynth.auditing.target import Target
 
 # Findings shown, those that came closest to the claim.
 SHOWN = 8
@@ -93,13 +91,16 @@ def audit(
     bound on its privacy loss. Not rejected is not a proof. Exit code 3: more was found than is claimed, or the
     certificate does not hold.
     """
-    settings = {"trials": trials, "false_alarm": false_alarm, "workers": workers}
+    from dpppsynth.auditing import audit as examine
+
     with progress() as say:
+        subject: Any
         if release is None:
-            result = _of_plan(people.plan(job.settled(), place.settled().domain(), patterns), settings, say)
+            subject = people.plan(job.settled(), place.settled().domain(), patterns)
         else:
             _require_alone(job, place, people, patterns)
-            result = _of_release(release, settings, say)
+            subject = release
+        result = examine(subject, trials=trials, false_alarm=false_alarm, workers=workers, progress=say)
     if json:
         show_json(result.to_dict())
     else:
@@ -107,46 +108,6 @@ def audit(
     failed = result.verification is not None and not result.verification.holds
     if result.violated or failed:
         raise typer.Exit(3)
-
-
-def _of_plan(plan: Any, settings: dict[str, Any], say: Callable[[str], None]) -> "Audit":
-    from dpppsynth.auditing import audit as examine
-    from dpppsynth.auditing.targets import target_of
-
-    say("looking for the hardest pair of neighbouring patterns")
-    target = target_of(plan)
-    _announce(target, settings, say)
-    return examine(target, progress=say, **settings)
-
-
-def _of_release(path: Path, settings: dict[str, Any], say: Callable[[str], None]) -> "Audit":
-    from dpppsynth.auditing import audit as examine
-    from dpppsynth.auditing.targets import target_of_release
-
-    say("verifying the certificate")
-    try:
-        target = target_of_release(path)
-    except DpppsynthError:
-        # The audit itself says what is wrong with the certificate.
-        return examine(path, progress=say, **settings)
-    _announce(target, settings, say)
-    return examine(path, progress=say, **settings)
-
-
-def _announce(target: "Target", settings: dict[str, Any], say: Callable[[str], None]) -> None:
-    """Say how long it will take, before it does."""
-    from dpppsynth.auditing.targets import seconds_per_trial
-
-    say("timing a run")
-    seconds = seconds_per_trial(target) * settings["trials"] / settings["workers"]
-    say(f"{target.words}; {2 * settings['trials']} runs will take about {_duration(seconds)}")
-
-
-def _duration(seconds: float) -> str:
-    for length, unit in ((3600, "hours"), (60, "minutes")):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(1.0, seconds):.0f} s"
 
 
 def _require_alone(job: AskedJob, place: AskedPlace, people: People, patterns: int) -> None:
@@ -170,8 +131,9 @@ def _show(result: "Audit") -> None:
     show_text(str(result))
     # Where nothing was told apart, the bound is zero whatever is claimed.
     found = sorted((f for f in result.findings if f.bound > 0), key=lambda f: f.claimed - f.bound)
-    if not found:
+    if not found and result.trials:
         show_text("No statistic told the two patterns apart.")
+    if not found:
         return
     rows = [(f.statistic, f.direction, f"{f.epsilon:.4g}", f"{f.bound:.3g}", f"{f.claimed:.3g}") for f in found[:SHOWN]]
     header = ("statistic", "direction", "epsilon", "delta at least", "delta claimed")

@@ -100,6 +100,7 @@ def _summary(ledger: "Ledger") -> dict[str, Any]:
         "adaptive": ledger.adaptive,
         "spent": ledger.spent,
         "remaining": ledger.remaining,
+        "head": ledger.head,
         "theorem": None if whole is None else whole.theorem,
         "assumptions": [] if whole is None else list(whole.assumptions),
         "releases": [_line(entry) for entry in ledger.releases],
@@ -129,6 +130,7 @@ def _show(ledger: "Ledger") -> None:
         ("spent", f"{ledger.spent:.4g}"),
         ("remaining", f"{ledger.remaining:.4g}"),
         ("neighbours", ledger.relation.describe()),
+        ("head", ledger.head),
     ]
     show_table(ledger.label or ledger.path.name, rows)
     entries = [

@@ -1,0 +1,148 @@
+"""The law of the likelihood ratio at a pair, of a mechanism with so many times too little noise, where it is known.
+
+It is made of public parameters and a pair that is made up, and by a fixed seed: so it costs no privacy. An audit is
+rated by it, and not by what the claim would allow.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from dpppsynth.auditing.pairs import changed
+from dpppsynth.auditing.target import Weakened
+from dpppsynth.draw import PosteriorDrawPlan
+from dpppsynth.draw.base import DrawPlan
+from dpppsynth.errors import QualityError
+from dpppsynth.kernel_plan import DiffusionPlan
+from dpppsynth.mesh import Floats, Ints
+from dpppsynth.models.lgcp import tent_masses
+from dpppsynth.models.target import FieldPrior
+from dpppsynth.patterns import PointPattern
+from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
+
+Pair = tuple[PointPattern, PointPattern]
+Scores = tuple[Floats, Floats]
+
+SEED, COUNT = 20261123, 20_000
+# Factors at which a posterior is worked out; between them its mean and its spread are interpolated.
+FACTORS = 2.0 ** np.arange(0, 7)
+
+
+@dataclass(frozen=True, eq=False)
+class LessLaplace:
+    """Numbers with discrete Laplace noise, in so far as the two inputs' differ, by `change` (k,)."""
+
+    change: Ints
+    scale: float
+
+    def __call__(self, factor: float) -> Scores:
+        """Under the second input the ratio is distributed as under the first, with its sign changed."""
+        rng = np.random.default_rng(SEED)
+        up, down = rng.geometric(-np.expm1(-factor / self.scale), (2, COUNT, len(self.change)))
+        ratio = (np.abs(up - down + self.change) - np.abs(up - down)).sum(axis=1) / self.scale
+        return ratio, -ratio
+
+
+@dataclass(frozen=True, eq=False)
+class LessGaussian:
+    """Numbers with Gaussian noise, which tell the inputs apart as well as `N(0, 1)` and `N(mu, 1)`."""
+
+    mu: float
+
+    def __call__(self, factor: float) -> Scores:
+        """Quantiles of the ratio, up to its scale."""
+        noise = ndtri((np.arange(COUNT) + 0.5) / COUNT)
+        return noise + factor * self.mu, noise
+
+
+@dataclass(frozen=True, eq=False)
+class WiderPrior:
+    """A posterior draw whose prior's sigma is too large: the number `weight . Y` (V,), by Laplace's approximation.
+
+    Where n is secret the intercept's prior is wider by the same factor: it protects n.
+    """
+
+    plan: PosteriorDrawPlan
+    pair: Pair
+    weight: Floats
+
+    @cached_property
+    def _moments(self) -> Floats:
+        """(2, F, 2) mean and logarithm of the standard deviation, for either pattern and each factor."""
+        return np.array([[self._posterior(pattern, factor) for factor in FACTORS] for pattern in self.pair])
+
+    def _posterior(self, pattern: PointPattern, factor: float) -> tuple[float, float]:
+        prior = self.plan.prior
+        wider = np.full(prior.basis.shape[1], factor)
+        wider[-1] = 1.0 if self.plan.intercept_sd is None else factor
+        basis = prior.basis * wider
+        posterior = FieldPrior(prior.centre, basis, prior.precision, prior.measure).posterior(
+            tent_masses(pattern, self.plan.mesh)
+        )
+        sought = self.weight @ basis
+        try:
+            mode = posterior.mode()
+        except QualityError:
+            return np.nan, np.nan
+        variance = sought @ np.linalg.solve(posterior.information(mode), sought)
+        return float(sought @ mode), float(np.log(variance) / 2)
+
+    def __call__(self, factor: float) -> Scores:
+        """Quantiles of the number, up to a constant; beyond what can be worked out, of the last factor that can."""
+        noise = ndtri((np.arange(COUNT) + 0.5) / COUNT)
+        sides = []
+        for moments in self._moments:
+            known = np.isfinite(moments).all(axis=1)
+            if not known.any():
+                return noise, noise
+            at = np.log(FACTORS[known])
+            mean, spread = (np.interp(np.log(factor), at, column) for column in moments[known].T)
+            sides.append(mean + np.exp(spread) * noise)
+        return sides[0], sides[1]
+
+
+def weakened(plan: Any, pair: Pair) -> Weakened | None:
+    """Law of a plan's likelihood ratio at a pair, by how many times too little noise there is; None if it is not known.
+
+    Of noised statistics it is exact, or simulated; of normal posterior draws approximate.
+    """
+    match plan:
+        case StatisticPlan():
+            change = _change(plan, pair)
+            return LessLaplace(change[change != 0], plan.scale)
+        case FieldStatisticPlan():
+            change = _change(plan, pair).astype(np.float64)
+            return LessGaussian(float(np.sqrt(change @ change)) / plan.scale)
+        case PosteriorDrawPlan():
+            return WiderPrior(plan, pair, _moved(plan, pair))
+        case _:
+            return None
+
+
+def alike(plan: Any, pair: Pair) -> bool:
+    """Whether a plan's mechanism treats both patterns alike: on its mesh they are the same."""
+    match plan:
+        case StatisticPlan() | FieldStatisticPlan():
+            return not _change(plan, pair).any()
+        case DrawPlan():
+            return not _moved(plan, pair).any()
+        case DiffusionPlan():
+            first, second = (np.sort(plan.mesh.locate(places)) for places in changed(pair))
+            return bool(np.array_equal(first, second))
+        case _:
+            return False
+
+
+def _change(plan: StatisticPlan | FieldStatisticPlan, pair: Pair) -> Ints:
+    """Difference of the statistics: of the moved points alone, since those of all points add up."""
+    gone, came = (plan.exact(places) for places in changed(pair))
+    return gone - came
+
+
+def _moved(plan: DrawPlan, pair: Pair) -> Floats:
+    """(V,) weights with which the field enters the difference of the log-likelihoods."""
+    gone, came = (plan.mesh.basis(places).sum(axis=0) if len(places) else 0.0 for places in changed(pair))
+    return np.asarray(gone - came, dtype=np.float64).ravel()
