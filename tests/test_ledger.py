@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import os
+import pickle
 import stat
 import subprocess
 import sys
@@ -41,6 +42,7 @@ from dpppsynth.privacy import (
 )
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.kim_lim import AVERAGED
+from dpppsynth.synthesizers import LaplaceSynthesizer
 
 ALPHA = AlphaNeighbours(25.0)
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -818,3 +820,17 @@ def test_times_are_utc_and_random_words_do_not_repeat(ledger, monkeypatch):
     now = np.datetime64("now")
     for event in events:
         assert abs(np.datetime64(event["at"].removesuffix("Z")) - now) < np.timedelta64(600, "s")
+
+
+def test_a_copy_is_the_same_file(tmp_path):
+    ledger = Ledger.create(tmp_path / "ledger.json", epsilon=1.0, delta=0.0, alpha=25.0)
+    for copied in (copy.deepcopy(ledger), pickle.loads(pickle.dumps(ledger))):
+        assert (copied.path, copied.head) == (ledger.path, ledger.head)
+
+
+def test_taken_is_yes_or_no(tmp_path):
+    ledger = Ledger.create(tmp_path / "ledger.json", epsilon=1.0, delta=0.0, alpha=25.0)
+    guarantee = LaplaceSynthesizer(0.5, alpha=25.0).check(Window.rectangle(0, 0, 100, 100), n=9)
+    with pytest.raises(InputError, match="taken"):
+        ledger.authorise(guarantee, mechanism="cells", domain=Window.rectangle(0, 0, 100, 100), taken="no")
+    assert ledger.releases == ()

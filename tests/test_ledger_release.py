@@ -199,6 +199,14 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
         assert Ledger.open(path).spent == pytest.approx(0.5, abs=1e-4)
         assert states(path) == ["released"]
 
+    @pytest.mark.parametrize("wrong", [{"spacing": -1.0}, {"spacing": 1e-3}])
+    def test_public_mistakes_cost_nothing(self, path, wrong):
+        with pytest.raises(InputError):
+            replace(TENTS, **wrong).release_by(YEARS, by="year", levels=[2021, 2022], ledger=Ledger.open(path))
+        with pytest.raises(TypeError):
+            TENTS.release_by(YEARS, by="year", levels=[2021, 2022], ledger=Ledger.open(path), spaceing=3)
+        assert states(path) == []
+
     def test_what_cannot_be_recorded_is_released_all_the_same(self, path, monkeypatch):
         def fail(*_, **__):
             raise OSError

@@ -111,12 +111,12 @@ def _uniformity(ranks):
 @pytest.mark.slow
 def test_simulation_based_calibration():
     """Ranks are uniform under the likelihood itself; three tests at 1e-7 each."""
-    assert _uniformity(_ranks(60, SBC_NOISE, seed=11)) > 1e-7
+    assert _uniformity(_ranks(45, SBC_NOISE, seed=11)) > 1e-7
 
 
 @pytest.mark.slow
 def test_calibration_notices_a_model_that_forgets_the_noise():
-    assert _uniformity(_ranks(50, 0.1 * SBC_NOISE, seed=12)) < 1e-7
+    assert _uniformity(_ranks(40, 0.1 * SBC_NOISE, seed=12)) < 1e-7
 
 
 @pytest.mark.slow

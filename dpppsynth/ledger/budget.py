@@ -18,6 +18,8 @@ from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, Re
 ROUNDING = 1e-9
 # A larger delta lets one record in ten lie open.
 LARGEST_DELTA = 0.1
+# Share of the budget below which nothing is left to speak of.
+LEAST_REMEDY = 1e-6
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Budget:
         counted = isinstance(asked, GaussianDP) or not self.adaptive or self.delta == 0
         fits = largest(asked, held, self.epsilon, self.delta) if counted else None
         epsilon = 0.0 if fits is None else fits.epsilon(fits.at)
-        if fits is None or not 0 < epsilon < math.inf:
+        if fits is None or not LEAST_REMEDY * self.epsilon < epsilon < math.inf:
             return "Plan a smaller release, or none."
         unit = 10.0 ** (math.floor(math.log10(epsilon)) - 3)
         quoted = f"epsilon {math.floor(epsilon / unit) * unit:.4g} at delta {fits.at:g}"

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from dpppsynth.arguments import flag
 from dpppsynth.domains import Domain
 from dpppsynth.durable import locked, whole_file
 from dpppsynth.errors import InputError, PrivacyCheckError
@@ -141,6 +142,10 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         """Nothing to close: no operation leaves the file open or locked."""
 
+    def __reduce__(self) -> tuple[Callable[[Path], "Ledger"], tuple[Path]]:
+        """A copy, also in another process, is the same file opened again."""
+        return type(self).open, (self.path,)
+
     def __repr__(self) -> str:
         budget = self._read().budget
         spent = f"spent {self.spent:.4g} of {budget.epsilon:g} at delta {budget.delta:g}"
@@ -189,6 +194,11 @@ class Ledger:
         return together(history.budget, tuple(history.entries.values()))
 
     @property
+    def head(self) -> str:
+        """SHA-256 of the last event, which commits to all of the ledger: whoever knows it sees what is gone later."""
+        return self._read().head
+
+    @property
     def releases(self) -> tuple[Entry, ...]:
         """All that was authorised, in that order."""
         return tuple(self._read().entries.values())
@@ -229,9 +239,8 @@ class Ledger:
         PrivacyCheckError
             When the file is not what it was, with more added.
         """
-        return self._append(
-            lambda history: self._authorisation(history, guarantee, mechanism, domain) | {"taken": bool(taken)}
-        )
+        claimed = {"taken": flag("taken", taken)}
+        return self._append(lambda history: self._authorisation(history, guarantee, mechanism, domain) | claimed)
 
     def settle(
         self,

@@ -96,7 +96,7 @@ def _check_files(cert: Mapping[str, Any], folder: Path, derived: "Derived | str"
     wrong = [
         name
         for name, digest in listed.items()
-        if not (folder / name).is_file() or certificate.file_hash(folder / name) != digest
+        if not _own_file(folder / name) or certificate.file_hash(folder / name) != digest
     ]
     if isinstance(derived, Derived):
         known = {domain, *derived.released, *derived.others}
@@ -113,6 +113,11 @@ def _check_files(cert: Mapping[str, Any], folder: Path, derived: "Derived | str"
     beside = f"; not covered: {', '.join(others)}" if others else ""
     detail = f"missing or changed: {', '.join(wrong)}." if wrong else f"{len(listed)} files as released{beside}"
     return Check("files", not wrong, detail)
+
+
+def _own_file(path: Path) -> bool:
+    """Whether it is a file of the folder, and no link to another one."""
+    return path.is_file() and not path.is_symlink()
 
 
 def _offset(folder: Path) -> str | None:

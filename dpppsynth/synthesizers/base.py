@@ -244,6 +244,8 @@ class Synthesizer:
         self.public_size(1, expected_n)
         entry = None
         if ledger is not None:
+            # What public parameters alone get wrong costs nothing.
+            self.plan(domain, n=len(pattern), **options)
             # Before the levels are counted: one that nobody has would be an answer.
             most = Ceiling(StratifiedRelease.mechanism, domain, self.ceiling(domain, **options))
             entry = authorise(most, ledger, None, rng)
