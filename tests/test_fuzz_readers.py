@@ -42,7 +42,7 @@ from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSy
 
 LOOKS = int(os.environ.get("DPPPSYNTH_FUZZ", "0"))
 fuzz = settings(
-    max_examples=LOOKS or 12,
+    max_examples=LOOKS or 8,
     derandomize=not LOOKS,
     deadline=None,
     database=None,

@@ -131,7 +131,7 @@ def _show(result: "Audit") -> None:
     show_text(str(result))
     # Where nothing was told apart, the bound is zero whatever is claimed.
     found = sorted((f for f in result.findings if f.bound > 0), key=lambda f: f.claimed - f.bound)
-    if not found and result.trials:
+    if not found and result.trials and not result.lower_bound:
         show_text("No statistic told the two patterns apart.")
     if not found:
         return
