@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     CRSLike = str | int | CRS
 
+# Names that stand in the database of PROJ, so that what a file calls itself is not among them.
+CODE = re.compile(r"(EPSG|ESRI|IAU_\d+|IGNF|OGC):\w{1,12}", re.IGNORECASE)
+NAMELESS = "a coordinate reference system without a code"
 REMEDY = 're-project first: to_crs= (on the command line --to-crs), for example "EPSG:27700"'
 
 
@@ -45,8 +49,7 @@ def projected_crs(crs: CRSLike) -> str:
             f"protect less than it says; {REMEDY}"
         )
         raise InputError(msg)
-    authority = parsed.to_authority(min_confidence=100)
-    return ":".join(authority) if authority else _settled_wkt(parsed)
+    return _code(parsed) or _settled_wkt(parsed)
 
 
 def unit_name(crs: CRSLike) -> str:
@@ -69,12 +72,13 @@ def crs_from_member(member: Any) -> str | None:
         return None
     try:
         name = str(member["properties"]["name"])
-        _parsed(name)
-    except (KeyError, TypeError, InputError):
+    except (KeyError, TypeError):
+        name = ""
+    if _known(name) is None:
         # What stands there instead is not shown: it comes from the file.
         example = json.dumps(crs_member("EPSG:27700"))
         msg = f"crs: the 'crs' member of a GeoJSON document must name a known CRS, and look like {example}"
-        raise InputError(msg) from None
+        raise InputError(msg)
     return name
 
 
@@ -82,37 +86,50 @@ def _parse_crs(crs: CRSLike) -> CRS:
     if not isinstance(crs, Hashable):
         msg = f'crs: must be a string, a number or a pyproj.CRS; got {type(crs).__name__}. For example "EPSG:27700"'
         raise InputError(msg)
-    return _parsed(crs)
+    parsed = _known(crs)
+    if parsed is None:
+        msg = f'crs: unknown coordinate reference system {str(crs)[:80]!r}; give a code such as "EPSG:27700"'
+        raise InputError(msg)
+    return parsed
 
 
 @lru_cache(maxsize=64)
-def _parsed(crs: CRSLike) -> CRS:
+def _known(crs: CRSLike) -> CRS | None:
+    """Parse a CRS; None when it is unknown, because the error of PROJ quotes all of it."""
     import pyproj
 
     try:
         return pyproj.CRS.from_user_input(crs)
     except (pyproj.exceptions.CRSError, TypeError, ValueError, OverflowError):
-        msg = f'crs: unknown coordinate reference system {str(crs)[:80]!r}; give a code such as "EPSG:27700"'
-        raise InputError(msg) from None
+        return None
+
+
+@lru_cache(maxsize=64)
+def _code(crs: CRS) -> str | None:
+    """Look the CRS up in the database, which takes a tenth of a second where it is not found."""
+    authority = crs.to_authority(min_confidence=100)
+    return ":".join(authority) if authority else None
 
 
 def _settled_wkt(crs: CRS) -> str:
     """Write WKT that reads back as itself, which the first writing of a CRS given in another form may not do."""
     text = str(crs.to_wkt())
     for _ in range(3):
-        text, previous = str(_parsed(text).to_wkt()), text
-        if text == previous:
+        again = _known(text)
+        if again is None or str(again.to_wkt()) == text:
             break
+        text = str(again.to_wkt())
     return text
 
 
 def crs_label(crs: CRSLike) -> str:
-    """Name a CRS in a few words, for messages."""
-    text = f"EPSG:{crs}" if isinstance(crs, int) else str(crs)
-    return text if len(text) <= 24 else str(_parse_crs(crs).name)
+    """Name a CRS for messages, by its code alone: a name may be whatever the maker of a sensitive file wrote."""
+    if isinstance(crs, str) and CODE.fullmatch(crs):
+        return crs
+    return _code(_parse_crs(crs)) or NAMELESS
 
 
 def _both_names(crs: CRSLike) -> str:
-    """Label and full name, unless they are the same."""
-    label, name = crs_label(crs), str(_parse_crs(crs).name)
-    return label if label == name else f"{label} ({name})"
+    """Code, and the name that the database gives it."""
+    label = crs_label(crs)
+    return label if label == NAMELESS else f"{label} ({_parse_crs(label).name})"

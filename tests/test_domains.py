@@ -310,7 +310,7 @@ class TestIdentity:
             "Window(rectangle [529100, 529770] x [180680, 181350], EPSG:27700, metre)"
         )
         custom = repr(Window.polygon(L_SHAPE, "+proj=lcc +lat_1=10 +lat_2=20 +units=km"))
-        assert custom == "Window(polygon in [0, 2] x [0, 2], unknown, kilometre)"
+        assert custom == "Window(polygon in [0, 2] x [0, 2], a coordinate reference system without a code, kilometre)"
 
     def test_frozen(self):
         with pytest.raises(AttributeError):

@@ -23,6 +23,7 @@ from pathlib import Path
 import geopandas
 import numpy as np
 import pandas as pd
+import pyproj
 import pytest
 import shapely
 from hypothesis import HealthCheck, Phase, given, settings
@@ -98,13 +99,16 @@ def listening(said: list[str]) -> Iterator[None]:
 
 
 def chain(error: BaseException) -> list[str]:
-    """What a traceback shows: the error, and what it names as its cause or happened during."""
-    parts = []
-    following: BaseException | None = error
-    while following is not None:
-        parts.append(f"{following!r} {getattr(following, '__notes__', '')}")
-        hidden = following.__suppress_context__
-        following = following.__cause__ or (None if hidden else following.__context__)
+    """What may be read from an error: itself, its cause and what it happened during, shown or hidden."""
+    parts, seen, following = [], set(), [error]
+    while following:
+        current = following.pop()
+        if current is not None and id(current) not in seen:
+            seen.add(id(current))
+            parts.append(
+                f"{current!r} {vars(current)} {getattr(current, 'object', '')!r} {getattr(current, 'doc', '')}"
+            )
+            following += [current.__cause__, current.__context__]
     return parts
 
 
@@ -499,6 +503,37 @@ class TestBinaryTables:
         pyarrow.parquet.write_table(rows.replace_schema_metadata({b"geo": meta}), path)
         read_all(path, capfd)
 
+    @pytest.mark.parametrize(
+        ("suffix", "crs"),
+        [
+            ("gpkg", 27700),
+            ("gpkg", "+proj=lcc +lat_1=10 +lat_2=20"),
+            ("gpkg", "ENGCRS"),
+            ("parquet", 4326),
+            ("parquet", "ENGCRS"),
+        ],
+    )
+    def test_crs_with_a_name_of_its_own(self, suffix, crs, tmp_path, capfd):
+        local = 'ENGCRS["PATIENT-7719",EDATUM["x"],CS[Cartesian,2],AXIS["e",east],AXIS["n",north],LENGTHUNIT["m",1]]'
+        known = local if crs == "ENGCRS" else pyproj.CRS(crs).to_wkt()
+        wkt = re.sub(r'^(\w+\[)"[^"]*"', r'\1"PATIENT-7719 531234"', known)
+        assert pyproj.CRS(wkt).name == "PATIENT-7719 531234"
+        path = tmp_path / f"rows.{suffix}"
+        rows = frame().set_crs(wkt, allow_override=True)
+        rows.to_parquet(path) if suffix == "parquet" else rows.to_file(path, driver="GPKG")
+        elsewhere = Window.rectangle(0, 0, 1, 1, "EPSG:32630")
+        for domain in (WINDOW, elsewhere, Window.rectangle(0, 0, 1, 1)):
+            survives(read_pattern, path, domain, capfd=capfd)
+        survives(read_pattern, path, WINDOW, crs="EPSG:32630", capfd=capfd)
+        survives(read_pattern, path, WINDOW, to_crs="EPSG:27700", capfd=capfd)
+
+    @pytest.mark.parametrize("layers", [["Anna 531234 PATIENT-7719", "homes"], ["rows", "PATIENT of ward 7"]])
+    def test_layer_names(self, layers, tmp_path, capfd):
+        path = tmp_path / "rows.gpkg"
+        for layer in layers:
+            frame().iloc[:1].to_file(path, layer=layer, driver="GPKG")
+        assert "must hold exactly one layer" in str(survives(read_pattern, path, WINDOW, capfd=capfd))
+
     def test_repeated_column_names(self, tmp_path, capfd):
         rows = frame()
         double = pd.concat([rows, rows[["deaths"]]], axis=1)
@@ -638,6 +673,14 @@ class TestReleases:
         content = bitten(files[certificate.FILENAME], bites)
         with unpacked(files | {certificate.FILENAME: content}) as folder:
             open_all(folder)
+
+    def test_a_pipe_is_not_waited_for(self, kind):
+        with unpacked(released()[kind]) as folder:
+            (folder / certificate.FILENAME).unlink()
+            os.mkfifo(folder / certificate.FILENAME)
+            for path in (folder, folder / certificate.FILENAME):
+                assert "it is not a regular file" in str(survives(certificate.read, path))
+                assert isinstance(survives(verify, path), DpppsynthError)
 
     def test_something_else_where_files_were(self, kind):
         for name in released()[kind]:

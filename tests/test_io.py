@@ -20,7 +20,15 @@ from hypothesis import strategies as st
 from dpppsynth.crs import same_crs
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.io import Inspection, inspect_points, read_pattern, read_synthetic, read_window, write_pattern
+from dpppsynth.io import (
+    Inspection,
+    inspect_points,
+    read_network,
+    read_pattern,
+    read_synthetic,
+    read_window,
+    write_pattern,
+)
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.patterns import PointPattern
 
@@ -55,7 +63,7 @@ def refused(call, *args, **kwargs):
         r"EPSG:\d+|OGC:CRS84|WGS 84( \(CRS84\))?|UTF-8|there is no (file|folder) '.*'|synthetic_000", "", message
     )
     assert not re.search(r"\d", quiet), message
-    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert caught.value.__context__ is None
     return message
 
 
@@ -210,6 +218,25 @@ class TestCSV:
         assert pattern.marks["street"].tolist() == ["Broad", "Broad"]
         assert pattern.marks["id"].tolist() == [7, 7]
 
+    @pytest.mark.parametrize(
+        ("header", "shown"),
+        [
+            ("east,north,Straße,n.deaths,id-2", True),
+            ("Anna Smith,Broad Street,f", False),
+            ("PATIENT-7719,east", False),
+            ("a" * 25, False),
+            ("nan,east", False),
+            ("a@b,east", False),
+            (",east", False),
+        ],
+    )
+    def test_columns_are_listed_where_they_have_names(self, csv_file, header, shown):
+        with pytest.raises(InputError) as caught:
+            read_pattern(csv_file(f"{header}\n{GOOD}\n"), WINDOW)
+        message = str(caught.value)
+        assert (", ".join(map(repr, header.split(","))) in message) == shown
+        assert ("the columns are not listed" in message) == (not shown)
+
     def test_byte_order_mark_spaces_blank_lines_quotes_and_exponents(self, tmp_path):
         text = '\ufeff x , y \n"529200.5", 1.81e5 \n\n529201,181001\n'
         file = write(tmp_path / "a.csv", text)
@@ -357,6 +384,52 @@ class TestGeometryFiles:
             frame.to_file(tmp_path / "a.gpkg", layer=layer)
         message = refused(read_pattern, tmp_path / "a.gpkg", WINDOW)
         assert "it has ['homes', 'works']" in message
+
+    @pytest.mark.parametrize("suffix", ["gpkg", "parquet", "GPKG"])
+    @pytest.mark.parametrize("reader", [lambda path: read_pattern(path, WINDOW), read_window, read_network])
+    def test_a_file_that_points_to_another_is_not_followed(self, tmp_path, suffix, reader):
+        write(tmp_path / "rows.csv", f"x,y\n{GOOD}\n529300,181000\n529200,181100\n")
+        source = f"<SrcDataSource>{tmp_path / 'rows.csv'}</SrcDataSource><SrcLayer>rows</SrcLayer>"
+        shape = "SELECT ST_ConvexHull(ST_Collect(MakePoint(CAST(x AS REAL), CAST(y AS REAL)))) AS geometry FROM rows"
+        for query in ("", f"<SrcSQL dialect='sqlite'>{shape}</SrcSQL>"):
+            layer = f"<OGRVRTLayer name='rows'>{source.replace('<SrcLayer>rows</SrcLayer>', query or '')}"
+            columns = "" if query else "<GeometryField encoding='PointFromColumns' x='x' y='y'/>"
+            text = f"<OGRVRTDataSource>{layer}{columns}</OGRVRTLayer></OGRVRTDataSource>"
+            write(tmp_path / "a.vrt", text)
+            assert pyogrio.list_layers(tmp_path / "a.vrt").shape == (1, 2)
+            assert "cannot be read as Geo" in refused(reader, write(tmp_path / f"a.{suffix}", text))
+
+    @pytest.mark.parametrize(
+        "statements",
+        [
+            "ALTER TABLE a RENAME TO b; CREATE VIEW a AS SELECT * FROM b",
+            "CREATE VIRTUAL TABLE c USING fts4(t)",
+            "ALTER TABLE a ADD COLUMN g TEXT GENERATED ALWAYS AS (hex(geom)) VIRTUAL",
+            "ALTER TABLE gpkg_extensions RENAME TO b; CREATE VIEW gpkg_extensions AS SELECT * FROM b",
+        ],
+    )
+    def test_geopackages_that_compute_are_refused(self, tmp_path, statements):
+        geopandas.GeoDataFrame(geometry=[shapely.Point(529200, 181000)], crs=27700).to_file(tmp_path / "a.gpkg")
+        assert len(read_pattern(tmp_path / "a.gpkg", WINDOW)) == 1
+        with contextlib.closing(sqlite3.connect(tmp_path / "a.gpkg")) as database:
+            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                database.execute(f'DROP TRIGGER "{name}"')
+            database.executescript(statements)
+        message = refused(read_pattern, tmp_path / "a.gpkg", WINDOW)
+        assert "holds a view, a virtual table or a computed column" in message
+
+    @pytest.mark.parametrize("mode", ["WAL", "DELETE"])
+    @pytest.mark.parametrize("application", [b"GPKG", b"GP10", b"GP11"])
+    def test_geopackages_of_every_version(self, tmp_path, mode, application):
+        folder = tmp_path / "data.zip" / "é #1"
+        folder.mkdir(parents=True)
+        geopandas.GeoDataFrame(geometry=[shapely.Point(529200, 181000)], crs=27700).to_file(folder / "a.gpkg")
+        with contextlib.closing(sqlite3.connect(folder / "a.gpkg")) as database:
+            database.execute(f"PRAGMA application_id = {int.from_bytes(application)}")
+            database.execute(f"PRAGMA journal_mode = {mode}")
+        assert len(read_pattern(folder / "a.gpkg", WINDOW)) == 1
+        assert [file.name for file in folder.iterdir()] == ["a.gpkg"]
+        assert "colon" in refused(read_pattern, (folder / "a.gpkg").rename(folder / "a:b.gpkg"), WINDOW)
 
     def test_missing_file_unknown_format_and_stray_columns(self, tmp_path):
         assert "there is no file" in refused(read_pattern, tmp_path / "none.csv", WINDOW)

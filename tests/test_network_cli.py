@@ -256,7 +256,7 @@ class TestNetworkFiles:
         lines = geopandas.GeoSeries(STREETS.lines, crs="EPSG:27700").to_crs("EPSG:4326")
         path = write_lines(tmp_path / "lines.geojson", lines, "urn:ogc:def:crs:OGC:1.3:CRS84")
         words = ["check", *CELLS, "--network", path, "--n", N]
-        remedy = 'WGS 84 (CRS84) is in degrees; re-project first: --to-crs, for example "EPSG:27700"'
+        remedy = 'OGC:CRS84 (WGS 84 (CRS84)) is in degrees; re-project first: --to-crs, for example "EPSG:27700"'
         assert f"--crs: distances need a projected CRS, and {remedy}" in spoken(run(*words, code=2))
         said = json.loads(run(*words, "--to-crs", "EPSG:27700", "--json").stdout)["domain"]
         assert said["length"] == pytest.approx(STREETS.length, rel=1e-4)
@@ -323,7 +323,7 @@ WRONG_ON_STREETS = {
     ),
     "another system": (
         [*CELLS, "--crs", "EPSG:32630"],
-        "--crs: the lines are in OSGB36 / British National Grid, not EPSG:32630; leave --crs out, --to-crs re-projects",
+        "--crs: the lines are in EPSG:27700, not EPSG:32630; leave --crs out, --to-crs re-projects",
     ),
     "nothing is short": ([*CELLS, "--collapse-short", 0], "--collapse-short: must be a positive distance (metre)"),
     "all is short": ([*CELLS, "--collapse-short", 1e4], "--collapse-short: every edge would be contracted"),

@@ -9,7 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpppsynth.crs import crs_label, projected_crs, same_crs
+from dpppsynth.crs import NAMELESS, crs_label, projected_crs, same_crs
 from dpppsynth.domains import LARGEST, Domain
 from dpppsynth.errors import InputError
 from dpppsynth.io.tables import Table, number
@@ -147,9 +147,11 @@ def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRS
         msg = f"crs: the points are in {crs_label(table.crs)} but the domain has no CRS; give the domain one (crs=)"
         raise InputError(msg)
     if not same_crs(table.crs, target):
+        label = crs_label(target)
+        choice = "to_crs= to the CRS of the domain" if label == NAMELESS else f'to_crs="{label}"'
         msg = (
-            f"crs: the points are in {crs_label(table.crs)} but the domain is in {crs_label(target)}; "
-            f'set to_crs="{crs_label(target)}" (on the command line --to-crs) to re-project the points'
+            f"crs: the points are in {crs_label(table.crs)} but the domain is in {label}; "
+            f"set {choice} (on the command line --to-crs) to re-project the points"
         )
         raise InputError(msg)
     return None
@@ -170,8 +172,10 @@ def reproject(xy: NDArray[np.float64], source: CRSLike, target: CRSLike) -> NDAr
         # A ballpark transformation ignores the datum and may be a hundred metres wrong without a word.
         way = Transformer.from_crs(source, target, always_xy=True, allow_ballpark=False)
     except ProjError:
+        way = None
+    if way is None:
         msg = f"to_crs: there is no accurate transformation from {crs_label(source)} to {crs_label(target)}; {_ASK}"
-        raise InputError(msg) from None
+        raise InputError(msg)
     moved = way.transform(xy[:, 0], xy[:, 1])
     return np.column_stack(moved).reshape(-1, 2)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,8 @@ from numpy.typing import NDArray
 
 from dpppsynth.crs import crs_from_member, crs_label, same_crs
 from dpppsynth.errors import InputError
+from dpppsynth.io.geopackage import read_geopackage
+from dpppsynth.io.names import speaking
 
 if TYPE_CHECKING:
     import geopandas
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
 SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
-# A coordinate, a date, an identifier or an address, and hardly ever a column name.
-DATA = re.compile(r"\d{3}|\d[.,:;/-]\d|(?<!\w)[-+]?\d+(?!\w)|@|.{60}", re.DOTALL)
 # Text beyond this width stays a list of objects: an array of text takes the width of the longest for every row.
 WIDE = 1000
 
@@ -154,6 +153,17 @@ def there(path: Path, kind: Callable[[Path], bool]) -> bool:
         return False
 
 
+def _read(source: Path, what: str, errors: tuple[type[Exception], ...], reader: Callable[[], Any]) -> Any:
+    """Read, and refuse outside of the handler: an error that is only hidden still carries the text of the file."""
+    try:
+        return reader()
+    except InputError:
+        raise
+    except errors:
+        pass
+    raise _unreadable(source, what)
+
+
 def _unreadable(source: Path, what: str) -> InputError:
     return InputError(
         f"path: {source.name} cannot be read as {what}; check that the file is whole and its format right"
@@ -163,7 +173,7 @@ def _unreadable(source: Path, what: str) -> InputError:
 def _existing(names: Iterable[str]) -> str:
     """List column names, unless they look like the first row of a file without a header."""
     words = [str(name) for name in names]
-    if any(DATA.search(word) or number(word) is not None for word in words):
+    if not speaking(words):
         return (
             "the columns are not listed, because they look like data; if there is no header line, add one such as x,y"
         )
@@ -171,11 +181,8 @@ def _existing(names: Iterable[str]) -> str:
 
 
 def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None) -> Table:
-    try:
-        with source.open(encoding="utf-8-sig", newline="") as stream:
-            lines = [line for line in csv.reader(stream, strict=True) if line]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        raise _unreadable(source, "CSV (comma-separated, UTF-8)") from None
+    faults = (OSError, UnicodeDecodeError, csv.Error)
+    lines = _read(source, "CSV (comma-separated, UTF-8)", faults, lambda: _lines(source))
     header, rows = ([name.strip() for name in lines[0]], lines[1:]) if lines else ([], [])
     if len({name for name in header if name}) < sum(map(bool, header)):
         msg = f"path: the column names of {source.name} must differ; {_existing(header)}"
@@ -194,6 +201,11 @@ def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None) -> Table:
     return Table(np.atleast_1d(geometry), columns, crs, header, lambda i: list(rows[i]), garbled)
 
 
+def _lines(source: Path) -> list[list[str]]:
+    with source.open(encoding="utf-8-sig", newline="") as stream:
+        return [line for line in csv.reader(stream, strict=True) if line]
+
+
 def _typed(cells: list[str]) -> NDArray[Any]:
     """Read a column of text as integers or as numbers where every cell allows it."""
     if _widest(cells) > WIDE:
@@ -207,10 +219,8 @@ def _typed(cells: list[str]) -> NDArray[Any]:
 
 
 def _read_json(source: Path) -> Table:
-    try:
-        document = json.loads(source.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):
-        raise _unreadable(source, "GeoJSON") from None
+    faults = (OSError, ValueError, RecursionError)
+    document = _read(source, "GeoJSON", faults, lambda: json.loads(source.read_text(encoding="utf-8-sig")))
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(features, list) or not all(isinstance(feature, dict) for feature in features):
         msg = f"path: {source.name} must hold a GeoJSON FeatureCollection"
@@ -237,25 +247,20 @@ def _shapes(mappings: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
 
 
 def _read_geo(source: Path) -> Table:
-    import geopandas
-    import pyogrio
+    parquet = source.suffix.lower() == ".parquet"
+    reader = _read_parquet if parquet else read_geopackage
+    # Many libraries, many kinds of errors, and GDAL's warnings quote the file as its errors do.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = _read(source, "GeoParquet" if parquet else "GeoPackage", (Exception,), lambda: reader(source))
+        return from_geodataframe(frame)
 
-    try:
-        # GDAL's warnings quote the file as its errors do.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            if source.suffix.lower() == ".parquet":
-                return from_geodataframe(geopandas.read_parquet(source))
-            layers = [str(name) for name, kind in pyogrio.list_layers(source) if kind is not None]
-            frame = geopandas.read_file(source, layer=layers[0]) if len(layers) == 1 else None
-    except InputError:
-        raise
-    except Exception:  # noqa: BLE001 - many libraries, many kinds; their messages may quote the file
-        raise _unreadable(source, "GeoParquet" if source.suffix.lower() == ".parquet" else "GeoPackage") from None
-    if frame is None:
-        msg = f"path: {source.name} must hold exactly one layer with geometries; it has {layers}. Export one of them"
-        raise InputError(msg)
-    return from_geodataframe(frame)
+
+def _read_parquet(source: Path) -> geopandas.GeoDataFrame:
+    import geopandas
+
+    with source.open("rb") as stream:
+        return geopandas.read_parquet(stream)
 
 
 def _with_crs(table: Table, crs: CRSLike | None) -> Table:

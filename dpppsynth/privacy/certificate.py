@@ -7,6 +7,7 @@ that if origin matters.
 import hashlib
 import json
 import re
+import stat
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import version
@@ -147,15 +148,21 @@ def read(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        When the file is missing, is not JSON, or is not a certificate of a known version.
+        When the file is missing or no regular file, is not JSON, or is not a certificate of a known version.
     """
     path = find(path)
     try:
-        data = json.loads(path.read_text(encoding="utf-8"), **STRICT)
+        # Opening a pipe would wait for somebody to write into it.
+        regular = stat.S_ISREG(path.stat().st_mode)
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"), **STRICT) if regular else {}
     except (OSError, ValueError, RecursionError) as err:
-        reason = err.strerror if isinstance(err, OSError) else "it is not JSON, or says something twice"
+        fault = "it is not JSON, or says something twice"
+        reason = (err.strerror or "it cannot be opened") if isinstance(err, OSError) else fault
         msg = f"certificate: cannot read {path}: {reason}."
         raise InputError(msg) from None
+    if not regular:
+        msg = f"certificate: cannot read {path}: it is not a regular file."
+        raise InputError(msg)
     import jsonschema
 
     problem = next(jsonschema.Draft202012Validator(schema()).iter_errors(data), None)

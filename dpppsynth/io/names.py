@@ -1,0 +1,12 @@
+"""Names of columns and layers that may stand in a message."""
+
+import re
+from collections.abc import Iterable
+
+# One word that a person, an address, a coordinate, a date or a number hardly ever is.
+IDENTIFIER = re.compile(r"(?!.*\d{3})(?!.*\d[.-]\d)(?!(nan|inf|infinity)$)[^\W\d][\w.-]{0,23}", re.IGNORECASE)
+
+
+def speaking(names: Iterable[str]) -> bool:
+    """Whether all names are identifiers: the first row of a file without a header, or a free text, is not shown."""
+    return all(IDENTIFIER.fullmatch(name) for name in names)
