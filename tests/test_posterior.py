@@ -132,7 +132,7 @@ def test_intervals_of_the_intensity_cover(epsilon):
     basis = model.prior_factor(scale, intercept=False)
     grid = np.stack(np.meshgrid(np.arange(0.5, 10), np.arange(0.5, 10)), axis=-1).reshape(-1, 2)
     sampler, hits = None, []
-    for _ in range(20):
+    for _ in range(14):
         w = truth_root @ rng.normal(size=truth_root.shape[1])
         truth = LogLinear(truth_mesh, w + np.log(n / LogLinear(truth_mesh, w).total))
         statistic = plan.statistic.measure(binomial_pattern(truth, n, rng), rng)
