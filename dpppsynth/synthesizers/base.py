@@ -101,8 +101,8 @@ class Plan:
         QualityError
             When inference on a private statistic fails them: nothing is lost.
         """
-        # One generator for both, so that a seeded run's noise and inference do not share a stream.
         entry = authorise(self, ledger, entry, rng)
+        # One generator for both, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)
         statistic = self.statistic.measure(pattern, rng)
         if self.estimator is None:
