@@ -22,9 +22,12 @@ Where to look next:
 `LaplaceSynthesizer` a private piecewise intensity from discrete Laplace noise
 `LGCPSynthesizer`    a log-Gaussian Cox process, from a private statistic or as one private posterior draw
 `KernelSynthesizer`  Poisson patterns around the points, every one of them paid for
+`HeatmapSynthesizer` a private heat map, where a person has many points and all are hidden at once
 `CoxRelease`         a private intensity to draw patterns from; `load_release` goes on from a saved one
 `PoissonRelease`     the patterns of the kernel synthesizer
+`HeatmapRelease`     a distribution over a grid, its heat maps and patterns
 `privacy`            neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
+`heatmaps`           private heat maps of plain arrays, their rivals and metrics
 `models`             covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
 `linear_network`     meshes of networks, the resistance metric, network K-functions
 `Ledger`             the budget of a data set over several releases: `release(pattern, ledger=ledger)`

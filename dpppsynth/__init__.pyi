@@ -3,6 +3,7 @@ from . import (
     baselines,
     datasets,
     evaluation,
+    heatmaps,
     io,
     ledger,
     linear_network,
@@ -20,22 +21,25 @@ from .ledger import Ledger
 from .linear_network import LinearNetwork
 from .mesh import Mesh
 from .patterns import PointPattern
-from .privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
+from .privacy import AddRemove, AddRemovePerson, AlphaNeighbours, Guarantee, ReplaceOne
 from .recommendation import Recommendation, recommend
-from .release import CoxRelease, PoissonRelease, load_release
+from .release import CoxRelease, HeatmapRelease, PoissonRelease, load_release
 from .reporting import write_report
-from .synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+from .synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 __version__: str
 
 __all__ = [
     "AddRemove",
+    "AddRemovePerson",
     "AlphaNeighbours",
     "Audit",
     "BudgetError",
     "CoxRelease",
     "DpppsynthError",
     "Guarantee",
+    "HeatmapRelease",
+    "HeatmapSynthesizer",
     "InputError",
     "KernelSynthesizer",
     "LGCPSynthesizer",
@@ -56,6 +60,7 @@ __all__ = [
     "baselines",
     "datasets",
     "evaluation",
+    "heatmaps",
     "io",
     "ledger",
     "linear_network",

@@ -43,4 +43,4 @@ class QualityError(DpppsynthError):
 
 
 class InformationWarning(UserWarning):
-    """A release satisfies its privacy bound by carrying next to no information."""
+    """A release keeps its privacy bound, but may be of little use."""

@@ -16,7 +16,7 @@ from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.heat import diffusion as diffusion_guarantee
 from dpppsynth.privacy.kernels import kim_lim_36, superposition
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.randomness import CHILDREN, RngLike, generator, source
 
 
@@ -26,7 +26,7 @@ class PatternPlan:
     Attributes
     ----------
     domain : Window or LinearNetwork
-    relation : Relation
+    relation : CappedRelation
     n : int
         Public number of points.
     epsilon, delta : float
@@ -43,7 +43,7 @@ class PatternPlan:
     """
 
     domain: Any
-    relation: Relation
+    relation: CappedRelation
     n: int
     epsilon: float
     delta: float
@@ -117,7 +117,7 @@ class KernelPlan(PatternPlan):
     """
 
     domain: Window
-    relation: Relation
+    relation: CappedRelation
     n: int
     epsilon: float
     delta: float
@@ -160,7 +160,7 @@ class DiffusionPlan(PatternPlan):
     """
 
     mesh: NetworkMesh
-    relation: Relation
+    relation: CappedRelation
     n: int
     epsilon: float
     delta: float

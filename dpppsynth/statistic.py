@@ -29,7 +29,7 @@ from dpppsynth.privacy.fields import (
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import DiscreteNoise, gaussian_noise, laplace_noise, laplace_scale, require_room
 from dpppsynth.privacy.profiles import gaussian_mu
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.randomness import RngLike
 
 # Points whose field values are held in memory at once.
@@ -154,7 +154,7 @@ class StatisticPlan(MeasurementPlan):
     basis : {"cells", "tents"}
         Counts per element, or P1 masses per vertex.
     mesh : Mesh
-    relation : Relation
+    relation : CappedRelation
     n : int or None
         Public number of points; None when the relation keeps it secret.
     expected_n : float or None
@@ -165,7 +165,7 @@ class StatisticPlan(MeasurementPlan):
 
     basis: str
     mesh: Mesh
-    relation: Relation
+    relation: CappedRelation
     n: int | None
     expected_n: float | None
     epsilon: float
@@ -235,7 +235,7 @@ class FieldStatisticPlan(MeasurementPlan):
     mesh : Mesh
     covariance : Covariance
         Its sigma weighs the statistic against the noise: `largest_field_sigma` tells how large the budget lets it be.
-    relation : Relation
+    relation : CappedRelation
     n : int or None
         Public number of points; None when the relation keeps it secret.
     expected_n : float or None
@@ -251,7 +251,7 @@ class FieldStatisticPlan(MeasurementPlan):
 
     mesh: Mesh
     covariance: Covariance
-    relation: Relation
+    relation: CappedRelation
     n: int | None
     expected_n: float | None
     epsilon: float

@@ -12,7 +12,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh, clip
 
 # Vertices of a regular mesh beyond which it would fill the memory of a small machine.
-MOST_VERTICES = 1_000_000
+MOST_VERTICES = 2_000_000
 WINDOW = "Window.rectangle(0, 0, 1000, 1000) is one"
 
 
@@ -99,6 +99,22 @@ def _pieces(vertices: Floats, elements: Ints, window: Window) -> Pieces:
     corners = np.concatenate(halves)
     area = np.linalg.det(corners[:, 1:] - corners[:, :1]) / 2
     return Pieces(corners, np.tile(index, len(halves)), area)
+
+
+def cells_along(mesh: Mesh) -> tuple[int, int]:
+    """Numbers (nx, ny) of grid cells along x and y of a mesh of regular squares, those outside the window included."""
+    if (mesh.recipe.get("builder"), mesh.kind) != ("regular", "square"):
+        msg = "mesh: needs one of regular squares; regular_squares(window, shape=(257, 257)) makes it."
+        raise InputError(msg)
+    nx, ny = mesh.recipe["shape"]
+    return nx - 1, ny - 1
+
+
+def grid_cells(mesh: Any) -> Ints:
+    """(T, 2) place (i, j) of each element of a mesh of regular squares in its grid, i along x, j along y."""
+    nx, _ = cells_along(mesh)
+    cell = np.flatnonzero(mesh.find.renumber >= 0)
+    return np.column_stack([cell % nx, cell // nx])
 
 
 class Finder:

@@ -9,6 +9,7 @@ import functools
 import gc
 import json
 import logging
+import math
 import re
 import sys
 import types
@@ -28,6 +29,9 @@ from dpppsynth.draw import lipschitz as lipschitz_module
 from dpppsynth.draw import posterior as posterior_module
 from dpppsynth.draw.base import Outcome
 from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.heatmaps import aggregation
+from dpppsynth.heatmaps.pyramid import pyramid
+from dpppsynth.heatmaps.users import Users
 from dpppsynth.linear_network import LinearNetwork, diffusion, network_mesh
 from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.models.draws import NutsDraw
@@ -36,7 +40,7 @@ from dpppsynth.models.kim_lim import KimLimModel
 from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, laplace_noise, verify
+from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne, laplace_noise, verify
 from dpppsynth.privacy.derive import RECOMPUTE
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace, gaussian_noise
 from dpppsynth.release import field as field_module
@@ -44,7 +48,13 @@ from dpppsynth.release import load_release
 from dpppsynth.release.base import Release
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.statistic import StatisticPlan, cell_counts, lattice_masses
-from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, feasibility
+from dpppsynth.synthesizers import (
+    HeatmapSynthesizer,
+    KernelSynthesizer,
+    LaplaceSynthesizer,
+    LGCPSynthesizer,
+    feasibility,
+)
 from dpppsynth.synthesizers.lgcp import MECHANISMS
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -75,7 +85,7 @@ class Case:
 
     mechanism: str
     label: str
-    build: Callable[[], LaplaceSynthesizer | LGCPSynthesizer | KernelSynthesizer]
+    build: Callable[[], HeatmapSynthesizer | LaplaceSynthesizer | LGCPSynthesizer | KernelSynthesizer]
     window: Window | LinearNetwork = SQUARE
 
     @functools.cached_property
@@ -102,7 +112,12 @@ class Case:
 
     def patterns(self):
         """Two patterns that have nothing in common but the window, and n where it is public."""
-        return points(1, N, self.window), points(2, 157 if self.hides_n else N, self.window, clustered=True)
+        one, other = points(1, N, self.window), points(2, 157 if self.hides_n else N, self.window, clustered=True)
+        return self.marked(one), self.marked(other)
+
+    def marked(self, pattern):
+        """The pattern with the marks that the mechanism asks for."""
+        return pattern
 
     def __str__(self):
         return f"{self.mechanism}, {self.label}"
@@ -129,6 +144,16 @@ class ByYear(Case):
 
     def patterns(self):
         return tuple(by_year(pattern, 9 if self.hides_n else 400) for pattern in super().patterns())
+
+    def marked(self, pattern):
+        return pattern
+
+
+class ByPerson(Case):
+    """Every person has three points."""
+
+    def marked(self, pattern):
+        return PointPattern(pattern.xy, pattern.domain, {"user": np.arange(len(pattern)) // 3})
 
 
 def by_year(pattern, late):
@@ -188,6 +213,12 @@ def cases():
     yield from kernel_cases()
     yield from strata_cases()
     yield from street_cases()
+    for label, window, options in (
+        ("practical", SQUARE, {"w": 6}),
+        ("polygon with a hole, theory", RING, {"variant": "theory", "shape": (16, 11)}),
+    ):
+        build = functools.partial(HeatmapSynthesizer, **{"epsilon": 1.0, "shape": (16, 16)} | options)
+        yield ByPerson("heatmap", label, build, window)
 
 
 def street_cases():
@@ -337,6 +368,9 @@ def test_every_registered_mechanism_has_a_case():
     assert {f"lgcp-{name}" for name in MECHANISMS} <= {case.mechanism for case in FAST}
     for mechanism in RECOMPUTE:
         seen = {case.synthesizer.neighbouring() for case in FAST if case.mechanism == mechanism}
+        if mechanism == "heatmap":
+            assert seen == {AddRemovePerson()}
+            continue
         refused = {relation for name, relation in REFUSED if name == mechanism}
         assert set(RELATIONS) <= seen | refused, mechanism
         assert not seen & refused
@@ -441,6 +475,7 @@ def forget(monkeypatch, case):
     """
     monkeypatch.setattr(statistic_module, "laplace_noise", Constant)
     monkeypatch.setattr(statistic_module, "gaussian_noise", ConstantGaussian)
+    monkeypatch.setattr(aggregation, "laplace_noise", Constant)
     monkeypatch.setattr(NestedBoxes, "draw", lambda self, rng, support=None: Draw(flat(self._centre), told(self._mass)))
     monkeypatch.setattr(posterior_module, "proximal_draw", lambda posterior, rng: flat(posterior.prior.precision))
     run = lambda posterior, rng, **options: nuts(posterior.masses)  # noqa: E731
@@ -589,13 +624,16 @@ def exact_masses(case, pattern):
     exact = [np.asarray(mesh.basis(pattern.positions).sum(axis=0)).ravel() for mesh in meshes]
     for mesh in meshes:
         exact += [cell_counts(mesh, pattern.positions), *(lattice_masses(mesh, pattern.positions, b) for b in (0, 20))]
+    for plan in plans(case.plan()) if case.mechanism == "heatmap" else ():
+        users = plan.users(pattern)
+        exact += [each.ravel() for each in (users.mass, users.total(), *pyramid(users.lattice())[3:])]
     return exact
 
 
 def kind(thing, secret):
     """What of the pattern a thing is, if anything."""
     match thing:
-        case PointPattern() | ConfidentialFit() | Outcome() | NestedBoxes():
+        case PointPattern() | ConfidentialFit() | Outcome() | NestedBoxes() | Users():
             return "a pattern"
         case float() if round(thing, 7) in secret.coordinates:
             return "a coordinate"
@@ -646,6 +684,12 @@ class TestReachable:
         plan.statistic.__dict__["last"] = plan.statistic.fit(pattern)
         assert sensitive(case, pattern, plan) == {"a pattern"}
 
+    def test_persons_that_are_kept_are_seen(self):
+        case = next(c for c in FAST if c.mechanism == "heatmap")
+        pattern, plan = case.patterns()[0], case.plan()
+        plan.statistic.__dict__["last"] = plan.statistic.users(pattern)
+        assert sensitive(case, pattern, plan) >= {"a pattern", "exact masses"}
+
     @pytest.mark.parametrize(
         ("hide", "found"),
         [
@@ -689,7 +733,7 @@ class TestWords:
         plan, pattern = case.plan(), points(4, 733, case.window)
         marked = PointPattern(pattern.xy, case.window, {"age": np.arange(733)})
         elsewhere = PointPattern(pattern.xy, Window.rectangle(0, 0, 1000, 1001, "EPSG:27700"))
-        wrong = [marked, elsewhere] + ([] if case.hides_n else [pattern])
+        wrong = [marked, case.marked(elsewhere)] + ([] if case.hides_n and case.mechanism != "heatmap" else [pattern])
         if case.mechanism == "strata":
             wrong = [marked, pattern, by_year(elsewhere, 400), by_year(pattern, 733)]
         for bad in wrong:
@@ -765,6 +809,24 @@ class TestCertificate:
         for scale, sensitivity, epsilon in asked:
             assert plan.guarantee.epsilon() == sensitivity / scale <= epsilon == case.synthesizer.epsilon
         assert len(asked) == len(plans(plan))
+
+    @pytest.mark.parametrize("case", [c for c in FAST if c.mechanism == "heatmap"], ids=str)
+    def test_so_is_noise_on_every_level(self, case, monkeypatch):
+        """What all levels spend on a person who weighs one on each; and no cell gets noise twice."""
+        asked, noised = [], []
+
+        def spy(scale, **arguments):
+            asked.append((scale, arguments["sensitivity"], arguments["epsilon"]))
+            noise = laplace_noise(scale, **arguments)
+            return types.SimpleNamespace(add=lambda values: (noised.append(len(values)), noise.add(values))[1])
+
+        monkeypatch.setattr(aggregation, "laplace_noise", spy)
+        plan = case.plan()
+        released = plan.statistic.measure(case.patterns()[0])
+        assert math.fsum(sensitivity / scale for scale, sensitivity, _ in asked) == plan.guarantee.epsilon()
+        assert plan.guarantee.epsilon() <= math.fsum(epsilon for *_, epsilon in asked)
+        assert len(asked) == len(noised) == len(plan.statistic.budgets.epsilons)
+        assert sum(noised) == len(released.lattice)
 
     @pytest.mark.parametrize("case", [c for c in FAST if c.mechanism == "lgcp-field"], ids=str)
     def test_so_is_gaussian_noise(self, case, monkeypatch):
@@ -854,7 +916,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("case", [c for c in FAST if c.hides_n], ids=str)
     def test_hold_no_count_where_it_is_secret(self, case, tmp_path):
-        pattern = points(5, SECRET_N, case.window)
+        pattern = case.marked(points(5, SECRET_N, case.window))
         pattern = by_year(pattern, 400) if case.mechanism == "strata" else pattern
         folder = save(case.release(pattern, 5), tmp_path / "public", 9, patterns=2)
         assert "the number of points" not in traces(folder, pattern, n=True)

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from test_fuzz_readers import LOOKS, fuzz
 
 import dpppsynth as dps
-from dpppsynth import evaluation, io, linear_network, models, privacy
+from dpppsynth import evaluation, heatmaps, io, linear_network, models, privacy
 from dpppsynth.errors import DpppsynthError, InformationWarning
+from dpppsynth.heatmaps import limits
 from dpppsynth.offset import Offset
 
 # There are a hundred callables; the values are the point, not their combinations.
@@ -38,6 +39,8 @@ COVARIANCE = models.PoweredExponential(1.0, 400.0)
 ALPHA = privacy.AlphaNeighbours(25.0)
 PROFILE = privacy.GaussianDP(0.3, 1e-6)
 GUARANTEE = dps.LaplaceSynthesizer(1.0, alpha=25.0).check(SQUARE, n=20)
+PERSONS = dps.PointPattern(POINTS.xy, SQUARE, {"user": np.arange(20) // 4})
+BUDGETS = privacy.level_budgets(1.0, 2, 4)
 MASSES = models.NoisyMasses.exact(models.tent_masses(POINTS, MESH), MESH.measure)
 
 
@@ -80,10 +83,123 @@ BUDGET = {"relation": ALPHA, "epsilon": 1.0, "delta": 1e-6}
 PAIR = {"one": POINTS, "other": OTHERS}
 LOADS = {"x": None, "y": None, "crs": None, "to_crs": None, "count": None, "snap": None}
 
+GRID = RNG.dirichlet(np.ones(16), 3).reshape(3, 4, 4)
+BOX = (-100.0, 10.0, -99.0, 11.0)
+AGGREGATE = {
+    "distributions": GRID, "epsilon": 1.0, "w": 4, "variant": "practical", "decay": None, "pad": False,
+    "allow_subprobability": False, "rng": 1,
+}  # fmt: skip
+FLAT = {name: AGGREGATE[name] for name in ("distributions", "epsilon", "pad", "rng")} | {"top_fraction": 0.5}
+SENT = {"epsilon": 1.0, "delta": 1e-6, "users": 50, "coordinates": 21, "modulus": 20_000}
+CHECKINS = heatmaps.CheckIns(*(np.zeros(0, kind) for kind in (int, "datetime64[s]", float, float, int)))
+PROTOCOL = heatmaps.ShuffleProtocol(1.0, 1e-6, 3, 1, w=1, scale=2)
+LEVELS = heatmaps.pyramid(GRID[0])
+
+HEATMAPS = {
+    "aggregate": (heatmaps.aggregate, AGGREGATE),
+    "sparse_aggregate": (heatmaps.sparse_aggregate, AGGREGATE),
+    "laplace_aggregate": (heatmaps.laplace_aggregate, FLAT),
+    "laplace_estimate": (heatmaps.laplace_estimate, FLAT),
+    "dense_aggregate": (heatmaps.dense_aggregate, {"points": GRID[0, :, :2], "epsilon": 1.0, "n": 4, "rng": 1}),
+    "HeatmapPlan": (
+        heatmaps.HeatmapPlan,
+        {
+            "mesh": models.regular_squares(SQUARE, shape=(9, 9)), "expected_n": None, "epsilon": 1.0, "w": 6,
+            "variant": "practical", "decay": None, "user": "user",
+        },
+    ),
+    "gaussian_kernel": (heatmaps.gaussian_kernel, {"side": 4, "sigma": 0.1}),
+    "gaussian_heatmap": (heatmaps.gaussian_heatmap, {"p": GRID[0], "sigma": 0.1, "inside": None}),
+    "infinite_heatmap": (heatmaps.infinite_heatmap, {"p": GRID[0], "sigma": 0.1}),
+    "emd": (heatmaps.emd, {"p": GRID[0], "q": GRID[1], "side": 2}),
+    "emd_norm": (heatmaps.emd_norm, {"z": GRID[0]}),
+    "similarity": (heatmaps.similarity, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
+    "pearson": (heatmaps.pearson, {"h": GRID[0], "g": GRID[1], "benchmark": False}),
+    "kl": (heatmaps.kl, {"h": GRID[0], "g": GRID[1]}),
+    "kmedian_coreset": (
+        heatmaps.kmedian_coreset,
+        {
+            "points": GRID[0, :, :2], "k": 2, "epsilon": 1.0, "n": 4, "w": None, "variant": "practical", "decay": None,
+            "rng": 1,
+        },
+    ),
+    "kmedian_cost": (heatmaps.kmedian_cost, {"centres": [[0.5, 0.5]], "masses": GRID[0], "points": None}),
+    "kmedian": (heatmaps.kmedian, {"masses": GRID[0], "k": 2, "rng": 1, "restarts": 2}),
+    "communication_bits": (heatmaps.communication_bits, SENT),
+    "ShuffleProtocol": (
+        heatmaps.ShuffleProtocol,
+        {
+            "epsilon": 1.0, "delta": 1e-6, "users": 50, "depth": 2, "w": 4, "scale": 16, "variant": "practical",
+            "decay": None, "neighbours": "absent",
+        },
+    ),
+    "ShuffleProtocol.encode": (PROTOCOL.encode, {"distribution": [[0.5, 0.5], [0.0, 0.0]], "rng": 1}),
+    "ShuffleProtocol.decode": (PROTOCOL.decode, {"messages": PROTOCOL.encode(np.eye(2) / 2, 1)}),
+    "ShuffleProtocol.simulate": (PROTOCOL.simulate, {"distributions": [np.eye(2) / 2] * 3, "rng": 1}),
+    "limits.sparse_parameters": (limits.sparse_parameters, {"factor": 0.5, "k": 2, "constant": 1.0}),
+    "limits.sparse_order": (limits.sparse_order, {"factor": 0.5, "k": 2, "epsilon": 1.0, "n": 4}),
+    "limits.noise_term": (limits.noise_term, {"budgets": BUDGETS, "w": 4}),
+    "limits.sparse_bound": (limits.sparse_bound, {"budgets": BUDGETS, "w": 4, "n": 4}),
+    "limits.domination": (limits.domination, {"first": 0, "depth": 2}),
+    "limits.normalised_bound": (limits.normalised_bound, {"distance": 1.0, "n": 4}),
+    "limits.decay_cost": (limits.decay_cost, {"decay": 0.7}),
+    "limits.dense_noise_bound": (limits.dense_noise_bound, {"depth": 2, "epsilon": 1.0}),
+    "limits.dense_bound": (limits.dense_bound, {"depth": 2, "epsilon": 1.0, "n": 4}),
+    "limits.dense_order": (limits.dense_order, {"epsilon": 1.0, "n": 4}),
+    "limits.lower_order": (limits.lower_order, {"k": 2, "epsilon": 1.0, "n": 4}),
+    "limits.kmedian_order": (limits.kmedian_order, {"k": 2, "epsilon": 1.0}),
+    "limits.packing": (limits.packing, {"k": 2, "epsilon": 1.0, "n": 40, "separation": None}),
+    "limits.separation_bound": (limits.separation_bound, {"p": GRID[0], "q": GRID[1]}),
+    "reconstruct": (heatmaps.reconstruct, {"levels": LEVELS, "w": 2, "solver": "tree", "inside": None}),
+    "select_cells": (heatmaps.select_cells, {"levels": LEVELS, "w": 2, "inside": None}),
+    "grow": (heatmaps.grow, {"first": 0, "depth": 1, "w": 2, "read": lambda level, cells: np.ones(len(cells))}),
+    "pyramid": (heatmaps.pyramid, {"p": GRID[0]}),
+    "pyramid_norm": (heatmaps.pyramid_norm, {"z": GRID[0]}),
+    "Users": (
+        heatmaps.Users,
+        {"depth": 1, "user": np.arange(2), "cell": np.array([1, 3]), "weight": np.ones(2), "shape": (2, 2)},
+    ),
+    "Users.from_arrays": (
+        heatmaps.Users.from_arrays, {"distributions": GRID, "pad": False, "allow_subprobability": False},
+    ),
+    "Users.from_columns": (
+        heatmaps.Users.from_columns,
+        {"user": [1, 1, 2], "i": [0, 1, 2], "j": [0, 1, 2], "mass": [0.5, 0.5, 1.0], "side": 4, "pad": False},
+    ),
+    "Users.from_points": (
+        heatmaps.Users.from_points,
+        {"xy": GRID[0, :, :2], "user": [1, 1, 2, 2], "side": 4, "outside": "raise", "pad": False},
+    ),
+    "Users.from_geodataframe": (
+        heatmaps.Users.from_geodataframe,
+        {"gdf": PERSONS.to_geodataframe(), "window": SQUARE, "user": "user", "shape": (4, 4)},
+    ),
+    "Users.lattice": (heatmaps.Users.from_arrays(GRID).lattice, {"bits": 20}),
+    "user_distribution": (
+        heatmaps.user_distribution, {"points": GRID[0, :, :2], "side": 4, "outside": "drop"},
+    ),
+    "read_checkins": (heatmaps.read_checkins, {"path": "none.txt", "since": None, "until": None, "box": BOX}),
+    "busiest_cells": (heatmaps.busiest_cells, {"checkins": CHECKINS, "box": BOX, "shape": (3, 3), "most": 2}),
+}  # fmt: skip
+
 ENTRIES = {
     "AddRemove": (privacy.AddRemove, {"max_points_per_person": 2}),
     "AlphaNeighbours": (privacy.AlphaNeighbours, {"alpha": 25.0, "max_points_per_person": 2}),
+    "AddRemovePerson.implies": (privacy.AddRemovePerson().implies, {"other": ALPHA}),
     "ReplaceOne": (privacy.ReplaceOne, {"max_points_per_person": 2}),
+    "HeatmapSynthesizer": (
+        dps.HeatmapSynthesizer,
+        {"epsilon": 1.0, "shape": (8, 8), "w": 6, "variant": "practical", "decay": None, "user": "user"},
+    ),
+    "HeatmapSynthesizer.check": (
+        dps.HeatmapSynthesizer(1.0, shape=(8, 8)).check, {"domain": SQUARE, "expected_n": None},
+    ),
+    "HeatmapSynthesizer.release": (
+        dps.HeatmapSynthesizer(1.0, shape=(8, 8)).release, {"pattern": PERSONS, "rng": 1, "expected_n": 5},
+    ),
+    "HeatmapRelease.heatmap": (
+        dps.HeatmapSynthesizer(1.0, shape=(8, 8)).release(PERSONS, 1).heatmap, {"bandwidth": 50.0},
+    ),
     "KernelSynthesizer": (
         dps.KernelSynthesizer,
         {"epsilon": 10.0, "delta": 1e-6, "alpha": 25.0, "relation": None, "bandwidth": None},
@@ -172,7 +288,8 @@ ENTRIES = {
     "Composed": (privacy.Composed, {"parts": (PROFILE, PROFILE), "at": 1e-6}),
     "SmallestOf": (privacy.SmallestOf, {"parts": (PROFILE, PROFILE), "at": 1e-6}),
     "DiscreteLosses": (privacy.DiscreteLosses, {"rows": ((0.0, 0.5), (1.0, 1e-6)), "at": 1e-6}),
-    "Relation": (privacy.Relation, {"max_points_per_person": 2}),
+    "CappedRelation": (privacy.CappedRelation, {"max_points_per_person": 2}),
+    "Relation.implies": (privacy.Relation().implies, {"other": ALPHA}),
     "Guarantee": (
         privacy.Guarantee,
         {"relation": ALPHA, "profile": PROFILE, "theorem": "x", "assumptions": ("x",), "by_distance": ((1.0, 1.0),)},
@@ -185,6 +302,13 @@ ENTRIES = {
     "gaussian_filter": (privacy.gaussian_filter, {"profiles": [PROFILE, PROFILE]}),
     "adaptive": (privacy.adaptive, {"profiles": [PROFILE, PROFILE], "delta": 1e-5}),
     "largest": (privacy.largest, {"profile": PROFILE, "spent": [PROFILE], "epsilon": 2.0, "delta": 1e-5}),
+    "LevelBudgets": (privacy.LevelBudgets, {"first": 0, "epsilons": (0.5, 0.5)}),
+    "heatmap": (privacy.heatmap, {"scales": (2.0**21, 2.0**21), "bits": 20, "user": "user"}),
+    "level_budgets": (
+        privacy.level_budgets, {"epsilon": 1.0, "depth": 8, "w": 20, "variant": "practical", "decay": None},
+    ),
+    "level_scales": (privacy.level_scales, {"budgets": BUDGETS, "bits": 20}),
+    "start_level": (privacy.start_level, {"w": 20, "depth": 8}),
     "verify": (privacy.verify, {"path": "none"}),
     "counts": (privacy.counts, {"relation": ALPHA, "scale": 2.0, "domain": SQUARE}),
     "counts_sensitivity": (privacy.counts_sensitivity, {"relation": ALPHA}),
@@ -265,6 +389,8 @@ ENTRIES = {
     "square_root": (models.square_root, {"covariance": np.eye(3)}),
 }  # fmt: skip
 
+ENTRIES |= HEATMAPS
+
 
 # Results that the package makes, constants and modules, and what takes such results alone.
 MADE_ELSEWHERE = {
@@ -275,7 +401,9 @@ MADE_ELSEWHERE = {
     "Verification", "Envelope", "KFunction", "KernelIntensity", "PairCorrelation",
     "UtilityReport", "experiments", "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
-    "laplace_posterior",
+    "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "DenseAggregation",
+    "InfiniteHeatmap", "LaplaceAggregation", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
+    "solve",
 }  # fmt: skip
 
 
@@ -289,7 +417,8 @@ def documented():
 
 
 def test_every_public_name_is_here():
-    public = {name for module in (dps, privacy, evaluation, models, io, linear_network) for name in module.__all__}
+    modules = dps, privacy, evaluation, models, io, linear_network, heatmaps
+    public = {name for module in modules for name in module.__all__}
     known = {name.split(".")[0] for name in ENTRIES} | MADE_ELSEWHERE
     assert not public - known, "give these an entry"
     assert public >= MADE_ELSEWHERE, "no longer public"

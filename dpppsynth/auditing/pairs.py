@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.auditing.persons import person_pair, require_one_person
 from dpppsynth.auditing.separation import presence, separation
 from dpppsynth.auditing.steps import moves, places, uniform_places, within
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 
 # Candidates are the same in every run, so that an audit can be repeated.
 SEED = 20261121
@@ -32,15 +33,16 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
 
     Parameters
     ----------
-    plan : StatisticPlan, FieldStatisticPlan, DrawPlan or PatternPlan
+    plan : StatisticPlan, FieldStatisticPlan, DrawPlan, PatternPlan or HeatmapPlan
         Or any object with a `domain` and a number of points `n`, or a guess of it `expected_n`.
     relation : Relation
+        Where whole persons come and go, the plan must be a `HeatmapPlan`, and the pair is that of `person_pair`.
 
     Returns
     -------
     tuple of PointPattern
         With exactly `n` points each; under add/remove the first has those of one person, the second has not, and the
-        first has about `expected_n` points. The moved points come last.
+        first has about `expected_n` points, except where whole persons come and go. The moved points come last.
 
     Raises
     ------
@@ -56,6 +58,8 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
     True
     """
     _require_size(plan)
+    if not isinstance(relation, CappedRelation):
+        return person_pair(plan)
     rng = np.random.default_rng(SEED)
     mesh = getattr(plan, "mesh", None)
     start = places(plan.domain, mesh, rng)
@@ -134,6 +138,9 @@ def require_neighbours(pair: tuple[PointPattern, PointPattern], relation: Relati
     ------
     InputError
     """
+    if not isinstance(relation, CappedRelation):
+        require_one_person(pair, relation)
+        return
     gone, came = changed(pair)
     cap = relation.max_points_per_person
     if relation.n_is_public:
@@ -156,7 +163,7 @@ def _matched(domain: Domain, gone: Floats, came: Floats, reach: float) -> bool:
 
 
 def _there_and_not(
-    plan: Any, relation: Relation, place: Floats, rng: np.random.Generator
+    plan: Any, relation: CappedRelation, place: Floats, rng: np.random.Generator
 ) -> tuple[PointPattern, PointPattern]:
     count = relation.max_points_per_person
     size = UNKNOWN if plan.expected_n is None else round(plan.expected_n)

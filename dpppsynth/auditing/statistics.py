@@ -13,10 +13,12 @@ import numpy as np
 
 from dpppsynth.arguments import elements
 from dpppsynth.auditing.pairs import changed, unchanged
+from dpppsynth.auditing.pyramid import Excess, LevelTotals, LookedAt, PyramidRatio, branches, lengths
 from dpppsynth.auditing.target import Statistic
 from dpppsynth.domains import Domain
 from dpppsynth.draw import DrawPlan
 from dpppsynth.errors import InputError
+from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel import gaussian_sum, hull, mass
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan, PatternPlan
 from dpppsynth.linear_network.diffusion import diffusion_density
@@ -182,7 +184,7 @@ def built_in(plan: Any, pair: Pair) -> tuple[Statistic, ...]:
 
     Parameters
     ----------
-    plan : StatisticPlan, FieldStatisticPlan, DrawPlan or PatternPlan
+    plan : StatisticPlan, FieldStatisticPlan, DrawPlan, PatternPlan or HeatmapPlan
     pair : tuple of PointPattern
 
     Raises
@@ -207,6 +209,8 @@ def built_in(plan: Any, pair: Pair) -> tuple[Statistic, ...]:
         case PatternPlan():
             ratio = Statistic("likelihood ratio", _children_ratio(plan, pair))
             return (ratio, *for_patterns(plan.domain, pair, plan.relation))
+        case HeatmapPlan():
+            return _of_pyramid(plan, pair)
         case _:
             msg = f"statistics: none are built in for {type(plan).__name__}; pass your own (statistics=)."
             raise InputError(msg)
@@ -293,6 +297,17 @@ def _of_draw(plan: DrawPlan, pair: Pair) -> tuple[Statistic, ...]:
         Statistic("total", LogTotal(plan.mesh.measure, unit)),
         Statistic("cells", Weighted(_coarse(plan, len(plan.mesh.vertices)), unit), learned=True),
         *_one_by_one(len(plan.mesh.vertices)),
+    )
+
+
+def _of_pyramid(plan: HeatmapPlan, pair: Pair) -> tuple[Statistic, ...]:
+    changing = plan, branches(plan, pair)
+    return (
+        Statistic("likelihood ratio", PyramidRatio(*changing)),
+        Statistic("levels", Excess(*changing), learned=True),
+        Statistic("looked at", LookedAt(*changing), learned=True, alone=True),
+        Statistic("total", LevelTotals(plan), learned=True, alone=True),
+        *_one_by_one(sum(lengths(plan))),
     )
 
 

@@ -20,6 +20,7 @@ from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.domains import Domain
 from dpppsynth.draw import DrawPlan
 from dpppsynth.errors import DpppsynthError, InputError, ReleaseBlocked
+from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.offset import Offset
@@ -75,7 +76,7 @@ def target_of(
 
     Parameters
     ----------
-    thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, DrawPlan or PatternPlan
+    thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, DrawPlan, PatternPlan or HeatmapPlan
         Of a `StratifiedPlan` the level with the largest epsilon is audited: levels are released separately.
     domain : Window or LinearNetwork
         For a synthesizer, with `n` or `expected_n` as in its `plan`, and its `options`.
@@ -111,7 +112,7 @@ def target_of(
         level = f", {_of_level(by, name)}"
     if isinstance(thing, Plan):
         return _target(thing.statistic, thing.mechanism + level, thing.guarantee.profile, pair, statistics)
-    if isinstance(thing, MeasurementPlan | DrawPlan | PatternPlan):
+    if isinstance(thing, MeasurementPlan | DrawPlan | PatternPlan | HeatmapPlan):
         return _target(thing, type(thing).__name__, _claim(thing).profile, pair, statistics)
     msg = (
         f"target: needs a Synthesizer, a plan, the path of a saved release, or a callable with pair=, claimed= and "

@@ -12,10 +12,12 @@ import numpy as np
 from scipy.special import ndtri
 
 from dpppsynth.auditing.pairs import changed
+from dpppsynth.auditing.pyramid import always_seen, branches
 from dpppsynth.auditing.target import Weakened
 from dpppsynth.draw import PosteriorDrawPlan
 from dpppsynth.draw.base import DrawPlan
 from dpppsynth.errors import QualityError
+from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import DiffusionPlan
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.models.lgcp import tent_masses
@@ -33,16 +35,19 @@ FACTORS = 2.0 ** np.arange(0, 7)
 
 @dataclass(frozen=True, eq=False)
 class LessLaplace:
-    """Numbers with discrete Laplace noise, in so far as the two inputs' differ, by `change` (k,)."""
+    """Numbers with discrete Laplace noise, in so far as the two inputs' differ, by `change` (k,).
+
+    The noise is of one scale, or of scales (k,).
+    """
 
     change: Ints
-    scale: float
+    scale: float | Floats
 
     def __call__(self, factor: float) -> Scores:
         """Under the second input the ratio is distributed as under the first, with its sign changed."""
         rng = np.random.default_rng(SEED)
         up, down = rng.geometric(-np.expm1(-factor / self.scale), (2, COUNT, len(self.change)))
-        ratio = (np.abs(up - down + self.change) - np.abs(up - down)).sum(axis=1) / self.scale
+        ratio = ((np.abs(up - down + self.change) - np.abs(up - down)) / self.scale).sum(axis=1)
         return ratio, -ratio
 
 
@@ -107,7 +112,8 @@ class WiderPrior:
 def weakened(plan: Any, pair: Pair) -> Weakened | None:
     """Law of a plan's likelihood ratio at a pair, by how many times too little noise there is; None if it is not known.
 
-    Of noised statistics it is exact, or simulated; of normal posterior draws approximate.
+    Of noised statistics it is exact, or simulated; of heat maps that of the cells looked at whatever the noise; of
+    normal posterior draws approximate.
     """
     match plan:
         case StatisticPlan():
@@ -118,6 +124,8 @@ def weakened(plan: Any, pair: Pair) -> Weakened | None:
             return LessGaussian(float(np.sqrt(change @ change)) / plan.scale)
         case PosteriorDrawPlan():
             return WiderPrior(plan, pair, _moved(plan, pair))
+        case HeatmapPlan():
+            return LessLaplace(*always_seen(plan, pair))
         case _:
             return None
 
@@ -129,6 +137,8 @@ def alike(plan: Any, pair: Pair) -> bool:
             return not _change(plan, pair).any()
         case DrawPlan():
             return not _moved(plan, pair).any()
+        case HeatmapPlan():
+            return not any(len(branch.cells) for branch in branches(plan, pair))
         case DiffusionPlan():
             first, second = (np.sort(plan.mesh.locate(places)) for places in changed(pair))
             return bool(np.array_equal(first, second))

@@ -5,12 +5,15 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.screen import show_table, show_text
 from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan
+from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import DiffusionPlan, PatternPlan
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.models.trace import around
+from dpppsynth.plotting.words import plain_relation, what_changes
 from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.release import FieldModel, Projection
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.release import FieldModel, Projection, Reconstruction
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import Plan
 
@@ -44,12 +47,11 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
         show_text("Nothing is promised about one point that moves farther than the privacy radius.")
         return
     if not pairs:
-        what = "moves, however far" if relation.n_is_public else "is added or removed"
-        epsilon = guarantee.epsilon_of_one_point()
-        show_text(f"Epsilon does not depend on distance: it is {epsilon:.4g} when one point {what}.")
+        epsilon, what = guarantee.epsilon_of_one_point(), what_changes(guarantee)
+        show_text(f"Epsilon does not depend on distance: it is {epsilon:.4g} when {what}.")
         return
     shown = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
-    if relation.max_points_per_person == 1 and math.isfinite(relation.reach):
+    if relation.unit == "point" and math.isfinite(relation.reach):
         shown.add((relation.reach, guarantee.epsilon()))
     largest: dict[str, float] = {}
     for distance, epsilon in shown:
@@ -84,8 +86,18 @@ def _part_json(plan: Plan) -> dict[str, Any]:
         "mechanism": plan.mechanism,
         "parameters": statistic.parameters() | ({} if estimator is None else {"estimator": estimator.to_dict()}),
         **({} if noise is None else {"noise_scale": noise}),
+        **({"levels": _levels_json(statistic)} if isinstance(statistic, HeatmapPlan) else {}),
         **({} if mesh is None else {"mesh": _mesh_json(mesh)}),
     }
+
+
+def _levels_json(statistic: HeatmapPlan) -> list[dict[str, Any]]:
+    """Budget of each measured level, and scale of its noise in persons."""
+    budgets = statistic.budgets
+    return [
+        {"level": level, "epsilon": epsilon, "noise_scale": scale / 2.0**statistic.bits}
+        for level, (epsilon, scale) in enumerate(zip(budgets.epsilons, statistic.scales, strict=True), budgets.first)
+    ]
 
 
 def _along(domain: "Domain") -> str:
@@ -96,13 +108,15 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     relation = guarantee.relation
     distance = f"{relation.reach:g} {plan.domain.unit}{_along(plan.domain)}"
     radius = [("privacy radius", distance)] if math.isfinite(relation.reach) else []
+    plain = plain_relation(guarantee)
+    cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
     return [
         ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
         ("theorem", guarantee.theorem),
         ("relation", relation.name),
         *radius,
-        ("points per person", f"at most {relation.max_points_per_person}"),
+        ("points per person", cap),
         ("epsilon", f"{guarantee.epsilon():.6g}"),
         ("delta", f"{guarantee.profile.at:g}"),
         *([] if guarantee.mu is None else [("mu", f"{guarantee.mu:.6g}")]),
@@ -123,6 +137,8 @@ def _bought(statistic: Any) -> list[tuple[str, str]]:
             ("patterns", f"{statistic.patterns}, all paid for by this budget"),
         ]
     mesh = _mesh_words(statistic.mesh)
+    if isinstance(statistic, HeatmapPlan):
+        return _pyramid(statistic, mesh)
     if isinstance(statistic, StatisticPlan):
         scale = statistic.noise_scale
         noise = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
@@ -132,6 +148,21 @@ def _bought(statistic: Any) -> list[tuple[str, str]]:
         return [("drawn", f"one field on {mesh}"), *_field(statistic), ("sampler", statistic.sampler + engine)]
     noise = f"discrete Gaussian of standard deviation {statistic.noise_scale:.4g}"
     return [("measured", f"smooth functionals on {mesh}"), *_field(statistic), ("noise", noise)]
+
+
+def _pyramid(statistic: HeatmapPlan, mesh: str) -> list[tuple[str, str]]:
+    """The levels of counts that the budget is spent on, from coarse to fine."""
+    nx, ny = statistic.shape
+    levels = _levels_json(statistic)
+    first, last = levels[0]["level"], levels[-1]["level"]
+    scales = ", ".join(f"{each['noise_scale']:.4g}" for each in levels)
+    own = "every point is a person of its own" if statistic.user is None else f"told apart by {statistic.user}"
+    return [
+        ("grid", f"{nx} x {ny} cells: {mesh}"),
+        ("persons", f"{own}; each counts once, spread evenly over all points of theirs"),
+        ("measured", f"levels {first} to {last} of a pyramid, at most {statistic.w} cells kept of each"),
+        ("noise", f"discrete Laplace of scale {scales} persons, level by level"),
+    ]
 
 
 def _field(statistic: Any) -> list[tuple[str, str]]:
@@ -163,6 +194,8 @@ def _shape(covariance: "Covariance") -> str:
 
 def _estimated(estimator: Any) -> list[tuple[str, str]]:
     """How the intensity is made."""
+    if isinstance(estimator, Reconstruction):
+        return [("intensity", "of persons, fitted to the noised counts of all levels")]
     if isinstance(estimator, Projection):
         return [("intensity", f"masses made non-negative ({estimator.postprocess})")]
     rows = []

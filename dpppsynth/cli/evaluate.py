@@ -8,7 +8,7 @@ from typer import Argument, Option
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.place import Place, require_snap
-from dpppsynth.cli.screen import progress, show_json, show_line
+from dpppsynth.cli.screen import note, progress, show_json, show_line
 from dpppsynth.cli.spread import spread
 from dpppsynth.errors import InputError
 
@@ -160,10 +160,13 @@ def _released(path: Path) -> "tuple[Domain, list[PointPattern]]":
     """Domain and synthetic patterns of a saved release, without marks."""
     from dpppsynth.io import read_synthetic
     from dpppsynth.privacy.certificate import SYNTHETIC
-    from dpppsynth.release import load_release
+    from dpppsynth.release import HeatmapRelease, load_release
 
     folder = path if path.is_dir() else path.parent
-    domain = load_release(folder).domain
+    release = load_release(folder)
+    domain = release.domain
+    if isinstance(release, HeatmapRelease):
+        note("a pattern of this release has one point for each person, however many they have in the original")
     names = sorted(each.name for each in folder.iterdir() if SYNTHETIC.fullmatch(each.name))
     if not names:
         msg = f"SYNTHETIC: {folder} holds no synthetic pattern; see dpppsynth sample"

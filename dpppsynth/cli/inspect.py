@@ -10,6 +10,15 @@ from dpppsynth.cli.place import Place, require_snap
 from dpppsynth.cli.screen import show_json, show_line
 from dpppsynth.cli.spread import spread
 
+UserOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that says whose point a row is; no row may leave it out.",
+        rich_help_panel=o.READING,
+    ),
+]
+
 
 @spread
 def inspect(
@@ -22,6 +31,7 @@ def inspect(
     x: o.XOption = None,
     y: o.YOption = None,
     count: o.CountOption = None,
+    user: UserOption = None,
     snap: o.SnapOption = None,
     json: o.JsonOption = False,
 ) -> None:
@@ -37,7 +47,8 @@ def inspect(
     require_snap(domain, snap)
     report_to.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
-    found = inspect_points(points, domain, report_to=report_to, x=x, y=y, **crs, count=count, snap=snap)
+    columns = {"x": x, "y": y, "count": count, "user": user}
+    found = inspect_points(points, domain, report_to=report_to, **columns, **crs, snap=snap)
     if json:
         report = None if found.report is None else str(found.report)
         show_json({"ok": found.ok, "rules": list(found.rules), "report": report})

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.options import Basis, Mechanism, Method, Neighbours, Shape
+from dpppsynth.cli.covariance import covariance_of, require_one_covariance
+from dpppsynth.cli.heatmap import heatmap_synthesizer, require_unit
+from dpppsynth.cli.options import Basis, Mechanism, Method, Neighbours
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.domains import Domain
-    from dpppsynth.models import Covariance
-    from dpppsynth.privacy import Relation
+    from dpppsynth.privacy import CappedRelation, Relation
     from dpppsynth.synthesizers import Synthesizer
 
 # Options that not every method has.
@@ -35,16 +36,16 @@ OF_METHODS = {
     "engine": (Method.LGCP,),
     "offset_file": (Method.LGCP,),
     "offset_column": (Method.LGCP,),
+    "shape": (Method.HEATMAP,),
+    "w": (Method.HEATMAP,),
+    "variant": (Method.HEATMAP,),
+    "decay": (Method.HEATMAP,),
+    "user": (Method.HEATMAP,),
+    "no_user": (Method.HEATMAP,),
+    "resolution": (Method.LGCP, Method.LAPLACE, Method.KERNEL),
     "delta": (Method.LGCP, Method.KERNEL),
     "allow_large_delta": (Method.LGCP, Method.KERNEL),
 }
-# What each kind of covariance needs and takes beside --sigma and --length-scale.
-NEEDS: dict[Shape, tuple[str, ...]] = {
-    Shape.EXPONENTIAL: (),
-    Shape.MATERN: ("smoothness",),
-    Shape.CAUCHY: ("power", "tail"),
-}
-TAKES = NEEDS | {Shape.EXPONENTIAL: ("power",)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,12 @@ class Job:
     engine: o.EngineOption = None
     offset_file: o.OffsetFileOption = None
     offset_column: o.OffsetColumnOption = None
+    shape: o.CellsOption = None
+    w: o.WOption = None
+    variant: o.VariantOption = None
+    decay: o.DecayOption = None
+    user: o.UserOption = None
+    no_user: o.NoUserOption = False
     delta: o.DeltaOption = 0.0
     alpha: o.AlphaOption = None
     relation: o.RelationOption = None
@@ -86,28 +93,20 @@ class Job:
         if self.method is Method.LGCP and self.basis is Basis.CELLS:
             msg = "basis: --method lgcp is built on tents; leave --basis out, or take --method laplace"
             raise InputError(msg)
+        require_unit(self)
         if self.inference is not None and self.mechanism not in (None, Mechanism.TENTS, Mechanism.FIELD):
             msg = f"inference: --mechanism {self.mechanism} draws its field at once; leave --inference out"
             raise InputError(msg)
-        self._require_one_covariance()
-
-    def _require_one_covariance(self) -> None:
-        given = [name for name in ("covariance", "power", "smoothness", "tail") if getattr(self, name) is not None]
-        if given and (self.sigma is None or self.length_scale is None):
-            msg = f"--{given[0]}: goes with --sigma and --length-scale; give all three"
-            raise InputError(msg)
-        kind = self.covariance or Shape.EXPONENTIAL
-        for name in NEEDS[kind]:
-            if name not in given:
-                msg = f"{name}: --covariance {kind} needs one, for instance --{name} 0.5"
-                raise InputError(msg)
-        for name in given[bool(self.covariance) :]:
-            if name not in TAKES[kind]:
-                msg = f"{name}: --covariance {kind} has none; leave it out"
-                raise InputError(msg)
+        require_one_covariance(self)
 
     def neighbours(self) -> "Relation":
         """The neighbouring relation in force."""
+        from dpppsynth.privacy import AddRemovePerson
+
+        return AddRemovePerson() if self.method is Method.HEATMAP else self.of_points()
+
+    def of_points(self) -> "CappedRelation":
+        """The neighbouring relation of methods that protect points, or up to a number of a person's."""
         from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 
         kind, cap = self.relation, self.max_points_per_person
@@ -128,7 +127,9 @@ class Job:
         """The synthesizer, with its mesh where its fineness is given."""
         from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
 
-        relation = self.neighbours()
+        if self.method is Method.HEATMAP:
+            return heatmap_synthesizer(self, domain)
+        relation = self.of_points()
         self._require_fineness(domain)
         if self.method is Method.LAPLACE:
             given = _given(basis=self.basis, postprocess=self.postprocess) | self._cells_or_tents(domain)
@@ -165,11 +166,11 @@ class Job:
             raise InputError(msg)
         return _given(spacing=self.resolution if self.spacing is None else self.spacing)
 
-    def _lgcp(self, domain: "Domain", relation: "Relation") -> "Synthesizer":
+    def _lgcp(self, domain: "Domain", relation: "CappedRelation") -> "Synthesizer":
         from dpppsynth.synthesizers import LGCPSynthesizer
 
         given = _given(mechanism=self.mechanism, sampler=self.sampler, inference=self.inference, engine=self.engine)
-        covariance = self._covariance(domain)
+        covariance = covariance_of(self, domain)
         if covariance is None:
             given |= _given(sigma=self.sigma, length_scale=self.length_scale)
         return LGCPSynthesizer(
@@ -182,21 +183,6 @@ class Job:
             allow_large_delta=self.allow_large_delta,
             **given,
         )
-
-    def _covariance(self, domain: "Domain") -> "Covariance | None":
-        """The covariance, where more than sigma and a length scale is given."""
-        from dpppsynth.linear_network import LinearNetwork
-        from dpppsynth.models.covariances import GeneralisedCauchy, Matern, PoweredExponential
-
-        sigma, scale = self.sigma, self.length_scale
-        if sigma is None or scale is None or (self.covariance, self.power) == (None, None):
-            return None
-        if self.smoothness is not None:
-            return Matern(sigma, scale, self.smoothness)
-        if self.power is not None and self.tail is not None:
-            return GeneralisedCauchy(sigma, scale, self.power, self.tail)
-        usual = 1.0 if isinstance(domain, LinearNetwork) else 2.0
-        return PoweredExponential(sigma, scale, usual if self.power is None else self.power)
 
     def _mesh(self, domain: Any) -> Any:
         """Mesh of lgcp, or of laplace's tents along edges; None for the public rule."""

@@ -77,16 +77,27 @@ def show(
 
 
 def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int) -> "Relation":
-    from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
+    from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
 
     if alpha is None and kind in (None, o.Neighbours.ALPHA):
-        msg = "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one or add-remove"
+        msg = (
+            "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one, add-remove or "
+            "add-remove-person"
+        )
         raise InputError(msg)
     if alpha is not None and kind not in (None, o.Neighbours.ALPHA):
         msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
         raise InputError(msg)
     if alpha is not None:
         return AlphaNeighbours(alpha, max_points_per_person=cap)
+    if kind is o.Neighbours.ADD_REMOVE_PERSON:
+        if cap != 1:
+            msg = (
+                "max_points_per_person: --relation add-remove-person protects all points of a person, however many; "
+                "leave --max-points-per-person out"
+            )
+            raise InputError(msg)
+        return AddRemovePerson()
     return AddRemove(cap) if kind is o.Neighbours.ADD_REMOVE else ReplaceOne(cap)
 
 

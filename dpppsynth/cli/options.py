@@ -15,6 +15,7 @@ class Method(StrEnum):
     LGCP = "lgcp"
     LAPLACE = "laplace"
     KERNEL = "kernel"
+    HEATMAP = "heatmap"
 
 
 class Mechanism(StrEnum):
@@ -65,6 +66,14 @@ class Neighbours(StrEnum):
     ALPHA = "alpha"
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"
+    ADD_REMOVE_PERSON = "add-remove-person"
+
+
+class Variant(StrEnum):
+    """Which levels `heatmap` measures."""
+
+    PRACTICAL = "practical"
+    THEORY = "theory"
 
 
 class Postprocess(StrEnum):
@@ -137,7 +146,10 @@ ToCrsOption = Annotated[
 
 MethodOption = Annotated[
     Method,
-    Option(help="Log-Gaussian Cox process, noised masses alone, or a kernel at each point.", rich_help_panel=HOW),
+    Option(
+        help="Log-Gaussian Cox process, noised masses alone, a kernel at each point, or a heat map of persons.",
+        rich_help_panel=HOW,
+    ),
 ]
 MechanismOption = Annotated[
     Mechanism | None, Option(help="What lgcp makes private. Unless given: tents.", rich_help_panel=HOW)
@@ -210,6 +222,21 @@ InferenceOption = Annotated[
     ),
 ]
 EngineOption = Annotated[Engine | None, Option(help="Who runs NUTS. Unless given: nutpie.", rich_help_panel=HOW)]
+CellsOption = Annotated[
+    str | None,
+    Option("--shape", metavar="NX,NY", help="Cells of heatmap's grid. Unless given: 256,256.", rich_help_panel=HOW),
+]
+WOption = Annotated[
+    int | None, Option("--w", help="Cells that heatmap keeps of each level. Unless given: 20.", rich_help_panel=HOW)
+]
+VariantOption = Annotated[
+    Variant | None,
+    Option(help="Levels that heatmap measures. Unless given: practical.", rich_help_panel=HOW),
+]
+DecayOption = Annotated[
+    float | None,
+    Option(help="Decay of heatmap's budget from level to level. Unless given: the variant's.", rich_help_panel=HOW),
+]
 OffsetFileOption = Annotated[
     Path | None,
     Option(
@@ -242,13 +269,27 @@ RelationOption = Annotated[
         help="Which patterns must not be told apart. Unless given: alpha if --alpha is given.", rich_help_panel=PRIVACY
     ),
 ]
+UserOption = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="Column that tells heatmap whose point a row is. Unless given: user.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+NoUserOption = Annotated[
+    bool, Option("--no-user", help="Take every point for a person of its own (heatmap).", rich_help_panel=PRIVACY)
+]
 CapOption = Annotated[int, Option(help="Public cap on the points of one person.", rich_help_panel=PRIVACY)]
 CountOfPointsOption = Annotated[
     int | None, Option("--n", help="Number of points, where it is public.", rich_help_panel=PRIVACY)
 ]
 ExpectedOption = Annotated[
     float | None,
-    Option(help="Public guess of the number of points, where it is secret (add-remove).", rich_help_panel=PRIVACY),
+    Option(
+        help="Public guess of the number of points, where it is secret (add-remove); of persons for heatmap.",
+        rich_help_panel=PRIVACY,
+    ),
 ]
 
 ByOption = Annotated[

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
+from dpppsynth.cli.heatmap import require_free_of_levels
 from dpppsynth.cli.job import Job
 from dpppsynth.errors import InputError
 
@@ -42,6 +43,8 @@ class People:
 
     def plan(self, job: Job, domain: "Domain", patterns: int) -> "Plan | StratifiedPlan":
         """Settle every choice from public parameters alone."""
+        if job.method is o.Method.HEATMAP:
+            require_free_of_levels(self)
         if self.by is not None and self.n_by is None and job.neighbours().n_is_public and self.expected_n is None:
             msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
             raise InputError(msg)
@@ -65,10 +68,10 @@ class People:
         return self._settle(job, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
 
     def _settle(self, job: Job, domain: Any, patterns: int, n: Any) -> "Plan | StratifiedPlan":
-        synthesizer = job.synthesizer(domain)
+        synthesizer: Any = job.synthesizer(domain)
         # Only kernel pays for each pattern.
         paid = {"patterns": patterns} if job.method is o.Method.KERNEL else {}
-        settle: Any = synthesizer.plan
+        settle = synthesizer.plan
         if self.by is not None:
             settle = partial(synthesizer.plan_by, by=self.by, levels=self._names())
         plan: Plan | StratifiedPlan = settle(domain, n=n, expected_n=self.expected_n, **paid)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from dpppsynth.patterns import PointPattern
-    from dpppsynth.release import Release, StratifiedRelease
+    from dpppsynth.release import HeatmapRelease, Release, StratifiedRelease
 
 OutOption = Annotated[Path, Option(help="Folder for the public pictures.", rich_help_panel=o.WRITING)]
 OriginalOption = Annotated[
@@ -25,6 +25,13 @@ ConfidentialOption = Annotated[
     Option(help="Folder for that picture, outside every release. Only it is drawn then.", rich_help_panel=o.WRITING),
 ]
 WhichOption = Annotated[int, Option(min=0, help="Number of the synthetic pattern to draw.", rich_help_panel=o.WRITING)]
+BandwidthOption = Annotated[
+    float | None,
+    Option(
+        help="Bandwidth of a heat map's filter, in the window's unit. Unless given: 2 % of its longer side.",
+        rich_help_panel=o.WRITING,
+    ),
+]
 LandmarksOption = Annotated[
     Path | None, Option(help="Public places to show for orientation.", rich_help_panel=o.READING)
 ]
@@ -35,6 +42,7 @@ def plot(
     release: o.ReleaseArgument,
     out: OutOption = Path("pictures"),
     pattern: WhichOption = 0,
+    bandwidth: BandwidthOption = None,
     landmarks: LandmarksOption = None,
     landmarks_label: LabelOption = "landmark",
     original: OriginalOption = None,
@@ -48,7 +56,8 @@ def plot(
 ) -> None:
     """Draw pattern, intensity, mesh and epsilon by distance; or the original beside a synthetic pattern.
 
-    A release by the levels of a mark also has a pattern, an intensity and a mesh for each level.
+    A release by the levels of a mark also has a pattern, an intensity and a mesh for each level. A heat map release
+    has a heat map in place of the mesh.
     """
     from dpppsynth.cli.layers import read_landmarks
     from dpppsynth.cli.place import require_snap
@@ -63,19 +72,22 @@ def plot(
         refuse_release_folder(out, "--out")
 
     from dpppsynth.io import read_pattern
-    from dpppsynth.release import load_release
+    from dpppsynth.release import HeatmapRelease, load_release
 
     folder = release if release.is_dir() else release.parent
     with progress() as say:
         say("opening the release")
         opened = load_release(release)
+        if bandwidth is not None and not isinstance(opened, HeatmapRelease):
+            msg = f"bandwidth: a {opened.mechanism} release has no heat map to filter; leave --bandwidth out"
+            raise InputError(msg)
         marks: dict[str, Any] = {"landmark_label": landmarks_label}
         if landmarks is not None:
             marks["landmarks"] = read_landmarks(landmarks, opened.domain)
         synthetic = _synthetic(opened, folder, pattern)
         say("drawing")
         if original is None or confidential is None:
-            written = _public(opened, synthetic, out, marks)
+            written = _public(opened, synthetic, out, bandwidth, marks)
         else:
             require_snap(opened.domain, snap)
             reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "count": count, "snap": snap}
@@ -98,20 +110,26 @@ def _synthetic(release: "Release | StratifiedRelease", folder: Path, number: int
 
 
 def _public(
-    release: "Release | StratifiedRelease", synthetic: "PointPattern | None", out: Path, marks: dict[str, Any]
+    release: "Release | StratifiedRelease",
+    synthetic: "PointPattern | None",
+    out: Path,
+    bandwidth: float | None,
+    marks: dict[str, Any],
 ) -> list[Path]:
     """The pictures that may be published; those that the release has nothing for are left out."""
     from dpppsynth.linear_network import LinearNetwork
     from dpppsynth.plotting import plot_epsilon_curve, plot_pattern, save_picture
     from dpppsynth.privacy.derive import prefix
-    from dpppsynth.release import StratifiedRelease
+    from dpppsynth.release import HeatmapRelease, StratifiedRelease
 
     along = "the streets" if isinstance(release.domain, LinearNetwork) else None
     axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit, along=along)}
     if synthetic is not None:
         title = f"Synthetic pattern, ε = {release.guarantee.epsilon():.3g}"
         axes["pattern"] = plot_pattern(synthetic, title=title, **marks)
-    if not isinstance(release, StratifiedRelease):
+    if isinstance(release, HeatmapRelease):
+        axes |= _heat(release, bandwidth, marks)
+    elif not isinstance(release, StratifiedRelease):
         axes |= _intensity(release, "", marks)
     else:
         for k, (level, part) in enumerate(release.releases.items()):
@@ -137,6 +155,16 @@ def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str,
         title = f"Private intensity{kinds.get(type(release.estimator), '')}{of}"
         axes["intensity"] = plot_intensity(release.intensity, title=title, **marks)
     return axes
+
+
+def _heat(release: "HeatmapRelease", bandwidth: float | None, marks: dict[str, Any]) -> "dict[str, Axes]":
+    """Heat map and intensity; a mesh of so many squares shows nothing."""
+    from dpppsynth.plotting import plot_heatmap, plot_intensity
+
+    return {
+        "heatmap": plot_heatmap(release, bandwidth, title="Private heat map", **marks),
+        "intensity": plot_intensity(release.intensity, title="Private intensity of persons", **marks),
+    }
 
 
 def _level(pattern: "PointPattern", by: str, level: str) -> "PointPattern":

@@ -33,7 +33,7 @@ class Promise:
 
         given = {"alpha": self.alpha, "relation": self.relation, "max_points_per_person": self.max_points_per_person}
         # Any method's relation; `lgcp` asks for one to be given.
-        relation = Job(method=o.Method.LGCP, epsilon=self.epsilon, **given).neighbours()  # type: ignore[arg-type]
+        relation = Job(method=o.Method.LGCP, epsilon=self.epsilon, **given).of_points()  # type: ignore[arg-type]
         # Only the relation matters for the size; what is wrong with a budget `recommend` says.
         size = LaplaceSynthesizer(1.0, relation=relation).public_size(self.n, self.expected_n)
         return recommend(place.domain(), need_size(size), self.epsilon, self.delta, relation=relation)

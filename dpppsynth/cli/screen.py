@@ -27,6 +27,8 @@ WORDS = {
     "a relation such as ReplaceOne()": "--relation replace-one",
     "AddRemove()": "--relation add-remove",
     "LGCPSynthesizer": "--method lgcp",
+    "HeatmapSynthesizer": "--method heatmap",
+    "user=None": "--no-user",
     "kim_lim_38": "--mechanism kim-lim-3.8",
     "leave crs out": "leave --crs out",
     "LinearNetwork.largest_component(vertices, edges); readers take largest_component=True": (

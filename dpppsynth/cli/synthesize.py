@@ -8,6 +8,7 @@ from typer import Option
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.account import Account
+from dpppsynth.cli.heatmap import user_column
 from dpppsynth.cli.job import Job, require_new_folder
 from dpppsynth.cli.people import People
 from dpppsynth.cli.place import Place, require_snap
@@ -63,8 +64,9 @@ def synthesize(
     with account.counting(), progress() as say:
         say("reading the points")
         marks = () if people.by is None else (people.by,)
+        user = user_column(job) if job.method is o.Method.HEATMAP else None
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
-        pattern = read_pattern(points, domain, x=x, y=y, **crs, count=count, marks=marks, snap=snap)
+        pattern = read_pattern(points, domain, x=x, y=y, **crs, count=count, marks=marks, user=user, snap=snap)
         plan = settled or people.plan_for(pattern, job, patterns)
         say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
         release = _release(plan, pattern, account, out, say)
@@ -86,7 +88,7 @@ def _ceiling(job: Job, people: People, domain: "Domain", patterns: int) -> "Ceil
 
 def _require_free_number(job: Job, *, known: bool) -> None:
     if not known:
-        msg = "fixed_n: the number of points is secret under add-remove; leave --fixed-n out"
+        msg = f"fixed_n: the number of points is secret under {job.neighbours().name}; leave --fixed-n out"
         raise InputError(msg)
     if job.method is o.Method.KERNEL:
         msg = "fixed_n: the kernel synthesizer draws a Poisson number of points; leave --fixed-n out"

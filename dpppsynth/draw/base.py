@@ -21,7 +21,7 @@ from dpppsynth.models.target import FieldPrior
 from dpppsynth.offset import Offset, weighted_pieces
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.statistic import LatticePlan, PrivateStatistic
 
@@ -78,7 +78,7 @@ class DrawPlan(LatticePlan):
     mesh : Mesh
     covariance : Covariance
         Of the field's Gaussian prior.
-    relation : Relation
+    relation : CappedRelation
     n : int or None
         Public number of points; None when the relation keeps it secret.
     expected_n : float or None
@@ -103,7 +103,7 @@ class DrawPlan(LatticePlan):
 
     mesh: Mesh
     covariance: Covariance
-    relation: Relation
+    relation: CappedRelation
     n: int | None
     expected_n: float | None
     epsilon: float

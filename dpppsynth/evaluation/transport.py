@@ -8,13 +8,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.errors import InputError
 from dpppsynth.evaluation.distances import common_domain
+from dpppsynth.flow import grid_flow, minimum_cost_flow, unit_pair
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.patterns import PointPattern
 from dpppsynth.second_order import Floats, real_array
-
-Ints = npt.NDArray[np.int64]
 
 METHODS = ("auto", "exact", "sliced")
 # Pairs of points up to which "auto" is exact in a window: about two seconds and 32 MB.
@@ -76,8 +75,7 @@ def wasserstein(one: PointPattern, other: PointPattern, method: str = "auto") ->
 def grid_wasserstein(p: npt.ArrayLike, q: npt.ArrayLike, spacing: tuple[float, float] = (1.0, 1.0)) -> float:
     """Exact Wasserstein-1 distance between two arrays of masses on a grid, for the l1 ground distance.
 
-    Moving mass along both axes in turn is moving it from cell to neighbouring cell, so a minimum-cost flow between
-    neighbours takes the place of the transport between all pairs of cells.
+    A minimum-cost flow between neighbouring cells takes the place of the transport between all pairs of cells.
 
     Parameters
     ----------
@@ -93,53 +91,19 @@ def grid_wasserstein(p: npt.ArrayLike, q: npt.ArrayLike, spacing: tuple[float, f
 
     Notes
     -----
-    About 0.05 s for 32 x 32 cells, half a second for 64 x 64 and a quarter of a minute for 128 x 128.
+    About 0.01 s for 32 x 32 cells, 0.1 s for 64 x 64, half a second for 128 x 128 and 2 to 12 s for 256 x 256.
 
     Examples
     --------
     >>> grid_wasserstein([[1, 0], [0, 0]], [[0, 0], [0, 1]], spacing=(3.0, 4.0))
     7.0
     """
-    p, q = _masses(p, "p"), _masses(q, "q")
-    if p.shape != q.shape:
-        msg = f"q: must have the shape of p, {p.shape}; got {q.shape}."
-        raise InputError(msg)
+    one, other = unit_pair(p, q)
     steps = real_array(spacing)
     if steps is None or steps.shape != (2,) or not (np.isfinite(steps) & (steps > 0)).all():
         msg = f"spacing: must be two positive distances, got {spacing!r}; for instance (1.0, 1.0)."
         raise InputError(msg)
-    cell = np.arange(p.size).reshape(p.shape)
-    tail = np.concatenate([cell[:-1].ravel(), cell[:, :-1].ravel()])
-    head = np.concatenate([cell[1:].ravel(), cell[:, 1:].ravel()])
-    length = np.repeat(steps, [cell[1:].size, cell[:, 1:].size])
-    return minimum_cost_flow(tail, head, length, (p - q).ravel())
-
-
-def minimum_cost_flow(tail: Ints, head: Ints, length: Floats, supply: Floats) -> float:
-    """Least cost of carrying supplies (N,), which add up to zero, along arcs (A,) that run both ways, at any capacity.
-
-    Solved as its dual, a linear programme in one potential per node: `max supply @ u` with
-    `|u[tail] - u[head]| <= length`. The two optima are equal, so the cost is exact, up to the solver's rounding.
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import csc_array
-
-    moved = float(np.abs(supply).mean())
-    unit = float(length.mean()) if len(length) else 0.0
-    if moved == 0 or unit == 0:
-        return 0.0
-    arc = np.arange(len(tail))
-    entries = np.repeat([1.0, -1.0], len(tail))
-    difference = csc_array((entries, (np.tile(arc, 2), np.concatenate([tail, head]))), shape=(len(tail), len(supply)))
-    # Only differences of potentials count; a fixed one leaves nothing to drift.
-    free = np.where(np.arange(len(supply)) == 0, 0.0, np.inf)
-    # The solver's tolerances are absolute: in these units typical supplies and lengths are 1.
-    bounded = LinearConstraint(difference, -length / unit, length / unit)
-    found = milp(-supply / moved, constraints=bounded, bounds=Bounds(-free, free))
-    if found.x is None:
-        msg = f"the solver of the minimum-cost flow gave up: {found.message}"
-        raise DpppsynthError(msg)
-    return max(0.0, -float(found.fun)) * moved * unit
+    return grid_flow(one - other, (float(steps[0]), float(steps[1])))
 
 
 def _along_streets(network: LinearNetwork, a: Floats, b: Floats) -> float:
@@ -173,17 +137,3 @@ def _sliced(a: Floats, b: Floats) -> float:
     angle = np.arange(DIRECTIONS) * np.pi / DIRECTIONS
     across = np.column_stack([np.cos(angle), np.sin(angle)])
     return float(np.pi / 2 * np.mean([wasserstein_distance(a @ line, b @ line) for line in across]))
-
-
-def _masses(array: npt.ArrayLike, name: str) -> Floats:
-    """Array divided by its sum, in two dimensions."""
-    masses = real_array(array)
-    if masses is None or masses.ndim != 2 or not masses.size or not (np.isfinite(masses) & (masses >= 0)).all():
-        msg = f"{name}: must be a two-dimensional array of finite, non-negative masses."
-        raise InputError(msg)
-    with np.errstate(over="ignore"):
-        total = float(masses.sum())
-    if not 0 < total < np.inf:
-        msg = f"{name}: must hold some mass to be divided by its sum; all is zero, or the sum no floating-point number."
-        raise InputError(msg)
-    return masses / total

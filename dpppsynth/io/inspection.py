@@ -13,6 +13,7 @@ import numpy as np
 
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
+from dpppsynth.io.persons import persons
 from dpppsynth.io.rows import Rows, examine, require_domain, require_snap
 from dpppsynth.io.tables import Table, as_path, read_table, there
 
@@ -31,7 +32,7 @@ class Inspection:
     rules : tuple of str
         The rules that the file breaks somewhere: "wrong number of fields", "not a number", "missing coordinate",
         "not a point", "not finite", "outside window" or on a network "too far from the network" (or nearer to an edge
-        that was left out of it), "bad count", "no points".
+        that was left out of it), "bad count", "missing user", "no points".
     report : Path or None
         The confidential file with the offending rows; None when there is nothing to write.
     """
@@ -55,6 +56,7 @@ def inspect_points(
     crs: CRSLike | None = None,
     to_crs: CRSLike | None = None,
     count: str | None = None,
+    user: str | None = None,
     snap: float | None = None,
 ) -> Inspection:
     """Check every row of a file, and write those that break a rule to ``CONFIDENTIAL_offending_rows.csv``.
@@ -66,7 +68,7 @@ def inspect_points(
     ----------
     report_to : str or Path
         Existing folder that receives the report; one of an earlier inspection is replaced.
-    path, domain, x, y, crs, to_crs, count, snap
+    path, domain, x, y, crs, to_crs, count, user, snap
         As for `read_pattern`.
 
     Raises
@@ -82,7 +84,8 @@ def inspect_points(
     require_domain(domain)
     require_snap(domain, snap)
     table = read_table(path, x=x, y=y, crs=crs)
-    rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap)
+    users = None if user is None else persons(table, user)
+    rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap, users=users)
     if not rows.broken:
         return Inspection(() if len(rows.xy) else ("no points",), None)
     return Inspection(tuple(rows.broken), _write_report(folder / REPORT_NAME, table, rows))

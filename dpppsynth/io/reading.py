@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dpppsynth.crs import projected_crs
 from dpppsynth.domains import Domain, Window, unite
 from dpppsynth.errors import InputError
+from dpppsynth.io.persons import persons
 from dpppsynth.io.rows import FAR, Rows, examine, reproject, require_domain, require_snap
 from dpppsynth.io.tables import Table, from_geodataframe, read_layer, read_table
 from dpppsynth.patterns import PointPattern
@@ -33,6 +34,7 @@ def read_pattern(
     to_crs: CRSLike | None = None,
     count: str | None = None,
     marks: Iterable[str] = (),
+    user: str | None = None,
     snap: float | None = None,
 ) -> PointPattern:
     """Read a sensitive pattern from a CSV, GeoJSON, GeoPackage or GeoParquet file.
@@ -54,6 +56,8 @@ def read_pattern(
         Column of non-negative integers: a row with k stands for k coincident points, 0 for none.
     marks : iterable of str
         Columns kept as marks.
+    user : str, optional
+        Column that says whose point a row is, in any words; kept as a mark of text. No row may leave it out.
     snap : float, optional
         On a network: largest distance a point may be moved to the nearest place of it, in the network's unit, chosen
         without looking at the points. Without it every point must lie on the network to rounding.
@@ -67,8 +71,7 @@ def read_pattern(
     require_domain(domain)
     require_snap(domain, snap)
     table = read_table(path, x=x, y=y, crs=crs)
-    rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap)
-    return _pattern(table, rows, domain, marks, snap, Path(path).name)
+    return _pattern(table, domain, Path(path).name, marks, user, count=count, to_crs=to_crs, snap=snap)
 
 
 def pattern_from_geodataframe(
@@ -77,6 +80,7 @@ def pattern_from_geodataframe(
     *,
     count: str | None = None,
     marks: Iterable[str] = (),
+    user: str | None = None,
     to_crs: CRSLike | None = None,
     snap: float | None = None,
 ) -> PointPattern:
@@ -84,8 +88,7 @@ def pattern_from_geodataframe(
     require_domain(domain)
     require_snap(domain, snap)
     table = from_geodataframe(gdf)
-    rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap)
-    return _pattern(table, rows, domain, marks, snap, "gdf")
+    return _pattern(table, domain, "gdf", marks, user, count=count, to_crs=to_crs, snap=snap)
 
 
 def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
@@ -135,9 +138,13 @@ def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike
 
 
 def _pattern(
-    table: Table, rows: Rows, domain: Domain, marks: Iterable[str], snap: float | None, name: str
+    table: Table, domain: Domain, name: str, marks: Iterable[str], user: str | None, *, snap: float | None, **rules: Any
 ) -> PointPattern:
+    users = None if user is None else persons(table, user)
+    rows = examine(table, domain, snap=snap, users=users, **rules)
     kept = _marks(table, rows, marks)
+    if user is not None and users is not None:
+        kept[user] = users[rows.row]
     _refuse_broken(rows, name)
     if not len(rows.xy):
         msg = f"{name}: must hold at least one point; it holds none"

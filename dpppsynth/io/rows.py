@@ -81,11 +81,13 @@ def examine(
     count: str | None = None,
     to_crs: CRSLike | None = None,
     snap: float | None = None,
+    users: NDArray[Any] | None = None,
 ) -> Rows:
     """Apply the rules to every row.
 
     A row whose count is 0 stands for no point, so its location is not looked at. On a network a point may be `snap`
-    away at most, and without it must lie on the network to rounding.
+    away at most, and without it must lie on the network to rounding. `users` (rows,) says whose point a row is, or is
+    empty text where that is missing.
 
     Raises
     ------
@@ -121,7 +123,7 @@ def examine(
         "not finite": _rows_with(infinite, row, n),
         FAR if isinstance(domain, LinearNetwork) else "outside window": _rows_with(outside, row, n),
         "bad count": bad_count,
-    }
+    } | ({} if users is None else {"missing user": (users == "") & (counts > 0)})
     broken = {rule: mask for rule, mask in rules.items() if mask.any()}
     repeats = np.where(bad_count, 0, counts)[row]
     if repeats.sum() > LARGEST_COUNT:

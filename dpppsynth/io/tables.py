@@ -10,7 +10,7 @@ import json
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,8 @@ class Table:
         Rules of the format itself, and the rows that break them.
     original : function of a row number
         The cells of the row as they stand in the file, in the order of `header`.
+    raw : function of a column's name, optional
+        Its cells as they stand in the file, where `columns` holds them in another form.
     """
 
     geometry: NDArray[Any]
@@ -57,6 +59,7 @@ class Table:
     header: Sequence[str]
     original: Callable[[int], list[Any]]
     garbled: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    raw: Callable[[str], Sequence[Any]] | None = None
 
     def __len__(self) -> int:
         return len(self.geometry)
@@ -67,6 +70,10 @@ class Table:
             msg = f"{argument}: there is no column {name!r}; {_existing(self.columns)}"
             raise InputError(msg)
         return self.columns[name]
+
+    def cells(self, name: str) -> Sequence[Any]:
+        """Return the cells of a column that exists, as they stand in the file."""
+        return self.columns[name].tolist() if self.raw is None else self.raw(name)
 
 
 def read_table(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
@@ -198,7 +205,7 @@ def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None) -> Table:
     columns = {name: _typed(values) for name, values in cells.items()}
     geometry = shapely.points(np.array(xs, dtype=np.float64), np.array(ys, dtype=np.float64))
     garbled = {"wrong number of fields": ragged, "not a number": text}
-    return Table(np.atleast_1d(geometry), columns, crs, header, lambda i: list(rows[i]), garbled)
+    return Table(np.atleast_1d(geometry), columns, crs, header, lambda i: list(rows[i]), garbled, cells.__getitem__)
 
 
 def _lines(source: Path) -> list[list[str]]:
@@ -231,7 +238,8 @@ def _read_json(source: Path) -> Table:
     properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
     names = dict.fromkeys(str(name) for row in properties for name in row)
     columns = {name: _objects([row.get(name) for row in properties]) for name in names}
-    return _geometry_table(geometry, columns, crs, {"not a number": text})
+    table = _geometry_table(geometry, columns, crs, {"not a number": text})
+    return replace(table, raw=lambda name: [row.get(name) for row in properties])
 
 
 def _shapes(mappings: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -270,7 +278,7 @@ def _with_crs(table: Table, crs: CRSLike | None) -> Table:
     if table.crs is not None:
         msg = f"crs: the file says {crs_label(table.crs)}, not {crs_label(crs)}; leave crs out, to_crs= re-projects"
         raise InputError(msg)
-    return Table(table.geometry, table.columns, crs, table.header, table.original, table.garbled)
+    return replace(table, crs=crs)
 
 
 def _geometry_table(

@@ -12,7 +12,15 @@ from dpppsynth.privacy.accounting import compose, gaussian_filter, largest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.kim_lim import AVERAGED
 from dpppsynth.privacy.profiles import GaussianDP, Profile
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne, relation_from_dict
+from dpppsynth.privacy.relations import (
+    AddRemove,
+    AddRemovePerson,
+    AlphaNeighbours,
+    CappedRelation,
+    Relation,
+    ReplaceOne,
+    relation_from_dict,
+)
 
 # Share by which a total may exceed the budget through rounding.
 ROUNDING = 1e-9
@@ -56,7 +64,7 @@ class Budget:
                 "below one in the number of points, such as 1e-5, or 0 for a ledger of pure releases alone."
             )
             raise InputError(msg)
-        if not isinstance(self.relation, AlphaNeighbours | ReplaceOne | AddRemove):
+        if not isinstance(self.relation, AlphaNeighbours | ReplaceOne | AddRemove | AddRemovePerson):
             msg = f"relation: expected a relation such as ReplaceOne() or AlphaNeighbours(25.0), got {self.relation!r}."
             raise InputError(msg)
         for name, kind in (("label", str | None), ("adaptive", bool)):
@@ -147,6 +155,8 @@ def budget_from_dict(data: Any) -> Budget:
 
 def unprotected(given: Relation, needed: Relation) -> str:
     """Which pairs of patterns that count as neighbouring under `needed` a release under `given` may tell apart."""
+    if not (isinstance(given, CappedRelation) and isinstance(needed, CappedRelation)):
+        return f"pairs of which it is true that {needed.describe()}"
     if isinstance(needed, AddRemove) != isinstance(given, AddRemove):
         move = "patterns that differ by a point that moves, only by one that is added or removed"
         change = "patterns that differ by a point that is added or removed"

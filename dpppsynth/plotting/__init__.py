@@ -1,4 +1,4 @@
-"""Pictures of patterns, intensities, meshes and guarantees.
+"""Pictures of patterns, intensities, heat maps, meshes and guarantees.
 
 Every function draws into the axes given as `ax=`, or into a figure of its own, and returns the axes; `save_picture`
 writes them as PNG. Maps have equal scales, the y axis upwards, and a scale bar in the unit of the domain. No picture
@@ -7,12 +7,13 @@ refuses to put it into the folder of a release.
 """
 
 from dpppsynth.plotting.curve import plot_epsilon_curve
-from dpppsynth.plotting.maps import plot_comparison, plot_intensity, plot_mesh, plot_pattern
+from dpppsynth.plotting.maps import plot_comparison, plot_heatmap, plot_intensity, plot_mesh, plot_pattern
 from dpppsynth.plotting.saving import refuse_release_folder, save_picture
 
 __all__ = [
     "plot_comparison",
     "plot_epsilon_curve",
+    "plot_heatmap",
     "plot_intensity",
     "plot_mesh",
     "plot_pattern",

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpppsynth.mesh import Floats
 from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title, short_unit
+from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def plot_epsilon_curve(
 ) -> Axes:
     """Draw what an attacker can tell apart: epsilon for one point that moves, by the distance it moves.
 
-    Where the guarantee does not depend on distance the line is level.
+    Where the guarantee does not depend on distance the line is level; where it is made to persons, it is theirs.
 
     Parameters
     ----------
@@ -45,15 +46,14 @@ def plot_epsilon_curve(
     distance, values = _polyline(guarantee)
     reach = guarantee.relation.reach
     ax.plot(distance, values, color=POINT, linewidth=2.2)
-    if reach <= distance[-1] and guarantee.relation.max_points_per_person == 1:
+    if reach <= distance[-1] and guarantee.relation.unit == "point":
         _mark_radius(ax, reach, guarantee.epsilon(), short_unit(unit))
     right = distance[-1] if guarantee.by_distance or not math.isfinite(reach) else 4 * reach
     at = f" at δ = {guarantee.profile.at:g}" if guarantee.profile.at else ""
     ax.set(xlim=(0, right), ylim=(0, 1.12 * values.max()), ylabel=f"ε{at} (0: cannot be told apart)")
     ax.set_xlabel(f"distance one point moves{'' if along is None else f' along {along}'} ({short_unit(unit)})")
     if not guarantee.by_distance and not math.isfinite(reach):
-        public = guarantee.relation.n_is_public
-        ax.set(xticks=[], xlabel="one point moves, however far" if public else "one point is added or removed")
+        ax.set(xticks=[], xlabel=what_changes(guarantee))
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis="y", color="#e4e1dc", linewidth=0.8)
     ax.set_axisbelow(True)

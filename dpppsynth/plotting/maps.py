@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
+from dpppsynth.arguments import instance
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import Intensity
@@ -17,7 +18,8 @@ from dpppsynth.mesh import Floats, Mesh, PlanarMesh
 from dpppsynth.patterns import PointPattern
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, draw_domain, in_view, map_figure, set_view
 from dpppsynth.plotting.saving import mark_confidential
-from dpppsynth.plotting.surfaces import draw_along_streets, draw_surface
+from dpppsynth.plotting.surfaces import draw_along_streets, draw_raster, draw_surface
+from dpppsynth.release import HeatmapRelease
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,14 +84,56 @@ def plot_intensity(
     streets = isinstance(domain, LinearNetwork)
     shown: Any = (draw_along_streets if streets else draw_surface)(intensity, ax)
     set_view(domain, ax)
-    label = f"points per {domain.unit}" + ("" if streets else "²")
+    _colour_bar(shown, ax, f"points per {domain.unit}" + ("" if streets else "²"))
+    if landmarks is not None:
+        _landmarks(landmarks, domain, landmark_label, ax)
+    return ax
+
+
+def plot_heatmap(
+    release: HeatmapRelease,
+    bandwidth: float | None = None,
+    ax: Axes | None = None,
+    *,
+    landmarks: PointPattern | None = None,
+    landmark_label: str = "landmark",
+    title: str | None = None,
+) -> Axes:
+    """Draw the heat map of a release over its window: shares of the largest value, under a Gaussian filter.
+
+    Parameters
+    ----------
+    release : HeatmapRelease
+    bandwidth : float, optional
+        Standard deviation of the filter, in the window's unit, as in `release.heatmap`.
+    ax, landmarks, landmark_label, title
+        As in `plot_pattern`.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    InputError
+        The release is of another kind, or the bandwidth is not positive.
+    """
+    instance("release", release, HeatmapRelease, "HeatmapSynthesizer makes one")
+    window, heat = release.domain, release.heatmap(bandwidth)
+    ax = draw_domain(window, ax or map_figure(window, beside=1.1).subplots(), title)
+    shown = draw_raster(heat.T / heat.max(), window, ax, cmap="inferno", vmax=1.0, interpolation="bilinear")
+    set_view(window, ax)
+    _colour_bar(shown, ax, "share of the maximum")
+    if landmarks is not None:
+        _landmarks(landmarks, window, landmark_label, ax)
+    return ax
+
+
+def _colour_bar(shown: Any, ax: Axes, label: str) -> None:
     beyond = "max" if shown.get_array().max() > shown.get_clim()[1] else "neither"
     bar: Any = ax.figure.colorbar(shown, ax=ax, shrink=0.8, pad=0.02, label=label, extend=beyond)
     bar.outline.set_visible(False)
     bar.ax.ticklabel_format(axis="y", scilimits=(-2, 3))
-    if landmarks is not None:
-        _landmarks(landmarks, domain, landmark_label, ax)
-    return ax
 
 
 def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -> Axes:

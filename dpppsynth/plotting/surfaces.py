@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Along the longer side of an intensity; a piecewise constant one has edges, and three times as many.
 PIXELS = 240
+# Side, in those, of the smallest spot whose colour can be told.
+SPOT = 12
 # Width of a street in points where the intensity is zero and where it is largest.
 THIN, THICK = 1.2, 6.0
 PALEST = 0.22
@@ -28,22 +30,20 @@ VISIBLE = 4
 
 def draw_surface(intensity: Intensity, ax: Axes) -> AxesImage:
     """Fill a window with the colours of an intensity."""
-    from matplotlib.patches import PathPatch
-
     window = intensity.mesh.domain
     steps = isinstance(intensity, PiecewiseConstant)
     values = _raster(intensity, window, PIXELS * 3 if steps else PIXELS)
+    style: dict[str, Any] = {"interpolation": "nearest", "vmax": _spot_top(values)} if steps else {}
+    return draw_raster(values, window, ax, **{"interpolation": "bilinear", **style})
+
+
+def draw_raster(values: Floats, window: Domain, ax: Axes, **style: Any) -> AxesImage:
+    """Fill a window with the colours of values (rows, columns) over its bounding box, first row at the bottom."""
+    from matplotlib.patches import PathPatch
+
     x0, y0, x1, y1 = window.bounds
-    image = ax.imshow(
-        values,
-        extent=(x0, x1, y0, y1),
-        origin="lower",
-        cmap="viridis",
-        vmin=0.0,
-        interpolation="nearest" if steps else "bilinear",
-        zorder=1,
-        aspect="equal",
-    )
+    place: Any = {"extent": (x0, x1, y0, y1), "origin": "lower", "aspect": "equal", "zorder": 1}
+    image = ax.imshow(values, **place, **{"cmap": "viridis", "vmin": 0.0, **style})
     clip = PathPatch(outline(window.geometry), facecolor="none", edgecolor="none", transform=ax.transData)
     ax.add_patch(clip)
     image.set_clip_path(clip)
@@ -64,6 +64,13 @@ def _raster(intensity: Intensity, window: Domain, pixels: int) -> Floats:
     values = np.zeros(len(xy))
     values[near] = intensity(xy[near])
     return values.reshape(rows, columns)
+
+
+def _spot_top(values: Floats) -> float:
+    """Largest value that is reached on a spot's area: what is too small to be seen sets no scale."""
+    falling = np.sort(values, axis=None)[::-1]
+    seen = falling[min(SPOT**2, len(falling)) - 1]
+    return float(seen if seen > 0 else falling[0])
 
 
 def draw_along_streets(intensity: Intensity, ax: Axes) -> LineCollection:

@@ -1,9 +1,9 @@
 """Privacy: relations, guarantees, bounds, noise, certificates. Knows no synthesizer.
 
-Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`). Bound functions (`counts`, `tents`, `theorem_a`,
-`lipschitz`, `field_statistic`, `superposition`, `diffusion`, `kim_lim_36`, `kim_lim_38`, `kim_lim_39`, `parallel`) turn
-public numbers into a `Guarantee`, whose profile gives delta for every epsilon. `verify` derives the bound of a
-certificate again. `compose` adds up the profiles of several releases.
+Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`, `AddRemovePerson`). Bound functions (`counts`,
+`tents`, `theorem_a`, `lipschitz`, `field_statistic`, `superposition`, `diffusion`, `kim_lim_36`, `kim_lim_38`,
+`kim_lim_39`, `heatmap`, `parallel`) turn public numbers into a `Guarantee`, whose profile gives delta for every
+epsilon. `verify` derives the bound of a certificate again. `compose` adds up the profiles of several releases.
 """
 
 from dpppsynth.errors import InformationWarning
@@ -43,20 +43,32 @@ from dpppsynth.privacy.profiles import (
     gaussian_mu,
     profile_from_dict,
 )
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne, relation_from_dict
+from dpppsynth.privacy.pyramids import LevelBudgets, heatmap, level_budgets, level_scales, start_level
+from dpppsynth.privacy.relations import (
+    AddRemove,
+    AddRemovePerson,
+    AlphaNeighbours,
+    CappedRelation,
+    Relation,
+    ReplaceOne,
+    relation_from_dict,
+)
 from dpppsynth.privacy.verify import Check, Verification, verify
 
 __all__ = [
     "FIXED_BEFOREHAND",
     "AddRemove",
+    "AddRemovePerson",
     "AlphaNeighbours",
     "ApproximateDP",
+    "CappedRelation",
     "Check",
     "Composed",
     "DiscreteLosses",
     "GaussianDP",
     "Guarantee",
     "InformationWarning",
+    "LevelBudgets",
     "PoissonGaussianDP",
     "Profile",
     "PureDP",
@@ -76,6 +88,7 @@ __all__ = [
     "gaussian_filter",
     "gaussian_mu",
     "guarantee_from_dict",
+    "heatmap",
     "increment_sd",
     "kim_lim_36",
     "kim_lim_38",
@@ -87,6 +100,8 @@ __all__ = [
     "largest_field_sigma",
     "largest_intercept_sd",
     "largest_sigma",
+    "level_budgets",
+    "level_scales",
     "lipschitz",
     "parallel",
     "point_sd",
@@ -97,6 +112,7 @@ __all__ = [
     "smallest_bandwidth",
     "smallest_bandwidth_36",
     "smallest_diffusion_bandwidth",
+    "start_level",
     "superposition",
     "tents",
     "tents_sensitivity",

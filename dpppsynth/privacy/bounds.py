@@ -10,7 +10,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mesh import Mesh
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.relations import AddRemove, Relation
+from dpppsynth.privacy.relations import AddRemove, CappedRelation
 
 # Lattice of the tent masses: multiples of 2^-20 of a point.
 LATTICE_BITS = 20
@@ -36,13 +36,15 @@ NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
 WIDE_CAP = "Each person has one point in the pattern."
 
 
-def counts_sensitivity(relation: Relation) -> int:
+def counts_sensitivity(relation: CappedRelation) -> int:
     """L1 sensitivity of cell counts: two cells change by one under a move, one under add/remove; times the cap."""
-    instance("relation", relation, Relation, EXAMPLE)
+    instance("relation", relation, CappedRelation, EXAMPLE)
     return relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
 
 
-def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BITS, reach: float | None = None) -> int:
+def tents_sensitivity(
+    mesh: Mesh, relation: CappedRelation, *, bits: int = LATTICE_BITS, reach: float | None = None
+) -> int:
     """L1 sensitivity of the tent masses on the lattice of multiples of `2^-bits`.
 
     `min(2^(bits+1), floor(2^bits * slope * alpha) + r)` under a move of geodesic length alpha, `2^bits` under
@@ -51,13 +53,13 @@ def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BIT
     Parameters
     ----------
     mesh : Mesh
-    relation : Relation
+    relation : CappedRelation
     bits : int
         Lattice spacing is `2^-bits` of a point.
     reach : float, optional
         Distance moved, instead of the relation's own.
     """
-    instance("relation", relation, Relation, EXAMPLE)
+    instance("relation", relation, CappedRelation, EXAMPLE)
     require_safe_lattice(mesh, bits)
     unit = 2**bits
     if isinstance(relation, AddRemove):
@@ -67,14 +69,14 @@ def tents_sensitivity(mesh: Mesh, relation: Relation, *, bits: int = LATTICE_BIT
     return relation.max_points_per_person * step
 
 
-def counts(relation: Relation, *, scale: float, domain: Any = None) -> Guarantee:
+def counts(relation: CappedRelation, *, scale: float, domain: Any = None) -> Guarantee:
     """Guarantee of integer cell counts with discrete Laplace noise of the given scale; the domain is for its words."""
     epsilon = counts_sensitivity(relation) / positive("scale", scale)
     assumed = assumptions(relation, (DISCRETE,), domain=domain)
     return Guarantee(relation, PureDP(epsilon), "Theorem 1 (counts)", assumed)
 
 
-def tents(mesh: Mesh, relation: Relation, *, scale: float, bits: int = LATTICE_BITS) -> Guarantee:
+def tents(mesh: Mesh, relation: CappedRelation, *, scale: float, bits: int = LATTICE_BITS) -> Guarantee:
     """Guarantee of lattice tent masses with discrete Laplace noise of the given scale (lattice units)."""
     scale = positive("scale", scale)
     epsilon = tents_sensitivity(mesh, relation, bits=bits) / scale
@@ -87,7 +89,7 @@ def tents(mesh: Mesh, relation: Relation, *, scale: float, bits: int = LATTICE_B
     )
 
 
-def _curve(mesh: Mesh, relation: Relation, scale: float, bits: int) -> tuple[tuple[float, float], ...]:
+def _curve(mesh: Mesh, relation: CappedRelation, scale: float, bits: int) -> tuple[tuple[float, float], ...]:
     """(d, epsilon) for one point that moves by d, up to where the masses have nothing more to lose."""
     if isinstance(relation, AddRemove):
         return ()
@@ -140,7 +142,7 @@ def require_safe_lattice(mesh: Mesh, bits: int) -> None:
 
 
 def assumptions(
-    relation: Relation, own: tuple[str, ...], settled: tuple[str, ...] = (), *, domain: Any
+    relation: CappedRelation, own: tuple[str, ...], settled: tuple[str, ...] = (), *, domain: Any
 ) -> tuple[str, ...]:
     """Sentences that every guarantee takes for granted, around a mechanism's `own` and what else was `settled`."""
     cap = relation.max_points_per_person

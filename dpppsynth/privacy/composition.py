@@ -16,6 +16,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
+from dpppsynth.privacy.relations import CappedRelation
 
 STRATA = "The {by} of every point is not protected: it is the same in neighbouring patterns."
 LEVELS = "The levels of {by} were chosen without looking at the points, and hold all of them."
@@ -50,6 +51,9 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
             msg = "levels: all of them must be released by one mechanism, under one relation."
             raise InputError(msg)
     last = STRATA if first.relation.n_is_public else INHABITED
+    if not isinstance(first.relation, CappedRelation):
+        msg = "levels: a person's points may lie in all of them, and this relation has no cap on them; release once."
+        raise InputError(msg)
     if isinstance(first.profile, ApproximateDP | DiscreteLosses) and first.relation.max_points_per_person > 1:
         msg = (
             f"levels: {first.theorem} does not add up over people with points in several levels; take "

@@ -14,8 +14,9 @@ from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import covariance_from_dict
+from dpppsynth.models.planar import cells_along
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
-from dpppsynth.privacy import bounds, certificate
+from dpppsynth.privacy import bounds, certificate, pyramids
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.fields import UNIT_SCALE, field_statistic
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
@@ -25,7 +26,7 @@ from dpppsynth.privacy.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.profiles import ApproximateDP
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import AddRemovePerson, CappedRelation, Relation
 from dpppsynth.randomness import CHILDREN, drawn_by, source
 
 
@@ -58,18 +59,23 @@ class Derived:
 
 Parameters = Mapping[str, Any]
 Recipe = Callable[[Parameters, Relation, Domain], Derived]
+# Of a mechanism whose neighbours differ by a capped number of points.
+PointRecipe = Callable[[Parameters, CappedRelation, Domain], Derived]
 
 
-def _stating(estimator: str | None, *names: str) -> Callable[[Recipe], Recipe]:
+def _stating(estimator: str | None, *names: str) -> Callable[[PointRecipe], Recipe]:
     """Let a recipe see only parameters with exactly these names, and with that kind of estimator."""
     stated = {"epsilon", "n", "expected_n", *names, *(() if estimator is None else ("estimator",))}
 
-    def strict(recipe: Recipe) -> Recipe:
+    def strict(recipe: PointRecipe) -> Recipe:
         @wraps(recipe)
         def derive(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
             require(parameters.keys() == stated, f"exactly {', '.join(sorted(stated))} are stated")
             require(estimator is None or parameters["estimator"]["kind"] == estimator, f"the estimator is {estimator}")
             public = relation.n_is_public
+            if not isinstance(relation, CappedRelation):
+                msg = "relation: this mechanism needs a cap on the points of one person, which this relation lacks."
+                raise InputError(msg)
             require((parameters["n"] is not None) == public, "n is stated where it is public, and nowhere else")
             require(parameters["expected_n"] is None or not public, "expected_n takes the place of n where n is secret")
             return recipe(parameters, relation, domain)
@@ -99,14 +105,14 @@ def _beside(parameters: Parameters) -> dict[str, Any]:
 
 
 @_stating("projection", "basis", "mesh", "lattice_bits", "scale")
-def _cells(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+def _cells(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
     require((parameters["basis"], parameters["lattice_bits"]) == ("cells", 0), "cells are counted in whole numbers")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
     guarantee = bounds.counts(relation, scale=parameters["scale"], domain=domain)
     return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.elements)))
 
 
-def _tents(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+def _tents(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
     lattice = (parameters["basis"], parameters["lattice_bits"])
     require(lattice == ("tents", bounds.LATTICE_BITS), f"tents lie on a lattice of {bounds.LATTICE_BITS} bits")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
@@ -115,7 +121,7 @@ def _tents(parameters: Parameters, relation: Relation, domain: Domain) -> Derive
 
 
 @_stating("field", "basis", "mesh", "covariance", "lattice_bits", "scale", "delta")
-def _field(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+def _field(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
     lattice = (parameters["basis"], parameters["lattice_bits"], parameters["scale"])
     require(lattice == ("field", bounds.LATTICE_BITS, UNIT_SCALE), "the field statistic has noise 1 on its lattice")
     mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
@@ -127,7 +133,7 @@ DRAWN = ("mesh", "covariance", "sampler", "engine", "lattice_bits", "delta")
 
 
 @_stating("drawn", *DRAWN, "intercept_sd")
-def _posterior_draw(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+def _posterior_draw(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
     mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
     sampler, intercept_sd = parameters["sampler"], parameters["intercept_sd"]
     require((intercept_sd is None) == relation.n_is_public, "the intercept protects n where n is secret")
@@ -137,7 +143,7 @@ def _posterior_draw(parameters: Parameters, relation: Relation, domain: Domain) 
 
 
 @_stating("drawn", *DRAWN, "slope")
-def _lipschitz(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+def _lipschitz(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
     require(parameters["delta"] == 0, "a field of bounded slope spends no delta")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
     # The bound does not depend on it, but a field with this covariance must exist.
@@ -148,7 +154,7 @@ def _lipschitz(parameters: Parameters, relation: Relation, domain: Domain) -> De
 
 def _kim_lim(bound: Callable[..., Guarantee]) -> Recipe:
     @_stating("drawn", *DRAWN, "ratio")
-    def derive(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+    def derive(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
         require(parameters["sampler"] == "nuts", "Kim & Lim's draws are made by NUTS")
         covariance, ratio = covariance_from_dict(parameters["covariance"]), parameters["ratio"]
         mesh = mesh_from_recipe(parameters["mesh"], domain)
@@ -170,7 +176,7 @@ def _drawn(parameters: Parameters, guarantee: Guarantee, mesh: Mesh) -> Derived:
 
 
 @_stating(None, "bandwidth", "bound", "patterns", "delta")
-def _kernel(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+def _kernel(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
     public = {name: parameters[name] for name in ("bandwidth", "delta", "patterns")}
     if parameters["bound"] == "superposition":
         guarantee = superposition(window(domain), relation, **public)
@@ -180,10 +186,28 @@ def _kernel(parameters: Parameters, relation: Relation, domain: Domain) -> Deriv
 
 
 @_stating(None, "bandwidth", "mesh", "patterns", "delta")
-def _diffusion(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+def _diffusion(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
     public = {name: parameters[name] for name in ("bandwidth", "delta", "patterns")}
     guarantee = diffusion(segments(mesh_from_recipe(parameters["mesh"], domain)), relation, **public)
     return Derived(guarantee, source(CHILDREN), {}, parameters["patterns"])
+
+
+HEATMAP = {"epsilon", "n", "expected_n", "estimator", "basis", "mesh", "lattice_bits", "w", "variant", "decay", "user"}
+
+
+def _heatmap(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+    require(parameters.keys() == HEATMAP, f"exactly {', '.join(sorted(HEATMAP))} are stated")
+    require(relation == AddRemovePerson(), "a person comes or goes with all their points")
+    require(parameters["n"] is None, "n is secret")
+    require(parameters["estimator"] == {"kind": "reconstruction"}, "the estimator is reconstruction")
+    lattice = (parameters["basis"], parameters["lattice_bits"])
+    require(lattice == ("heatmap", pyramids.LATTICE_BITS), f"masses lie on a lattice of {pyramids.LATTICE_BITS} bits")
+    w, mesh = parameters["w"], mesh_from_recipe(parameters["mesh"], domain)
+    depth = pyramids.grid_depth(cells_along(mesh))
+    split = {name: parameters[name] for name in ("variant", "decay")}
+    budgets = pyramids.level_budgets(parameters["epsilon"], depth, w, **split)
+    guarantee = pyramids.heatmap(pyramids.level_scales(budgets), user=parameters["user"])
+    return Derived(guarantee, OpenDPLaplace.name, _holding(sum(pyramids.layout(budgets.first, depth, w))))
 
 
 RECOMPUTE: dict[str, Recipe] = {
@@ -197,6 +221,7 @@ RECOMPUTE: dict[str, Recipe] = {
     "lgcp-kim-lim-3.9": _kim_lim(kim_lim_39),
     "kernel": _kernel,
     "kernel-diffusion": _diffusion,
+    "heatmap": _heatmap,
 }
 
 # The mechanism of a release by levels of a mark, and what the files of each level begin with.

@@ -17,7 +17,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import increments, point_sd
 from dpppsynth.privacy.posterior_draw import DOWN
 from dpppsynth.privacy.profiles import GaussianDP
-from dpppsynth.privacy.relations import AddRemove, Relation, as_relation
+from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 
 # Noise has standard deviation 1 in the units of the covariance: `2^LATTICE_BITS` lattice units.
 UNIT_SCALE = float(2**LATTICE_BITS)
@@ -35,7 +35,7 @@ FIXED = "The covariance of the statistic is public and was fixed beforehand."
 
 
 def field_sensitivity(
-    mesh: Mesh, covariance: Covariance, relation: Relation | float, *, bits: int = LATTICE_BITS
+    mesh: Mesh, covariance: Covariance, relation: CappedRelation | float, *, bits: int = LATTICE_BITS
 ) -> float:
     """L2 sensitivity of the field statistic on the lattice of multiples of `2^-bits`.
 
@@ -44,7 +44,7 @@ def field_sensitivity(
     mesh : Mesh
     covariance : Covariance
         Its symmetric root at the vertices, `models.square_root`, multiplies the tent masses.
-    relation : Relation or float
+    relation : CappedRelation or float
         Neighbours; a number is the privacy radius of `AlphaNeighbours`.
     bits : int
         Lattice spacing is `2^-bits`.
@@ -66,7 +66,7 @@ def field_sensitivity(
 def field_statistic(
     mesh: Mesh,
     covariance: Covariance,
-    relation: Relation | float,
+    relation: CappedRelation | float,
     *,
     delta: float,
     scale: float = UNIT_SCALE,
@@ -98,7 +98,7 @@ def field_statistic(
     return Guarantee(relation, GaussianDP(mu, delta), "Theorem C (Gaussian field statistic)", assumed, curve)
 
 
-def largest_field_sigma(mesh: Mesh, covariance: Covariance, relation: Relation | float, mu: float) -> float:
+def largest_field_sigma(mesh: Mesh, covariance: Covariance, relation: CappedRelation | float, mu: float) -> float:
     """Largest standard deviation of a field statistic with Gaussian parameter `mu` at noise 1, rounded down.
 
     Parameters

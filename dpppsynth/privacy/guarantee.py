@@ -11,7 +11,7 @@ from dpppsynth.arguments import elements, entries, instance, several
 from dpppsynth.domains import as_reals
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.profiles import Profile, PureDP, profile_from_dict
-from dpppsynth.privacy.relations import Relation, relation_from_dict
+from dpppsynth.privacy.relations import CappedRelation, Relation, relation_from_dict
 
 __all__ = ["Guarantee", "Profile", "PureDP", "guarantee_from_dict"]
 
@@ -78,8 +78,9 @@ class Guarantee:
 
     def epsilon_of_one_point(self) -> float:
         """Epsilon where a single point of a person changes: of pure bounds its share, of others no less is known."""
-        cap = self.relation.max_points_per_person if isinstance(self.profile, PureDP) else 1
-        return self.epsilon() / cap
+        if isinstance(self.relation, CappedRelation) and isinstance(self.profile, PureDP):
+            return self.epsilon() / self.relation.max_points_per_person
+        return self.epsilon()
 
     @property
     def mu(self) -> float | None:

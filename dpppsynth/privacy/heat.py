@@ -21,7 +21,7 @@ from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.kernels import budget, children_rate, kernel_assumptions, moves, smallest_bandwidth
 from dpppsynth.privacy.losses import LARGEST_LOSS, DiscreteLosses, poisson_losses, worst_curves
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation
 
 THEOREM = "Theorem B (superposition of kernels)"
 SEGMENTS = "Points that lie in one segment of the mesh are treated alike, wherever in it they are."
@@ -41,14 +41,14 @@ MESH = "network_mesh(network, resolution=50.0) makes one"
 
 
 def diffusion(
-    mesh: NetworkMesh, relation: Relation | float, *, bandwidth: float, delta: float, patterns: int = 1
+    mesh: NetworkMesh, relation: CappedRelation | float, *, bandwidth: float, delta: float, patterns: int = 1
 ) -> Guarantee:
     """Guarantee of the kernel synthesizer on a network, for every pattern: Theorem B for heat flow.
 
     Parameters
     ----------
     mesh : NetworkMesh
-    relation : Relation or float
+    relation : CappedRelation or float
         Moves only; a number is the privacy radius of `AlphaNeighbours`, along the network.
     bandwidth : float
         Standard deviation of the kernel on a long straight street, in the network's unit.
@@ -75,7 +75,7 @@ def diffusion(
 
 
 def smallest_diffusion_bandwidth(
-    mesh: NetworkMesh, relation: Relation | float, *, epsilon: float, delta: float, patterns: int = 1
+    mesh: NetworkMesh, relation: CappedRelation | float, *, epsilon: float, delta: float, patterns: int = 1
 ) -> float:
     """Smallest bandwidth found within (epsilon, delta) by `diffusion`, rounded up; parameters as there.
 

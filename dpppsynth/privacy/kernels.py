@@ -19,7 +19,7 @@ from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.posterior_draw import REALS, SEED
 from dpppsynth.privacy.profiles import ApproximateDP, PoissonGaussianDP
-from dpppsynth.privacy.relations import AddRemove, Relation, as_relation
+from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 
 SETTLED = "Bandwidth and number of patterns are public and were fixed beforehand."
 QUIET = "Running times of the draw stay secret."
@@ -33,14 +33,14 @@ LEAST_DELTA = 1e-300
 
 
 def superposition(
-    window: Window, relation: Relation | float, *, bandwidth: float, delta: float, patterns: int = 1
+    window: Window, relation: CappedRelation | float, *, bandwidth: float, delta: float, patterns: int = 1
 ) -> Guarantee:
     """Guarantee of the kernel synthesizer, for every pattern: Theorem B.
 
     Parameters
     ----------
     window : Window
-    relation : Relation or float
+    relation : CappedRelation or float
         Moves only; a number is the privacy radius of `AlphaNeighbours`.
     bandwidth : float
         Standard deviation of the kernel along each axis, in the window's unit.
@@ -78,7 +78,7 @@ def superposition(
 
 
 def smallest_bandwidth(
-    window: Window, relation: Relation | float, *, epsilon: float, delta: float, patterns: int = 1
+    window: Window, relation: CappedRelation | float, *, epsilon: float, delta: float, patterns: int = 1
 ) -> float:
     """Smallest bandwidth within (epsilon, delta) by Theorem B, rounded up; parameters as in `superposition`.
 
@@ -101,7 +101,7 @@ def smallest_bandwidth(
 
 def kim_lim_36(
     window: Window,
-    relation: Relation | float,
+    relation: CappedRelation | float,
     *,
     n: int,
     bandwidth: float,
@@ -144,7 +144,7 @@ def kim_lim_36(
 
 
 def smallest_bandwidth_36(
-    window: Window, relation: Relation | float, *, n: int, epsilon: float, delta: float, patterns: int = 1
+    window: Window, relation: CappedRelation | float, *, n: int, epsilon: float, delta: float, patterns: int = 1
 ) -> float:
     """Smallest bandwidth within (epsilon, delta) by Theorem 3.6, rounded up; parameters as in `kim_lim_36`.
 
@@ -186,7 +186,7 @@ def _largest_ratio(epsilon: float, delta: float, rate: int) -> float:
     return math.exp(brentq(excess, math.log(delta / rate), high, xtol=1e-14))
 
 
-def children_rate(patterns: int, relation: Relation) -> int:
+def children_rate(patterns: int, relation: CappedRelation) -> int:
     """Mean number of children that one person's points leave."""
     rate = whole("patterns", patterns, 1) * relation.max_points_per_person
     if rate > MOST_CHILDREN:
@@ -198,13 +198,13 @@ def children_rate(patterns: int, relation: Relation) -> int:
     return rate
 
 
-def _reach(window: Window, relation: Relation) -> float:
+def _reach(window: Window, relation: CappedRelation) -> float:
     """Largest Euclidean displacement of a point, which no path inside the window is shorter than."""
     instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
     return min(relation.reach, window.diameter)
 
 
-def moves(relation: Relation | float) -> Relation:
+def moves(relation: CappedRelation | float) -> CappedRelation:
     """The relation, which must be one of moves."""
     relation = as_relation(relation)
     if isinstance(relation, AddRemove):
@@ -225,6 +225,6 @@ def budget(epsilon: Any, delta: Any) -> tuple[float, float]:
     return float(epsilon), float(delta)
 
 
-def kernel_assumptions(relation: Relation, domain: Domain) -> tuple[str, ...]:
+def kernel_assumptions(relation: CappedRelation, domain: Domain) -> tuple[str, ...]:
     """What every guarantee of patterns around the points takes for granted."""
     return assumptions(relation, (SEED, REALS, QUIET), (SETTLED,), domain=domain)

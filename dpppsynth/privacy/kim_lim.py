@@ -19,7 +19,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import RELATIVE, element_pairs, farthest_corners, point_sd
 from dpppsynth.privacy.posterior_draw import SAMPLER, draw_assumptions
 from dpppsynth.privacy.profiles import ApproximateDP
-from dpppsynth.privacy.relations import AddRemove, Relation, as_relation
+from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 
 AVERAGED = (
     "The pattern was itself drawn from the fitted model: delta is a probability over such patterns, so the promise is "
@@ -80,7 +80,7 @@ class RandomScale:
 def kim_lim_38(
     mesh: Mesh,
     covariance: Covariance | None,
-    relation: Relation | float,
+    relation: CappedRelation | float,
     *,
     epsilon: float,
     ratio: float | None = None,
@@ -93,7 +93,7 @@ def kim_lim_38(
     mesh : Mesh
     covariance : Covariance or None
         Covariance of the field; None where its length scale is random.
-    relation : Relation or float
+    relation : CappedRelation or float
         Neighbours; a number is the privacy radius of `AlphaNeighbours`.
     epsilon : float
     ratio : float, optional
@@ -118,7 +118,7 @@ def kim_lim_38(
 def kim_lim_39(
     mesh: Mesh,
     covariance: Covariance | None,
-    relation: Relation | float,
+    relation: CappedRelation | float,
     *,
     epsilon: float,
     ratio: float | None = None,
@@ -144,7 +144,7 @@ def kim_lim_39(
 
 
 def kim_lim_ratio(
-    mesh: Mesh, relation: Relation | float, *, epsilon: float, delta: float, corollary: bool = False
+    mesh: Mesh, relation: CappedRelation | float, *, epsilon: float, delta: float, corollary: bool = False
 ) -> float:
     """Largest `sigma / length_scale` of a squared exponential within (epsilon, delta), rounded down.
 
@@ -167,7 +167,7 @@ def _budget(epsilon: Any) -> float:
     return number
 
 
-def _sum_over_pairs(mesh: Mesh, covariance: Covariance | RandomScale, relation: Relation) -> float:
+def _sum_over_pairs(mesh: Mesh, covariance: Covariance | RandomScale, relation: CappedRelation) -> float:
     """`4 sum sup Var` over pairs of different elements within reach; delta is this over epsilon squared."""
     i, j = element_pairs(mesh, relation.reach * RELATIVE)
     different = i < j
@@ -175,7 +175,7 @@ def _sum_over_pairs(mesh: Mesh, covariance: Covariance | RandomScale, relation: 
     return 4 * float(farthest_corners(mesh.elements, matrix, i[different], j[different]).sum())
 
 
-def _closed_form(mesh: Mesh, relation: Relation, power: float) -> float:
+def _closed_form(mesh: Mesh, relation: CappedRelation, power: float) -> float:
     """`8 B^p N^(2-p) sum of counts times distances^p`; delta is this times `sigma^2 / (epsilon^2 l^p)`."""
     x0, y0, x1, y1 = mesh.domain.bounds
     nx, ny = mesh.recipe.get("shape", (0, 1))
@@ -202,7 +202,7 @@ def _guarantee(
     theorem: str,
     mesh: Mesh,
     model: Covariance | RandomScale,
-    relation: Relation,
+    relation: CappedRelation,
     pair: tuple[float, float],
     sampler: str,
 ) -> Guarantee:
@@ -235,7 +235,7 @@ def _growth(model: Covariance | RandomScale) -> tuple[float, float]:
     raise InputError(msg)
 
 
-def _one_point_moves(relation: Relation | float) -> Relation:
+def _one_point_moves(relation: CappedRelation | float) -> CappedRelation:
     relation = as_relation(relation)
     if isinstance(relation, AddRemove) or relation.max_points_per_person > 1:
         msg = f"relation: Kim & Lim's bounds cover the move of one point per person, got {relation!r}; use Theorem A."

@@ -20,7 +20,7 @@ from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import increment_sd, increments, point_sd
 from dpppsynth.privacy.profiles import GaussianDP, Profile, PureDP, SmallestOf
-from dpppsynth.privacy.relations import AddRemove, Relation, ReplaceOne, as_relation
+from dpppsynth.privacy.relations import AddRemove, CappedRelation, ReplaceOne, as_relation
 
 __all__ = [
     "increment_sd",
@@ -51,7 +51,7 @@ SAMPLER = {
 
 
 def posterior_mu(
-    mesh: Mesh, covariance: Covariance, relation: Relation | float, *, intercept_sd: float | None = None
+    mesh: Mesh, covariance: Covariance, relation: CappedRelation | float, *, intercept_sd: float | None = None
 ) -> float:
     """Gaussian parameter of one exact posterior draw: largest prior sd of what one person's points change.
 
@@ -60,7 +60,7 @@ def posterior_mu(
     mesh : Mesh
     covariance : Covariance
         Prior covariance of the field; anything that dominates the one sampled.
-    relation : Relation or float
+    relation : CappedRelation or float
         Neighbours; a number is the privacy radius of `AlphaNeighbours`.
     intercept_sd : float, optional
         Standard deviation of the Gaussian intercept; needed under `AddRemove`.
@@ -80,7 +80,7 @@ def posterior_mu(
 def theorem_a(
     mesh: Mesh,
     covariance: Covariance,
-    relation: Relation | float,
+    relation: CappedRelation | float,
     *,
     delta: float,
     intercept_sd: float | None = None,
@@ -114,7 +114,7 @@ def theorem_a(
 
 def lipschitz(
     mesh: Mesh,
-    relation: Relation | float,
+    relation: CappedRelation | float,
     *,
     slope: float,
     delta: float = 0.0,
@@ -129,7 +129,7 @@ def lipschitz(
     Parameters
     ----------
     mesh : Mesh
-    relation : Relation or float
+    relation : CappedRelation or float
         Moves only. `ReplaceOne` needs a convex window or a network, where no path is longer than the diameter.
     slope : float
         Largest gradient of the log-intensity, per unit of length.
@@ -167,7 +167,7 @@ def lipschitz(
 def largest_sigma(
     mesh: Mesh,
     covariance: Covariance,
-    relation: Relation | float,
+    relation: CappedRelation | float,
     mu: float,
     *,
     factor: float = 1.0,
@@ -209,7 +209,7 @@ def largest_intercept_sd(relation: AddRemove, mu: float, sigma: float, *, factor
     PrivacyCheckError
         When the field alone uses up the budget.
     """
-    instance("relation", relation, Relation, "AddRemove() is one")
+    instance("relation", relation, CappedRelation, "AddRemove() is one")
     mu, sigma, factor = (positive(*each) for each in (("mu", mu), ("sigma", sigma), ("factor", factor)))
     return _other_leg(mu / (factor * relation.max_points_per_person), sigma / DOWN, "sigma") * DOWN
 
@@ -223,7 +223,7 @@ def _other_leg(total: float, one: float, name: str) -> float:
     return math.sqrt((total - one) * (total + one))
 
 
-def _longest_path(mesh: Mesh, relation: Relation) -> float:
+def _longest_path(mesh: Mesh, relation: CappedRelation) -> float:
     """Longest path one point may move along."""
     instance("mesh", mesh, Mesh, "models.regular_triangulation(window, spacing=100.0) makes one")
     if isinstance(relation, AddRemove):
@@ -263,6 +263,6 @@ def _positive_sd(intercept_sd: float | None) -> float:
     return number
 
 
-def draw_assumptions(relation: Relation, sampler: tuple[str, ...], domain: Domain) -> tuple[str, ...]:
+def draw_assumptions(relation: CappedRelation, sampler: tuple[str, ...], domain: Domain) -> tuple[str, ...]:
     """What every guarantee of a posterior draw takes for granted; `sampler` is an entry of `SAMPLER`."""
     return assumptions(relation, (*sampler, SILENT), (FIXED,), domain=domain)

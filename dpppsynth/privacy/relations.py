@@ -1,7 +1,7 @@
 """Neighbouring relations: which two patterns a release must not tell apart.
 
-Distances are geodesic, the length of the shortest path inside the domain. A person contributes at most
-`max_points_per_person` points, a public cap; with a cap of one the unit of privacy is the point.
+Distances are geodesic, the length of the shortest path inside the domain. Under the capped relations a person
+contributes at most `max_points_per_person` points, a public cap; with a cap of one the unit of privacy is the point.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,37 @@ from dpppsynth.errors import InputError
 
 @dataclass(frozen=True)
 class Relation:
-    """Base of all relations.
+    """Base of all relations."""
+
+    name: ClassVar[str] = ""
+    n_is_public: ClassVar[bool] = True
+
+    @property
+    def unit(self) -> str:
+        """The word "point" when a person has one point, "person" otherwise."""
+        raise NotImplementedError
+
+    @property
+    def reach(self) -> float:
+        """Largest distance one point may move; infinite when it may go anywhere."""
+        return float("inf")
+
+    def implies(self, other: "Relation") -> bool:
+        """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
+        return self == other
+
+    def describe(self) -> str:
+        """The relation in words."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, inverse of `relation_from_dict`."""
+        return {"name": self.name}
+
+
+@dataclass(frozen=True)
+class CappedRelation(Relation):
+    """Base of relations under which the points of one person change, at most as many as a public cap.
 
     Attributes
     ----------
@@ -23,8 +53,6 @@ class Relation:
     """
 
     max_points_per_person: int = 1
-    name: ClassVar[str] = ""
-    n_is_public: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         k = whole_number(self.max_points_per_person)
@@ -39,23 +67,16 @@ class Relation:
         """The word "point" when a person has one point, "person" otherwise."""
         return "point" if self.max_points_per_person == 1 else "person"
 
-    @property
-    def reach(self) -> float:
-        """Largest distance one point may move; infinite when it may go anywhere."""
-        return float("inf")
-
-    def implies(self, other: "Relation") -> bool:
+    def implies(self, other: Relation) -> bool:
         """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
+        if not isinstance(other, CappedRelation):
+            return False
         same = type(self) is type(other) or (isinstance(self, ReplaceOne) and isinstance(other, AlphaNeighbours))
         return same and self.reach >= other.reach and self.max_points_per_person >= other.max_points_per_person
 
-    def describe(self) -> str:
-        """The relation in words."""
-        raise NotImplementedError
-
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `relation_from_dict`."""
-        return {"name": self.name, "max_points_per_person": self.max_points_per_person}
+        return super().to_dict() | {"max_points_per_person": self.max_points_per_person}
 
     def _who(self, singular: str, plural: str) -> str:
         k = self.max_points_per_person
@@ -63,7 +84,7 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class AlphaNeighbours(Relation):
+class AlphaNeighbours(CappedRelation):
     """One point (or the points of one person) moves by at most `alpha`; the number of points is public.
 
     Attributes
@@ -108,7 +129,7 @@ class AlphaNeighbours(Relation):
 
 
 @dataclass(frozen=True)
-class ReplaceOne(Relation):
+class ReplaceOne(CappedRelation):
     """One point (or the points of one person) moves anywhere in the domain; the number of points is public."""
 
     name: ClassVar[str] = "replace-one"
@@ -120,7 +141,7 @@ class ReplaceOne(Relation):
 
 
 @dataclass(frozen=True)
-class AddRemove(Relation):
+class AddRemove(CappedRelation):
     """One point (or the points of one person) is added or removed; the number of points is secret."""
 
     name: ClassVar[str] = "add-remove"
@@ -132,22 +153,48 @@ class AddRemove(Relation):
         return f"the number of points is secret and {who} added or removed"
 
 
-def as_relation(relation: Relation | float) -> Relation:
+@dataclass(frozen=True)
+class AddRemovePerson(Relation):
+    """One person is added or removed, with all their points, however many; how many persons there are is secret.
+
+    Examples
+    --------
+    >>> AddRemovePerson().implies(AddRemove())
+    False
+    """
+
+    name: ClassVar[str] = "add-remove-person"
+    n_is_public: ClassVar[bool] = False
+
+    @property
+    def unit(self) -> str:
+        """The word "person"."""
+        return "person"
+
+    def describe(self) -> str:
+        """The relation in words."""
+        return "the numbers of persons and points are secret and one person is added or removed, with all their points"
+
+
+def as_relation(relation: CappedRelation | float) -> CappedRelation:
     """The relation itself, or `AlphaNeighbours` where a privacy radius is given."""
-    return relation if isinstance(relation, Relation) else AlphaNeighbours(relation)
+    return relation if isinstance(relation, CappedRelation) else AlphaNeighbours(relation)
 
 
 def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     """Relation from its JSON form; InputError for a name this version does not know."""
     data = entries("relation", data)
-    cap = data.get("max_points_per_person", 1)
     name = data.get("name")
+    if name == AddRemovePerson.name:
+        return AddRemovePerson()
+    cap = data.get("max_points_per_person", 1)
     if name == AlphaNeighbours.name and "alpha" in data:
         return AlphaNeighbours(data["alpha"], max_points_per_person=cap)
     for simple in (ReplaceOne, AddRemove):
         if name == simple.name:
             return simple(cap)
     msg = (
-        f"relation: {shown(name)} is not known; expected 'alpha-neighbours' with alpha, 'replace-one' or 'add-remove'."
+        f"relation: {shown(name)} is not known; expected 'alpha-neighbours' with alpha, 'replace-one', 'add-remove' or "
+        "'add-remove-person'."
     )
     raise InputError(msg)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpppsynth.privacy.profiles import GaussianDP, gaussian_mu
-from dpppsynth.privacy.relations import AlphaNeighbours, Relation
+from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
 from dpppsynth.recommendation.evidence import DELTA
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, Synthesizer
 
@@ -17,12 +17,12 @@ class Budget:
     Attributes
     ----------
     epsilon, delta : float
-    relation : Relation
+    relation : CappedRelation
     """
 
     epsilon: float
     delta: float
-    relation: Relation
+    relation: CappedRelation
 
     @property
     def neighbours(self) -> dict[str, Any]:

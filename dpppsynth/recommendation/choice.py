@@ -6,7 +6,7 @@ from dpppsynth.arguments import positive
 from dpppsynth.domains import Domain
 from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.privacy.bounds import require_small_delta
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.recommendation.candidates import Budget
 from dpppsynth.recommendation.evidence import kind_of, shape_of, share_of, study
 from dpppsynth.recommendation.ranking import Case, Ranked, rank
@@ -24,7 +24,7 @@ def recommend(
     delta: float = 0.0,
     alpha: float | None = None,
     *,
-    relation: Relation | None = None,
+    relation: CappedRelation | None = None,
 ) -> Recommendation:
     """Recommend a mechanism for a budget, from public parameters alone; no data are touched.
 
@@ -45,7 +45,7 @@ def recommend(
         Second half of the budget; 0 leaves out the mechanisms that spend it.
     alpha : float, optional
         Privacy radius in the domain's unit; None protects a move anywhere (replace-one).
-    relation : Relation, optional
+    relation : CappedRelation, optional
         Neighbouring relation, instead of alpha, such as `AddRemove()`.
 
     Returns

@@ -14,7 +14,7 @@ import numpy as np
 from dpppsynth.domains import Domain, Window
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mesh import Floats
-from dpppsynth.privacy.relations import AddRemove, Relation
+from dpppsynth.privacy.relations import AddRemove, CappedRelation
 
 DOCUMENT = "docs/results/recommend.md"
 # Delta of the study, where one is spent.
@@ -166,7 +166,7 @@ def study() -> Evidence:
     return Evidence(tuple(csv.DictReader(text.splitlines())))
 
 
-def share_of(domain: Domain, relation: Relation) -> float | None:
+def share_of(domain: Domain, relation: CappedRelation) -> float | None:
     """Privacy radius as a share of the domain's extent, at most 1; None where points come and go."""
     return None if isinstance(relation, AddRemove) else min(relation.reach / domain.extent, ANYWHERE)
 

@@ -5,6 +5,7 @@ from dpppsynth.release.cox import CoxRelease, CredibleInterval
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
 from dpppsynth.release.folder import append_patterns, load_release
+from dpppsynth.release.heatmap import HeatmapRelease, Reconstruction
 from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection, project_to_simplex
 from dpppsynth.release.strata import StratifiedRelease
@@ -14,9 +15,11 @@ __all__ = [
     "CredibleInterval",
     "Drawn",
     "FieldModel",
+    "HeatmapRelease",
     "PoissonRelease",
     "Posterior",
     "Projection",
+    "Reconstruction",
     "Release",
     "StratifiedRelease",
     "append_patterns",

@@ -14,9 +14,7 @@ from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.base import Release
-from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior, Progress
-from dpppsynth.release.projection import Projection
 from dpppsynth.sampling import binomial_pattern, poisson_pattern
 
 
@@ -45,7 +43,7 @@ class CoxRelease(Release):
         Posterior draws, where the estimator has a posterior; None also when inference has not succeeded yet.
     """
 
-    estimator: Projection | FieldModel | Drawn
+    estimator: Any
     draws: Posterior | None = None
 
     def parameters(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from dpppsynth.release.base import DOMAIN, Release, Saveable, state
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
+from dpppsynth.release.heatmap import Reconstruction, result
 from dpppsynth.release.measurements import measurement
 from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection
@@ -162,7 +163,7 @@ class _Saved:
         statistic = plan.restore(_json(self.folder / (start + certificate.STATISTIC)))
         file = self.folder / (start + POSTERIOR)
         draws = _posterior(file, len(estimator.mesh.vertices)) if isinstance(estimator, FieldModel) else None
-        return CoxRelease(mechanism, statistic, estimator, draws)
+        return result(estimator)(mechanism, statistic, estimator, draws)
 
     def _patterns(self, level: dict[str, str]) -> Iterator[PointPattern]:
         names = (name for name in self.cert["files"] if SYNTHETIC.fullmatch(name))
@@ -217,9 +218,11 @@ def _write_certificate(release: Saveable, work: Path, names: set[str]) -> None:
     certificate.write(cert, work)
 
 
-def _estimator(data: dict[str, Any], domain: Domain, folder: Path) -> Projection | FieldModel | Drawn:
+def _estimator(data: dict[str, Any], domain: Domain, folder: Path) -> Projection | FieldModel | Drawn | Reconstruction:
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
+    if data["kind"] == "reconstruction":
+        return Reconstruction()
     offset = None if data["offset"] is None else Offset.from_geojson(_json(folder / OFFSET))
     if data["kind"] == "drawn":
         return Drawn(offset)

@@ -5,14 +5,15 @@ from typing import Any
 
 from dpppsynth.domains import Domain
 from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
+from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance, covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 
-Builder = Callable[[Mapping[str, Any], Relation, Domain], Any]
+Builder = Callable[[Mapping[str, Any], Any, Domain], Any]
 
 
 def measurement(mechanism: str, parameters: Mapping[str, Any], relation: Relation, domain: Domain) -> Any:
@@ -20,21 +21,21 @@ def measurement(mechanism: str, parameters: Mapping[str, Any], relation: Relatio
     return MEASUREMENTS[mechanism](parameters, relation, domain)
 
 
-def _statistic(p: Mapping[str, Any], relation: Relation, domain: Domain) -> StatisticPlan:
+def _statistic(p: Mapping[str, Any], relation: CappedRelation, domain: Domain) -> StatisticPlan:
     mesh = mesh_from_recipe(p["mesh"], domain)
     return StatisticPlan(p["basis"], mesh, relation, p["n"], p["expected_n"], p["epsilon"])
 
 
-Common = tuple[Mesh, Covariance, Relation, int | None, float | None, float, float]
+Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
 
 
-def _on_field(p: Mapping[str, Any], relation: Relation, domain: Domain) -> Common:
+def _on_field(p: Mapping[str, Any], relation: CappedRelation, domain: Domain) -> Common:
     """Mesh, covariance, relation, sizes and budget: the first arguments of every plan about a Gaussian field."""
     mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
     return mesh, covariance, relation, p["n"], p["expected_n"], p["epsilon"], p["delta"]
 
 
-def _field(p: Mapping[str, Any], relation: Relation, domain: Domain) -> FieldStatisticPlan:
+def _field(p: Mapping[str, Any], relation: CappedRelation, domain: Domain) -> FieldStatisticPlan:
     return FieldStatisticPlan(*_on_field(p, relation, domain))
 
 
@@ -42,11 +43,11 @@ def _run(p: Mapping[str, Any]) -> dict[str, Any]:
     return {"sampler": p["sampler"]} | ({} if p["engine"] is None else {"engine": p["engine"]})
 
 
-def _posterior_draw(p: Mapping[str, Any], relation: Relation, domain: Domain) -> PosteriorDrawPlan:
+def _posterior_draw(p: Mapping[str, Any], relation: CappedRelation, domain: Domain) -> PosteriorDrawPlan:
     return PosteriorDrawPlan(*_on_field(p, relation, domain), **_run(p), intercept_sd=p["intercept_sd"])
 
 
-def _lipschitz(p: Mapping[str, Any], relation: Relation, domain: Domain) -> LipschitzPlan:
+def _lipschitz(p: Mapping[str, Any], relation: CappedRelation, domain: Domain) -> LipschitzPlan:
     return LipschitzPlan(*_on_field(p, relation, domain), **_run(p), slope=p["slope"])
 
 
@@ -56,15 +57,21 @@ def _kim_lim(bound: str) -> Builder:
     )
 
 
-def _kernel(p: Mapping[str, Any], relation: Relation, domain: Domain) -> KernelPlan:
+def _kernel(p: Mapping[str, Any], relation: CappedRelation, domain: Domain) -> KernelPlan:
     return KernelPlan(
         window(domain), relation, p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["bound"], p["patterns"]
     )
 
 
-def _diffusion(p: Mapping[str, Any], relation: Relation, domain: Domain) -> DiffusionPlan:
+def _diffusion(p: Mapping[str, Any], relation: CappedRelation, domain: Domain) -> DiffusionPlan:
     mesh = segments(mesh_from_recipe(p["mesh"], domain))
     return DiffusionPlan(mesh, relation, p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"])
+
+
+def _heatmap(p: Mapping[str, Any], _: Relation, domain: Domain) -> HeatmapPlan:
+    mesh = mesh_from_recipe(p["mesh"], domain)
+    split = {"w": p["w"], "variant": p["variant"], "decay": p["decay"], "user": p["user"]}
+    return HeatmapPlan(mesh, p["expected_n"], p["epsilon"], **split)
 
 
 MEASUREMENTS: dict[str, Builder] = {
@@ -78,4 +85,5 @@ MEASUREMENTS: dict[str, Builder] = {
     "lgcp-kim-lim-3.9": _kim_lim("3.9"),
     "kernel": _kernel,
     "kernel-diffusion": _diffusion,
+    "heatmap": _heatmap,
 }

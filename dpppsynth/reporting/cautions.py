@@ -63,7 +63,8 @@ def exposure(guarantee: Guarantee, parameters: Mapping[str, Any]) -> float:
     person's k points change. Zero where n is secret: nothing is said then.
     """
     counts = [each["n"] for each in _parts(parameters) if each.get("n") is not None]
-    return min(1.0, sum(counts) * guarantee.profile.at / guarantee.relation.max_points_per_person)
+    cap = getattr(guarantee.relation, "max_points_per_person", 1)
+    return min(1.0, sum(counts) * guarantee.profile.at / cap)
 
 
 def _parts(parameters: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -3,24 +3,30 @@
 import math
 
 from dpppsynth.domains import Domain
+from dpppsynth.plotting.words import plain_relation, what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.relations import AddRemove
-from dpppsynth.reporting.promise import length, way
+from dpppsynth.privacy.relations import AddRemove, AddRemovePerson
+from dpppsynth.reporting.promise import length, several, way
 from dpppsynth.reporting.rounding import upward
 
 
 def explained(guarantee: Guarantee, domain: Domain) -> str:
     """What the curve shows, or why it is level, and what it does not show."""
     said = [_shown(guarantee, domain)]
-    cap = guarantee.relation.max_points_per_person
-    if cap > 1:
+    if several(guarantee.relation):
+        cap = guarantee.relation.max_points_per_person
         said.append(
             f"This is about a single point. The promise is made to a person, whose {cap} points may change together: "
             f"for a person the bound may be larger than the curve. {_claimed(guarantee)}"
         )
-    if isinstance(guarantee.relation, AddRemove):
+    if isinstance(plain_relation(guarantee), AddRemove):
         said.append(
             "A point that is known to be in the data and moves is removed and added: that costs up to twice as much."
+        )
+    if isinstance(plain_relation(guarantee), AddRemovePerson):
+        said.append(
+            "Telling apart where a person has been who is known to be in the data costs up to twice as much: that "
+            "takes a removal and an addition."
         )
     return " ".join(said)
 
@@ -28,7 +34,8 @@ def explained(guarantee: Guarantee, domain: Domain) -> str:
 def caption(guarantee: Guarantee) -> str:
     """Under the picture."""
     at = f", at delta {upward(guarantee.profile.at, 4)}" if guarantee.profile.at else ""
-    return f"Bound on what an attacker can tell apart about {_one(guarantee)}, by distance{at}."
+    apart = f"Bound on what an attacker can tell apart about {_one(guarantee)}"
+    return f"{apart}{at}." if isinstance(plain_relation(guarantee), AddRemovePerson) else f"{apart}, by distance{at}."
 
 
 def title(guarantee: Guarantee, domain: Domain) -> str:
@@ -38,6 +45,8 @@ def title(guarantee: Guarantee, domain: Domain) -> str:
 
 def alternative(guarantee: Guarantee, domain: Domain) -> str:
     """In place of the picture."""
+    if isinstance(plain_relation(guarantee), AddRemovePerson):
+        return f"Epsilon for {_one(guarantee)}, who is added or removed: one level line."
     start = f"Epsilon for {_one(guarantee)}, by distance"
     if guarantee.by_distance:
         return f"{start}: {upward(guarantee.by_distance[-1][1], 4)} at the far end."
@@ -54,7 +63,9 @@ def ends(guarantee: Guarantee) -> bool:
 
 
 def _one(guarantee: Guarantee) -> str:
-    return "one point" if guarantee.relation.max_points_per_person == 1 else "one single point (not a person)"
+    if isinstance(plain_relation(guarantee), AddRemovePerson):
+        return "one person with all their points"
+    return "one single point (not a person)" if several(guarantee.relation) else "one point"
 
 
 def _claimed(guarantee: Guarantee) -> str:
@@ -70,5 +81,5 @@ def _shown(guarantee: Guarantee, domain: Domain) -> str:
         )
     if ends(guarantee):
         return "Nothing is promised about one point that moves farther than the privacy radius; the curve ends there."
-    what = "moves, however far" if guarantee.relation.n_is_public else "is added or removed"
-    return f"The bound of this mechanism does not depend on distance, so the curve is level: one point {what}."
+    what = what_changes(guarantee)
+    return f"The bound of this mechanism does not depend on distance, so the curve is level: {what}."

@@ -27,6 +27,10 @@ DESCRIPTIONS = {
     f"published by Kim and Lim (their Corollary 3.9). {_DRAWN}.",
     "kernel": "Every point was replaced by a random number of synthetic points scattered at random around it. "
     f"{_SCATTERED}.",
+    "heatmap": "Every person counts once, spread evenly over their points. The persons in the squares of a public grid "
+    "were counted, coarse squares first; random noise was added to every count, and only the fullest squares were "
+    "divided and counted again. A map was fitted to these noisy counts alone. The synthetic points were drawn from it, "
+    "about one for each person.",
     "kernel-diffusion": "Every point was replaced by a random number of synthetic points that walked at random along "
     f"the streets. {_SCATTERED}.",
 }

@@ -7,8 +7,9 @@ from typing import Any
 
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
+from dpppsynth.plotting.words import plain_relation
 from dpppsynth.privacy.certificate import FILENAME
-from dpppsynth.release import CoxRelease, Drawn, FieldModel
+from dpppsynth.release import CoxRelease, Drawn, FieldModel, HeatmapRelease
 from dpppsynth.reporting import cautions, distances, mechanisms, pictures, promise, tables
 from dpppsynth.reporting.pictures import Picture
 from dpppsynth.reporting.rounding import upward
@@ -61,7 +62,7 @@ def _words(subject: Subject) -> dict[str, Any]:
         "version": _version(cert["versions"].get("dpppsynth", "")),
         "averaged": cautions.averaged(guarantee),
         "weakened": bool(cautions.cautions(guarantee, cert["parameters"])),
-        "whose": "each person's points" if guarantee.relation.max_points_per_person > 1 else "each single point",
+        "whose": "each single point" if plain_relation(guarantee).unit == "point" else "each person's points",
         "promise": promise.promise(guarantee, subject.domain, cert["parameters"]),
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by),
         "by_distance": distances.explained(guarantee, subject.domain),
@@ -127,8 +128,15 @@ def _maps(subject: Subject) -> dict[str, Any]:
         "further_maps": further,
         "level_maps": by_level,
         "levels_left_out": max(0, len(subject.levels) - LEVELS) if subject.by is not None else 0,
+        "heat_map": _heat_map(subject),
         "intensity_maps": _intensities(subject),
     }
+
+
+def _heat_map(subject: Subject) -> Picture | None:
+    if not isinstance(subject.release, HeatmapRelease):
+        return None
+    return pictures.heat_map(subject.release, "Private heat map: where persons are, as shares of the maximum.")
 
 
 def _intensities(subject: Subject) -> list[tuple[str, Picture]]:

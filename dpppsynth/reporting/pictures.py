@@ -13,8 +13,9 @@ import numpy as np
 import shapely
 
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting import plot_epsilon_curve, plot_intensity, plot_pattern
+from dpppsynth.plotting import plot_epsilon_curve, plot_heatmap, plot_intensity, plot_pattern
 from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure, short_unit
+from dpppsynth.reporting.promise import several
 from dpppsynth.reporting.rounding import upward
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from dpppsynth.intensity import Intensity
     from dpppsynth.patterns import PointPattern
     from dpppsynth.privacy.guarantee import Guarantee
+    from dpppsynth.release import HeatmapRelease
     from dpppsynth.reporting.second_order import Gathering
 
 # Inches of a curve; maps are drawn smaller than alone, so that their letters can be read on a phone.
@@ -80,13 +82,18 @@ def intensity_map(intensity: Intensity, alt: str) -> Picture:
     return _picture(plot_intensity(intensity, figure.subplots()), alt, drawn=False)
 
 
+def heat_map(release: HeatmapRelease, alt: str) -> Picture:
+    """Draw the heat map of a release, under its usual filter; always as PNG."""
+    figure = _map_figure(release.domain, MAP_SHARE, beside=1.1)
+    return _picture(plot_heatmap(release, ax=figure.subplots()), alt, drawn=False)
+
+
 def epsilon_curve(guarantee: Guarantee, domain: Domain, alt: str) -> Picture:
     """Draw epsilon by the distance that one point moves."""
     along = "the streets" if isinstance(domain, LinearNetwork) else None
-    several = guarantee.relation.max_points_per_person > 1
     ax = plot_epsilon_curve(guarantee, new_figure(*CURVE).subplots(), unit=domain.unit, along=along, title="")
     at = f"at δ = {upward(guarantee.profile.at, 4)}" if guarantee.profile.at else ""
-    ax.set_ylabel("\n".join(filter(None, ("ε of one single point" if several else "ε", at))))
+    ax.set_ylabel("\n".join(filter(None, ("ε of one single point" if several(guarantee.relation) else "ε", at))))
     return _picture(ax, alt)
 
 

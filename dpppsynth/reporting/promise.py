@@ -6,13 +6,14 @@ must tell two equally likely cases apart is right with probability `(1 + delta(0
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from dpppsynth.domains import Domain
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
+from dpppsynth.plotting.words import plain_relation
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.relations import AddRemove, Relation
+from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
 from dpppsynth.reporting.cautions import averaged, cautions
 from dpppsynth.reporting.rounding import upward
 
@@ -50,7 +51,7 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
 
 def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[str]:
     """What a reader might take to be promised, and is not."""
-    relation = guarantee.relation
+    relation = plain_relation(guarantee)
     said = []
     if relation.n_is_public:
         said.append("It does not hide who is in the data, or how many points there are: both count as public.")
@@ -59,11 +60,12 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[s
         said.append(f"It does not hide the {by} of any point: how many points each level has counts as public, too.")
     if by is not None and not relation.n_is_public:
         said[-1] = f"It does not hide that every level of {by} has at least one point."
-    if isinstance(relation, AddRemove):
+    if isinstance(relation, AddRemove | AddRemovePerson):
         said.append(_moving(guarantee))
+    if isinstance(relation, CappedRelation):
+        said.append(f"It does not cover more than {points(relation.max_points_per_person)} of one person.")
     return [
         *said,
-        f"It does not cover more than {points(relation.max_points_per_person)} of one person.",
         "It does not cover other releases from the same data. What several releases reveal adds up.",
         GROUPS,
         "It does not say that the synthetic patterns are accurate. No synthetic point is a person.",
@@ -87,13 +89,21 @@ def points(count: int) -> str:
     return "one point" if count == 1 else f"{count} points"
 
 
+def several(relation: Relation) -> TypeGuard[CappedRelation]:
+    """Whether a person may have several points, up to a public cap."""
+    return isinstance(relation, CappedRelation) and relation.max_points_per_person > 1
+
+
 def _whom(guarantee: Guarantee) -> str:
-    cap = guarantee.relation.max_points_per_person
-    if cap == 1:
+    relation = plain_relation(guarantee)
+    if isinstance(relation, AddRemovePerson):
+        who = "The promise is made to every person, with all of their points, however many these are."
+    elif not several(relation):
         who = "The promise is made to every single point, and so to every person as long as nobody has more than one."
     else:
         who = (
-            f"The promise is made to every person with up to {cap} points in the data, all of which may change at once."
+            f"The promise is made to every person with up to {relation.max_points_per_person} points in the data, "
+            "all of which may change at once."
         )
     if averaged(guarantee):
         return (
@@ -119,15 +129,16 @@ def _limit(guarantee: Guarantee, domain: Domain) -> str:
     # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
     rare = guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and right <= WEAK
     start = "On average over such data this can be said. " if averaged(guarantee) else ""
-    cases = _cases(guarantee.relation, domain)
+    cases = _cases(plain_relation(guarantee), domain)
     return f"{start}Take two cases: {cases}. Then {likely}. {_chance(right)}{RARE if rare else ''}"
 
 
 def _cases(relation: Relation, domain: Domain) -> str:
-    one = relation.max_points_per_person == 1
+    if isinstance(relation, AddRemovePerson):
+        return "a certain person is in the data with all of their points, or is not in the data at all"
     if isinstance(relation, AddRemove):
-        return "a certain person is in the data, or is not" if not one else "a certain point is in the data, or is not"
-    if one:
+        return f"a certain {relation.unit} is in the data, or is not"
+    if not several(relation):
         here, what, start = "a certain point lies in one place", "it lies", "there"
     else:
         here = f"the points of a certain person, up to {relation.max_points_per_person}, lie where they lie"
@@ -170,7 +181,7 @@ def _moving(guarantee: Guarantee) -> str:
     price = f"epsilon {upward(2 * epsilon, 4)}"
     if delta:
         price += f" and delta {upward(min(1.0, delta * (1 + math.exp(min(epsilon, 700.0)))), 4)}"
-    who = "points are" if guarantee.relation.max_points_per_person > 1 else "point is"
+    who = "point is" if plain_relation(guarantee).unit == "point" else "points are"
     return (
         f"It does not hide as well where somebody is whose {who} known to be in the data. A move is a removal and an "
         f"addition, so telling two places apart may cost twice as much: {price}."
@@ -184,7 +195,7 @@ def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
     away = length(reach, domain)
     if guarantee.by_distance:
         curve = "the curve by distance bounds how well"
-        if guarantee.relation.max_points_per_person > 1:
+        if several(guarantee.relation):
             curve += " for a single point, and for several points of a person it may be better"
         less = (
             f"It does not protect places farther apart than {away} as well as nearer ones: the farther, the less. An "

@@ -8,9 +8,11 @@ from dpppsynth.crs import crs_label
 from dpppsynth.domains import Domain
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
+from dpppsynth.plotting.words import plain_relation
 from dpppsynth.privacy.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
 from dpppsynth.privacy.derive import budget
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.reporting.rounding import downward, upward
 from dpppsynth.reporting.subject import Subject, exact
 
@@ -73,14 +75,15 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     claimed, relation = cert["guarantee"], cert["guarantee"]["relation"]
     mu = subject.guarantee.mu
     unit = short_unit(subject.domain.unit)
+    plain = plain_relation(subject.guarantee)
+    cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
     radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
     return [
         Row("Mechanism", cert["mechanism"], mono=True),
         Row("Theorem", claimed["theorem"]),
         Row("Relation", f"{relation['name']}: {subject.guarantee.relation.describe()}"),
         *radius,
-        Row("Unit of privacy", f"{subject.guarantee.relation.unit}; points of one person: at most "
-            f"{relation['max_points_per_person']}"),
+        Row("Unit of privacy", f"{plain.unit}; points of one person: {cap}"),
         Row("epsilon of the budget", exact(_budget(cert["parameters"])), mono=True),
         Row("epsilon", exact(claimed["profile"]["epsilon"]), mono=True),
         Row("delta", exact(claimed["profile"]["delta"]), mono=True),
@@ -129,7 +132,7 @@ def distance_rows(guarantee: Guarantee) -> list[tuple[str, str]]:
     pairs = guarantee.by_distance
     chosen = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
     relation = guarantee.relation
-    if pairs and relation.max_points_per_person == 1 and math.isfinite(relation.reach):
+    if pairs and relation.unit == "point" and math.isfinite(relation.reach):
         chosen.add((relation.reach, guarantee.epsilon()))
     # Distances that read the same get the largest of their epsilons.
     rows: dict[str, float] = {}

@@ -1,6 +1,7 @@
 """Synthesizers: one file a mechanism, each with `check`, `plan`, `rehearse` and `release`."""
 
-from dpppsynth.synthesizers.base import Plan, Synthesizer
+from dpppsynth.synthesizers.base import Plan, PointSynthesizer, Synthesizer
+from dpppsynth.synthesizers.heatmap import HeatmapSynthesizer
 from dpppsynth.synthesizers.kernel import KernelSynthesizer
 from dpppsynth.synthesizers.laplace import LaplaceSynthesizer
 from dpppsynth.synthesizers.lgcp import LGCPSynthesizer
@@ -8,10 +9,12 @@ from dpppsynth.synthesizers.rehearsal import Rehearsal, Run
 from dpppsynth.synthesizers.strata import StratifiedPlan
 
 __all__ = [
+    "HeatmapSynthesizer",
     "KernelSynthesizer",
     "LGCPSynthesizer",
     "LaplaceSynthesizer",
     "Plan",
+    "PointSynthesizer",
     "Rehearsal",
     "Run",
     "StratifiedPlan",

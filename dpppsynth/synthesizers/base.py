@@ -12,11 +12,12 @@ from dpppsynth.mesh import Mesh
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.guarantee import Guarantee, Profile
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation, ReplaceOne
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.release import CoxRelease, PoissonRelease
+from dpppsynth.release import PoissonRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Progress
+from dpppsynth.release.heatmap import Reconstruction, result
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.synthesizers.account import Ceiling, authorise, record
@@ -41,13 +42,13 @@ class Plan:
     mechanism : str
     statistic : LatticePlan or KernelPlan
         What the budget will be spent on: a noised statistic, a posterior draw, or patterns.
-    estimator : Projection, FieldModel, Drawn or None
+    estimator : Projection, FieldModel, Drawn, Reconstruction or None
         How the intensity will be made from it; None where patterns are all that is released.
     """
 
     mechanism: str
     statistic: Any
-    estimator: Projection | FieldModel | Drawn | None
+    estimator: Projection | FieldModel | Drawn | Reconstruction | None
 
     def __repr__(self) -> str:
         made = "" if self.estimator is None else f", {self.estimator!r}"
@@ -109,7 +110,7 @@ class Plan:
             patterns = PoissonRelease(self.mechanism, statistic, entry=entry)
             record(patterns, ledger)
             return patterns
-        release = CoxRelease(self.mechanism, statistic, self.estimator, entry=entry)
+        release = result(self.estimator)(self.mechanism, statistic, self.estimator, entry=entry)
         record(release, ledger)
         return release.infer(rng, progress=progress) if isinstance(self.estimator, FieldModel) else release
 
@@ -121,7 +122,6 @@ class Plan:
 class Synthesizer:
     """Base: `plan` is each synthesizer's own; `check` and `release` follow from it."""
 
-    relation: Relation | None
     epsilon: float
 
     def plan(self, *args: Any, **options: Any) -> Plan:
@@ -196,6 +196,16 @@ class Synthesizer:
         domain: Domain = instance("pattern", pattern, PointPattern).domain
         return domain
 
+    def neighbouring(self) -> Relation:
+        """The neighbouring relation in force."""
+        raise NotImplementedError
+
+
+class PointSynthesizer(Synthesizer):
+    """Base of synthesizers under the capped relations, where a point changes or up to a number of a person's points."""
+
+    relation: CappedRelation | None
+
     def plan_by(
         self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
     ) -> StratifiedPlan:
@@ -256,7 +266,7 @@ class Synthesizer:
             ledger.settle(entry, plan.guarantee, domain=domain, taken=True)
         return plan.spend(parts, rng, progress, ledger, entry)
 
-    def neighbouring(self) -> Relation:
+    def neighbouring(self) -> CappedRelation:
         """The relation in force: the one given, else alpha-neighbours, else replace-one."""
         alpha = getattr(self, "alpha", None)
         if self.relation is not None:

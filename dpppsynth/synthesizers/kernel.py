@@ -14,16 +14,16 @@ from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.heat import smallest_diffusion_bandwidth
 from dpppsynth.privacy.kernels import smallest_bandwidth, smallest_bandwidth_36, superposition
 from dpppsynth.privacy.profiles import ApproximateDP, Profile
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.field import choose
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain, safe_digits
+from dpppsynth.synthesizers.base import Plan, PointSynthesizer, require_domain, safe_digits
 
 BOUNDS = ("superposition", "kim-lim-3.6")
 
 
 @dataclass(frozen=True)
-class KernelSynthesizer(Synthesizer):
+class KernelSynthesizer(PointSynthesizer):
     """Poisson patterns with a kernel at each point: Gaussian on windows, heat flow along the edges of networks.
 
     Simple, and without a model; good where alpha is small and the budget large. Every pattern costs: m patterns are
@@ -42,7 +42,7 @@ class KernelSynthesizer(Synthesizer):
         The theorem that the bandwidth is checked against; the second is for windows.
     spacing : float, optional
         On networks, longest of the segments that points are snapped to; None takes a public rule.
-    relation : Relation, optional
+    relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
     allow_large_delta : bool
         Accept delta >= 1/n, which promises nothing; only to reproduce published experiments.
@@ -62,7 +62,7 @@ class KernelSynthesizer(Synthesizer):
     bandwidth: float | None = None
     bound: str = "superposition"
     spacing: float | None = None
-    relation: Relation | None = None
+    relation: CappedRelation | None = None
     allow_large_delta: bool = False
 
     def __post_init__(self) -> None:

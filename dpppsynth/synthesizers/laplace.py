@@ -8,16 +8,16 @@ from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.field import choose
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import rules
-from dpppsynth.synthesizers.base import Plan, Synthesizer, covering, exact_or_guess, need_size, require_domain
+from dpppsynth.synthesizers.base import Plan, PointSynthesizer, covering, exact_or_guess, need_size, require_domain
 
 
 @dataclass(frozen=True, eq=False)
-class LaplaceSynthesizer(Synthesizer):
+class LaplaceSynthesizer(PointSynthesizer):
     """Private counts per cell, or private tent masses per vertex, turned into an intensity without a model.
 
     Parameters
@@ -35,7 +35,7 @@ class LaplaceSynthesizer(Synthesizer):
         Instead of a spacing, such as `network_mesh(network, resolution)` for tents along streets.
     postprocess : {"clip", "keep-n"}, optional
         None is "keep-n" where n is public and "clip" where it is secret.
-    relation : Relation, optional
+    relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
 
     Examples
@@ -53,7 +53,7 @@ class LaplaceSynthesizer(Synthesizer):
     spacing: float | None = None
     mesh: Mesh | None = None
     postprocess: str | None = None
-    relation: Relation | None = None
+    relation: CappedRelation | None = None
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)

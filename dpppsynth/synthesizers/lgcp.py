@@ -12,14 +12,14 @@ from dpppsynth.offset import Offset
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.kim_lim import AVERAGED
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.field import ENGINES, INFERENCES, choose
-from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
+from dpppsynth.synthesizers.base import Plan, PointSynthesizer, require_domain
 from dpppsynth.synthesizers.lgcp_plans import MECHANISMS, SAMPLERS
 
 
 @dataclass(frozen=True, eq=False)
-class LGCPSynthesizer(Synthesizer):
+class LGCPSynthesizer(PointSynthesizer):
     """A log-Gaussian Cox intensity, from a private statistic or as one posterior draw.
 
     Parameters
@@ -55,7 +55,7 @@ class LGCPSynthesizer(Synthesizer):
         Who runs NUTS.
     offset : Offset, optional
         Public base intensity, such as population density, that multiplies the fitted one.
-    relation : Relation, optional
+    relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
     allow_large_delta : bool
         Accept delta >= 1/n, which promises nothing; only to reproduce published experiments.
@@ -81,7 +81,7 @@ class LGCPSynthesizer(Synthesizer):
     inference: str = "nuts"
     engine: str = "nutpie"
     offset: Offset | None = None
-    relation: Relation | None = None
+    relation: CappedRelation | None = None
     allow_large_delta: bool = False
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from dpppsynth.privacy.fields import largest_field_sigma
 from dpppsynth.privacy.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, Relation
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
@@ -246,8 +246,8 @@ def _mesh(request: Request, rule: Callable[[Domain], Mesh] | None = None) -> Mes
     return (rule or request.rules.draw_mesh)(request.domain)
 
 
-def _settled(request: Request) -> tuple[Relation, int | None, float | None, float, float]:
-    """Relation, sizes and budget, in the order of the plans' arguments."""
+def _settled(request: Request) -> tuple[CappedRelation, int | None, float | None, float, float]:
+    """CappedRelation, sizes and budget, in the order of the plans' arguments."""
     s = request.settings
     return s.neighbouring(), *exact_or_guess(request.n, request.size), float(s.epsilon), float(s.delta)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpppsynth.draw import DrawPlan
-from dpppsynth.errors import QualityError, ReleaseBlocked
+from dpppsynth.errors import InputError, QualityError, ReleaseBlocked
+from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.intensity import mass_distance
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.covariances import PoweredExponential, factor
@@ -85,6 +86,9 @@ def rehearse(plan: "Plan", rng: np.random.Generator, say: Progress | None = None
     """Run a plan on the three kinds of surrogate patterns."""
     statistic = plan.statistic
     size = statistic.n if statistic.n is not None else statistic.expected_n
+    if size is None:
+        msg = f"expected_n: a rehearsal needs a public guess of the number of {_counted(plan)}, such as expected_n=500."
+        raise InputError(msg)
     # A mesh of its own: what to expect of a mechanism is not measured on its own mesh.
     rule = rules.of(plan.domain)
     mesh = rule.fine_mesh(plan.domain)
@@ -96,8 +100,22 @@ def rehearse(plan: "Plan", rng: np.random.Generator, say: Progress | None = None
     for surrogate in surrogates(mesh, root, float(size), scale):
         if say is not None:
             say(f"surrogate pattern: {surrogate.name}")
-        runs.append(_run(plan, surrogate, binomial_pattern(surrogate.intensity, round(size), rng), rng))
+        pattern = binomial_pattern(surrogate.intensity, round(size), rng)
+        runs.append(_run(plan, surrogate, _of_persons(pattern, plan), rng))
     return Rehearsal(plan.mechanism, tuple(runs))
+
+
+def _counted(plan: "Plan") -> str:
+    """What the size of a surrogate is the number of."""
+    return "persons" if isinstance(plan.statistic, HeatmapPlan) else "points"
+
+
+def _of_persons(pattern: PointPattern, plan: "Plan") -> PointPattern:
+    """The same points, marked as those of so many persons where a plan asks whose they are."""
+    user = getattr(plan.statistic, "user", None)
+    if user is None:
+        return pattern
+    return PointPattern.at(pattern.positions, pattern.domain, {user: np.arange(len(pattern))})
 
 
 def _run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator) -> Run:

@@ -11,7 +11,7 @@ from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.planar import Finder, grid
 from dpppsynth.models.trace import around, trace_mesh
-from dpppsynth.privacy.relations import AddRemove, Relation
+from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.synthesizers.rules.planar import box_shape
 
 # Length scales the posterior averages over, in extents.
@@ -88,7 +88,7 @@ def bandwidth(network: LinearNetwork, n: float) -> float:
     return float(0.35 * network.extent * n ** (-1 / 5))
 
 
-def kernel_mesh(network: LinearNetwork, relation: Relation) -> NetworkMesh:
+def kernel_mesh(network: LinearNetwork, relation: CappedRelation) -> NetworkMesh:
     """Segments that a kernel's points and children fall into: as long as a move: the bandwidth grows with both."""
     shortest = max(relation.reach, network.length / KERNEL_SEGMENTS)
     return network_mesh(network, min(shortest, FIELD_SEGMENT * network.extent))
@@ -100,7 +100,13 @@ def spaced_mesh(network: LinearNetwork, basis: str, spacing: float) -> Mesh:
 
 
 def mesh(
-    network: LinearNetwork, basis: str, n: float, epsilon: float, relation: Relation, *, scale: float | None = None
+    network: LinearNetwork,
+    basis: str,
+    n: float,
+    epsilon: float,
+    relation: CappedRelation,
+    *,
+    scale: float | None = None,
 ) -> Mesh:
     """Mesh of counts ("cells") or masses ("tents"), the finest that holds enough points against the noise.
 
@@ -113,7 +119,7 @@ def mesh(
 
 
 def tents_shape(
-    network: LinearNetwork, n: float, epsilon: float, relation: Relation, *, scale: float | None = None
+    network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation, *, scale: float | None = None
 ) -> tuple[int, int]:
     """Vertices of the finest tents along x and y; the condition is that of `mesh`."""
     bounds = around(network)
@@ -132,18 +138,18 @@ def tents_shape(
     return best
 
 
-def _cell(network: LinearNetwork, n: float, epsilon: float, relation: Relation) -> float:
+def _cell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> float:
     """Length of a segment that holds enough points."""
     need = CELLS_HOLD * _against_noise(relation, epsilon, math.inf)
     return max(network.length * need / n, network.length / MOST_CELLS)
 
 
-def _against_noise(relation: Relation, epsilon: float, slope: float) -> float:
+def _against_noise(relation: CappedRelation, epsilon: float, slope: float) -> float:
     """One point, or the standard deviation of the noise on masses with the given slope where that is larger."""
     return max(1.0, math.sqrt(2) * _moved(relation, slope) / epsilon)
 
 
-def _moved(relation: Relation, slope: float) -> float:
+def _moved(relation: CappedRelation, slope: float) -> float:
     """L1 sensitivity, in points, of masses with the given slope."""
     one = 1.0 if isinstance(relation, AddRemove) else min(2.0, slope * relation.reach)
     return relation.max_points_per_person * one

@@ -7,7 +7,7 @@ import numpy as np
 from dpppsynth.domains import Window
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.planar import refine, regular_squares, regular_triangulation
-from dpppsynth.privacy.relations import AddRemove, Relation
+from dpppsynth.privacy.relations import AddRemove, CappedRelation
 
 # Length scales the posterior averages over, in units of sqrt(area).
 LENGTH_SCALES = (0.1, 0.15, 0.2, 0.3, 0.45)
@@ -52,7 +52,7 @@ def spaced_mesh(window: Window, basis: str, spacing: float) -> Mesh:
 
 
 def mesh(
-    window: Window, basis: str, n: float, epsilon: float, relation: Relation, *, scale: float | None = None
+    window: Window, basis: str, n: float, epsilon: float, relation: CappedRelation, *, scale: float | None = None
 ) -> Mesh:
     """Mesh of counts ("cells") or masses ("tents") by `cells_shape` or `tents_shape`."""
     if basis == "cells":
@@ -61,7 +61,7 @@ def mesh(
 
 
 def tents_shape(
-    window: Window, n: float, epsilon: float, relation: Relation, *, scale: float | None = None
+    window: Window, n: float, epsilon: float, relation: CappedRelation, *, scale: float | None = None
 ) -> tuple[int, int]:
     """Finest mesh whose vertices hold enough points against the noise.
 
@@ -85,7 +85,7 @@ def tents_shape(
     return best
 
 
-def cells_shape(window: Window, n: float, epsilon: float, relation: Relation) -> tuple[int, int]:
+def cells_shape(window: Window, n: float, epsilon: float, relation: CappedRelation) -> tuple[int, int]:
     """Finest grid of cells with `n / cells >= max(1, 2 sqrt2 Delta / epsilon)`; vertices along x and y."""
     delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
     best = shape(window, 2)
@@ -126,7 +126,7 @@ def box_shape(bounds: tuple[float, float, float, float], m: int) -> tuple[int, i
     return (m, short) if width >= height else (short, m)
 
 
-def _geometry(window: Window, shape: tuple[int, int], relation: Relation) -> tuple[float, float, float]:
+def _geometry(window: Window, shape: tuple[int, int], relation: CappedRelation) -> tuple[float, float, float]:
     """Shorter side of a cell, sensitivity of the tents in points, expected number of vertices in the window."""
     x0, y0, x1, y1 = window.bounds
     hx, hy = (x1 - x0) / (shape[0] - 1), (y1 - y0) / (shape[1] - 1)

@@ -1,0 +1,113 @@
+"""Tables of benchmarks/heatmaps.py: means, their confidence intervals, and where they stand in the document."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+METRICS = ("SIM", "CC", "KL", "EMD")
+# Higher is better, or lower.
+BETTER = np.array([1, 1, -1, -1])
+# A row of results: setting, epsilon, method, then the four metrics.
+Key = tuple[str, float, str]
+Summary = dict[Key, tuple[np.ndarray, np.ndarray, int]]
+
+
+def summary(rows: Iterable[list[str]]) -> Summary:
+    """Means (4,), half widths of 95 % confidence intervals (4,), and numbers of runs, in order of appearance."""
+    found: dict[Key, list[list[float]]] = {}
+    for setting, epsilon, method, *scores in rows:
+        found.setdefault((setting, float(epsilon), method), []).append([float(each) for each in scores])
+    return {key: interval(np.array(scores)) for key, scores in found.items()}
+
+
+def interval(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Mean and 1.96 sd / sqrt(runs) of scores (runs, metrics)."""
+    runs = len(scores)
+    return scores.mean(axis=0), 1.96 * scores.std(axis=0, ddof=1) / np.sqrt(runs), runs
+
+
+def paired(rows: Iterable[list[str]], method: str, together: int) -> list[str]:
+    """Signs of the differences between one method and each other, run by run: +, - or = for SIM, CC, KL and EMD.
+
+    So many runs stand `together` on the same data and count as one; = is an interval of 95 % that holds zero.
+    """
+    runs: dict[tuple[float, str], list[list[float]]] = {}
+    for _, epsilon, name, *scores in rows:
+        runs.setdefault((float(epsilon), name), []).append([float(each) for each in scores])
+    means = {key: np.reshape(scores, (-1, together, len(METRICS))).mean(axis=1) for key, scores in runs.items()}
+    epsilons = list(dict.fromkeys(key[0] for key in means))
+    lines = [
+        f"| {method} against | " + " | ".join(f"eps {each:g}" for each in epsilons) + " |",
+        rule(1 + len(epsilons)),
+    ]
+    for other in dict.fromkeys(key[1] for key in means):
+        if other != method:
+            found = (signs((means[each, method] - means[each, other]) * BETTER) for each in epsilons)
+            lines.append(f"| {other} | " + " | ".join(found) + " |")
+    return lines
+
+
+def signs(gains: np.ndarray) -> str:
+    mean, half, _ = interval(gains)
+    return " ".join("=" if abs(m) <= h else "+" if m > 0 else "-" for m, h in zip(mean, half, strict=True))
+
+
+def distinct(found: Summary, place: int) -> list:
+    """The settings (0), epsilons (1) or methods (2) of a summary, in order of appearance."""
+    return list(dict.fromkeys(key[place] for key in found))
+
+
+def by_epsilon(found: Summary, setting: str = "") -> list[str]:
+    """One table for each metric: methods down, epsilons across."""
+    epsilons, methods = distinct(found, 1), distinct(found, 2)
+    lines = []
+    for which, metric in enumerate(METRICS):
+        lines += [f"| {metric} | " + " | ".join(f"eps {each:g}" for each in epsilons) + " |", rule(1 + len(epsilons))]
+        for method in methods:
+            cells = (found[setting, epsilon, method] for epsilon in epsilons)
+            lines.append(f"| {method} | " + " | ".join(cell(mean, half, which) for mean, half, _ in cells) + " |")
+        lines.append("")
+    return lines[:-1]
+
+
+def by_setting(found: Summary, name: str, metrics: tuple[str, ...] = METRICS) -> list[str]:
+    """One table: settings and epsilons down, methods across, metrics parted by strokes."""
+    methods, which = distinct(found, 2), [METRICS.index(each) for each in metrics]
+    lines = [f"| {name} | eps | " + " | ".join(methods) + " |", rule(2 + len(methods))]
+    for setting, epsilon in dict.fromkeys(key[:2] for key in found):
+        cells = (found[setting, epsilon, method][0][which] for method in methods)
+        texts = " | ".join(" / ".join(short(value) for value in each) for each in cells)
+        lines.append(f"| {setting} | {epsilon:g} | {texts} |")
+    return lines
+
+
+def by_metric(found: Summary, name: str) -> list[str]:
+    """One table of one method at one epsilon: settings down, metrics across."""
+    lines = [f"| {name} | " + " | ".join(METRICS) + " |", rule(1 + len(METRICS))]
+    for (setting, _, _), (mean, half, _) in found.items():
+        lines.append(f"| {setting} | " + " | ".join(cell(mean, half, which) for which in range(4)) + " |")
+    return lines
+
+
+def cell(mean: np.ndarray, half: np.ndarray, which: int) -> str:
+    return f"{short(mean[which])} ± {short(half[which])}"
+
+
+def short(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def rule(columns: int) -> str:
+    return "|" + "---|" * columns
+
+
+def fill(document: Path, name: str, lines: list[str]) -> None:
+    """Put lines between the two comments that bear a table's name."""
+    text = document.read_text()
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    if not pattern.search(text):
+        msg = f"{document} has no place for {name}"
+        raise SystemExit(msg)
+    document.write_text(pattern.sub(lambda match: match[1] + "\n".join(["", *lines, "", ""]) + match[2], text))

@@ -1,0 +1,321 @@
+"""How good are private heat maps? The experiments of Ghazi et al. (2023) on simulated data, beside rivals.
+
+Fills the tables of docs/results/heatmaps.md, and draws its pictures:
+
+    OMP_NUM_THREADS=1 python benchmarks/heatmaps.py --out docs/results
+    OMP_NUM_THREADS=1 python benchmarks/heatmaps.py --scale --out docs/results
+
+Nothing here is private: truths are compared with estimates, and the noise is seeded. Whoever has the files of Gowalla
+and Brightkite names them with --checkins, and their busiest cells take the place of the simulated cities.
+"""
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import heatmap_pictures as pictures
+import heatmap_tables as tables
+import numpy as np
+from heatmap_data import SCREEN, Scene, cities, gaussians, image
+from heatmap_rivals import coarse_grid, normalised, quadtree
+from heatmap_scale import scale_tables
+
+from dpppsynth.heatmaps.aggregation import aggregate
+from dpppsynth.heatmaps.laplace import laplace_aggregate
+from dpppsynth.heatmaps.metrics import emd, kl, pearson, similarity
+from dpppsynth.heatmaps.reconstruct import reconstruct
+from dpppsynth.heatmaps.rendering import gaussian_heatmap
+from dpppsynth.heatmaps.shuffle import (
+    ShuffleProtocol,
+    communication_bits,
+    cropped_cells,
+    message_count,
+    split_cells,
+)
+from dpppsynth.heatmaps.users import Users
+
+SEED, SIGMA, SIDE, PEOPLE = 2211, 0.02, 256, 200
+# Side of the coarser grid on which the distance is exact; it differs from that at 256 by at most 2 (1/32 - 1/256).
+COARSE = 32
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+W = 20
+# Of the shuffle model: B and delta.
+SCALES, DELTA = (1, 4, 16, 64, 256, 1024), 1e-5
+
+Method = Callable[[Users, float, np.random.Generator], np.ndarray]
+
+
+def thresholded(fraction: float | None) -> Method:
+    return lambda users, epsilon, rng: laplace_aggregate(users, epsilon=epsilon, top_fraction=fraction, rng=rng)
+
+
+def sparse(variant: str, w: int = W) -> Method:
+    return lambda users, epsilon, rng: aggregate(users, epsilon=epsilon, w=w, variant=variant, rng=rng)
+
+
+def fixed_grid(users: Users, epsilon: float, rng: np.random.Generator) -> np.ndarray:
+    return coarse_grid(users, round(users.total().sum()), epsilon, rng)
+
+
+METHODS: dict[str, Method] = {
+    "sparse, practical": sparse("practical"),
+    "sparse, theory": sparse("theory"),
+    "Laplace": thresholded(None),
+    "top 1 %": thresholded(0.01),
+    "top 0.1 %": thresholded(0.001),
+    "top 0.01 %": thresholded(0.0001),
+    "top 0.001 %": thresholded(0.00001),
+    "quadtree": quadtree,
+    "coarse grid": fixed_grid,
+    "sparse, w = 80": sparse("practical", 80),
+    "uniform": lambda users, epsilon, rng: normalised(np.zeros(users.shape)),  # noqa: ARG005
+}
+FEW = ("sparse, practical", "Laplace", "top 1 %", "top 0.1 %", "quadtree", "coarse grid")
+
+
+def scores(truth: np.ndarray, estimate: np.ndarray, coarse: int = COARSE) -> list[float]:
+    """SIM, CC, KL and EMD of two heat maps."""
+    distance = emd(truth, estimate, side=coarse)
+    return [
+        float(each) for each in (similarity(truth, estimate), pearson(truth, estimate), kl(truth, estimate), distance)
+    ]
+
+
+def compared(users: Users, epsilons: tuple[float, ...], methods: tuple[str, ...], key: list[int]) -> Iterator[list]:
+    """Scores of every method at every epsilon on one data set: [epsilon, method, SIM, CC, KL, EMD]."""
+    truth = drawn(users.total(), users)
+    for epsilon in epsilons:
+        for method in methods:
+            rng = np.random.default_rng([SEED, *key, round(100 * epsilon), list(METHODS).index(method)])
+            estimate = drawn(METHODS[method](users, epsilon, rng), users)
+            yield [epsilon, method, *scores(truth, estimate)]
+
+
+def drawn(masses: np.ndarray, users: Users) -> np.ndarray:
+    """The heat map of masses, without the cells that pad a rectangle to a square."""
+    x, y = users.shape
+    return gaussian_heatmap(normalised(masses[:x, :y]), SIGMA)
+
+
+def in_cities(scenes: list[Scene]) -> Iterator[list]:
+    """Experiment 1: 200 persons of each city, twice."""
+    for which, scene in enumerate(scenes):
+        for run in range(2):
+            users = scene.sample(PEOPLE, np.random.default_rng([SEED, 2, which, run])).users(SIDE)
+            for found in compared(users, EPSILONS, tuple(METHODS), [3, which, run]):
+                yield ["", *found]
+
+
+def large(scenes: list[Scene]) -> Scene:
+    """The first city of more than 500 persons."""
+    for scene in scenes:
+        if len(scene.people) > 500:
+            return scene
+    msg = "no cell has more than 500 persons; name more files of check-ins"
+    raise SystemExit(msg)
+
+
+def by_number(scenes: list[Scene]) -> Iterator[list]:
+    """Experiment 2: more persons of one city."""
+    scene = large(scenes)
+    for number in (50, 100, 200, 300, 400, 500):
+        for run in range(10):
+            users = scene.sample(number, np.random.default_rng([SEED, 4, number, run])).users(SIDE)
+            for found in compared(users, (1.0, 10.0), FEW, [5, number, run]):
+                yield [number, *found]
+
+
+def by_side(scenes: list[Scene]) -> Iterator[list]:
+    """Experiment 3: finer grids of one city."""
+    scene = large(scenes)
+    for side in (64, 128, 256, 512):
+        for run in range(10):
+            users = scene.sample(PEOPLE, np.random.default_rng([SEED, 6, run])).users(side)
+            for found in compared(users, (1.0, 10.0), FEW, [7, side, run]):
+                yield [side, *found]
+
+
+def by_sparsity(scenes: list[Scene]) -> Iterator[list]:
+    """Experiments 6 and 7: mixtures of Gaussians with more and more points for each person."""
+    del scenes
+    for components, points in ((20, 5), (20, 75), (20, 200), (20, 1000), (5, 5), (10, 5), (80, 700)):
+        for run in range(10):
+            scene = gaussians(components, PEOPLE, points, np.random.default_rng([SEED, 8, components, points, run]))
+            users = scene.users(SIDE)
+            for found in compared(users, (1.0,), FEW, [9, components, points, run]):
+                yield [f"{components} Gaussians, {points} points each", *found]
+
+
+def indicative(scenes: list[Scene]) -> Iterator[list]:
+    """20 Gaussians, 200 persons with 5 points each: what another implementation has been seen to give."""
+    del scenes
+    for run in range(20):
+        users = gaussians(20, PEOPLE, 5, np.random.default_rng([SEED, 10, run]), widest=0.06).users(SIDE)
+        for found in compared(users, (0.5, 1.0, 5.0, 10.0), ("sparse, practical", "Laplace", "top 1 %"), [11, run]):
+            yield ["", *found]
+
+
+def gaze(scenes: list[Scene]) -> Iterator[list]:
+    """Experiment 5: gaze of 50 persons at images of 320 x 240."""
+    del scenes
+    for which in range(20):
+        users = image(np.random.default_rng([SEED, 12, which])).users(SCREEN)
+        for found in compared(users, (1.0, 2.0, 5.0, 8.0, 10.0, 20.0), FEW[:4], [13, which]):
+            yield ["", *found]
+
+
+def shuffled(scenes: list[Scene]) -> Iterator[list]:
+    """Experiment 8: gaze in the shuffle model, by B."""
+    del scenes
+    for which in range(20):
+        users = image(np.random.default_rng([SEED, 12, which])).users(SCREEN)
+        truth = drawn(users.total(), users)
+        for found in compared(users, (5.0,), FEW[:1], [15, which]):
+            yield ["central", *found]
+        everybody = each_person(users)
+        for scale in SCALES:
+            protocol = ShuffleProtocol(5.0, DELTA, users=len(everybody), depth=users.depth, w=W, scale=scale)
+            levels = protocol.simulate(everybody, np.random.default_rng([SEED, 16, which, scale]))
+            estimate = drawn(reconstruct(levels, W, inside=users.inside), users)
+            yield [f"B = {scale}", 5.0, FEW[0], *scores(truth, estimate)]
+
+
+def each_person(users: Users) -> list[np.ndarray]:
+    """One array of masses for each person."""
+    masses = np.zeros((users.user.max() + 1, users.side**2))
+    np.add.at(masses, (users.user, users.cell), users.mass)
+    return list(masses.reshape(-1, users.side, users.side))
+
+
+EXPERIMENTS = {
+    "cities": in_cities,
+    "number": by_number,
+    "side": by_side,
+    "sparsity": by_sparsity,
+    "indicative": indicative,
+    "gaze": gaze,
+    "shuffle": shuffled,
+}
+
+
+def raw_rows(name: str, scenes: list[Scene], work: Path) -> list[list[str]]:
+    """The rows of an experiment, run unless its file is there."""
+    path, start = work / f"{name}.csv", time.perf_counter()
+    if not path.exists():
+        with path.with_suffix(".part").open("w", newline="") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            for row in EXPERIMENTS[name](scenes):
+                writer.writerow([f"{each:.6g}" if isinstance(each, float) else each for each in row])
+                stream.flush()
+            writer.writerow(["seconds", f"{time.perf_counter() - start:.0f}"])
+        path.with_suffix(".part").rename(path)
+    with path.open(newline="") as stream:
+        return list(csv.reader(stream))
+
+
+def series(found: tables.Summary, metric: str, fixed: dict[int, object], across: int) -> pictures.Series:
+    """Lines of a picture: means by setting (0) or epsilon (1), other parts of the key being fixed."""
+    place, lines = tables.METRICS.index(metric), []
+    for method in tables.distinct(found, 2):
+        keys = [key for key in found if key[2] == method and all(key[k] == value for k, value in fixed.items())]
+        means, half = (np.array([found[key][part][place] for key in keys]) for part in (0, 1))
+        lines.append((method, [float(key[across]) for key in keys], list(means), list(half)))
+    return lines
+
+
+def panel(found: tables.Summary, fixed: dict[int, object], across: int) -> dict[str, pictures.Series]:
+    return {metric: series(found, metric, fixed, across) for metric in tables.METRICS}
+
+
+def heat_maps(scenes: list[Scene], path: Path) -> None:
+    """Experiment 4: pictures of one city and of one image."""
+    shown = ("Laplace", "top 0.1 %", "quadtree", "sparse, practical")
+    city = scenes[3 % len(scenes)].sample(PEOPLE, np.random.default_rng([SEED, 14])).users(SIDE)
+    gazed = image(np.random.default_rng([SEED, 12, 0])).users(SCREEN)
+    pictures.maps(path / "heatmaps_maps.png", [map_row(city, f"city, eps {eps:g}", eps, shown) for eps in (1.0, 5.0)])
+    rows = [map_row(gazed, f"gaze, eps {eps:g}", eps, FEW[:4]) for eps in (2.0, 10.0)]
+    pictures.maps(path / "heatmaps_gaze.png", rows)
+
+
+def map_row(
+    users: Users, title: str, epsilon: float, methods: tuple[str, ...]
+) -> tuple[str, list[tuple[str, np.ndarray]]]:
+    row = [("original", drawn(users.total(), users))]
+    for which, method in enumerate(methods):
+        rng = np.random.default_rng([SEED, 17, which, round(100 * epsilon)])
+        row.append((method, drawn(METHODS[method](users, epsilon, rng), users)))
+    return title, row
+
+
+def communication() -> list[str]:
+    """Megabytes that a person sends, by B, for 50 persons and an image's pixels."""
+    lines = ["| B | messages | split levels, modulus B n | cropped levels, this protocol's modulus |", tables.rule(4)]
+    for scale in SCALES:
+        protocol = ShuffleProtocol(5.0, DELTA, users=50, depth=9, w=W, scale=scale)
+        printed = {"users": 50, "coordinates": split_cells(*SCREEN), "modulus": 50 * scale}
+        ours = {"users": 50, "coordinates": cropped_cells(*SCREEN, 2), "modulus": protocol.modulus}
+        sizes = [communication_bits(5.0, DELTA, **each) / 8e6 for each in (printed, ours)]
+        lines.append(f"| {scale} | {message_count(5.0, DELTA, **ours)} | {sizes[0]:.2f} MB | {sizes[1]:.2f} MB |")
+    return lines
+
+
+def write_csv(path: Path, found: dict[str, tables.Summary]) -> None:
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow(["experiment", "setting", "epsilon", "method", "metric", "mean", "half_width", "runs"])
+        for name, summary in found.items():
+            for (setting, epsilon, method), (mean, half, runs) in summary.items():
+                for metric, value, width in zip(tables.METRICS, mean, half, strict=True):
+                    row = [name, setting, f"{epsilon:g}", method, metric, f"{value:.4f}", f"{width:.4f}", runs]
+                    writer.writerow(row)
+
+
+def write(found: dict[str, tables.Summary], pairs: list[str], scenes: list[Scene], out: Path) -> None:
+    """Tables into the document, the CSV file, and the pictures."""
+    document = out / "heatmaps.md"
+    for name in ("cities", "indicative", "gaze"):
+        tables.fill(document, name, tables.by_epsilon(found[name]))
+    tables.fill(document, "pairs", pairs)
+    for name, title in (("number", "n"), ("side", "grid side"), ("sparsity", "data")):
+        tables.fill(document, name, tables.by_setting(found[name], title))
+    tables.fill(document, "shuffle", tables.by_metric(found["shuffle"], "noise"))
+    tables.fill(document, "communication", communication())
+    write_csv(out / "heatmaps.csv", found)
+    pictures.panel(out / "heatmaps.png", [("cities, 60 runs", "epsilon", True, panel(found["cities"], {}, 1))])
+    rows = [
+        (f"epsilon {eps:g}", label, False, panel(found[name], {1: eps}, 0))
+        for name, label in (("number", "persons"), ("side", "side of the grid"))
+        for eps in (1.0, 10.0)
+    ]
+    pictures.panel(out / "heatmaps_n_and_side.png", rows)
+    heat_maps(scenes, out)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="folder of heatmaps.md; nothing is written without it")
+    parser.add_argument("--work", type=Path, default=Path("out/heatmaps"), help="raw scores; what is there is not run")
+    parser.add_argument("--only", choices=list(EXPERIMENTS), nargs="*", help="run these, and write nothing")
+    parser.add_argument("--checkins", type=Path, nargs="*", default=[], help="files of Gowalla and Brightkite")
+    parser.add_argument("--scale", action="store_true", help="time and memory instead")
+    args = parser.parse_args()
+    if args.scale:
+        for name, lines in scale_tables().items():
+            print("\n".join(lines), flush=True)
+            if args.out:
+                tables.fill(args.out / "heatmaps.md", name, lines)
+        return
+    args.work.mkdir(parents=True, exist_ok=True)
+    scenes, raw = cities(30, SEED, args.checkins), {}
+    for name in args.only or EXPERIMENTS:
+        *raw[name], seconds = raw_rows(name, scenes, args.work)
+        print(name, " ".join(seconds), flush=True)
+    if args.out and not args.only:
+        found = {name: tables.summary(rows) for name, rows in raw.items()}
+        write(found, tables.paired(raw["cities"], "sparse, practical", 2), scenes, args.out)
+
+
+if __name__ == "__main__":
+    main()

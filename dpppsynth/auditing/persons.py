@@ -1,0 +1,132 @@
+"""The hard pair under adding or removing a whole person: the same points with and without all that one person has.
+
+Masses add up, so others in the same place drown nothing; and many of them draw the mechanism's attention to that place
+whatever the noise, so that all of the budget is spent there. Most of the person is there as well. One more point is far
+away, in a cell as full as another one of which only one is kept: were cells chosen by their true counts, it would be
+that point which decides whose neighbourhood is looked at.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.auditing.steps import uniform_places
+from dpppsynth.errors import InputError
+from dpppsynth.heatmaps.plan import HeatmapPlan
+from dpppsynth.mesh import Floats, Ints
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.pyramids import start_level
+from dpppsynth.privacy.relations import Relation
+
+Pair = tuple[PointPattern, PointPattern]
+
+# Candidates are the same in every run, so that an audit can be repeated.
+SEED, CANDIDATES = 20261125, 2000
+# Points of the person, where persons have several: the last one is far away.
+POINTS = 16
+# Probability, at most, that noise turns the attention away from where everybody is.
+MISSED = 1e-3
+# Persons in cells of which one is left out, in units of the noise on the cells below; and most persons of a pattern.
+PLAIN, MOST_OTHERS = 6.0, 100_000
+
+
+def person_pair(plan: HeatmapPlan) -> Pair:
+    """Two patterns of which the first has one person more than the second, all of whose points come last.
+
+    How many others there are follows from the noise, not from `expected_n`.
+
+    Parameters
+    ----------
+    plan : HeatmapPlan
+
+    Examples
+    --------
+    >>> from dpppsynth import HeatmapSynthesizer, Window
+    >>> plan = HeatmapSynthesizer(1.0, shape=(16, 16), user="user").plan(Window.rectangle(0, 0, 800, 800)).statistic
+    >>> there, gone = person_pair(plan)
+    >>> len(there) - len(gone), len(set(there.marks["user"])) - len(set(gone.marks["user"]))
+    (16, 1)
+    """
+    others = _others(plan)
+    own = np.tile(others[0], (1 if plan.user is None else POINTS, 1))
+    own[1:][-1:] = others[-1]
+    places = np.concatenate([others, own])
+    persons = np.minimum(np.arange(len(places)), len(others))
+    return _pattern(plan, places, persons), _pattern(plan, others, persons[: len(others)])
+
+
+def attention(plan: HeatmapPlan) -> float:
+    """Persons by which a cell must exceed the others of its level to be kept on all levels, but for `MISSED`."""
+    choosing = plan.scales[:-1]
+    if not choosing:
+        return 0.0
+    # The cell's own noise is half as negative, or that of one of the others, at most 4 w of them, half as positive.
+    chances = len(choosing) * (2 * plan.w + 1)
+    return 2 * _persons(plan, max(choosing)) * math.log(chances / MISSED)
+
+
+def _persons(plan: HeatmapPlan, masses: float) -> float:
+    return masses / 2.0**plan.bits
+
+
+def _others(plan: HeatmapPlan) -> Floats:
+    """(m, 2) places of everybody else: the crowd's first, the far one's last."""
+    candidates = uniform_places(plan.domain, CANDIDATES, np.random.default_rng(SEED))
+    # On this level, the first one where not all are, cells are chosen; on the next one that shows.
+    level = start_level(plan.w, plan.depth) + 1
+    rank = _rank(plan, candidates, min(level + 1, plan.depth))
+    order = np.argsort(rank, kind="stable")
+    candidates, (_, start) = candidates[order], np.unique(rank[order] // 4, return_index=True)
+    # Beside the one who may be far, and a part of the person.
+    crowd, alone = math.ceil(attention(plan)) + 2, candidates[[0, -1]]
+    if level < plan.depth and 1 < plan.w < len(start):
+        few = math.ceil(PLAIN * _persons(plan, plan.scales[level + 1 - plan.budgets.first]))
+        places = np.concatenate([candidates[start[: plan.w]], alone[1:]])
+        # One cell is as full as the far one, all the others are fuller: one too many to keep.
+        counts = np.array([crowd + few + 1, few, *[few + 1] * (plan.w - 2), few])
+        if counts.sum() <= MOST_OTHERS:
+            return np.repeat(places, counts, axis=0)
+    return np.concatenate([np.tile(alone[0], (min(crowd, MOST_OTHERS), 1)), alone[1:]])
+
+
+def _rank(plan: HeatmapPlan, places: Floats, level: int) -> Ints:
+    """(k,) position of the cell that holds each place, among all cells of a level in the order they are looked at."""
+    i, j = plan.places[plan.mesh.locate(places)].T
+    first, depth = plan.budgets.first, plan.depth
+    rank: Ints = (i >> depth - first) * 2**first + (j >> depth - first)
+    for k in range(first + 1, level + 1):
+        rank = 4 * rank + 2 * (i >> depth - k & 1) + (j >> depth - k & 1)
+    return rank
+
+
+def _pattern(plan: HeatmapPlan, places: Floats, persons: Any) -> PointPattern:
+    return PointPattern(places, plan.domain, None if plan.user is None else {plan.user: persons})
+
+
+def require_one_person(pair: Pair, relation: Relation) -> None:
+    """Refuse patterns of which neither is the other with one person more.
+
+    Raises
+    ------
+    InputError
+    """
+    marks = [tuple(pattern.marks or ()) for pattern in pair]
+    one, other = (_rows(pattern) for pattern in pair)
+    fewer = other if one.total() >= other.total() else one
+    came = (one - other) + (other - one)
+    persons = {person for person, _ in came.elements()}
+    # Where there is no mark, every point is a person.
+    alone = len(persons) <= 1 if marks[0] else came.total() <= 1
+    known = bool(marks[0]) and not persons.isdisjoint(person for person, _ in fewer)
+    if marks[0] != marks[1] or len(marks[0]) > 1 or (fewer - one) or (fewer - other) or not alone or known:
+        msg = f"pair: its patterns are not neighbouring, which means that {relation.describe()}; pass such a pair."
+        raise InputError(msg)
+
+
+def _rows(pattern: PointPattern) -> Counter[tuple[Hashable, Hashable]]:
+    """How often each person stands at each position."""
+    persons = next(iter(pattern.marks.values())).tolist() if pattern.marks else [None] * len(pattern)
+    return Counter(zip(persons, map(tuple, pattern.positions.tolist()), strict=True))

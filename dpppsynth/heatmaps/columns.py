@@ -1,0 +1,118 @@
+"""Columns of a table of persons and cells: what each must hold, and how its rows are put in order.
+
+Messages never tell which row or person breaks a rule, nor how many there are.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.arguments import elements, flag, shown, whole
+from dpppsynth.domains import as_reals
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Floats, Ints
+from dpppsynth.privacy.pyramids import DEEPEST
+
+Shape = tuple[int, int]
+
+# Masses of a person may miss one by this much, which floating-point division may make of a distribution.
+TOLERANCE = 1e-9
+
+
+def grid_shape(side: Any, pad: bool) -> Shape:
+    """Cells along x and y: of a square with a power of two, or of any rectangle with `pad`; InputError otherwise."""
+    pad = flag("pad", pad)
+    sides = [side, side] if isinstance(side, Integral) else elements(side) or []
+    if len(sides) != 2:
+        msg = f"side: needs a whole number, or one for each axis, got {shown(side)}."
+        raise InputError(msg)
+    nx, ny = (whole("side", each, 1, most=2**DEEPEST) for each in sides)
+    if not pad and (nx != ny or nx.bit_count() > 1):
+        msg = f"side: must be a power of two, the same along both axes, got {nx} x {ny}; pad=True takes any sides."
+        raise InputError(msg)
+    return nx, ny
+
+
+def cells_at(xy: Floats, shape: Shape) -> tuple[Ints, Ints]:
+    """(k,) cells along x and y of points (k, 2) in the unit square; what lies beyond it goes to the nearest cell."""
+    at = np.clip(np.floor(xy * shape), 0, np.array(shape) - 1).astype(np.int64)
+    return at[:, 0], at[:, 1]
+
+
+def persons(labels: Any) -> Ints:
+    """(k,) numbers that tell persons apart as their labels (k,) do; InputError where labels are missing."""
+    column = labels
+    if getattr(labels, "ndim", None) != 1:
+        found = None if hasattr(labels, "ndim") else elements(labels)
+        if found is None:
+            msg = "user: needs a column with one label for each row."
+            raise InputError(msg)
+        column = np.fromiter(found, dtype=object, count=len(found))
+    if np.ma.is_masked(column):
+        raise InputError(MISSING)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "iub":
+        return np.unique(column, return_inverse=True)[1].astype(np.int64)
+    import pandas as pd
+
+    try:
+        numbers = pd.factorize(column)[0].astype(np.int64)
+    except TypeError:
+        msg = "user: labels must be hashable, such as numbers and texts."
+        raise InputError(msg) from None
+    if (numbers < 0).any():
+        raise InputError(MISSING)
+    return numbers
+
+
+MISSING = "user: some labels are missing (None or NaN), so nobody knows whose rows these are; leave the rows out."
+
+
+def whole_column(name: str, values: Any, end: int) -> Ints:
+    """(k,) whole numbers from 0 to end - 1; InputError otherwise."""
+    rule = f"{name}: needs a column of whole numbers from 0 to {end - 1}."
+    column = values if isinstance(values, np.ndarray) and values.dtype.kind in "iu" else as_reals(values, rule)
+    if column.ndim != 1 or not ((column >= 0) & (column < end) & (column == np.floor(column))).all():
+        raise InputError(rule)
+    return column.astype(np.int64)
+
+
+def masses(values: Any) -> Floats:
+    """Array of masses; InputError unless they are finite, non-negative real numbers."""
+    rule = "mass: every mass must be a finite, non-negative number; some are not. Repair or leave out these rows."
+    array = as_reals(values, rule)
+    if not (np.isfinite(array) & (array >= 0)).all():
+        raise InputError(rule)
+    return array
+
+
+def require_totals(total: Floats, *, allow_subprobability: bool) -> None:
+    """Refuse persons whose masses add up to a total (persons,) above one or, unless allowed, below."""
+    if (total > 1 + TOLERANCE).any():
+        msg = "mass: a person's masses must add up to at most one; divide each person's by their sum."
+        raise InputError(msg)
+    if not flag("allow_subprobability", allow_subprobability) and (total < 1 - TOLERANCE).any():
+        msg = (
+            "mass: each person's masses must add up to one; divide each person's by their sum, or pass "
+            "allow_subprobability=True, which lets persons weigh less."
+        )
+        raise InputError(msg)
+
+
+def merged(user: Ints, cell: Ints, weight: npt.NDArray[Any]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+    """Rows by person and cell, persons numbered from 0, equal cells of one added up, and rows without weight left out.
+
+    The result does not depend on the order of the rows.
+    """
+    keep = weight > 0
+    # By weight, too: a sum of real numbers depends on their order.
+    order = np.lexsort([weight[keep], cell[keep], user[keep]])
+    user, cell, weight = user[keep][order], cell[keep][order], weight[keep][order]
+    another = np.diff(user, prepend=-1) > 0
+    new = another | (np.diff(cell, prepend=-1) != 0)
+    total = np.zeros(int(new.sum()), dtype=weight.dtype)
+    np.add.at(total, np.cumsum(new) - 1, weight)
+    return (np.cumsum(another) - 1)[new], cell[new], total

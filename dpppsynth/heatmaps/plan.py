@@ -1,0 +1,196 @@
+"""The certified measurement of a heat map: noised counts of a pyramid's cells, as many as the algorithm looks at.
+
+A plan is made from public parameters alone; `measure` spends the budget. What it returns, the noised integers of all
+cells looked at, is public, and everything after it is post-processing (docs/theory/heatmaps.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.arguments import instance
+from dpppsynth.errors import InputError
+from dpppsynth.heatmaps.aggregation import measure_tree, require_exact
+from dpppsynth.heatmaps.pyramid import pyramid
+from dpppsynth.heatmaps.tree import CellTree, grow
+from dpppsynth.heatmaps.users import Users
+from dpppsynth.mesh import Floats, Ints, Mesh
+from dpppsynth.models.planar import cells_along, grid_cells
+from dpppsynth.patterns import PointPattern, require_match
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
+from dpppsynth.privacy.pyramids import (
+    LATTICE_BITS,
+    LevelBudgets,
+    grid_depth,
+    heatmap,
+    layout,
+    level_budgets,
+    level_scales,
+)
+from dpppsynth.privacy.relations import AddRemovePerson, Relation
+from dpppsynth.randomness import RngLike
+from dpppsynth.statistic import LatticePlan, PrivateStatistic
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeatmapPlan(LatticePlan):
+    """Noised counts of persons in the cells of a pyramid over a grid of squares.
+
+    Attributes
+    ----------
+    mesh : PlanarMesh
+        Regular squares over the window: the grid.
+    expected_n : float or None
+        Public guess of the number of persons, which the mechanism does not use.
+    epsilon : float
+    w : int
+        Cells kept per level.
+    variant : {"practical", "theory"}
+    decay : float or None
+        Of the levels' budgets, as in `level_budgets`.
+    user : str or None
+        Mark that tells the persons; None where every point is a person.
+    """
+
+    mesh: Mesh
+    expected_n: float | None
+    epsilon: float
+    _: KW_ONLY
+    w: int = 20
+    variant: str = "practical"
+    decay: float | None = None
+    user: str | None = "user"
+    basis: ClassVar[str] = "heatmap"
+    relation: ClassVar[Relation] = AddRemovePerson()
+    n: None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if self.user is not None:
+            instance("user", self.user, str, "it names the mark that tells persons apart")
+        # Whatever is wrong with the budget is said before the data are touched.
+        require_exact(self.scales)
+
+    def __repr__(self) -> str:
+        nx, ny = self.shape
+        return f"HeatmapPlan({nx} x {ny} cells, w={self.w}, {self.variant}, epsilon={self.epsilon:g})"
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the lattice."""
+        return LATTICE_BITS
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Cells (nx, ny) along x and y."""
+        return cells_along(self.mesh)
+
+    @property
+    def depth(self) -> int:
+        """The grid lies in the corner of a square one of side `2^depth`."""
+        return grid_depth(self.shape)
+
+    @cached_property
+    def places(self) -> Ints:
+        """(T, 2) place (i, j) of every element in the grid."""
+        return grid_cells(self.mesh)
+
+    @cached_property
+    def inside(self) -> Floats:
+        """(2^depth, 2^depth) public share of every cell of the square grid that lies inside the window."""
+        share = np.zeros((2**self.depth, 2**self.depth))
+        share[tuple(self.places.T)] = self.mesh.element_measure
+        return share / share.max()
+
+    @cached_property
+    def budgets(self) -> LevelBudgets:
+        """Epsilons of the measured levels."""
+        return level_budgets(self.epsilon, self.depth, self.w, variant=self.variant, decay=self.decay)
+
+    @cached_property
+    def scales(self) -> tuple[float, ...]:
+        """Scales of their noise in lattice units."""
+        return level_scales(self.budgets, self.bits)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies."""
+        return heatmap(self.scales, bits=self.bits, user=self.user)
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "mesh": self.mesh.recipe,
+            "lattice_bits": self.bits,
+            "epsilon": self.epsilon,
+            "w": self.w,
+            "variant": self.variant,
+            "decay": self.decay,
+            "user": self.user,
+            "n": None,
+            "expected_n": self.expected_n,
+        }
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+        """Spend the budget: count persons and add noise.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+            Marked with `user` and with nothing else, or without marks where every point is a person.
+        rng : None, int or Generator
+            None: secret noise. Anything else makes the run reproducible and therefore not private.
+
+        Raises
+        ------
+        InputError
+            When the pattern has other marks, or lives in another window.
+        """
+        users = self.users(pattern)
+        tree = measure_tree(
+            pyramid(users.lattice(self.bits)), self.budgets, bits=self.bits, w=self.w, rng=rng, inside=self.inside
+        )
+        counts = np.concatenate([level.counts for level in tree.levels])
+        noise = OpenDPLaplace if rng is None else SeededLaplace
+        return PrivateStatistic(self, np.rint(counts * 2.0**self.bits).astype(np.int64), noise.name, noise.seeded)
+
+    def users(self, pattern: PointPattern) -> Users:
+        """Each person's distribution over the grid: every point of theirs counts alike. As sensitive as the points."""
+        i, j = self.places[self.mesh.locate(self._unmarked(pattern).positions)].T
+        marks = np.arange(len(i)) if self.user is None else (pattern.marks or {})[self.user]
+        return Users.from_columns(marks, i, j, side=2**self.depth)
+
+    def tree(self, lattice: Ints) -> CellTree:
+        """The cells that were looked at, level by level, with their noised counts (released, in lattice units)."""
+        counts = iter(np.split(lattice / 2.0**self.bits, np.cumsum(self._layout)[:-1]))
+        return grow(self.budgets.first, self.depth, self.w, lambda *_: next(counts), self.inside)
+
+    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+        """What was released, from its JSON form."""
+        statistic = super().restore(data)
+        if len(statistic.lattice) != sum(self._layout):
+            msg = "statistic: it has another number of values than a heat map on this grid; the file is not whole."
+            raise InputError(msg)
+        return statistic
+
+    @property
+    def _layout(self) -> tuple[int, ...]:
+        return layout(self.budgets.first, self.depth, self.w)
+
+    def _unmarked(self, pattern: Any) -> PointPattern:
+        """The points, once the marks have been found to be the ones planned."""
+        expected = set() if self.user is None else {self.user}
+        if isinstance(pattern, PointPattern) and set(pattern.marks or {}) != expected:
+            rule = "no marks" if self.user is None else f"the mark {self.user!r} and no other"
+            msg = (
+                f"pattern: needs {rule}, for a person is hidden with all their points; name that mark with user=, or "
+                "say user=None where every point is a person of its own."
+            )
+            raise InputError(msg)
+        plain = pattern.unmarked() if isinstance(pattern, PointPattern) else pattern
+        require_match(plain, self.domain, None)
+        return plain

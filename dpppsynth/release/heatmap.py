@@ -1,0 +1,86 @@
+"""`HeatmapRelease`: a private distribution over a grid, and the heat maps and patterns made from it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dpppsynth.arguments import positive
+from dpppsynth.heatmaps.reconstruct import solve
+from dpppsynth.heatmaps.rendering import gaussian_heatmap
+from dpppsynth.intensity import PiecewiseConstant
+from dpppsynth.mesh import Floats
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.statistic import PrivateStatistic
+
+# Standard deviation of a heat map's filter unless given, as a share of the window's longer side.
+BLUR = 0.02
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """From noised counts of a pyramid's cells to masses on its grid: the l1 fit on the cells that were kept."""
+
+    def masses(self, statistic: PrivateStatistic) -> Floats:
+        """(nx, ny) masses of the grid cells, whose sum estimates the number of persons."""
+        plan = statistic.plan
+        nx, ny = plan.shape
+        return solve(plan.tree(statistic.lattice))[:nx, :ny]
+
+    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+        """Persons per unit area, constant on every cell."""
+        plan = statistic.plan
+        return PiecewiseConstant(plan.mesh, self.masses(statistic)[tuple(plan.places.T)] / plan.mesh.element_measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {"kind": "reconstruction"}
+
+
+class HeatmapRelease(CoxRelease):
+    """Result of a heat map synthesizer: everything in it is public.
+
+    Its intensity is of persons: every person counts once, however many points they have, and a synthetic pattern has
+    one point for each.
+    """
+
+    @cached_property
+    def masses(self) -> Floats:
+        """(nx, ny) estimated number of persons in each cell, i along x and j along y."""
+        masses: Floats = self.estimator.masses(self.statistic)
+        return masses
+
+    @property
+    def empty(self) -> bool:
+        """Whether the noise left no mass at all: then the distribution is uniform, and patterns are empty."""
+        return not self.masses.any()
+
+    @cached_property
+    def distribution(self) -> Floats:
+        """(nx, ny) estimate of the persons' average distribution, with mass 1."""
+        masses = self._inside if self.empty else self.masses
+        return masses / masses.sum()
+
+    def heatmap(self, bandwidth: float | None = None) -> Floats:
+        """(nx, ny) heat map with mass 1: the distribution under a Gaussian filter that keeps to the window.
+
+        Parameters
+        ----------
+        bandwidth : float, optional
+            Standard deviation of the filter, in the window's unit. None takes 2 % of the window's longer side.
+        """
+        x0, y0, x1, y1 = self.domain.bounds
+        width, height = x1 - x0, y1 - y0
+        sd = BLUR * max(width, height) if bandwidth is None else positive("bandwidth", bandwidth)
+        return gaussian_heatmap(self.distribution, (sd / width, sd / height), inside=self._inside > 0)
+
+    @property
+    def _inside(self) -> Floats:
+        """(nx, ny) share of every cell that lies inside the window."""
+        nx, ny = self.statistic.plan.shape
+        inside: Floats = self.statistic.plan.inside[:nx, :ny]
+        return inside
+
+
+def result(estimator: Any) -> type[CoxRelease]:
+    """The kind of release that an estimator's intensity comes in."""
+    return HeatmapRelease if isinstance(estimator, Reconstruction) else CoxRelease

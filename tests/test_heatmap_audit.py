@@ -1,0 +1,263 @@
+"""The auditor put to heat maps: they stay below their claim, and broken ones are found out.
+
+Audits run with false alarms of 1e-6 each, seven in all.
+"""
+
+import functools
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import shapely
+from scipy import stats
+
+from dpppsynth.auditing import audit
+from dpppsynth.auditing.pairs import changed, hard_pair, require_neighbours
+from dpppsynth.auditing.persons import POINTS
+from dpppsynth.auditing.pyramid import always_seen, branches
+from dpppsynth.auditing.targets import Measure, target_of, target_of_release
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.heatmaps import aggregation
+from dpppsynth.heatmaps.plan import HeatmapPlan
+from dpppsynth.heatmaps.pyramid import pyramid
+from dpppsynth.heatmaps.tree import grow
+from dpppsynth.heatmaps.users import Users
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import AddRemovePerson
+from dpppsynth.privacy.noise import SeededLaplace
+from dpppsynth.privacy.pyramids import LevelBudgets
+from dpppsynth.randomness import generator
+from dpppsynth.statistic import PrivateStatistic
+from dpppsynth.synthesizers import HeatmapSynthesizer
+
+SQUARE = Window.rectangle(0, 0, 1000, 1000)
+RING = Window.polygon(shapely.box(0, 0, 1000, 800).difference(shapely.box(300, 300, 500, 500)))
+WHOLE = 2**20
+
+
+SECRET = generator(None)
+
+
+def quick_noise(scale, *, sensitivity, epsilon, rng=None):
+    """The same law with fresh randomness, for OpenDP takes long for each value; refused where OpenDP would."""
+    if not sensitivity / scale <= epsilon:
+        raise PrivacyCheckError
+    return SeededLaplace(scale, SECRET if rng is None else rng)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(aggregation, "laplace_noise", quick_noise)
+
+
+def made(domain=SQUARE, **options):
+    settings = {"epsilon": 1.0, "shape": (16, 16)} | options
+    return target_of(HeatmapSynthesizer(**settings), domain)
+
+
+SETTINGS = [
+    {"w": 20, "user": "user"},
+    {"w": 2, "user": None, "variant": "theory", "epsilon": 0.1, "domain": RING, "shape": (16, 11)},
+]
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=["persons", "points"])
+@pytest.mark.usefixtures("quick")
+def test_heat_map_stays_below_its_claim(options):
+    honest = made(**options)
+    assert honest.claimed.epsilon(0.0) == pytest.approx(options.get("epsilon", 1.0))
+    result = audit(honest, trials=100)
+    assert not result.violated, result
+    assert result.law_is_known
+    again = pickle.loads(pickle.dumps(honest))
+    assert again.statistics[0].features(again.run(again.pair[0])) < 1.0001
+
+
+@pytest.mark.parametrize("options", [*SETTINGS, {"w": 1}, {"w": 300}, {"shape": (256, 256), "epsilon": 10.0}])
+def test_hard_pair_meets_the_sensitivity_on_every_level(options):
+    """With everybody else far from the person, noise would keep the algorithm from looking at half of the change."""
+    aimed = made(**options)
+    plan, pair = aimed.run.plan, aimed.pair
+    require_neighbours(pair, plan.relation)
+    require_neighbours(pair[::-1], plan.relation)
+    for branch in branches(plan, pair):
+        assert (branch.first - branch.second).sum() == WHOLE
+    change, scale = always_seen(plan, pair)
+    assert 0.95 < (change / scale).sum() / plan.epsilon <= 1.0
+    gone, came = changed(pair)
+    assert (len(gone), len(came)) == (1 if plan.user is None else POINTS, 0)
+
+
+def test_likelihood_ratio_is_that_of_all_numbers():
+    """scipy's law of every number looked at, cells of both patterns alike included; a far cell is not always seen."""
+    aimed = made()
+    plan, ratio = aimed.run.plan, aimed.statistics[0].features
+    exact = [pyramid(plan.users(pattern).lattice(plan.bits))[plan.budgets.first :] for pattern in aimed.pair]
+    looked = set()
+    for pattern in aimed.pair * 3:
+        released = plan.measure(pattern)
+        start, expected = 0, 0.0
+        levels = plan.tree(released.lattice).levels
+        for level, scale, *sums in zip(levels, plan.scales, *exact, strict=True):
+            seen = released.lattice[start : (start := start + len(level.cells))]
+            one, other = (stats.dlaplace(1 / scale).logpmf(seen - each.ravel()[level.cells]) for each in sums)
+            expected += (one - other).sum()
+        assert ratio(released) == pytest.approx(expected, abs=1e-7)
+        looked.add(tuple(aimed.statistics[2].features(released)))
+    assert looked <= {(2, 2, 1), (2, 2, 2)}
+    names = ["likelihood ratio", "levels", "looked at", "total", "one number"]
+    assert [each.name for each in aimed.statistics] == names
+
+
+def test_weakened_law_has_the_mean_of_laplace():
+    """`E (|X + c| - |X|) / b = a - 1 + e^-a` for a change by a scales, summed over the levels."""
+    aimed = made(user=None)
+    epsilons = 3 * np.array(aimed.run.plan.budgets.epsilons)
+    first, second = aimed.weakened(3.0)
+    assert (first == -second).all()
+    expected = (epsilons - 1 + np.exp(-epsilons)).sum() / 3
+    assert first.mean() == pytest.approx(expected, abs=6 * first.std() / np.sqrt(len(first)))
+
+
+# --- Faults ----------------------------------------------------------------------------------------------------------
+
+
+def with_budgets(plan, epsilons):
+    """The same plan whose measurement spends other budgets than its guarantee says."""
+    other = replace(plan)
+    other.__dict__["budgets"] = LevelBudgets(plan.budgets.first, tuple(epsilons))
+    return other
+
+
+class EveryPointCounts(HeatmapPlan):
+    """A person with several points is counted as often."""
+
+    def users(self, pattern):
+        i, j = self.places[self.mesh.locate(pattern.positions)].T
+        return Users.from_columns(np.arange(len(i)), i, j, side=2**self.depth)
+
+
+class TrueTotal(HeatmapPlan):
+    """Noised counts that are made to sum to the true number of persons."""
+
+    def measure(self, pattern, rng=None):
+        released = super().measure(pattern, rng)
+        lattice = released.lattice.copy()
+        lattice[0] += len(np.unique(pattern.marks["user"])) * WHOLE - lattice[: 4**self.budgets.first].sum()
+        return replace(released, lattice=lattice)
+
+
+class TrueSelection(HeatmapPlan):
+    """The fullest cells are chosen by their true counts; all that is released has noise."""
+
+    def measure(self, pattern, rng=None):
+        exact, noised = pyramid(self.users(pattern).lattice(self.bits)), []
+
+        def read(level, cells):
+            number, true = level - self.budgets.first, exact[level].ravel()[cells]
+            noised.append(SeededLaplace(self.scales[number], SECRET).add(true))
+            return true / WHOLE
+
+        grow(self.budgets.first, self.depth, self.w, read, self.inside)
+        return PrivateStatistic(self, np.concatenate(noised), "broken", False)
+
+
+def full_budget_on_every_level(plan):
+    return with_budgets(plan, [plan.epsilon] * len(plan.budgets.epsilons))
+
+
+def noise_halved(plan):
+    return with_budgets(plan, [2 * each for each in plan.budgets.epsilons])
+
+
+def of_kind(kind, plan):
+    return kind(plan.mesh, plan.expected_n, plan.epsilon, w=plan.w, user=plan.user)
+
+
+# Fault, where it is planted, the statistic that sees it, and runs on each input. Cells that are all kept are quickest.
+ALL_KEPT = {"w": 256, "user": None}
+FAULTS = {
+    "full budget on every level": (
+        full_budget_on_every_level, ALL_KEPT | {"variant": "theory"}, "likelihood ratio", 400,
+    ),
+    "noise halved": (noise_halved, ALL_KEPT, "likelihood ratio", 1000),
+    "every point counts": (functools.partial(of_kind, EveryPointCounts), {}, "likelihood ratio", 100),
+    "true total": (functools.partial(of_kind, TrueTotal), {}, "total", 100),
+    "true selection": (functools.partial(of_kind, TrueSelection), {}, "one number", 100),
+}  # fmt: skip
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_fault_is_caught(fault):
+    """An auditor whose pair has the person alone, with one point, or without rivals misses one of these."""
+    broken, options, seen_by, trials = FAULTS[fault]
+    honest = made(**options)
+    looked = tuple(each for each in honest.statistics if each.name == seen_by)
+    faulty = replace(honest, run=Measure(broken(honest.run.plan)), statistics=looked)
+    results = (audit(faulty, trials=trials, false_alarm=1e-6) for _ in range(3))
+    result = next((each for each in results if each.violated), None)
+    assert result is not None
+
+
+# --- Pairs of one's own, and saved releases --------------------------------------------------------------------------
+
+HERE, THERE = [100.0, 100.0], [900.0, 900.0]
+
+
+def persons(*rows, name="user"):
+    """A pattern of rows (place, person)."""
+    places, who = zip(*rows, strict=True)
+    return PointPattern(list(places), SQUARE, {name: list(who)})
+
+
+def test_pairs_that_differ_by_more_than_one_person_are_refused():
+    base = persons((HERE, "a"), (HERE, "b"))
+    one_more = persons((THERE, "c"), (HERE, "b"), (HERE, "a"), (HERE, "c"))
+    require_neighbours((base, one_more), AddRemovePerson())
+    require_neighbours((base, base), AddRemovePerson())
+    plain = [PointPattern(places, SQUARE) for places in ([HERE], [HERE, THERE], [HERE, THERE, THERE])]
+    require_neighbours((plain[1], plain[0]), AddRemovePerson())
+    others = {
+        "two more": persons((HERE, "a"), (HERE, "b"), (THERE, "c"), (THERE, "d")),
+        "one who is there already": persons((HERE, "a"), (HERE, "b"), (THERE, "b")),
+        "one who moved": persons((HERE, "a"), (THERE, "b")),
+        "two who swapped names": persons((HERE, "a"), (HERE, "c")),
+        "another mark": persons((HERE, "a"), (HERE, "b"), name="year"),
+        "no mark": plain[0],
+    }
+    for pair in [(base, other) for other in others.values()] + [(plain[0], plain[2])]:
+        for each in (pair, pair[::-1]):
+            with pytest.raises(InputError, match=r"not neighbouring.*one person is added or removed"):
+                require_neighbours(each, AddRemovePerson())
+
+
+def test_pair_of_ones_own_is_audited():
+    """What changes in a cell that is not always looked at is left out of the law; a pair of equals tests nothing."""
+    plan = HeatmapSynthesizer(1.0, shape=(16, 16), w=1).plan(SQUARE)
+    crowd = [(HERE, f"p{k}") for k in range(300)]
+    with_one = persons(*crowd, (THERE, "c"), (THERE, "c"))
+    aimed = target_of(plan, pair=(with_one, persons(*crowd)))
+    change, _ = always_seen(plan.statistic, aimed.pair)
+    assert change.tolist() == [WHOLE, WHOLE]
+    assert not aimed.alike
+    assert target_of(plan, pair=(with_one, with_one)).alike
+    with pytest.raises(InputError, match="not neighbouring"):
+        target_of(plan, pair=(with_one, persons(*crowd[2:])))
+
+
+def test_saved_release_is_audited_without_its_data(tmp_path):
+    points = persons(*(([10.0 * k, 500.0], f"p{k % 7}") for k in range(50)))
+    synthesizer = HeatmapSynthesizer(1.0, shape=(16, 16), w=6)
+    folder = synthesizer.release(points).save(tmp_path / "public")
+    aimed = target_of_release(folder)
+    stated = json.loads((folder / "certificate.json").read_text())["parameters"]
+    assert aimed.run.plan.parameters().items() <= stated.items()
+    assert hard_pair(aimed.run.plan, AddRemovePerson())[0].xy.tolist() == aimed.pair[0].xy.tolist()
+    result = audit(folder, trials=50)
+    assert result.verification.holds
+    assert not result.violated
+    assert result.words.startswith("heatmap: 16 of ")
