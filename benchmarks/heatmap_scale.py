@@ -31,18 +31,18 @@ def columns(people: int, side: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def aggregation(people: int, side: int, method: str) -> dict[str, float]:
-    """Seconds from columns to the estimate with secret noise, peak memory in MB, and that before."""
+    """CPU seconds from columns to the estimate with secret noise, peak memory in MB, and that before."""
     user, i, j = columns(people, side)
     # What is loaded and compiled once is no part of a release.
     sparse_aggregate(Users.from_columns([0], [0], [0], side=2), epsilon=1.0)
-    before, start = memory(), time.perf_counter()
+    before, start = memory(), time.process_time()
     users = Users.from_columns(user, i, j, side=side)
-    built = time.perf_counter()
+    built = time.process_time()
     if method == "sparse":
         sparse_aggregate(users, epsilon=1.0)
     else:
         laplace_aggregate(users, epsilon=1.0)
-    end = time.perf_counter()
+    end = time.process_time()
     return {"users": built - start, "release": end - built, "memory": memory(), "before": before}
 
 
@@ -62,27 +62,27 @@ def noisy_levels(side: int, first: int, seed: int = 1) -> list[np.ndarray]:
 
 
 def solver(side: int, w: int, which: str) -> dict[str, float]:
-    """Seconds to reconstruct, median of nine runs, and the weighted distance reached."""
+    """CPU seconds to reconstruct, median of nine runs, and the weighted distance reached."""
     levels = noisy_levels(side, 2)
     # What is loaded once is no part of a solution.
     reconstruct(noisy_levels(8, 2), w, solver=which)
     times = []
     for _ in range(9):
-        start = time.perf_counter()
+        start = time.process_time()
         found = reconstruct(levels, w, solver=which)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return {"seconds": float(np.median(times)), "objective": objective(select_cells(levels, w), found)}
 
 
 def tree(side: int, w: int) -> dict[str, float]:
-    """Seconds of the tree solver alone, median of 15 runs; the cells are selected before."""
+    """CPU seconds of the tree solver alone, median of 15 runs; the cells are selected before."""
     selected = select_cells(noisy_levels(side, 2), w)
     solve(selected)
     times = []
     for _ in range(15):
-        start = time.perf_counter()
+        start = time.process_time()
         solve(selected)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return {"seconds": float(np.median(times))}
 
 

@@ -111,6 +111,7 @@ class PointPattern:
         *,
         count: str | None = None,
         marks: Iterable[str] = (),
+        user: str | None = None,
         to_crs: CRSLike | None = None,
         snap: float | None = None,
     ) -> PointPattern:
@@ -126,6 +127,8 @@ class PointPattern:
             Column of non-negative integers: a row with k stands for k coincident points, 0 for none.
         marks : iterable of str
             Columns kept as marks.
+        user : str, optional
+            Column that says whose point a row is; kept as a mark of text, and no row may leave it out.
         to_crs : str, int or pyproj.CRS, optional
             Re-project the points to this CRS, which must be the one of the domain.
         snap : float, optional
@@ -140,7 +143,7 @@ class PointPattern:
         """
         from dpppsynth.io import pattern_from_geodataframe
 
-        return pattern_from_geodataframe(gdf, domain, count=count, marks=marks, to_crs=to_crs, snap=snap)
+        return pattern_from_geodataframe(gdf, domain, count=count, marks=marks, user=user, to_crs=to_crs, snap=snap)
 
     @staticmethod
     def from_file(path: str | Path, domain: Domain, **options: Any) -> PointPattern:

@@ -18,6 +18,7 @@ from dpppsynth import statistic
 from dpppsynth.auditing import audit
 from dpppsynth.domains import Window
 from dpppsynth.errors import BudgetError, InputError, PrivacyCheckError
+from dpppsynth.heatmaps import aggregation
 from dpppsynth.ledger import Ledger
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
@@ -34,12 +35,14 @@ from dpppsynth.privacy import (
 )
 from dpppsynth.privacy.noise import OpenDPLaplace
 from dpppsynth.release import load_release
-from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+from dpppsynth.synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000)
 OTHER = Window.rectangle(0, 0, 1000, 2000)
 PATTERN = PointPattern(np.random.default_rng(1).uniform(0, 1000, (50, 2)), WINDOW)
 YEARS = PointPattern(PATTERN.xy, WINDOW, {"year": np.repeat([2021, 2022], 25)})
+PERSONS = PointPattern(PATTERN.xy, WINDOW, {"user": np.arange(50) // 5})
+HEAT = HeatmapSynthesizer(1.0, shape=(16, 16))
 TENTS = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=250.0)
 MESH = regular_triangulation(WINDOW, shape=(4, 4))
 
@@ -74,6 +77,15 @@ def halved_noise() -> None:
         TENTS.release(PATTERN)
     finally:
         statistic.laplace_scale = laplace_scale
+
+
+def halved_noise_of_levels() -> None:
+    scales = aggregation.level_scales
+    aggregation.level_scales = lambda *args: tuple(scale / 2 for scale in scales(*args))
+    try:
+        HEAT.release(PERSONS)
+    finally:
+        aggregation.level_scales = scales
 
 
 def edited(folder: Path, *, rehash: bool) -> None:
@@ -130,11 +142,23 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
     """What must be refused, in this order, and how."""
     return {
         "noise of half the scale": (PrivacyCheckError, halved_noise),
+        "noise of half the scale on every level": (PrivacyCheckError, halved_noise_of_levels),
         "OpenDP's own map": (PrivacyCheckError, lambda: OpenDPLaplace(1.0, sensitivity=2, epsilon=1.0)),
         "a certificate edited": (PrivacyCheckError, lambda: edited(folder, rehash=False)),
         "a certificate edited and hashed again": (PrivacyCheckError, lambda: edited(folder, rehash=True)),
         "a seeded run": (PrivacyCheckError, lambda: verify(seeded).require()),
         "a released file changed": (PrivacyCheckError, lambda: changed_file(folder)),
+        "persons without their mark": (InputError, lambda: HEAT.release(PATTERN)),
+        "persons with another mark": (
+            InputError,
+            lambda: HEAT.release(PointPattern(PATTERN.xy, WINDOW, {**PERSONS.marks, "age": np.arange(50)})),
+        ),
+        "an audit of two persons": (
+            InputError,
+            lambda: audit(
+                HEAT, WINDOW, pair=(PERSONS, PointPattern(PATTERN.xy[:40], WINDOW, {"user": np.arange(40) // 5}))
+            ),
+        ),
         "epsilon of zero": (InputError, lambda: LaplaceSynthesizer(0.0)),
         "alpha of zero": (InputError, lambda: AlphaNeighbours(0.0)),
         "nobody's points": (InputError, lambda: ReplaceOne(0)),

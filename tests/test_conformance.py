@@ -626,7 +626,7 @@ def exact_masses(case, pattern):
         exact += [cell_counts(mesh, pattern.positions), *(lattice_masses(mesh, pattern.positions, b) for b in (0, 20))]
     for plan in plans(case.plan()) if case.mechanism == "heatmap" else ():
         users = plan.users(pattern)
-        exact += [each.ravel() for each in (users.mass, users.total(), *pyramid(users.lattice())[3:])]
+        exact += [each.ravel() for each in (users.cell, users.mass, users.total(), *pyramid(users.lattice())[3:])]
     return exact
 
 

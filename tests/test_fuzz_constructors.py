@@ -93,6 +93,7 @@ FLAT = {name: AGGREGATE[name] for name in ("distributions", "epsilon", "pad", "r
 SENT = {"epsilon": 1.0, "delta": 1e-6, "users": 50, "coordinates": 21, "modulus": 20_000}
 CHECKINS = heatmaps.CheckIns(*(np.zeros(0, kind) for kind in (int, "datetime64[s]", float, float, int)))
 PROTOCOL = heatmaps.ShuffleProtocol(1.0, 1e-6, 3, 1, w=1, scale=2)
+MESSAGES = np.concatenate([PROTOCOL.encode(np.eye(2) / 2, seed) for seed in range(3)])
 LEVELS = heatmaps.pyramid(GRID[0])
 
 HEATMAPS = {
@@ -134,7 +135,7 @@ HEATMAPS = {
         },
     ),
     "ShuffleProtocol.encode": (PROTOCOL.encode, {"distribution": [[0.5, 0.5], [0.0, 0.0]], "rng": 1}),
-    "ShuffleProtocol.decode": (PROTOCOL.decode, {"messages": PROTOCOL.encode(np.eye(2) / 2, 1)}),
+    "ShuffleProtocol.decode": (PROTOCOL.decode, {"messages": MESSAGES}),
     "ShuffleProtocol.simulate": (PROTOCOL.simulate, {"distributions": [np.eye(2) / 2] * 3, "rng": 1}),
     "limits.sparse_parameters": (limits.sparse_parameters, {"factor": 0.5, "k": 2, "constant": 1.0}),
     "limits.sparse_order": (limits.sparse_order, {"factor": 0.5, "k": 2, "epsilon": 1.0, "n": 4}),

@@ -260,6 +260,7 @@ class TestRelease:
     def test_evaluate(self, public, visits, tmp_path, monkeypatch):
         monkeypatch.setattr(distances, "SIDE", 30)
         monkeypatch.setattr(reports, "YARDSTICKS", 1)
+        monkeypatch.setitem(save_picture.__kwdefaults__, "dpi", 20)
         place = tmp_path / "private"
         said = spoken(run("evaluate", visits, public[0], "--confidential", place))
         assert "one point for each person" in said

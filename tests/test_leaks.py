@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_conformance import STREETS, holds, points
+from test_conformance import STREETS, ByPerson, holds, points
 from test_fuzz_readers import listening
 
 import dpppsynth
@@ -29,9 +29,9 @@ from dpppsynth.io import write_pattern
 from dpppsynth.ledger import Ledger
 from dpppsynth.models import regular_triangulation
 from dpppsynth.plotting import plot_pattern, save_picture
-from dpppsynth.privacy import AddRemove, AlphaNeighbours
+from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours
 from dpppsynth.reporting import write_report
-from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+from dpppsynth.synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 MESH = regular_triangulation(SQUARE, shape=(5, 5))
@@ -111,6 +111,12 @@ def secret(domain=SQUARE):
     return points(11, SECRET_N if domain is SQUARE else 157, domain)
 
 
+def asked_for(pattern, synthesizer):
+    """The pattern as the synthesizer takes it: with persons of three points each where it protects persons."""
+    persons = synthesizer.neighbouring() == AddRemovePerson()
+    return ByPerson("heatmap", "leaks", lambda: synthesizer).marked(pattern) if persons else pattern
+
+
 ALONE = AlphaNeighbours(25.0)
 KINDS = {
     "tents, n secret": (
@@ -124,6 +130,7 @@ KINDS = {
         SQUARE,
     ),
     "kernel": (lambda: KernelSynthesizer(10.0, 1e-6, 50.0), SQUARE),
+    "persons, n secret": (lambda: HeatmapSynthesizer(1.0, shape=(32, 32)), SQUARE),
     "streets": (lambda: LaplaceSynthesizer(1.0, alpha=25.0, basis="tents"), STREETS),
 }
 
@@ -133,7 +140,8 @@ def published(request, tmp_path_factory):
     """A pattern, whether its number of points is secret, and everything that is ever written about its release."""
     build, domain = KINDS[request.param]
     folder = tmp_path_factory.mktemp("published")
-    pattern, synthesizer = secret(domain), build()
+    synthesizer = build()
+    pattern = asked_for(secret(domain), synthesizer)
     hidden = "n secret" in request.param
     public = {"expected_n": 1000.0} if hidden else {}
     release = synthesizer.release(pattern, 5, **public)
@@ -184,10 +192,10 @@ def png(pattern) -> bytes:
 
 
 class TestLogs:
-    @pytest.mark.parametrize("kind", ["tents, n secret", "draw", "kernel"])
+    @pytest.mark.parametrize("kind", ["tents, n secret", "draw", "kernel", "persons, n secret"])
     def test_of_a_whole_release_say_nothing(self, kind, tmp_path, capfd):
-        build, domain = KINDS[kind]
-        pattern, said = secret(domain), []
+        (build, domain), said = KINDS[kind], []
+        pattern = asked_for(secret(domain), build())
         hidden = "n secret" in kind
         with listening(said):
             release = build().release(pattern, progress=said.append, **({"expected_n": 1000.0} if hidden else {}))
@@ -215,6 +223,8 @@ PROCESSES = textwrap.dedent("""
     SQUARE = dps.Window.rectangle(0, 0, 1000, 1000)
     PATTERN = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (50, 2)), SQUARE)
     TENTS = dps.LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=100.0)
+    PERSONS = dps.PointPattern(PATTERN.xy, SQUARE, {"user": np.arange(50) // 3})
+    HEAT = dps.HeatmapSynthesizer(1.0, shape=(16, 16))
     KERNEL = dps.KernelSynthesizer(10.0, 1e-6, 25.0)
     PLANTED = np.random.default_rng()
     LAPLACE = OpenDPLaplace(2.0**40, sensitivity=1, epsilon=1.0)
@@ -230,6 +240,7 @@ PROCESSES = textwrap.dedent("""
             "Gaussian": OpenDPGaussian(2.0**40, sensitivity=1.0, mu=1.0).add(zeros).tolist(),
             "tents": TENTS.release(PATTERN).statistic.lattice.tolist(),
             "kernel": np.round(KERNEL.release(PATTERN).patterns[0].xy * 1e6).astype(int).ravel().tolist(),
+            "heat map": HEAT.release(PERSONS).statistic.lattice.tolist(),
             "planted": PLANTED.integers(0, 2**63, 2000).tolist(),
         }
 
@@ -273,7 +284,16 @@ def runs(tmp_path_factory):
 class TestNoise:
     @pytest.mark.parametrize(
         "kind",
-        ["ChaCha", "Laplace", "Laplace, made before", "Gaussian", "Gaussian, made before", "tents", "kernel"],
+        [
+            "ChaCha",
+            "Laplace",
+            "Laplace, made before",
+            "Gaussian",
+            "Gaussian, made before",
+            "tents",
+            "kernel",
+            "heat map",
+        ],
     )
     def test_no_two_processes_share_any(self, runs, kind):
         streams = [run[kind] for run in runs]

@@ -43,10 +43,7 @@ WorkersOption = Annotated[int, Option(min=1, help="Processes that run the trials
 class AskedJob(Job):
     """A job that need not be there: a saved release names its own."""
 
-    method: Annotated[
-        o.Method | None,
-        Option(help="Log-Gaussian Cox process, noised masses alone, or a kernel at each point.", rich_help_panel=o.HOW),
-    ] = None  # type: ignore[assignment]
+    method: Annotated[o.Method | None, Option(help=o.METHODS, rich_help_panel=o.HOW)] = None  # type: ignore[assignment]
     epsilon: Annotated[float | None, Option(help="Privacy budget.", rich_help_panel=o.PRIVACY)] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:

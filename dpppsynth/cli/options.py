@@ -144,13 +144,8 @@ ToCrsOption = Annotated[
     Option(help="Re-project files to this system; --window is then given in it.", rich_help_panel=WHERE),
 ]
 
-MethodOption = Annotated[
-    Method,
-    Option(
-        help="Log-Gaussian Cox process, noised masses alone, a kernel at each point, or a heat map of persons.",
-        rich_help_panel=HOW,
-    ),
-]
+METHODS = "Log-Gaussian Cox process, noised masses alone, a kernel at each point, or a heat map of persons."
+MethodOption = Annotated[Method, Option(help=METHODS, rich_help_panel=HOW)]
 MechanismOption = Annotated[
     Mechanism | None, Option(help="What lgcp makes private. Unless given: tents.", rich_help_panel=HOW)
 ]

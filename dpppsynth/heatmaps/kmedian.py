@@ -22,8 +22,14 @@ from dpppsynth.second_order import real_array
 # Cells kept per level where k asks for fewer: the default of the heat maps.
 FEWEST_CELLS = 20
 RESTARTS = 8
-# Lloyd's steps end when the cost falls by less than this share: below it, sums only round differently.
-PROGRESS = 1e-12
+# Lloyd's steps end when the cost falls by less than this share.
+PROGRESS = 1e-6
+# Restarts look at sums over blocks of finer grids: at most so many blocks along a side.
+COARSE = 256
+# How many times smaller the blocks get when the centres are moved again.
+FINER = 4
+# Cells whose distances are worked out together, few enough for the processor's cache.
+BATCH = 2**14
 
 
 def coreset_depth(k: int, epsilon: float, n: int) -> int:
@@ -144,7 +150,8 @@ def kmedian(masses: npt.ArrayLike, k: int, rng: RngLike = None, *, restarts: int
     """Centres, k of them, of small cost for masses on a grid; without noise, so private only where the masses are.
 
     Centres are seeded one by one at cells drawn in proportion to mass times distance from the nearest centre so far,
-    then moved to the coordinate-wise weighted medians of their cells until the cost stays; several times over.
+    then moved to the coordinate-wise weighted medians of their cells until the cost stays. On grids with more than 256
+    cells along a side they first move for sums over blocks, which get smaller step by step.
 
     Parameters
     ----------
@@ -172,9 +179,21 @@ def kmedian(masses: npt.ArrayLike, k: int, rng: RngLike = None, *, restarts: int
     grid, k, rng = _masses(masses), whole("k", k, 1), generator(rng)
     if not grid.any():
         grid = np.ones(grid.shape)
-    runs = [_settled(grid, _seeds(grid, k, rng)) for _ in range(whole("restarts", restarts, 1))]
+    block = -(-max(grid.shape) // COARSE)
+    coarse = _block_sums(grid, block)
+    runs = [_settled(coarse, _seeds(coarse, k, rng)) for _ in range(whole("restarts", restarts, 1))]
     best = min(runs, key=lambda run: run[0])[1]
+    while block > 1:
+        middle = np.minimum(best * block + block // 2, np.array(grid.shape) - 1)
+        block = max(1, block // FINER)
+        best = _settled(_block_sums(grid, block), middle // block)[1]
     return best[np.lexsort(best.T[::-1])] / grid.shape
+
+
+def _block_sums(grid: Floats, block: int) -> Floats:
+    """Sums over blocks of so many rows and columns, fewer in the last; in units of the largest mass of a cell."""
+    rows, columns = (np.arange(0, side, block) for side in grid.shape)
+    return np.add.reduceat(np.add.reduceat(grid / grid.max(), rows, axis=0), columns, axis=1)
 
 
 def _seeds(grid: Floats, k: int, rng: np.random.Generator) -> Ints:
@@ -211,10 +230,12 @@ def _settled(grid: Floats, centres: Ints) -> tuple[float, Ints]:
 def _nearest(x: Floats, y: Floats, centres: Floats) -> tuple[Ints, Floats]:
     """Number of, and l1 distance to, the nearest of the centres (k, 2); the first of equally near ones."""
     nearest, least = np.zeros(len(x), dtype=np.int64), np.full(len(x), np.inf)
-    for number, (cx, cy) in enumerate(centres):
-        distance = abs(x - cx) + abs(y - cy)
-        closer = distance < least
-        nearest[closer], least[closer] = number, distance[closer]
+    for start in range(0, len(x), BATCH):
+        part = slice(start, start + BATCH)
+        for number, (cx, cy) in enumerate(centres):
+            distance = abs(x[part] - cx) + abs(y[part] - cy)
+            np.copyto(nearest[part], number, where=distance < least[part])
+            np.minimum(least[part], distance, out=least[part])
     return nearest, least
 
 

@@ -108,6 +108,10 @@ def _cells(shape: Any) -> tuple[int, int]:
     sides = [whole_number(side) for side in shape] if isinstance(shape, tuple | list) and len(shape) == 2 else []
     nx, ny = (*sides, None, None)[:2]
     if nx is None or ny is None or min(nx, ny) < 1 or max(nx, ny) < 2 or grid_depth((nx, ny)) > DEEPEST:
-        msg = f"shape: needs two numbers of cells, of at most {2**DEEPEST}, got {shown(shape)}; such as (256, 256)."
+        msg = f"shape: needs two numbers of cells, of at most {2**DEEPEST}, got {_words(shape)}; such as (256, 256)."
         raise InputError(msg)
     return nx, ny
+
+
+def _words(shape: Any) -> str:
+    return f"({', '.join(map(shown, shape))})" if isinstance(shape, tuple | list) else shown(shape)

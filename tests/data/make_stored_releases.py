@@ -27,7 +27,7 @@ from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
 from dpppsynth.release import CoxRelease
 from dpppsynth.release.field import Posterior
-from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+from dpppsynth.synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 FOLDER = Path(__file__).parent / "releases_v1"
 GUARANTEES = FOLDER / "guarantees.json"
@@ -59,6 +59,8 @@ class Described:
         guess = {} if self.synthesizer.neighbouring().n_is_public else {"expected_n": 30}
         if self.by_year:
             release = self.synthesizer.release_by(marked(), by="year", levels=[2021, 2022], **paid)
+        elif isinstance(self.synthesizer, HeatmapSynthesizer):
+            release = self.synthesizer.release(of_persons(), **guess)
         else:
             release = self.synthesizer.release(made_up(self.domain), **paid, **guess)
         thinned(release).save(folder)
@@ -76,6 +78,12 @@ def made_up(domain: Domain) -> PointPattern:
 def marked() -> PointPattern:
     """The same with years, 14 and 10 points."""
     return PointPattern(made_up(WINDOW).xy, WINDOW, {"year": np.repeat([2021, 2022], [14, 10])})
+
+
+def of_persons() -> PointPattern:
+    """The same of 10 persons with one to four points each."""
+    person = np.repeat(np.arange(10), [1, 2, 3, 4, 1, 2, 3, 4, 1, 3])
+    return PointPattern(made_up(WINDOW).xy, WINDOW, {"user": person})
 
 
 def draws(sampler: str, **settings: Any) -> LGCPSynthesizer:
@@ -107,6 +115,8 @@ RELEASES: dict[str, Described] = {
     "kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), patterns=2),
     "kernel-kim-lim-3.6": Described(KernelSynthesizer(10.0, 1e-3, 25.0, bound="kim-lim-3.6")),
     "kernel-diffusion": Described(KernelSynthesizer(10.0, 1e-6, 20.0, spacing=100.0), STREETS),
+    "heatmap": Described(HeatmapSynthesizer(1.0, shape=(16, 16), w=6)),
+    "heatmap-theory": Described(HeatmapSynthesizer(2.0, shape=(12, 8), w=4, variant="theory", decay=0.75)),
     "strata": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH), by_year=True),
     "strata-kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), by_year=True),
 }
