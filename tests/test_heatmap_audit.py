@@ -1,6 +1,6 @@
 """The auditor put to heat maps: they stay below their claim, and broken ones are found out.
 
-Audits run with false alarms of 1e-6 each, seven in all.
+Audits of what is sound run with false alarms of 1e-6 each, three in all.
 """
 
 import functools

@@ -80,6 +80,14 @@ def test_clusters_of_unequal_mass_are_found():
     np.testing.assert_array_equal(found * 64, [[5, 5], [30, 60], [50, 8]])
 
 
+def test_large_grids_are_settled_at_full_resolution():
+    # Neither sums over blocks nor the ragged last ones may move the centres off the cells with all the mass.
+    masses = np.zeros((601, 300))
+    cells = np.array([[3, 299], [299, 7], [600, 150]])
+    masses[tuple(cells.T)] = [5, 3, 4]
+    np.testing.assert_allclose(kmedian(masses, 3, 1), cells / masses.shape, rtol=1e-15)
+
+
 def test_same_seed_same_centres_whatever_the_unit_of_mass():
     masses = np.random.default_rng(3).random((8, 8))
     np.testing.assert_array_equal(kmedian(masses, 4, 7), kmedian(masses * 2.0**-1000, 4, 7))

@@ -52,7 +52,8 @@ def person_pair(plan: HeatmapPlan) -> Pair:
     """
     others = _others(plan)
     own = np.tile(others[0], (1 if plan.user is None else POINTS, 1))
-    own[1:][-1:] = others[-1]
+    if len(own) > 1:
+        own[-1] = others[-1]
     places = np.concatenate([others, own])
     persons = np.minimum(np.arange(len(places)), len(others))
     return _pattern(plan, places, persons), _pattern(plan, others, persons[: len(others)])

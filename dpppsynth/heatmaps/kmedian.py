@@ -91,7 +91,7 @@ def kmedian_coreset(
     Notes
     -----
     With suitable w the cost of every k centres is kept within a factor `1 +- lambda` and `O(sqrt(k) / epsilon)`,
-    however many persons there are. At the finest resolution, 4096, the array takes 128 MiB and a few seconds.
+    however many persons there are.
 
     References
     ----------
@@ -169,7 +169,8 @@ def kmedian(masses: npt.ArrayLike, k: int, rng: RngLike = None, *, restarts: int
     Notes
     -----
     A local optimum: the seeding alone is within `O(log k)` of the best on average (Arthur and Vassilvitskii 2007,
-    k-means++, SODA, for powers of the distance); restarts promise no more. Time is `O(k a b)` for a step.
+    k-means++, SODA, for powers of the distance); restarts promise no more. A step takes `O(k a b)`; ten centres about
+    half a second at 256 x 256, and a quarter of a minute and 1.6 GB at 4096 x 4096.
 
     Examples
     --------
