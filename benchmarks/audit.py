@@ -128,6 +128,10 @@ def honest(seconds: float, nuts: float) -> Iterator[str]:
             size = {"n": N} if relation.n_is_public else {"expected_n": N}
             for name, synthesizer, domain in quick(epsilon, relation) if seconds else ():
                 yield row(name, relation.name, *timed(target_of(synthesizer, domain, **size), seconds))
+        if seconds:
+            heat = dps.HeatmapSynthesizer(epsilon)
+            target = target_of(heat, dps.datasets.soho_deaths().domain)
+            yield row("heatmap", heat.neighbouring().name, *timed(target, seconds))
     draws.Sampler = CompiledOnce
     for name, synthesizer, domain in slow() if nuts else ():
         yield row(name, RELATIONS[0].name, *timed(target_of(synthesizer, domain, n=N), nuts))

@@ -3,8 +3,9 @@
 They stand at the doors of the package, where a call costs a microsecond, and not in loops behind them.
 """
 
+import inspect
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -109,11 +110,36 @@ def instance(name: str, value: Any, kind: type, remedy: str = "") -> Any:
     return value
 
 
-def elements(value: Any) -> list[Any] | None:
-    """What a sequence holds; None for what has no elements: a number, a text, a mapping or an array of no dimension."""
+def function(name: str, value: Any, *given: str) -> Callable[..., Any]:
+    """The function, unless it cannot be called with as many arguments as are named: then an InputError."""
+    try:
+        inspect.signature(value).bind(*given)
+    except (TypeError, ValueError):
+        raise InputError(_wrong(f"{name}: must be a function of {', '.join(given)}", value)) from None
+    return value
+
+
+def each(value: Any) -> Iterator[Any] | None:
+    """One element after the other; None for what has none: a number, a text, a mapping or an array of no dimension."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
         return None
-    return list(value)
+    return iter(value)
+
+
+def elements(value: Any) -> list[Any] | None:
+    """What a sequence holds; None for what has no elements, as `each` tells."""
+    found = each(value)
+    return None if found is None else list(found)
+
+
+def plain_array(value: Any) -> np.ndarray | None:
+    """An array of any numbers or things as numpy reads it; None where rows are ragged or numpy.ma hides an entry."""
+    if np.ma.is_masked(value):
+        return None
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
 
 
 def several(name: str, value: Any, kind: type, remedy: str = "") -> list[Any]:

@@ -7,7 +7,20 @@ import numpy as np
 import pytest
 
 from dpppsynth import privacy
-from dpppsynth.arguments import entries, finite, one_of, positive, probability, real, several, shown, whole
+from dpppsynth.arguments import (
+    each,
+    entries,
+    finite,
+    function,
+    one_of,
+    plain_array,
+    positive,
+    probability,
+    real,
+    several,
+    shown,
+    whole,
+)
 from dpppsynth.errors import InputError
 
 TOO_LARGE = [10**400, fractions.Fraction(10**400), np.longdouble("1e4000"), math.inf, np.float32("inf")]
@@ -70,6 +83,26 @@ def test_words_sequences_and_mappings():
     ):
         with pytest.raises(InputError, match=r"^x: "):
             wrong()
+
+
+def test_functions_are_told_by_what_they_take():
+    assert function("x", divmod, "a", "b") is divmod
+    for wrong in (None, 1, len, [divmod], lambda a: a, lambda a, *, b: a):
+        with pytest.raises(InputError, match=r"^x: must be a function of a, b, got "):
+            function("x", wrong, "a", "b")
+
+
+def test_elements_come_one_after_the_other():
+    given = iter(range(3))
+    assert next(each(given)) == 0
+    assert list(given) == [1, 2]
+    assert [each(wrong) for wrong in (1, "ab", {"a": 1}, np.array(5.0), None, list)] == [None] * 6
+
+
+def test_arrays_have_no_gaps():
+    assert plain_array([[1, 2], [3, 4]]).dtype.kind == "i"
+    assert plain_array(np.ma.array([1, 2], mask=False)).tolist() == [1, 2]
+    assert plain_array([[1, 2], [3]]) is plain_array(np.ma.array([1, 2], mask=[True, False])) is None
 
 
 def test_what_used_to_hang_is_refused_or_answered():

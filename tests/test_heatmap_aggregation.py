@@ -113,6 +113,23 @@ def test_masses_of_one_cell_add_up_alike_in_any_order_of_rows():
     assert len({Users(0, np.zeros(40), np.zeros(40), order).weight[0] for order in orders}) == 1
 
 
+@pytest.mark.parametrize("persons", [7, 2**62])
+@pytest.mark.parametrize("kind", [int, float])
+def test_equal_rows_add_up_and_persons_are_numbered_in_order_however_large_their_numbers(persons, kind):
+    rng = np.random.default_rng(5)
+    user, cell = rng.choice([0, persons // 2, persons - 1], 300), rng.choice([0, 1, 4**12 - 1], 300)
+    weight = rng.integers(0, 3, 300) if kind is int else rng.random(300) / 300
+    user[-1], weight[-1] = persons // 3, 0
+    sums = {}
+    for row in sorted(zip(user.tolist(), cell.tolist(), weight.tolist(), strict=True)):
+        sums[row[:2]] = sums.get(row[:2], 0) + row[2]
+    order = sorted({u for u, _ in sums if u != persons // 3})
+    for shuffled in (np.arange(300), rng.permutation(300)):
+        found = Users(12, user[shuffled], cell[shuffled], weight[shuffled])
+        rows = zip(found.user.tolist(), found.cell.tolist(), found.weight.tolist(), strict=True)
+        assert list(rows) == [(order.index(u), c, sums[u, c]) for u, c in sorted(sums) if u in order]
+
+
 def test_masses_that_divide_unevenly_add_up_to_one_exactly():
     rng = np.random.default_rng(3)
     mass = rng.dirichlet(np.full(64, 0.1), 200).reshape(200, 8, 8)
@@ -248,6 +265,9 @@ def test_a_person_too_heavy_or_beyond_the_grid_is_refused_by_the_class_itself():
         Users(1, [0], [1], [1.0], (2, 1))
     with pytest.raises(InputError, match="fit into the grid"):
         Users(1, [0], [1], [1.0], (3, 1))
+    for shape in ((0, 0), np.ones((2, 2)), "ab"):
+        with pytest.raises(InputError, match=r"^shape: "):
+            Users(1, [0], [1], [1.0], shape)
     users = Users(1, [4, 4], [1, 1], [0.5, 0.25])
     assert repr(users) == "Users(2 x 2 cells)"
     assert not users.weight.flags.writeable

@@ -156,6 +156,18 @@ def test_bad_arguments_are_refused(file, wrong, message):
         read_checkins(file, **wrong)
 
 
+@pytest.mark.parametrize("path", ["9" * 5000, "a\0b", "none.txt"])
+def test_what_names_no_file_is_refused(path):
+    with pytest.raises(InputError, match=r"^path: there is no such file"):
+        read_checkins(path)
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (2, 0), (2, 2**70), None])
+def test_wrong_numbers_of_cells_are_refused(file, shape):
+    with pytest.raises(InputError, match=r"^shape: "):
+        busiest_cells(read_checkins(file), (-74, 40, -73, 41), shape)
+
+
 def test_the_busiest_cells_come_first(tmp_path):
     path = tmp_path / "checkins.txt"
     lat_lon = [(0.1, 0.9)] * 3 + [(0.9, 0.1)] * 2 + [(0.9, 0.9)] * 2 + [(1.5, 0.5)] * 9

@@ -151,6 +151,10 @@ def test_sparse_bound_is_the_chain_in_expectation():
     [
         (lambda: limits.sparse_parameters(1.0, 4), "factor"),
         (lambda: limits.sparse_parameters(0.5, 0), "k"),
+        (lambda: limits.sparse_parameters(5e-324, 4), "factor, k, constant"),
+        (lambda: limits.sparse_parameters(0.5, 4, constant=1e308), "factor, k, constant"),
+        (lambda: limits.noise_term((1.0, 1.0), 4), "budgets"),
+        (lambda: limits.sparse_bound((1.0, 1.0), 4, 10), "budgets"),
         (lambda: limits.noise_term(level_budgets(1.0, 3), 0), "w"),
         (lambda: limits.decay_cost(0.5), "decay"),
         (lambda: limits.decay_cost(1.0), "decay"),

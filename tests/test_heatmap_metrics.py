@@ -415,8 +415,9 @@ def test_bad_maps():
         gaussian_heatmap([[1e308, 1e308]], 0.1)
     with pytest.raises(InputError, match="sigma: reaches so far that the map would have more than 67108864 cells"):
         infinite_heatmap(G, 1e6)
-    with pytest.raises(InputError, match="side: needs a whole number of at least 1"):
-        gaussian_kernel(0, 0.1)
+    for side in (0, 8193, 2**70):
+        with pytest.raises(InputError, match="side: needs a whole number of at least 1 and at most 8192"):
+            gaussian_kernel(side, 0.1)
 
 
 @pytest.mark.parametrize("inside", [[[True, False]], [[1, 1], [1, 1]], True, [[True, True], [True]]])

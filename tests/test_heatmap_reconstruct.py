@@ -94,6 +94,12 @@ def test_norm_dominates_the_earth_movers_distance_of_arrays_that_sum_to_zero(sid
         (np.zeros((0, 0)), "square"),
         ([[1, np.nan], [0, 0]], "finite"),
         ([["a", "b"], ["c", "d"]], "real numbers"),
+        ([[1, 2], [3]], "gaps"),
+        (np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]]), "gaps"),
+        (np.full((2, 2), 1e308), "can be represented"),
+        (np.full((2, 2), 2**62), "can be represented"),
+        (np.full((2, 2), 3e4, np.float16), "can be represented"),
+        (np.full((1, 1), 2**63, np.uint64), "can be represented"),
     ],
 )
 def test_what_is_no_grid_of_numbers_is_refused(array, rule):
@@ -178,14 +184,23 @@ def test_what_read_gives_is_checked(answer):
 
 
 @pytest.mark.parametrize(
-    ("first", "depth", "w", "name"), [(0, 2, 0, "w"), (0, 2, 1.5, "w"), (3, 2, 1, "first"), (0, -1, 1, "depth")]
+    ("first", "depth", "w", "name"),
+    [(0, 2, 0, "w"), (0, 2, 1.5, "w"), (3, 2, 1, "first"), (0, -1, 1, "depth"), (0, 13, 1, "depth")],
 )
 def test_wrong_numbers_are_refused(first, depth, w, name):
     with pytest.raises(InputError, match=f"^{name}: "):
         grow(first, depth, w, lambda _, cells: np.zeros(len(cells)))
 
 
-@pytest.mark.parametrize("mask", [np.ones((4, 4), bool), -np.ones((2, 2)), np.ones((2, 2), int), np.zeros((2, 2), bool)])
+@pytest.mark.parametrize("read", [None, 1.0, len, lambda cells: cells])
+def test_what_cannot_read_is_refused(read):
+    with pytest.raises(InputError, match=r"^read: must be a function of level, cells, got "):
+        grow(0, 1, 1, read)
+
+
+@pytest.mark.parametrize(
+    "mask", [np.ones((4, 4), bool), -np.ones((2, 2)), np.ones((2, 2), int), np.zeros((2, 2), bool), [[True], []]]
+)
 def test_a_wrong_mask_is_refused(mask):
     with pytest.raises(InputError, match=r"^inside: "):
         reconstruct([[[1]], SMALL], 1, inside=mask)

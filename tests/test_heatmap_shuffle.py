@@ -207,6 +207,7 @@ def test_replacement_halves_the_budgets():
         ("epsilon", 0.0),
         ("epsilon", math.inf),
         ("epsilon", 1e-300),
+        ("epsilon", 1e308),
         ("scale", 0),
         ("scale", 2**40),
         ("depth", -1),
@@ -221,7 +222,17 @@ def test_bad_settings(name, value):
         protocol(**{name: value})
 
 
-@pytest.mark.parametrize("bad", [np.ones((2, 2)) / 4, np.ones((4, 4)), np.full((4, 4), np.nan), -corner(4), "text"])
+def test_messages_hide_sums_within_the_smallest_delta():
+    few = message_count(1.0, 1e-300, users=50, coordinates=21, modulus=20_000)
+    assert few < message_count(1.0, 5e-324, users=50, coordinates=21, modulus=20_000) < 1.1 * few
+
+
+HUGE = np.full((4, 4), 1e308)
+
+
+@pytest.mark.parametrize(
+    "bad", [np.ones((2, 2)) / 4, np.ones((4, 4)), np.full((4, 4), np.nan), -corner(4), HUGE, "text"]
+)
 def test_bad_distributions(bad):
     with pytest.raises(InputError, match="distribution"):
         protocol().encode(bad)
@@ -233,10 +244,11 @@ def test_bad_messages_and_persons():
     high, twice = messages.copy(), messages.copy()
     high[0, 1] = p.modulus
     twice[0, 0] = messages[1, 0]
-    for bad in (messages[1:], messages.astype(float), high, twice):
+    for bad in (messages[1:], messages.astype(float), high, twice, [[1, 2], [3]]):
         with pytest.raises(InputError, match="messages"):
             p.decode(bad)
-    with pytest.raises(InputError, match="distributions"):
-        p.simulate([corner(4)] * 2)
+    for few in ([corner(4)] * 2, None, 3, "abc"):
+        with pytest.raises(InputError, match="distributions"):
+            p.simulate(few)
     with pytest.raises(InputError, match="width"):
         split_cells(0, 4)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -23,7 +24,16 @@ from dpppsynth import (
 from dpppsynth.errors import InformationWarning
 from dpppsynth.heatmaps import pyramid
 from dpppsynth.privacy import bounds, certificate, parallel, verify
-from dpppsynth.privacy.pyramids import LATTICE_BITS, heatmap, layout, level_budgets, level_scales, start_level
+from dpppsynth.privacy.pyramids import (
+    LATTICE_BITS,
+    LevelBudgets,
+    advise_decay,
+    heatmap,
+    layout,
+    level_budgets,
+    level_scales,
+    start_level,
+)
 from dpppsynth.privacy.relations import relation_from_dict
 
 BOX = Window.rectangle(0, 0, 160, 80, "EPSG:27700")
@@ -189,6 +199,30 @@ def test_a_bound_is_the_sum_over_the_levels():
     assert heatmap([2**20, 2**21, 2**22]).epsilon() == 1.75
     scales = level_scales(level_budgets(0.3, 6))
     assert heatmap(scales).epsilon() <= 0.3
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: LevelBudgets(-1, (1.0,)), "first"),
+        (lambda: LevelBudgets(0, (1.0, 0.0)), "epsilons"),
+        (lambda: LevelBudgets(0, ()), "epsilons"),
+        (lambda: level_scales((1.0, 1.0)), "budgets"),
+        (lambda: level_scales(LevelBudgets(0, (1.0,)), 41), "bits"),
+        (lambda: heatmap(()), "scales"),
+        (lambda: heatmap(2.0**20), "scales"),
+        (lambda: heatmap((2.0**20, 0.0)), "scales"),
+        (lambda: heatmap((2.0**20,), bits=41), "bits"),
+    ],
+)
+def test_numbers_that_certify_nothing_are_refused(call, name):
+    with pytest.raises(InputError, match=f"^{name}: "):
+        call()
+
+
+def test_a_decay_may_be_any_real_number():
+    with pytest.warns(InformationWarning, match=r"^decay: 0\.333333 leaves"):
+        advise_decay(Fraction(1, 3))
 
 
 def test_a_saved_release_verifies_and_goes_on(tmp_path):

@@ -53,6 +53,11 @@ class TestImplies:
     def test_is_reflexive(self, relation):
         assert relation.implies(copy.copy(relation))
 
+    @pytest.mark.parametrize("relation", ALL, ids=repr)
+    @pytest.mark.parametrize("other", [None, np.zeros(2, [("a", int)])], ids=["nothing", "an array"])
+    def test_nothing_is_implied_of_what_is_no_relation(self, relation, other):
+        assert relation.implies(other) is False
+
     def test_is_transitive_and_antisymmetric(self):
         for a, b, c in itertools.product(ALL, repeat=3):
             assert not (a.implies(b) and b.implies(c)) or a.implies(c)
@@ -139,7 +144,9 @@ class TestRefusals:
         ids=repr,
     )
     def test_json_form(self, data):
-        with pytest.raises(InputError, match="is not known; expected 'alpha-neighbours' with alpha, 'replace-one' or"):
+        with pytest.raises(
+            InputError, match="is not known; expected 'alpha-neighbours' with alpha, 'replace-one', 'add-"
+        ):
             relation_from_dict(data)
 
     def test_json_form_with_bad_numbers(self):

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from dpppsynth.arguments import elements, instance, one_of, real, shown, whole
 from dpppsynth.errors import InputError
+from dpppsynth.heatmaps.columns import Shape, grid_shape
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -137,7 +138,7 @@ def read_checkins(
     return _columns(kept)
 
 
-def busiest_cells(checkins: CheckIns, box: Box, shape: tuple[int, int] = (300, 300), most: int = 30) -> list[Box]:
+def busiest_cells(checkins: CheckIns, box: Box, shape: int | Shape = (300, 300), most: int = 30) -> list[Box]:
     """The cells of a regular division with most check-ins, busiest first, ties from the south-west on.
 
     The choice looks at the data and is not private: it is for studies on published data.
@@ -147,8 +148,8 @@ def busiest_cells(checkins: CheckIns, box: Box, shape: tuple[int, int] = (300, 3
     checkins : CheckIns
     box : tuple of float
         `(west, south, east, north)` in degrees.
-    shape : tuple of int
-        Numbers of columns and rows.
+    shape : int or (int, int)
+        Numbers of columns and rows, at most 4096 of either.
     most : int
         How many cells at most; those without check-ins are left out.
 
@@ -158,7 +159,7 @@ def busiest_cells(checkins: CheckIns, box: Box, shape: tuple[int, int] = (300, 3
         Boxes.
     """
     west, south, east, north = require_box(box)
-    columns, rows = (whole("shape", each, 1) for each in shape)
+    columns, rows = grid_shape(shape, True, "shape")
     xy = instance("checkins", checkins, CheckIns).within(box).unit_square(box)
     i, j = np.floor(xy * (columns, rows)).astype(np.int64).T
     counts = np.bincount(i * rows + j, minlength=columns * rows)
@@ -186,7 +187,11 @@ def _require_file(path: str | Path) -> Path:
     if not isinstance(path, str | Path):
         msg = f"path: must be a file of check-ins, got {type(path).__name__}."
         raise InputError(msg)
-    if not Path(path).is_file():
+    try:
+        found = Path(path).is_file()
+    except (OSError, ValueError):
+        found = False
+    if not found:
         msg = "path: there is no such file; fetch check-ins yourself and name the file on this machine."
         raise InputError(msg)
     return Path(path)

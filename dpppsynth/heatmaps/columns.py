@@ -21,18 +21,21 @@ Shape = tuple[int, int]
 
 # Masses of a person may miss one by this much, which floating-point division may make of a distribution.
 TOLERANCE = 1e-9
+# A person and a cell in one 64-bit number.
+CELL_BITS = 2 * DEEPEST
+USER_BITS = 62 - CELL_BITS
 
 
-def grid_shape(side: Any, pad: bool) -> Shape:
+def grid_shape(side: Any, pad: bool, name: str = "side") -> Shape:
     """Cells along x and y: of a square with a power of two, or of any rectangle with `pad`; InputError otherwise."""
     pad = flag("pad", pad)
     sides = [side, side] if isinstance(side, Integral) else elements(side) or []
     if len(sides) != 2:
-        msg = f"side: needs a whole number, or one for each axis, got {shown(side)}."
+        msg = f"{name}: needs a whole number, or one for each axis, got {shown(side)}."
         raise InputError(msg)
-    nx, ny = (whole("side", each, 1, most=2**DEEPEST) for each in sides)
+    nx, ny = (whole(name, each, 1, most=2**DEEPEST) for each in sides)
     if not pad and (nx != ny or nx.bit_count() > 1):
-        msg = f"side: must be a power of two, the same along both axes, got {nx} x {ny}; pad=True takes any sides."
+        msg = f"{name}: must be a power of two, the same along both axes, got {nx} x {ny}; pad=True takes any sides."
         raise InputError(msg)
     return nx, ny
 
@@ -108,11 +111,27 @@ def merged(user: Ints, cell: Ints, weight: npt.NDArray[Any]) -> tuple[Ints, Ints
     The result does not depend on the order of the rows.
     """
     keep = weight > 0
-    # By weight, too: a sum of real numbers depends on their order.
-    order = np.lexsort([weight[keep], cell[keep], user[keep]])
-    user, cell, weight = user[keep][order], cell[keep][order], weight[keep][order]
-    another = np.diff(user, prepend=-1) > 0
-    new = another | (np.diff(cell, prepend=-1) != 0)
+    user, cell, weight = user[keep], cell[keep], weight[keep]
+    if user.max(initial=0) >> USER_BITS:
+        user = np.unique(user, return_inverse=True)[1]
+    # One number to sort by is quicker than two.
+    key = (user << CELL_BITS) | cell
+    order = _order(key, weight)
+    key, weight = key[order], weight[order]
+    new = np.diff(key, prepend=-1) > 0
     total = np.zeros(int(new.sum()), dtype=weight.dtype)
     np.add.at(total, np.cumsum(new) - 1, weight)
-    return (np.cumsum(another) - 1)[new], cell[new], total
+    key = key[new]
+    another = np.diff(key >> CELL_BITS, prepend=-1) > 0
+    return np.cumsum(another) - 1, key & ((1 << CELL_BITS) - 1), total
+
+
+def _order(key: Ints, weight: npt.NDArray[Any]) -> Ints:
+    """(k,) places of the rows by key and, where a sum of equal ones depends on their order, by weight."""
+    order = np.argsort(key)
+    if weight.dtype.kind == "f":
+        tied = np.flatnonzero(np.diff(key[order]) == 0)
+        tied = np.union1d(tied, tied + 1)
+        rows = order[tied]
+        order[tied] = rows[np.lexsort([weight[rows], key[rows]])]
+    return order

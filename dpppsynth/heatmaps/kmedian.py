@@ -22,6 +22,8 @@ from dpppsynth.second_order import real_array
 # Cells kept per level where k asks for fewer: the default of the heat maps.
 FEWEST_CELLS = 20
 RESTARTS = 8
+MOST_RESTARTS = 1000
+MOST_CENTRES = 10_000
 # Lloyd's steps end when the cost falls by less than this share.
 PROGRESS = 1e-6
 # Restarts look at sums over blocks of finer grids: at most so many blocks along a side.
@@ -140,10 +142,17 @@ def kmedian_cost(
         raise InputError(msg)
     if points is not None:
         x, y = _points(points).T
-        return float(_nearest(x, y, at)[1].sum())
-    grid = _masses(masses)
-    i, j = np.nonzero(grid)
-    return float(grid[i, j] @ _nearest(i / grid.shape[0], j / grid.shape[1], at)[1])
+        weight = np.ones(len(x))
+    else:
+        grid = _masses(masses)
+        i, j = np.nonzero(grid)
+        x, y, weight = i / grid.shape[0], j / grid.shape[1], grid[i, j]
+    with np.errstate(over="ignore"):
+        cost = float(weight @ _nearest(x, y, at)[1])
+    if cost == math.inf:
+        msg = "masses, points, centres: the cost is no floating-point number; divide them by a constant first."
+        raise InputError(msg)
+    return cost
 
 
 def kmedian(masses: npt.ArrayLike, k: int, rng: RngLike = None, *, restarts: int = RESTARTS) -> Floats:
@@ -158,8 +167,10 @@ def kmedian(masses: npt.ArrayLike, k: int, rng: RngLike = None, *, restarts: int
     masses : array_like, shape (a, b)
         Non-negative. Without any mass all cells count alike, as in `aggregate`.
     k : int
+        At most 10000.
     rng : None, int or Generator
     restarts : int
+        At most 1000.
 
     Returns
     -------
@@ -177,12 +188,13 @@ def kmedian(masses: npt.ArrayLike, k: int, rng: RngLike = None, *, restarts: int
     >>> kmedian([[5.0, 0.0], [0.0, 3.0]], 2, rng=1).tolist()
     [[0.0, 0.0], [0.5, 0.5]]
     """
-    grid, k, rng = _masses(masses), whole("k", k, 1), generator(rng)
+    grid, k, rng = _masses(masses), whole("k", k, 1, most=MOST_CENTRES), generator(rng)
+    restarts = whole("restarts", restarts, 1, most=MOST_RESTARTS)
     if not grid.any():
         grid = np.ones(grid.shape)
     block = -(-max(grid.shape) // COARSE)
     coarse = _block_sums(grid, block)
-    runs = [_settled(coarse, _seeds(coarse, k, rng)) for _ in range(whole("restarts", restarts, 1))]
+    runs = [_settled(coarse, _seeds(coarse, k, rng)) for _ in range(restarts)]
     best = min(runs, key=lambda run: run[0])[1]
     while block > 1:
         middle = np.minimum(best * block + block // 2, np.array(grid.shape) - 1)

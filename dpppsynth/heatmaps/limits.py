@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import positive, probability, shown, whole
+from dpppsynth.arguments import instance, positive, probability, shown, whole
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.pyramids import DECAY, DEEPEST, LevelBudgets, start_level
 from dpppsynth.second_order import real_array
@@ -61,7 +61,11 @@ def sparse_parameters(factor: float, k: int, *, constant: float = 1.0) -> Sparse
     """
     factor, k = probability("factor", factor, remedy="0.5 is a common choice"), whole("k", k, 1)
     recovery = factor / 4
-    w = math.ceil(positive("constant", constant) * k / recovery**2)
+    needed = 16 * positive("constant", constant) * k / factor / factor
+    if needed == math.inf:
+        msg = "factor, k, constant: ask for more cells than floating-point numbers count; take a larger factor."
+        raise InputError(msg)
+    w = math.ceil(needed)
     return SparseParameters(recovery, recovery / 6, w, start_level(w, DEEPEST), DECAY["theory"])
 
 
@@ -80,7 +84,8 @@ def noise_term(budgets: LevelBudgets, w: int) -> float:
     >>> round(noise_term(level_budgets(1.0, 8), 20), 1)
     45.3
     """
-    w, levels = whole("w", w, 1), range(budgets.first, budgets.depth + 1)
+    budgets, w = instance("budgets", budgets, LevelBudgets), whole("w", w, 1)
+    levels = range(budgets.first, budgets.depth + 1)
     return math.fsum(2.0**-i * min(w, 4**i) / e for i, e in zip(levels, budgets.epsilons, strict=True))
 
 
@@ -95,7 +100,8 @@ def sparse_bound(budgets: LevelBudgets, w: int, n: int) -> float:
     >>> sparse_bound(level_budgets(1.0, 8, variant="theory"), 20, 100_000) < 0.06
     True
     """
-    return 60 * domination(budgets.first, budgets.depth) * noise_term(budgets, w) / whole("n", n, 1)
+    noise = noise_term(budgets, w) / whole("n", n, 1)
+    return 60 * domination(budgets.first, budgets.depth) * noise
 
 
 def domination(first: int, depth: int) -> float:

@@ -71,8 +71,10 @@ class HeatmapPlan(LatticePlan):
     def __post_init__(self) -> None:
         if self.user is not None:
             instance("user", self.user, str, "it names the mark that tells persons apart")
+        instance("mesh", self.mesh, Mesh, "models.regular_squares(window, shape=(257, 257)) makes one")
         # Whatever is wrong with the budget is said before the data are touched.
         require_exact(self.scales)
+        self.guarantee.require(self.epsilon, 0.0)
 
     def __repr__(self) -> str:
         nx, ny = self.shape

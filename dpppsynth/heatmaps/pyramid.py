@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.arguments import plain_array, shown
 from dpppsynth.errors import InputError
 
 SIDES = "the side of a grid is a power of two; pad a smaller array with zeros"
@@ -15,9 +16,12 @@ def square(name: str, value: Any) -> np.ndarray:
     Raises
     ------
     InputError
-        Where the array has another shape, or holds anything but finite real numbers.
+        Where the array has another shape, holds anything but finite real numbers, or ones too large to be added.
     """
-    array = np.asarray(value)
+    array = plain_array(value)
+    if array is None:
+        msg = f"{name}: must be a square array without gaps, got {shown(value)}; {SIDES}."
+        raise InputError(msg)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0].bit_count() != 1:
         msg = f"{name}: must be a square array, got shape {array.shape}; {SIDES}."
         raise InputError(msg)
@@ -26,6 +30,12 @@ def square(name: str, value: Any) -> np.ndarray:
         raise InputError(msg)
     if not np.isfinite(array).all():
         msg = f"{name}: must be finite, got NaN or infinity; leave such records out."
+        raise InputError(msg)
+    with np.errstate(over="ignore"):
+        total = np.abs(array, dtype=float).sum()
+    # Half of what such floats hold, as the weights of all levels of a pyramid add up to less than 2.
+    if total >= (np.finfo(array.dtype).max / 2 if array.dtype.kind == "f" else 2.0**63):
+        msg = f"{name}: must hold numbers whose sum can be represented; divide them by a constant first."
         raise InputError(msg)
     return array if array.dtype.kind == "f" else array.astype(np.int64)
 

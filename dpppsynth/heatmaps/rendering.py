@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import positive, whole
+from dpppsynth.arguments import plain_array, positive, whole
 from dpppsynth.errors import InputError
 from dpppsynth.flow import grid_masses
 from dpppsynth.second_order import Floats
@@ -23,7 +23,7 @@ SIGMA = 0.02
 UNITS = "it is a length in the unit square that the grid covers; 0.02 is a common choice"
 # Standard deviations beyond which a Gaussian has less than 2e-17 of its mass.
 REACH = 8.5
-# Cells of a padded map: half a gigabyte.
+# Cells of a padded map, or of a kernel: half a gigabyte.
 MOST_CELLS = 2**26
 
 Mask = npt.NDArray[np.bool_]
@@ -36,7 +36,7 @@ def gaussian_kernel(side: int, sigma: float) -> Floats:
     Parameters
     ----------
     side : int
-        Number of cells, 1/side apart.
+        Number of cells, 1/side apart; at most 8192.
     sigma : float
         Standard deviation, in units of the whole axis.
 
@@ -48,7 +48,7 @@ def gaussian_kernel(side: int, sigma: float) -> Floats:
     Raises
     ------
     InputError
-        `side` is no positive whole number, or `sigma` not positive and finite.
+        `side` is no whole number from 1 to 8192, or `sigma` not positive and finite.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def gaussian_kernel(side: int, sigma: float) -> Floats:
     array([[0.622459, 0.377541],
            [0.377541, 0.622459]])
     """
-    bell = _bell(whole("side", side, 1), positive("sigma", sigma, remedy=UNITS))
+    bell = _bell(whole("side", side, 1, most=math.isqrt(MOST_CELLS)), positive("sigma", sigma, remedy=UNITS))
     return bell / bell.sum(axis=0)
 
 
@@ -190,11 +190,8 @@ def _widths(sigma: Widths) -> tuple[float, float]:
 
 
 def _mask(inside: npt.ArrayLike, masses: Floats) -> Mask:
-    try:
-        mask = np.asarray(inside)
-    except ValueError:
-        mask = np.empty(0)
-    if mask.dtype != np.bool_ or mask.shape != masses.shape:
+    mask = plain_array(inside)
+    if mask is None or mask.dtype != np.bool_ or mask.shape != masses.shape:
         msg = f"inside: must be an array of True and False of the shape of p, {masses.shape}."
         raise InputError(msg)
     if masses[~mask].any():

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import one_of, positive, probability, whole
+from dpppsynth.arguments import each, one_of, plain_array, positive, probability, whole
 from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.pyramid import pyramid
 from dpppsynth.mesh import Floats, Ints
@@ -66,14 +66,19 @@ def message_count(epsilon: float, delta: float, *, users: int, coordinates: int,
 
     `ceil((2 ln(e^epsilon + 1) + 2 ln(coordinates / delta) + ln modulus) / ln users + 1)`.
     """
-    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta)
+    rule = "be a positive number of at most 2**62, for numbers of messages that fit into 64 bits"
+    epsilon, delta = positive("epsilon", epsilon, rule=rule, most=LARGEST_SUM), probability("delta", delta)
     users, coordinates, modulus = (
         whole("users", users, 2),
         whole("coordinates", coordinates, 1),
         whole("modulus", modulus, 2),
     )
     # log(e^epsilon + 1) without the overflow.
-    needed = 2 * (epsilon + math.log1p(math.exp(-epsilon))) + 2 * math.log(coordinates / delta) + math.log(modulus)
+    needed = (
+        2 * (epsilon + math.log1p(math.exp(-epsilon)))
+        + 2 * (math.log(coordinates) - math.log(delta))
+        + math.log(modulus)
+    )
     return math.ceil(needed / math.log(users) + 1)
 
 
@@ -238,9 +243,9 @@ class ShuffleProtocol:
         InputError
             Messages are missing or superfluous: all but all of a coordinate's shares add up to a uniform number.
         """
-        sent = np.asarray(messages)
+        sent = plain_array(messages)
         expected = self.users * self.messages
-        if sent.dtype.kind not in "iu" or sent.shape != (expected * self.coordinates, 2):
+        if sent is None or sent.dtype.kind not in "iu" or sent.shape != (expected * self.coordinates, 2):
             msg = f"messages: needs whole numbers in an array ({expected * self.coordinates}, 2), all that were sent."
             raise InputError(msg)
         coordinate, share = sent.astype(np.int64).T
@@ -265,7 +270,7 @@ class ShuffleProtocol:
         """
         rng = None if rng is None else generator(rng)
         total, persons = np.zeros(self.coordinates, dtype=np.int64), 0
-        for distribution in distributions:
+        for distribution in each(distributions) or ():
             total += self._floored(distribution)
             persons += 1
         if persons != self.users:
@@ -288,7 +293,8 @@ class ShuffleProtocol:
     def _floored(self, distribution: npt.ArrayLike) -> Ints:
         """(m,) cell sums of one person, times B, rounded down."""
         p, side = real_array(distribution), 2**self.depth
-        if p is None or p.shape != (side, side) or not (np.isfinite(p) & (p >= 0)).all() or p.sum() > 1 + FORGIVEN:
+        most = 1 + FORGIVEN
+        if p is None or p.shape != (side, side) or not ((p >= 0) & (p <= most)).all() or p.sum() > most:
             msg = f"distribution: needs finite, non-negative masses ({side}, {side}) that add up to at most one."
             raise InputError(msg)
         levels = pyramid(p / max(1.0, p.sum()))[self.budgets.first :]

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import whole
+from dpppsynth.arguments import function, plain_array, shown, whole
 from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.pyramid import pyramid
+from dpppsynth.privacy.pyramids import DEEPEST
 
 ALL_INSIDE = "None takes the whole grid"
 
@@ -111,9 +112,10 @@ def grow(
     >>> [level.kept.tolist() for level in tree.levels]
     [[0], [0, 2]]
     """
-    depth = whole("depth", depth, 0)
+    depth = whole("depth", depth, 0, most=DEEPEST)
     first = whole("first", first, 0, most=depth, remedy="the first level lies at or above the grid")
     w, inside = whole("w", w, 1, remedy="20 is a common choice"), _mask(inside, 2**depth)
+    read = function("read", read, "level", "cells")
     numbers = None if inside is None else pyramid(inside)
     cells, levels = np.arange(4**first), []
     for level in range(first, depth + 1):
@@ -149,10 +151,10 @@ def _counts(values: Any, number: int) -> np.ndarray:
 def _mask(inside: Any, side: int) -> np.ndarray | None:
     if inside is None:
         return None
-    mask = np.asarray(inside)
-    right = mask.shape == (side, side) and mask.dtype.kind in "bf"
-    if not right or not (np.isfinite(mask) & (mask >= 0)).all():
-        got = f"dtype {mask.dtype} of shape {mask.shape}"
+    mask = plain_array(inside)
+    right = mask is not None and mask.shape == (side, side) and mask.dtype.kind in "bf"
+    if mask is None or not right or not (np.isfinite(mask) & (mask >= 0)).all():
+        got = shown(inside) if mask is None else f"dtype {mask.dtype} of shape {mask.shape}"
         msg = f"inside: must be a ({side}, {side}) array of True and False, or of areas, got {got}; {ALL_INSIDE}."
         raise InputError(msg)
     if not mask.any():

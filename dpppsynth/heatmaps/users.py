@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import geopandas
 
 Outside = Literal["raise", "drop", "clip"]
+# Stands for the whole square.
+UNSET: Shape = (0, 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,11 +77,11 @@ class Users:
     user: Ints
     cell: Ints
     weight: npt.NDArray[Any]
-    shape: Shape = (0, 0)
+    shape: Shape = UNSET
 
     def __post_init__(self) -> None:
         depth = whole("depth", self.depth, 0, most=DEEPEST)
-        shape = (2**depth, 2**depth) if self.shape == (0, 0) else grid_shape(self.shape, pad=True)
+        shape = (2**depth, 2**depth) if self.shape is UNSET else grid_shape(self.shape, True, "shape")
         user, cell = whole_column("user", self.user, 2**62), whole_column("cell", self.cell, 4**depth)
         weight = masses(self.weight)
         if getattr(self.weight, "dtype", weight.dtype).kind in "iu":
@@ -234,7 +236,7 @@ class Users:
             As for `PointPattern.from_geodataframe`, or a label is missing.
         """
         x0, y0, x1, y1 = instance("window", window, Window).bounds
-        cells = grid_shape(shape, pad=True)
+        cells = grid_shape(shape, True, "shape")
         pattern = PointPattern.from_geodataframe(gdf, window, marks=() if user is None else (user,))
         number = np.arange(len(pattern)) if user is None else persons((pattern.marks or {})[user])
         at = cells_at((pattern.xy - (x0, y0)) / (x1 - x0, y1 - y0), cells)

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dpppsynth.arguments import instance, one_of, positive, real, shown, whole
+from dpppsynth.arguments import elements, instance, one_of, positive, shown, whole
 from dpppsynth.errors import InformationWarning, InputError
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.noise import laplace_scale
@@ -20,6 +20,8 @@ from dpppsynth.privacy.relations import AddRemovePerson
 LATTICE_BITS = 20
 # Grids up to 4096 x 4096 cells.
 DEEPEST = 12
+# Lattices up to 2^-40 of a person.
+MOST_BITS = 40
 # A share of the budget that pays for the rounding of scales and sums.
 SPARE = 1e-12
 
@@ -50,11 +52,15 @@ class LevelBudgets:
     first : int
         First measured level.
     epsilons : tuple of float
-        Of levels `first`, `first + 1`, ...; the last is the grid.
+        Of levels `first`, `first + 1`, ...; the last is the grid. All positive.
     """
 
     first: int
     epsilons: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first", whole("first", self.first, 0, most=DEEPEST))
+        object.__setattr__(self, "epsilons", _of_levels("epsilons", self.epsilons))
 
     @property
     def depth(self) -> int:
@@ -136,25 +142,22 @@ def level_budgets(
 
 def require_decay(decay: float) -> float:
     """The decay, a number in (0, 1]; InputError otherwise."""
-    value = real(decay)
-    if value is None or not 0 < value <= 1:
-        msg = (
-            f"decay: must lie in (0, 1], got {shown(decay)}; above 1/2 the error bound holds, and None takes the best."
-        )
-        raise InputError(msg)
-    return value
+    remedy = "above 1/2 the error bound holds, and None takes the best"
+    return positive("decay", decay, rule="lie in (0, 1]", most=1, remedy=remedy)
 
 
 def advise_decay(decay: float | None) -> None:
     """Warn of a decay that the error bound does not cover; the privacy bound holds for all of them."""
-    if decay is not None and require_decay(decay) <= NEEDED_DECAY:
-        msg = f"decay: {decay:g} leaves the finest levels so little that the error bound is lost; take more than 0.5."
+    if decay is not None and (rate := require_decay(decay)) <= NEEDED_DECAY:
+        msg = f"decay: {rate:g} leaves the finest levels so little that the error bound is lost; take more than 0.5."
         warnings.warn(msg, InformationWarning, stacklevel=3)
 
 
 def level_scales(budgets: LevelBudgets, bits: int = LATTICE_BITS) -> tuple[float, ...]:
-    """Scales of discrete Laplace noise in units of `2^-bits`, one for each measured level."""
-    return tuple(laplace_scale(2**bits, epsilon * (1 - SPARE)) for epsilon in budgets.epsilons)
+    """Scales of discrete Laplace noise in units of `2^-bits`, one for each measured level; `bits` from 0 to 40."""
+    epsilons = instance("budgets", budgets, LevelBudgets).epsilons
+    unit = 2 ** whole("bits", bits, 0, most=MOST_BITS)
+    return tuple(laplace_scale(unit, epsilon * (1 - SPARE)) for epsilon in epsilons)
 
 
 def layout(first: int, depth: int, w: int) -> tuple[int, ...]:
@@ -185,10 +188,19 @@ def heatmap(scales: Sequence[float], *, bits: int = LATTICE_BITS, user: str | No
     user : str, optional
         Mark that tells the persons; None where every point is a person.
     """
-    bits = whole("bits", bits, 0, most=40)
-    spent = math.fsum(2**bits / positive("scales", scale) for scale in scales)
+    unit = 2 ** whole("bits", bits, 0, most=MOST_BITS)
+    spent = math.fsum(unit / scale for scale in _of_levels("scales", scales))
     if user is not None:
         instance("user", user, str)
     people = EVERY_POINT if user is None else WHOLE_PERSON.format(user=user)
     assumed = (PUBLIC, people, DISCRETE, ONE_RELEASE, SNAPPED, NOT_EMPTY)
     return Guarantee(AddRemovePerson(), PureDP(spent), "Theorem H (pyramid of counts)", assumed)
+
+
+def _of_levels(name: str, values: Sequence[float]) -> tuple[float, ...]:
+    """Positive numbers, one for each measured level; InputError where one is none, or there are none."""
+    given = elements(values)
+    if not given:
+        msg = f"{name}: needs one number for each measured level, got {shown(values)}."
+        raise InputError(msg)
+    return tuple(float(positive(name, each)) for each in given)

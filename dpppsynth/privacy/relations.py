@@ -31,7 +31,7 @@ class Relation:
 
     def implies(self, other: "Relation") -> bool:
         """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
-        return self == other
+        return isinstance(other, Relation) and self == other
 
     def describe(self) -> str:
         """The relation in words."""
