@@ -6,6 +6,7 @@ Nothing in this module shows a coordinate or a number of points: not in a `repr`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,8 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
+from dpppsynth.arguments import elements
+from dpppsynth.attributes import column
 from dpppsynth.domains import LARGEST, Domain, as_reals
 from dpppsynth.errors import InputError
 
@@ -128,7 +131,8 @@ class PointPattern:
         marks : iterable of str
             Columns kept as marks.
         user : str, optional
-            Column that says whose point a row is; kept as a mark of text, and no row may leave it out.
+            Column that says whose point a row is, in texts or whole numbers; kept as a mark of text, and no row may
+            leave it out.
         to_crs : str, int or pyproj.CRS, optional
             Re-project the points to this CRS, which must be the one of the domain.
         snap : float, optional
@@ -189,19 +193,26 @@ class PointPattern:
         return f"{type(self).__name__}({self.domain!r})"
 
 
-def require_match(pattern: Any, domain: Domain, n: int | None) -> None:
+def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None = None) -> None:
     """Refuse a pattern that is not the one a release was planned for.
 
     Raises
     ------
     InputError
-        When it is marked, lives in another domain, or has another number of points than the public n.
+        When it has other marks than the one that is needed, lives in another domain, or has another number of points
+        than the public n.
     """
     if not isinstance(pattern, PointPattern):
         msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
         raise InputError(msg)
-    if pattern.marks:
+    if mark is None and pattern.marks:
         msg = "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`."
+        raise InputError(msg)
+    if mark is not None and set(pattern.marks or {}) != {mark}:
+        msg = (
+            f"pattern: needs the mark {mark!r}, which tells the persons, and no other; name yours with user=, or say "
+            "user=None where every point is a person of its own."
+        )
         raise InputError(msg)
     if pattern.domain.fingerprint() != domain.fingerprint():
         msg = "pattern: its domain differs from the one the release was planned for; plan again with its own."
@@ -233,14 +244,24 @@ def _marks(marks: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:
         raise InputError(msg)
     settled = {}
     for name, values in marks.items():
-        try:
-            settled[str(name)] = _frozen(np.array(values))
-        except ValueError:
-            settled[str(name)] = np.empty(())
-        if settled[str(name)].shape != (n,):
+        mark = _mark(values)
+        if mark is None or mark.shape != (n,):
             msg = f"marks: {name!r} must hold exactly one value per point"
-            raise InputError(msg) from None  # numpy's own message shows how many points there are
+            raise InputError(msg)
+        settled[str(name)] = _frozen(mark)
     return settled
+
+
+def _mark(values: Any) -> NDArray[Any] | None:
+    """A copy that keeps the kind of an array and the values of a list; None for what is no column of values."""
+    if hasattr(values, "ndim") and hasattr(values, "to_numpy"):
+        return np.array(values.to_numpy())
+    if hasattr(values, "__array__"):
+        return None if np.ma.is_masked(values) else np.array(values)
+    found = None if isinstance(values, AbstractSet) else elements(values)
+    if found is None or any(isinstance(value, list | tuple | np.ndarray) for value in found):
+        return None
+    return column(found)
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:

@@ -13,6 +13,9 @@ from dpppsynth.mesh import Floats, Ints
 from dpppsynth.patterns import PointPattern
 from dpppsynth.randomness import RngLike, generator
 
+# Points beyond which a pattern would fill the memory of a small machine.
+MOST_POINTS = 2e8
+
 
 def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
     """One realisation of the Poisson process with the given intensity.
@@ -25,6 +28,9 @@ def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
     """
     rng = generator(rng)
     mesh = intensity.mesh
+    if not intensity.total < MOST_POINTS:
+        msg = "intensity: it expects more points than memory holds; save the release without patterns (patterns=0)."
+        raise InputError(msg)
     if isinstance(intensity, LogLinearMean):
         return binomial_pattern(intensity, int(rng.poisson(intensity.total)), rng)
     count = rng.poisson(intensity.piece_bound * mesh.pieces.weight)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import shapely
+from chance import Chance
 
 from dpppsynth import Window, datasets
 from dpppsynth.errors import InformationWarning, InputError, QualityError, ReleaseBlocked
@@ -29,7 +30,7 @@ def few_points():
     return FieldPrior.gaussian(root, np.array([2.0, 1.0, 3.0]), -0.4, 1.5).posterior(np.array([0.5, 3.5, 0.0]))
 
 
-def quadrature(posterior, press=lambda w: w):
+def quadrature(posterior, press):
     """Fields on a grid in three dimensions, and their weights under the posterior."""
     line = np.linspace(-5, 5, 71)
     z = np.stack(np.meshgrid(line, line, line), axis=-1).reshape(-1, 3)
@@ -67,22 +68,35 @@ class Recorder(Sampler):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("slope", [None, 0.25])
-def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_chain(monkeypatch, capfd, slope):
-    posterior = few_points()
-    support = slope and LipschitzSet(triangle(), slope)
-    press = support.press if slope else lambda w: w
+def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_chain(monkeypatch, capfd):
+    """Of a pressed field, for which the plain one's model is only a part of the model."""
+    posterior, support = few_points(), LipschitzSet(triangle(), 0.25)
     monkeypatch.setattr(draws, "Sampler", Recorder)
     draw = draws.nuts_draw(posterior, np.random.default_rng(3), support=support, draws=4000)
     assert capfd.readouterr() == ("", "")
-    mode = posterior.mode()
-    fields = press(posterior.field(mode + Recorder.chains.z @ draws.whitening(posterior.information(mode)).T))
+    fields = support.press(whitened_fields(posterior, Recorder.chains.z))
     np.testing.assert_allclose(draw.field, fields[0, -1], rtol=1e-12)
-    w, weight = quadrature(posterior, press)
+    w, weight = quadrature(posterior, support.press)
     assert departure(fields, w, weight) < 5.6
     # The same yardstick tells the posterior from its neighbours: half a point more, half a unit of measure less.
     assert departure(fields + 0.1, w, weight) > 5.6
-    assert departure(fields, *quadrature(shifted(posterior), press)) > 5.6
+    assert departure(fields, *quadrature(shifted(posterior), support.press)) > 5.6
+
+
+@pytest.mark.slow
+def test_so_does_a_field_that_is_not_pressed(monkeypatch):
+    """Its model is compared with the posterior below; here is what becomes of the chains."""
+    posterior = few_points()
+    monkeypatch.setattr(draws, "Sampler", Chance)
+    draw = draws.nuts_draw(posterior, np.random.default_rng(3), draws=500)
+    seed = int(np.random.default_rng(3).integers(2**63))
+    z = np.random.default_rng(seed).normal(size=(4, 500, 3))
+    np.testing.assert_allclose(draw.field, whitened_fields(posterior, z)[0, -1], rtol=1e-12)
+
+
+def whitened_fields(posterior, z):
+    mode = posterior.mode()
+    return posterior.field(mode + z @ draws.whitening(posterior.information(mode)).T)
 
 
 def triangle():

@@ -105,6 +105,26 @@ def test_no_floating_point_mass_makes_a_person_heavier_than_one():
     assert units.sum() <= UNIT
 
 
+@pytest.mark.parametrize(
+    "weight",
+    [
+        np.array([2**44, 1]),
+        np.array([2**62, 2**62]),
+        np.array([2**63, 1], dtype=np.uint64),
+        np.array([2**32 - 1, 1]),
+        np.array([2**31, 2**31], dtype=np.uint32),
+    ],
+)
+def test_whole_numbers_whose_shares_64_bits_cannot_hold_are_refused(weight):
+    with pytest.raises(InputError, match="less than 2\\^32") as caught:
+        Users(2, np.array([5, 5]), np.array([0, 1]), weight)
+    assert "5" not in str(caught.value)
+    # Two persons may have as much each, and the largest total that is taken is divided exactly.
+    most = np.array([2**32 - 2, 1, 2**32 - 1])
+    users = Users(2, np.array([0, 0, 1]), np.array([0, 1, 2]), most)
+    assert users.lattice(30).ravel()[:3].tolist() == [*by_fractions(most[:2].tolist(), 30), 2**30]
+
+
 def test_masses_of_one_cell_add_up_alike_in_any_order_of_rows():
     rng = np.random.default_rng(1)
     mass = rng.dirichlet(np.ones(40))
@@ -161,24 +181,13 @@ def test_a_geodataframe_lies_on_a_grid_over_the_bounding_box_and_edges_belong_to
     assert (users.side, users.shape) == (4, (3, 2))
     assert users.total()[:3, :2].tolist() == [[0.5, 0.5], [0.0, 0.5], [0.0, 0.5]]
     assert Users.from_geodataframe(gdf, window, user=None, shape=(3, 2)).total().sum() == 4
+    for user in ("who", None):
+        nobody_there = Users.from_geodataframe(gdf.iloc[:0], window, user=user, shape=(3, 2))
+        assert (nobody_there.shape, nobody_there.total().sum()) == ((3, 2), 0)
+    with pytest.raises(InputError, match="no column"):
+        Users.from_geodataframe(gdf.iloc[:0], window, user="whose", shape=(3, 2))
     with pytest.raises(InputError, match="missing"):
         Users.from_geodataframe(gdf.assign(who=[7, None, 8, 8]), window, user="who", shape=4)
-
-
-@pytest.mark.parametrize(
-    "labels",
-    [[3, 3, 9], ["x", "x", "y"], np.array(["x", "x", "y"]), [("a", 1), ("a", 1), ("a", 2)], [1, 1, "1"], [0.5, 0.5, 1]],
-)
-def test_any_hashable_label_tells_persons_apart(labels):
-    assert Users.from_columns(labels, [0, 1, 1], [0, 0, 1], side=2).total().tolist() == [[0.5, 0], [0.5, 1]]
-
-
-@pytest.mark.parametrize(
-    "labels", [[1, None, 2], [1.0, math.nan, 2.0], np.array([1.0, math.nan, 2.0]), ["a", None, "b"], [[1], [1], [2]], 5]
-)
-def test_missing_labels_are_refused(labels):
-    with pytest.raises(InputError, match="user: "):
-        Users.from_columns(labels, [0, 1, 1], [0, 0, 1], side=2)
 
 
 def test_points_outside_are_dropped_or_moved_before_a_person_is_normalised():
@@ -202,7 +211,7 @@ FULL = in_cell(3, 4)
         (in_cell(3, 6), "power of two"),
         (np.zeros((0, 4, 8)), "power of two"),
         (FULL[0], "users, side, side"),
-        ([], "users, side, side"),
+        ([], r"nobody is np.zeros\(\(0, side, side\)\)"),
         (FULL * 1.01, "at most one"),
         (FULL * (1 + 2e-9), "at most one"),
         (FULL * 0.99, "allow_subprobability"),
@@ -271,6 +280,29 @@ def test_a_person_too_heavy_or_beyond_the_grid_is_refused_by_the_class_itself():
     users = Users(1, [4, 4], [1, 1], [0.5, 0.25])
     assert repr(users) == "Users(2 x 2 cells)"
     assert not users.weight.flags.writeable
+
+
+@pytest.mark.parametrize("mechanism", [aggregate, laplace_aggregate])
+@pytest.mark.parametrize("given", [{"pad": True}, {"allow_subprobability": True}, {"pad": "no"}])
+def test_users_are_not_checked_anew_by_arguments_that_would_do_nothing(mechanism, given):
+    with pytest.raises(InputError, match="pad"):
+        mechanism(Users.from_arrays(FULL), epsilon=1.0, rng=1, **given)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **rng: sparse_aggregate(FULL, epsilon=1.0, **rng),
+        lambda **rng: laplace_estimate(FULL, epsilon=1.0, **rng),
+        lambda **rng: dense_aggregate([[0.5, 0.5]], epsilon=1.0, n=4, **rng),
+    ],
+)
+def test_what_was_seeded_says_that_it_is_not_private(make):
+    for seed in (0, np.random.default_rng(1)):
+        assert make(rng=seed).seeded
+        assert repr(make(rng=seed)).endswith(", seeded: not private)")
+    assert not make().seeded
+    assert "private" not in repr(make())
 
 
 # ----------------------------------------------------------------------------------------------- sparse aggregation

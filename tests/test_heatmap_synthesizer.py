@@ -97,7 +97,9 @@ def test_without_a_mark_every_point_is_a_person():
     plan = small(user=None).plan(BOX)
     pattern = visits(BOX, 25).unmarked()
     assert measured(plan, pattern).sum() == len(pattern) * UNIT
-    assert "Every point is a person of its own." in plan.guarantee.assumptions
+    # Then the promise is to points, and adds up with that of other mechanisms.
+    assert plan.guarantee.relation == small(user=None).neighbouring() == AddRemove()
+    assert "Each person has one point in the pattern." in plan.guarantee.assumptions
 
 
 @pytest.mark.parametrize("variant", ["practical", "theory"])
@@ -173,7 +175,7 @@ def test_the_budget_is_spent_whole_and_not_exceeded(settings):
     guarantee = small(**settings).check(BOX)
     assert guarantee.epsilon() <= 1.0
     assert guarantee.epsilon() == pytest.approx(1.0, rel=1e-9)
-    assert guarantee.relation == AddRemovePerson()
+    assert guarantee.relation == AddRemovePerson("user")
     assert guarantee.delta(0.5) > 0
 
 
@@ -293,7 +295,7 @@ PATTERN = visits(BOX, 9)
     ],
 )
 def test_marks_must_be_the_ones_planned(settings, pattern):
-    with pytest.raises(InputError, match=r"^pattern: needs") as caught:
+    with pytest.raises(InputError, match=r"^pattern: (needs the mark|marks are not)") as caught:
         small(**settings).release(pattern)
     assert str(len(PATTERN)) not in str(caught.value)
 
@@ -329,6 +331,8 @@ def test_missing_persons_are_refused_without_a_number():
         ("decay", {"decay": 1.01}),
         ("decay", {"decay": float("nan")}),
         ("user", {"user": 5}),
+        ("user", {"user": ""}),
+        ("shape", {"shape": (1500, 1500)}),
     ],
 )
 def test_bad_settings_are_refused(name, settings):
@@ -363,6 +367,15 @@ def test_capped_bounds_do_not_take_a_whole_person():
     assert not ReplaceOne().implies(AddRemovePerson())
     assert not AddRemove(3).implies(AddRemovePerson())
     assert relation_from_dict(AddRemovePerson().to_dict()) == AddRemovePerson()
+
+
+@pytest.mark.parametrize("other", [None, "device"])
+def test_another_unit_of_privacy_is_another_relation(tmp_path, other):
+    """Releases that protect persons, points and devices add up for none of them."""
+    Ledger.create(tmp_path / "ledger.json", epsilon=9.0, delta=0.0, relation=AddRemovePerson("user"))
+    pattern = PATTERN.unmarked() if other is None else PointPattern(PATTERN.xy, BOX, {other: PATTERN.marks["user"]})
+    with Ledger.open(tmp_path / "ledger.json") as ledger, pytest.raises(InputError, match=r"^relation: "):
+        small(user=other).release(pattern, ledger=ledger)
 
 
 def test_a_ledger_of_persons(tmp_path):

@@ -237,6 +237,28 @@ class TestCSV:
         assert (", ".join(map(repr, header.split(","))) in message) == shown
         assert ("the columns are not listed" in message) == (not shown)
 
+    @pytest.mark.parametrize(
+        ("cells", "told"),
+        [
+            (["7", "-70", "0"], [7, -70, 0]),
+            (["9223372036854775809", "9223372036854775808"], [2**63 + 1, 2**63]),
+            (["9223372036854775809", "-1"], [2**63 + 1, -1]),
+            (["18446744073709551617", "18446744073709551616"], [2**64 + 1, 2**64]),
+            (["7", "007"], ["7", "007"]),
+            (["01", "1.5"], ["01", "1.5"]),
+            (["1_0", "10"], ["1_0", "10"]),
+            (["0.5", "0", "1e3"], [0.5, 0.0, 1000.0]),
+            (["7", " 7"], [7.0, 7.0]),
+            (["+7", "-0"], [7.0, 0.0]),
+            (["7", "a\0"], ["7", "a\0"]),
+            (["1" * 1001, "1"], ["1" * 1001, "1"]),
+        ],
+    )
+    def test_marks_are_whole_numbers_only_where_these_tell_as_many_apart(self, csv_file, cells, told):
+        text = "x,y,id\n" + "".join(f"529200,181000,{cell}\n" for cell in cells)
+        values = read_pattern(csv_file(text), WINDOW, marks=["id"]).marks["id"].tolist()
+        assert [(type(value), value) for value in values] == [(type(value), value) for value in told]
+
     def test_byte_order_mark_spaces_blank_lines_quotes_and_exponents(self, tmp_path):
         text = '\ufeff x , y \n"529200.5", 1.81e5 \n\n529201,181001\n'
         file = write(tmp_path / "a.csv", text)
@@ -363,6 +385,15 @@ class TestGeometryFiles:
         good = {"type": "Point", "coordinates": [0.5, 0.5]}
         file = write(tmp_path / "a.geojson", self.features(good, geometry, crs=None))
         assert f"break the rules ({rule})" in refused(read_pattern, file, BARE)
+
+    @pytest.mark.parametrize("values", [[2**63, -1], [True, 1], [2**53 + 1, "a"], [[1], [2]], [None, 1], ["a\0", "a"]])
+    def test_marks_are_kept_as_they_are(self, tmp_path, values):
+        point = {"type": "Point", "coordinates": [0.5, 0.5]}
+        features = [{"type": "Feature", "properties": {"id": value}, "geometry": point} for value in values]
+        document = {"type": "FeatureCollection", "crs": None, "features": features}
+        file = write(tmp_path / "a.geojson", json.dumps(document))
+        read = read_pattern(file, BARE, marks=["id"]).marks["id"].tolist()
+        assert [(type(value), value) for value in read] == [(type(value), value) for value in values]
 
     @pytest.mark.parametrize("text", ["{", "[529123.4]", '{"features": [529123.4]}', "{}", "\x00"])
     def test_what_is_no_feature_collection(self, tmp_path, text):

@@ -129,7 +129,7 @@ def test_inhomogeneous_k_equals_an_independent_implementation(correction, column
 def test_k_equals_its_definition_in_a_window_of_parts_with_holes(correction):
     # Distances far beyond the holes; some circles lie nearly outside. Different weights at the two ends of a pair.
     rng = np.random.default_rng(1)
-    pattern, intensity, n = uniform(PARTS, 30, rng), rng.uniform(0.5, 2, 30), 30
+    pattern, intensity, n = uniform(PARTS, 20, rng), rng.uniform(0.5, 2, 20), 20
     r = np.linspace(0.05, 0.6 if correction == "border" else 5, 21)
     e = edge_weights(pattern, correction, 5)
     expected = by_definition(pattern, r, 1 / intensity, correction, e)

@@ -137,9 +137,20 @@ class TestSpending:
         assert (entry.state, entry.taken) == ("authorised", True)
 
     def test_a_ledger_is_opened_first(self, path):
-        for release in (TENTS.release, partial(TENTS.release_by, by="year", levels=[2021, 2022])):
+        by_year = partial(TENTS.release_by, by="year", levels=[2021, 2022])
+        for release, pattern in ((TENTS.release, PATTERN), (by_year, YEARS)):
             with pytest.raises(InputError, match=r"^ledger: .*Ledger\.open"):
-                release(YEARS, ledger=str(path))
+                release(pattern, ledger=str(path))
+
+    def test_a_wrong_domain_or_mark_costs_nothing(self, path):
+        """Both are public, so they are looked at before the authorisation."""
+        ledger = Ledger.open(path)
+        before = path.read_bytes()
+        elsewhere = Window.rectangle(-1, -1, 2000, 2000)
+        for pattern in (YEARS, PointPattern([[5, 5]] * len(PATTERN), elsewhere)):
+            with pytest.raises(InputError, match=r"^pattern: "):
+                TENTS.plan(WINDOW, n=len(PATTERN)).release(pattern, ledger=ledger)
+        assert path.read_bytes() == before
 
     def test_and_one_killed_in_between(self, path):
         script = f"""

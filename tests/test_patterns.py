@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+from collections import deque
 
 import geopandas
 import numpy as np
@@ -118,6 +119,46 @@ class TestMarks:
         "values", [[1], [[1, 2], [3, 4], [5, 6]], [[1], [2, 3], [4]], "abc"], ids=["short", "wide", "ragged", "scalar"]
     )
     def test_one_value_per_point(self, values):
+        assert refused(XY, WINDOW, {"kind": values}) == "marks: 'kind' must hold exactly one value per point"
+
+    @pytest.mark.parametrize(
+        ("values", "kind"),
+        [
+            (["a", "bb", "c"], "U"),
+            (["a", "b\0", "c"], "O"),
+            (["a", "b" * 1001, "c"], "O"),
+            ([True, False, np.True_], "b"),
+            ([1, -2, np.uint8(3)], "i"),
+            ([2**53 + 1, 2**63, 0], "u"),
+            ([2**63, 2**63 + 1, -1], "O"),
+            ([1, 2**64, 3], "O"),
+            ([1, 0.5, np.float32(2)], "f"),
+            ([0.5, 1, 10**400], "O"),
+            ([True, 1, 1.0], "O"),
+            ([2**53 + 1, "a", None], "O"),
+            ([1, None, 2], "O"),
+            (deque([b"a", 1, np.timedelta64(1, "s")]), "O"),
+            ((value for value in (1, 2, "a")), "O"),
+            (range(2**63, 2**63 + 3), "u"),
+        ],
+    )
+    def test_lists_become_arrays_of_the_plainest_kind_that_keeps_the_values(self, values, kind):
+        values = values if hasattr(values, "__len__") else [*values]
+        mark = PointPattern(XY, WINDOW, {"kind": values}).marks["kind"]
+        assert mark.dtype.kind == kind
+        # 2^53 + 1 and True would be equal to what they must not become.
+        assert [(kind == "O" and type(a), a) for a in mark] == [(kind == "O" and type(b), b) for b in values]
+
+    def test_arrays_keep_their_kind(self):
+        kinds = ["f4", "i2", "S3", "U2", "M8[D]", "?", "O"]
+        marks = {kind: np.zeros(3, dtype=kind) for kind in kinds} | {"pandas": pd.Series([1, 2, 3], dtype="UInt8")}
+        settled = PointPattern(XY, WINDOW, marks).marks
+        assert [settled[kind].dtype for kind in kinds] == [np.dtype(kind) for kind in kinds]
+        assert settled["pandas"].dtype == np.uint8
+        assert not any(np.shares_memory(settled[kind], marks[kind]) for kind in kinds)
+
+    @pytest.mark.parametrize("values", [{1, 2, 3}, {1: 2, 2: 3, 3: 4}, np.ma.array([1, 2, 3], mask=[0, 0, 1]), 5, None])
+    def test_no_order_or_hidden_values(self, values):
         assert refused(XY, WINDOW, {"kind": values}) == "marks: 'kind' must hold exactly one value per point"
 
     def test_must_be_a_dictionary(self):

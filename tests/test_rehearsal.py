@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import shapely
+from chance import Chance
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, QualityError, ReleaseBlocked
@@ -149,6 +150,7 @@ def test_a_plan_of_its_own_is_rehearsed_as_it_is():
 
 @pytest.mark.slow
 def test_diagnostics_of_nuts(monkeypatch):
+    monkeypatch.setattr("dpppsynth.models.draws.Sampler", Chance)
     monkeypatch.setattr(rehearsal, "surrogates", lambda *public: surrogates(*public)[:1])
     synthesizer = LGCPSynthesizer(1.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="nuts", **FIELD)
     passed = [run for run in synthesizer.rehearse(WINDOW, n=400, rng=1).runs if run.passed]

@@ -14,6 +14,7 @@ from dpppsynth.auditing.separation import presence, separation
 from dpppsynth.auditing.steps import moves, places, uniform_places, within
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
+from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.relations import CappedRelation, Relation
@@ -36,13 +37,12 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
     plan : StatisticPlan, FieldStatisticPlan, DrawPlan, PatternPlan or HeatmapPlan
         Or any object with a `domain` and a number of points `n`, or a guess of it `expected_n`.
     relation : Relation
-        Where whole persons come and go, the plan must be a `HeatmapPlan`, and the pair is that of `person_pair`.
 
     Returns
     -------
     tuple of PointPattern
         With exactly `n` points each; under add/remove the first has those of one person, the second has not, and the
-        first has about `expected_n` points, except where whole persons come and go. The moved points come last.
+        first has about `expected_n` points. The moved points come last. Of a heat map, the pair of `person_pair`.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
     True
     """
     _require_size(plan)
-    if not isinstance(relation, CappedRelation):
+    if isinstance(plan, HeatmapPlan) or not isinstance(relation, CappedRelation):
         return person_pair(plan)
     rng = np.random.default_rng(SEED)
     mesh = getattr(plan, "mesh", None)

@@ -18,6 +18,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.patterns import PointPattern
+from dpppsynth.persons import labels
 from dpppsynth.privacy.pyramids import start_level
 from dpppsynth.privacy.relations import Relation
 
@@ -129,5 +130,5 @@ def require_one_person(pair: Pair, relation: Relation) -> None:
 
 def _rows(pattern: PointPattern) -> Counter[tuple[Hashable, Hashable]]:
     """How often each person stands at each position."""
-    persons = next(iter(pattern.marks.values())).tolist() if pattern.marks else [None] * len(pattern)
-    return Counter(zip(persons, map(tuple, pattern.positions.tolist()), strict=True))
+    told = labels(next(iter(pattern.marks.values()))) if pattern.marks else [None] * len(pattern)
+    return Counter(zip(told, map(tuple, pattern.positions.tolist()), strict=True))

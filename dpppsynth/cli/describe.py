@@ -9,7 +9,7 @@ from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import DiffusionPlan, PatternPlan
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.models.trace import around
-from dpppsynth.plotting.words import plain_relation, what_changes
+from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import CappedRelation
@@ -108,7 +108,7 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     relation = guarantee.relation
     distance = f"{relation.reach:g} {plan.domain.unit}{_along(plan.domain)}"
     radius = [("privacy radius", distance)] if math.isfinite(relation.reach) else []
-    plain = plain_relation(guarantee)
+    plain = guarantee.relation
     cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
     return [
         ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),

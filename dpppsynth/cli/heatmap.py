@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dpppsynth.cli.job import Job
     from dpppsynth.cli.people import People
     from dpppsynth.domains import Domain
+    from dpppsynth.privacy import Relation
     from dpppsynth.synthesizers import HeatmapSynthesizer
 
 # The column that tells the persons, as in Python.
@@ -18,6 +19,14 @@ USER = "user"
 def user_column(job: "Job") -> str | None:
     """Column that tells the persons; None where every point is one."""
     return None if job.no_user else job.user or USER
+
+
+def heatmap_relation(job: "Job") -> "Relation":
+    """A person comes or goes with all their points, or a point where every one is a person."""
+    from dpppsynth.privacy import AddRemove, AddRemovePerson
+
+    user = user_column(job)
+    return AddRemove() if user is None else AddRemovePerson(user)
 
 
 def require_unit(job: "Job") -> None:
@@ -38,10 +47,11 @@ def require_unit(job: "Job") -> None:
 
 
 def _require_persons(job: "Job") -> None:
-    if job.relation not in (None, Neighbours.ADD_REMOVE_PERSON):
+    kind = Neighbours.ADD_REMOVE if job.no_user else Neighbours.ADD_REMOVE_PERSON
+    if job.relation not in (None, kind):
         msg = (
-            f"relation: --method heatmap promises add-remove-person, not {job.relation}; leave --relation out, or take "
-            "another method"
+            f"relation: --method heatmap promises {kind}{' of points' if job.no_user else ''}, not {job.relation}; "
+            "leave --relation out, or take another method"
         )
         raise InputError(msg)
     if job.alpha is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.covariance import covariance_of, require_one_covariance
-from dpppsynth.cli.heatmap import heatmap_synthesizer, require_unit
+from dpppsynth.cli.heatmap import heatmap_relation, heatmap_synthesizer, require_unit
 from dpppsynth.cli.options import Basis, Mechanism, Method, Neighbours
 from dpppsynth.errors import InputError
 
@@ -101,9 +101,7 @@ class Job:
 
     def neighbours(self) -> "Relation":
         """The neighbouring relation in force."""
-        from dpppsynth.privacy import AddRemovePerson
-
-        return AddRemovePerson() if self.method is Method.HEATMAP else self.of_points()
+        return heatmap_relation(self) if self.method is Method.HEATMAP else self.of_points()
 
     def of_points(self) -> "CappedRelation":
         """The neighbouring relation of methods that protect points, or up to a number of a person's."""

@@ -26,6 +26,7 @@ def init(
     alpha: o.AlphaOption = None,
     relation: o.RelationOption = None,
     max_points_per_person: o.CapOption = 1,
+    user: o.UserOption = None,
     label: Annotated[
         str | None, typer.Option(help="A name for the data that may be shown to anybody.", rich_help_panel=o.WRITING)
     ] = None,
@@ -41,7 +42,7 @@ def init(
     """Set the budget of all releases from one data set, once, before the first."""
     from dpppsynth.ledger import Ledger
 
-    neighbours = _neighbours(alpha, relation, max_points_per_person)
+    neighbours = _neighbours(alpha, relation, max_points_per_person, user)
     ledger = Ledger.create(path, epsilon=epsilon, delta=delta, relation=neighbours, label=label, adaptive=adaptive)
     show_text(
         f"{path} holds epsilon {ledger.epsilon:g} at delta {ledger.delta:g}. Two patterns are neighbouring when "
@@ -76,7 +77,7 @@ def show(
         raise typer.Exit(3)
 
 
-def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int) -> "Relation":
+def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int, user: str | None) -> "Relation":
     from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
 
     if alpha is None and kind in (None, o.Neighbours.ALPHA):
@@ -88,6 +89,9 @@ def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int) -> "Re
     if alpha is not None and kind not in (None, o.Neighbours.ALPHA):
         msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
         raise InputError(msg)
+    if user is not None and kind is not o.Neighbours.ADD_REMOVE_PERSON:
+        msg = "user: goes with --relation add-remove-person, which protects whole persons; leave --user out"
+        raise InputError(msg)
     if alpha is not None:
         return AlphaNeighbours(alpha, max_points_per_person=cap)
     if kind is o.Neighbours.ADD_REMOVE_PERSON:
@@ -97,7 +101,7 @@ def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int) -> "Re
                 "leave --max-points-per-person out"
             )
             raise InputError(msg)
-        return AddRemovePerson()
+        return AddRemovePerson() if user is None else AddRemovePerson(user)
     return AddRemove(cap) if kind is o.Neighbours.ADD_REMOVE else ReplaceOne(cap)
 
 

@@ -268,7 +268,7 @@ UserOption = Annotated[
     str | None,
     Option(
         metavar="COLUMN",
-        help="Column that tells heatmap whose point a row is. Unless given: user.",
+        help="Column that tells whose point a row is (heatmap, add-remove-person). Unless given: user.",
         rich_help_panel=PRIVACY,
     ),
 ]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.arguments import flag
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.heatmaps.pyramid import pyramid
 from dpppsynth.heatmaps.reconstruct import solve
@@ -30,7 +31,7 @@ EXACT = 2**53
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Aggregation:
-    """What sparse aggregation gives; all of it is private, and public from then on.
+    """What sparse aggregation gives; all of it is private, unless seeded, and public from then on.
 
     Attributes
     ----------
@@ -43,6 +44,8 @@ class Aggregation:
         No mass was found: then the distribution is uniform.
     tree : CellTree
         The cells looked at, with their noised counts.
+    seeded : bool
+        The noise came from a given generator, and may be made again: then nothing here is private.
     """
 
     distribution: Floats
@@ -50,10 +53,12 @@ class Aggregation:
     budgets: LevelBudgets
     empty: bool
     tree: CellTree
+    seeded: bool
 
     def __repr__(self) -> str:
         nx, ny = self.distribution.shape
-        return f"Aggregation({nx} x {ny} cells, epsilon={sum(self.budgets.epsilons):g})"
+        tail = ", seeded: not private" if self.seeded else ""
+        return f"Aggregation({nx} x {ny} cells, epsilon={sum(self.budgets.epsilons):g}{tail})"
 
 
 def aggregate(
@@ -150,7 +155,7 @@ def sparse_aggregate(
     require_exact(level_scales(budgets))
     tree = measure_tree(pyramid(users.lattice()), budgets, w=w, rng=rng, inside=users.inside)
     masses = solve(tree)[: users.shape[0], : users.shape[1]]
-    return Aggregation(normalised(masses), masses, budgets, not masses.any(), tree)
+    return Aggregation(normalised(masses), masses, budgets, not masses.any(), tree, rng is not None)
 
 
 def measure_tree(
@@ -217,6 +222,9 @@ def require_exact(scales: Sequence[float]) -> None:
 def as_users(distributions: Distributions, *, pad: bool, allow_subprobability: bool) -> Users:
     """The persons; arrays are checked, and `Users` have been."""
     if isinstance(distributions, Users):
+        if flag("pad", pad) or flag("allow_subprobability", allow_subprobability):
+            msg = "pad, allow_subprobability: say how arrays are taken; give them to the constructor of Users instead."
+            raise InputError(msg)
         return distributions
     return Users.from_arrays(distributions, pad=pad, allow_subprobability=allow_subprobability)
 

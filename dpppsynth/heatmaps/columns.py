@@ -14,6 +14,7 @@ import numpy.typing as npt
 from dpppsynth.arguments import elements, flag, shown, whole
 from dpppsynth.domains import as_reals
 from dpppsynth.errors import InputError
+from dpppsynth.heatmaps.rounding import MOST
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.pyramids import DEEPEST
 
@@ -46,34 +47,6 @@ def cells_at(xy: Floats, shape: Shape) -> tuple[Ints, Ints]:
     return at[:, 0], at[:, 1]
 
 
-def persons(labels: Any) -> Ints:
-    """(k,) numbers that tell persons apart as their labels (k,) do; InputError where labels are missing."""
-    column = labels
-    if getattr(labels, "ndim", None) != 1:
-        found = None if hasattr(labels, "ndim") else elements(labels)
-        if found is None:
-            msg = "user: needs a column with one label for each row."
-            raise InputError(msg)
-        column = np.fromiter(found, dtype=object, count=len(found))
-    if np.ma.is_masked(column):
-        raise InputError(MISSING)
-    if isinstance(column, np.ndarray) and column.dtype.kind in "iub":
-        return np.unique(column, return_inverse=True)[1].astype(np.int64)
-    import pandas as pd
-
-    try:
-        numbers = pd.factorize(column)[0].astype(np.int64)
-    except TypeError:
-        msg = "user: labels must be hashable, such as numbers and texts."
-        raise InputError(msg) from None
-    if (numbers < 0).any():
-        raise InputError(MISSING)
-    return numbers
-
-
-MISSING = "user: some labels are missing (None or NaN), so nobody knows whose rows these are; leave the rows out."
-
-
 def whole_column(name: str, values: Any, end: int) -> Ints:
     """(k,) whole numbers from 0 to end - 1; InputError otherwise."""
     rule = f"{name}: needs a column of whole numbers from 0 to {end - 1}."
@@ -90,6 +63,22 @@ def masses(values: Any) -> Floats:
     if not (np.isfinite(array) & (array >= 0)).all():
         raise InputError(rule)
     return array
+
+
+def weights(values: Any) -> npt.NDArray[Any]:
+    """Array of masses or, from one of whole numbers, of numbers that may be added up; InputError otherwise."""
+    array = masses(values)
+    if getattr(values, "dtype", array.dtype).kind not in "iu":
+        return array
+    require_counts(np.asarray(values))
+    return np.asarray(values).astype(np.int64)
+
+
+def require_counts(total: npt.NDArray[Any]) -> None:
+    """Refuse whole numbers whose products with the lattice's units would not fit into 64 bits."""
+    if (total >= MOST).any():
+        msg = "weight: a person's whole numbers must add up to less than 2^32; divide them by their sum, as masses."
+        raise InputError(msg)
 
 
 def require_totals(total: Floats, *, allow_subprobability: bool) -> None:

@@ -28,7 +28,7 @@ DEEPEST_PROGRAMME = 8
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DenseAggregation:
-    """What dense aggregation gives; all of it is private.
+    """What dense aggregation gives; all of it is private, unless seeded.
 
     Attributes
     ----------
@@ -40,15 +40,18 @@ class DenseAggregation:
         Cells along each axis.
     empty : bool
         No mass was found: then the distribution is uniform.
+    seeded : bool
+        The noise came from a given generator, and may be made again: then nothing here is private.
     """
 
     distribution: Floats
     masses: Floats
     side: int
     empty: bool
+    seeded: bool
 
     def __repr__(self) -> str:
-        return f"DenseAggregation({self.side} x {self.side} cells)"
+        return f"DenseAggregation({self.side} x {self.side} cells{', seeded: not private' if self.seeded else ''})"
 
 
 def dense_aggregate(points: npt.ArrayLike, *, epsilon: float, n: int, rng: RngLike = None) -> DenseAggregation:
@@ -91,7 +94,7 @@ def dense_aggregate(points: npt.ArrayLike, *, epsilon: float, n: int, rng: RngLi
     at = PointPattern.checked(points)
     users = Users.from_points(at, np.arange(len(at)), side=2**depth)
     masses = nearest_masses(noised_grid(users, epsilon, rng))
-    return DenseAggregation(normalised(masses), masses, users.side, not masses.any())
+    return DenseAggregation(normalised(masses), masses, users.side, not masses.any(), rng is not None)
 
 
 def dense_depth(epsilon: float, n: int) -> int:

@@ -20,7 +20,7 @@ from dpppsynth.randomness import RngLike
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LaplaceAggregation:
-    """What the baseline gives; all of it is private.
+    """What the baseline gives; all of it is private, unless seeded.
 
     Attributes
     ----------
@@ -30,11 +30,18 @@ class LaplaceAggregation:
         Noised sum of all persons' distributions after cutting off, in persons.
     empty : bool
         No mass was left: then the distribution is uniform.
+    seeded : bool
+        The noise came from a given generator, and may be made again: then nothing here is private.
     """
 
     distribution: Floats
     masses: Floats
     empty: bool
+    seeded: bool
+
+    def __repr__(self) -> str:
+        nx, ny = self.distribution.shape
+        return f"LaplaceAggregation({nx} x {ny} cells{', seeded: not private' if self.seeded else ''})"
 
 
 def laplace_aggregate(
@@ -107,7 +114,7 @@ def laplace_estimate(
     users = as_users(distributions, pad=pad, allow_subprobability=allow_subprobability)
     noised = noised_grid(users, epsilon, rng)
     masses = np.maximum(largest(noised, fraction), 0.0)
-    return LaplaceAggregation(normalised(masses), masses, not masses.any())
+    return LaplaceAggregation(normalised(masses), masses, not masses.any(), rng is not None)
 
 
 def noised_grid(users: Users, epsilon: float, rng: RngLike = None) -> Floats:

@@ -21,7 +21,7 @@ from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.models.planar import cells_along, grid_cells
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
+from dpppsynth.privacy.noise import laplace_noise
 from dpppsynth.privacy.pyramids import (
     LATTICE_BITS,
     LevelBudgets,
@@ -31,9 +31,12 @@ from dpppsynth.privacy.pyramids import (
     level_budgets,
     level_scales,
 )
-from dpppsynth.privacy.relations import AddRemovePerson, Relation
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomness import RngLike
 from dpppsynth.statistic import LatticePlan, PrivateStatistic
+
+# Persons that noise may make up on average: more would be no heat map, and its patterns would fill the memory.
+MOST_MADE_UP = 1e6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,20 +68,34 @@ class HeatmapPlan(LatticePlan):
     decay: float | None = None
     user: str | None = "user"
     basis: ClassVar[str] = "heatmap"
-    relation: ClassVar[Relation] = AddRemovePerson()
     n: None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        if self.user is not None:
-            instance("user", self.user, str, "it names the mark that tells persons apart")
         instance("mesh", self.mesh, Mesh, "models.regular_squares(window, shape=(257, 257)) makes one")
         # Whatever is wrong with the budget is said before the data are touched.
         require_exact(self.scales)
         self.guarantee.require(self.epsilon, 0.0)
+        # Half of the first level's noise is positive, and counts as persons.
+        if 4**self.budgets.first * self.noise_scale / 2 > MOST_MADE_UP:
+            msg = (
+                f"epsilon: {self.epsilon:g} would make up more than {MOST_MADE_UP:g} persons of noise; take a larger "
+                "epsilon, or a smaller w."
+            )
+            raise InputError(msg)
 
     def __repr__(self) -> str:
         nx, ny = self.shape
         return f"HeatmapPlan({nx} x {ny} cells, w={self.w}, {self.variant}, epsilon={self.epsilon:g})"
+
+    @property
+    def relation(self) -> Relation:
+        """One person with all their points is added or removed, or one point where every point is a person."""
+        return self.guarantee.relation
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the first level's Laplace noise, in persons."""
+        return self.scales[0] / 2.0**self.bits
 
     @property
     def bits(self) -> int:
@@ -157,12 +174,14 @@ class HeatmapPlan(LatticePlan):
             pyramid(users.lattice(self.bits)), self.budgets, bits=self.bits, w=self.w, rng=rng, inside=self.inside
         )
         counts = np.concatenate([level.counts for level in tree.levels])
-        noise = OpenDPLaplace if rng is None else SeededLaplace
+        # The sampler of all levels, for its name.
+        noise = laplace_noise(self.scales[0], sensitivity=2**self.bits, epsilon=self.budgets.epsilons[0], rng=rng)
         return PrivateStatistic(self, np.rint(counts * 2.0**self.bits).astype(np.int64), noise.name, noise.seeded)
 
     def users(self, pattern: PointPattern) -> Users:
         """Each person's distribution over the grid: every point of theirs counts alike. As sensitive as the points."""
-        i, j = self.places[self.mesh.locate(self._unmarked(pattern).positions)].T
+        require_match(pattern, self.domain, None, self.user)
+        i, j = self.places[self.mesh.locate(pattern.positions)].T
         marks = np.arange(len(i)) if self.user is None else (pattern.marks or {})[self.user]
         return Users.from_columns(marks, i, j, side=2**self.depth)
 
@@ -182,17 +201,3 @@ class HeatmapPlan(LatticePlan):
     @property
     def _layout(self) -> tuple[int, ...]:
         return layout(self.budgets.first, self.depth, self.w)
-
-    def _unmarked(self, pattern: Any) -> PointPattern:
-        """The points, once the marks have been found to be the ones planned."""
-        expected = set() if self.user is None else {self.user}
-        if isinstance(pattern, PointPattern) and set(pattern.marks or {}) != expected:
-            rule = "no marks" if self.user is None else f"the mark {self.user!r} and no other"
-            msg = (
-                f"pattern: needs {rule}, for a person is hidden with all their points; name that mark with user=, or "
-                "say user=None where every point is a person of its own."
-            )
-            raise InputError(msg)
-        plain = pattern.unmarked() if isinstance(pattern, PointPattern) else pattern
-        require_match(plain, self.domain, None)
-        return plain

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from dpppsynth.mesh import Ints
 
-# Whole numbers of rows times `2^30` stay inside 64-bit integers for every table that fits in memory.
-FINEST = 30
+# Whole numbers below `2^32` times `2^30` stay inside 64-bit integers.
+MOST, FINEST = 2**32, 30
 
 
 def rounded(user: Ints, weight: npt.NDArray[Any], bits: int) -> Ints:
@@ -27,7 +27,8 @@ def rounded(user: Ints, weight: npt.NDArray[Any], bits: int) -> Ints:
     user : (k,) array of int
         Persons, numbered from 0, their rows together and in order.
     weight : (k,) array
-        Real numbers are masses. Whole numbers are divided by their sum over the person, in exact arithmetic.
+        Real numbers are masses. Whole numbers, which add up to less than `MOST`, are divided by their sum over the
+        person, in exact arithmetic.
     bits : int
         At most `FINEST`.
 

@@ -17,13 +17,15 @@ from dpppsynth.heatmaps.columns import (
     grid_shape,
     masses,
     merged,
-    persons,
+    require_counts,
     require_totals,
+    weights,
     whole_column,
 )
 from dpppsynth.heatmaps.rounding import FINEST, rounded, sums
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.patterns import PointPattern
+from dpppsynth.persons import persons
 from dpppsynth.privacy.pyramids import DEEPEST, LATTICE_BITS, grid_depth
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ class Users:
         Cells `(i, j)` as `i * side + j`, i along x and j along y.
     weight : (k,) array
         Real numbers are masses, at most one in all for each person. Whole numbers count rows that weigh alike, and a
-        person's are divided by their sum.
+        person's are divided by their sum, which must be less than `2^32`.
     shape : (int, int)
         Cells along x and y that may hold mass; the others fill up the square. Whole numbers up to the side; the side
         itself unless given.
@@ -59,8 +61,8 @@ class Users:
     Raises
     ------
     InputError
-        A column is no column of its kind, or a person's masses add up to more than one. Messages never tell whose, nor
-        how many persons there are.
+        A column is no column of its kind, or a person's weights add up to too much. Messages never tell whose, nor how
+        many persons there are.
 
     Examples
     --------
@@ -83,9 +85,7 @@ class Users:
         depth = whole("depth", self.depth, 0, most=DEEPEST)
         shape = (2**depth, 2**depth) if self.shape is UNSET else grid_shape(self.shape, True, "shape")
         user, cell = whole_column("user", self.user, 2**62), whole_column("cell", self.cell, 4**depth)
-        weight = masses(self.weight)
-        if getattr(self.weight, "dtype", weight.dtype).kind in "iu":
-            weight = np.asarray(self.weight).astype(np.int64)
+        weight = weights(self.weight)
         if grid_depth(shape) > depth or not user.shape == cell.shape == weight.shape:
             msg = "user, cell, weight: must be columns of one length, and the shape must fit into the grid."
             raise InputError(msg)
@@ -95,6 +95,8 @@ class Users:
             raise InputError(msg)
         if weight.dtype.kind == "f":
             require_totals(sums(user, weight), allow_subprobability=True)
+        else:
+            require_counts(sums(user, weight))
         for name, value in {"user": user, "cell": cell, "weight": weight}.items():
             value.flags.writeable = False
             object.__setattr__(self, name, value)
@@ -152,7 +154,8 @@ class Users:
         Parameters
         ----------
         user : sequence, length k
-            Labels that tell the persons: numbers, texts or anything hashable, none of them missing.
+            Labels that tell the persons: texts or whole numbers, none of them missing. The number 7, "7" and "007" are
+            three persons. Anything else is refused, since it might be told apart in one table and not in another.
         i, j : array_like, shape (k,)
             Cells along x and y, numbered from 0.
         mass : array_like, shape (k,), optional
@@ -188,7 +191,7 @@ class Users:
         xy : array_like, shape (k, 2)
             Coordinates in [0, 1).
         user : sequence, length k
-            Labels that tell the persons.
+            Labels that tell the persons, as in `from_columns`.
         side : int or (int, int)
             Cells along both axes, or along each.
         outside : {"raise", "drop", "clip"}
@@ -223,10 +226,11 @@ class Users:
         Parameters
         ----------
         gdf : GeoDataFrame
-            Points in the window and in its CRS.
+            Points in the window and in its CRS; none at all is nobody.
         window : Window
         user : str or None
-            The column that tells the persons; None: every point is a person of its own.
+            The column that tells the persons, read as `PointPattern.from_geodataframe` reads it; None: every point is a
+            person of its own.
         shape : int or (int, int)
             Cells along x and y, no powers of two needed. The right and upper edges belong to the last cells.
 
@@ -237,7 +241,9 @@ class Users:
         """
         x0, y0, x1, y1 = instance("window", window, Window).bounds
         cells = grid_shape(shape, True, "shape")
-        pattern = PointPattern.from_geodataframe(gdf, window, marks=() if user is None else (user,))
+        if _is_empty(gdf, user):
+            return cls._on(cells, *np.zeros((4, 0), dtype=np.int64))
+        pattern = PointPattern.from_geodataframe(gdf, window, user=user)
         number = np.arange(len(pattern)) if user is None else persons((pattern.marks or {})[user])
         at = cells_at((pattern.xy - (x0, y0)) / (x1 - x0, y1 - y0), cells)
         return cls._on(cells, number, *at, np.ones(len(number), dtype=np.int64))
@@ -289,6 +295,13 @@ class Users:
         total = np.zeros(self.side**2, dtype=np.int64)
         np.add.at(total, self.cell, rounded(self.user, self.weight, bits))
         return total.reshape(self.side, self.side)
+
+
+def _is_empty(gdf: Any, user: str | None) -> bool:
+    """Whether a GeoDataFrame, with a column of persons unless none is named, has no rows: patterns hold a point."""
+    import geopandas
+
+    return isinstance(gdf, geopandas.GeoDataFrame) and not len(gdf) and (user is None or user in gdf.columns)
 
 
 def user_distribution(points: npt.ArrayLike, side: int, *, outside: Outside = "raise") -> Floats:

@@ -57,7 +57,8 @@ def read_pattern(
     marks : iterable of str
         Columns kept as marks.
     user : str, optional
-        Column that says whose point a row is, in any words; kept as a mark of text. No row may leave it out.
+        Column that says whose point a row is, in texts or whole numbers; kept as a mark of text. No row may leave it
+        out.
     snap : float, optional
         On a network: largest distance a point may be moved to the nearest place of it, in the network's unit, chosen
         without looking at the points. Without it every point must lie on the network to rounding.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpppsynth.attributes import column
 from dpppsynth.crs import crs_from_member, crs_label, same_crs
 from dpppsynth.errors import InputError
 from dpppsynth.io.geopackage import read_geopackage
@@ -29,8 +31,10 @@ if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
 SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
-# Text beyond this width stays a list of objects: an array of text takes the width of the longest for every row.
-WIDE = 1000
+# Whole numbers as they are usually written, which tells as many apart as the texts: "007" and "7" are one number.
+WHOLE = re.compile("0|-?[1-9][0-9]*")
+# Codes that look like numbers and would lose their zeros.
+CODE = re.compile("[+-]?0[0-9]|.*_")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,9 +75,9 @@ class Table:
             raise InputError(msg)
         return self.columns[name]
 
-    def cells(self, name: str) -> Sequence[Any]:
+    def cells(self, name: str) -> Sequence[Any] | NDArray[Any]:
         """Return the cells of a column that exists, as they stand in the file."""
-        return self.columns[name].tolist() if self.raw is None else self.raw(name)
+        return self.columns[name] if self.raw is None else self.raw(name)
 
 
 def read_table(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
@@ -214,15 +218,16 @@ def _lines(source: Path) -> list[list[str]]:
 
 
 def _typed(cells: list[str]) -> NDArray[Any]:
-    """Read a column of text as integers or as numbers where every cell allows it."""
-    if _widest(cells) > WIDE:
-        return _as_objects(cells)
-    for kind in (np.int64, np.float64):
-        try:
-            return np.array(cells, dtype=np.str_).astype(kind)
-        except (ValueError, OverflowError):
-            continue
-    return np.array(cells, dtype=np.str_)
+    """Read a column of text as whole numbers, or as real ones, where every cell allows it."""
+    text = column(cells)
+    if text.dtype.kind != "U" or any(map(CODE.match, cells)):
+        return text
+    if all(map(WHOLE.fullmatch, cells)):
+        return column([int(cell) for cell in cells])
+    try:
+        return text.astype(np.float64)
+    except ValueError:
+        return text
 
 
 def _read_json(source: Path) -> Table:
@@ -237,7 +242,7 @@ def _read_json(source: Path) -> Table:
     geometry, text = _shapes([feature.get("geometry") for feature in features])
     properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
     names = dict.fromkeys(str(name) for row in properties for name in row)
-    columns = {name: _objects([row.get(name) for row in properties]) for name in names}
+    columns = {name: column([row.get(name) for row in properties]) for name in names}
     table = _geometry_table(geometry, columns, crs, {"not a number": text})
     return replace(table, raw=lambda name: [row.get(name) for row in properties])
 
@@ -291,22 +296,3 @@ def _geometry_table(
         return [*(values[i] for values in columns.values()), shapely.to_wkt(geometry[i], rounding_precision=-1)]
 
     return Table(np.asarray(geometry, dtype=object), columns, crs, [*columns, "geometry"], original, garbled or {})
-
-
-def _objects(values: list[Any]) -> NDArray[Any]:
-    """Turn JSON values into the plainest array that holds them."""
-    if values and all(isinstance(value, (bool, int, float)) for value in values):
-        return np.array(values)
-    if values and all(isinstance(value, str) for value in values) and _widest(values) <= WIDE:
-        return np.array(values, dtype=np.str_)
-    return _as_objects(values)
-
-
-def _widest(cells: list[str]) -> int:
-    return max(map(len, cells), default=0)
-
-
-def _as_objects(values: Sequence[Any]) -> NDArray[Any]:
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column

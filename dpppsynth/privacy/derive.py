@@ -26,7 +26,7 @@ from dpppsynth.privacy.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.profiles import ApproximateDP
-from dpppsynth.privacy.relations import AddRemovePerson, CappedRelation, Relation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.randomness import CHILDREN, drawn_by, source
 
 
@@ -197,7 +197,6 @@ HEATMAP = {"epsilon", "n", "expected_n", "estimator", "basis", "mesh", "lattice_
 
 def _heatmap(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     require(parameters.keys() == HEATMAP, f"exactly {', '.join(sorted(HEATMAP))} are stated")
-    require(relation == AddRemovePerson(), "a person comes or goes with all their points")
     require(parameters["n"] is None, "n is secret")
     require(parameters["estimator"] == {"kind": "reconstruction"}, "the estimator is reconstruction")
     lattice = (parameters["basis"], parameters["lattice_bits"])
@@ -207,6 +206,7 @@ def _heatmap(parameters: Parameters, relation: Relation, domain: Domain) -> Deri
     split = {name: parameters[name] for name in ("variant", "decay")}
     budgets = pyramids.level_budgets(parameters["epsilon"], depth, w, **split)
     guarantee = pyramids.heatmap(pyramids.level_scales(budgets), user=parameters["user"])
+    require(relation == guarantee.relation, "the user is the one that the relation names")
     return Derived(guarantee, OpenDPLaplace.name, _holding(sum(pyramids.layout(budgets.first, depth, w))))
 
 

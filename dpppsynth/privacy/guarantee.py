@@ -77,7 +77,7 @@ class Guarantee:
             raise PrivacyCheckError(msg)
 
     def epsilon_of_one_point(self) -> float:
-        """Epsilon where a single point of a person changes: of pure bounds its share, of others no less is known."""
+        """Epsilon of one point under a capped relation, of pure bounds its share of the person's; else the person's."""
         if isinstance(self.relation, CappedRelation) and isinstance(self.profile, PureDP):
             return self.epsilon() / self.relation.max_points_per_person
         return self.epsilon()

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from dpppsynth.arguments import elements, instance, one_of, positive, shown, whole
 from dpppsynth.errors import InformationWarning, InputError
+from dpppsynth.privacy.bounds import DISCRETE, NOT_EMPTY, ONE_RELEASE, SNAPPED, WIDE_CAP
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.noise import laplace_scale
-from dpppsynth.privacy.relations import AddRemovePerson
+from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 
 # Masses are multiples of 2^-20 of a person.
 LATTICE_BITS = 20
@@ -26,21 +27,13 @@ MOST_BITS = 40
 SPARE = 1e-12
 
 VARIANTS = ("practical", "theory")
-# Decay of the levels' budgets away from the start level: the best constant of the error bound, and the proof's.
+# Decay of the levels' budgets away from the start level: the best constant of the error bound, and the proof's, which
+# needs more than one half.
 NEEDED_DECAY = 0.5
 DECAY = {"practical": math.sqrt(0.5), "theory": 0.8}
 
-DISCRETE = (
-    "The noise is made of exact discrete Laplace variables, drawn with secret randomness of the operating system."
-)
 PUBLIC = "Window, grid, cells kept per level and budget were chosen without looking at the points."
 WHOLE_PERSON = "All points of a person carry the same value of the mark {user!r}, and nobody else's do."
-EVERY_POINT = "Every point is a person of its own."
-ONE_RELEASE = "This is the only release from these data; the epsilons of several releases add up."
-SNAPPED = (
-    "Positions are the coordinates handed to the software; mistakes made before (geocoding, rounding) are outside."
-)
-NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
 
 
 @dataclass(frozen=True)
@@ -177,8 +170,8 @@ def layout(first: int, depth: int, w: int) -> tuple[int, ...]:
 def heatmap(scales: Sequence[float], *, bits: int = LATTICE_BITS, user: str | None = None) -> Guarantee:
     """Guarantee of noised pyramid levels, one scale of discrete Laplace noise (lattice units) for each level.
 
-    Pure `sum(2^bits / scale)` under adding or removing one person with all their points. Which cells of a level are
-    looked at may depend on the noised levels above.
+    Pure `sum(2^bits / scale)` under adding or removing one person with all their points, or one point where every point
+    is a person. Which cells of a level are looked at may depend on the noised levels above.
 
     Parameters
     ----------
@@ -190,11 +183,10 @@ def heatmap(scales: Sequence[float], *, bits: int = LATTICE_BITS, user: str | No
     """
     unit = 2 ** whole("bits", bits, 0, most=MOST_BITS)
     spent = math.fsum(unit / scale for scale in _of_levels("scales", scales))
-    if user is not None:
-        instance("user", user, str)
-    people = EVERY_POINT if user is None else WHOLE_PERSON.format(user=user)
+    relation: Relation = AddRemove() if user is None else AddRemovePerson(user)
+    people = WIDE_CAP if user is None else WHOLE_PERSON.format(user=user)
     assumed = (PUBLIC, people, DISCRETE, ONE_RELEASE, SNAPPED, NOT_EMPTY)
-    return Guarantee(AddRemovePerson(), PureDP(spent), "Theorem H (pyramid of counts)", assumed)
+    return Guarantee(relation, PureDP(spent), "Theorem H (pyramid of counts)", assumed)
 
 
 def _of_levels(name: str, values: Sequence[float]) -> tuple[float, ...]:

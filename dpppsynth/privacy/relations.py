@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpppsynth.arguments import entries, positive, shown, whole_number
+from dpppsynth.arguments import entries, instance, positive, shown, whole_number
 from dpppsynth.errors import InputError
+
+MARK = "it names the mark that tells persons apart"
 
 
 @dataclass(frozen=True)
@@ -157,14 +159,25 @@ class AddRemove(CappedRelation):
 class AddRemovePerson(Relation):
     """One person is added or removed, with all their points, however many; how many persons there are is secret.
 
+    Attributes
+    ----------
+    user : str
+        Mark that tells the persons. Persons told by another mark are another unit of privacy.
+
     Examples
     --------
-    >>> AddRemovePerson().implies(AddRemove())
+    >>> AddRemovePerson("patient").implies(AddRemovePerson("household"))
     False
     """
 
+    user: str = "user"
     name: ClassVar[str] = "add-remove-person"
     n_is_public: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not instance("user", self.user, str, MARK):
+            msg = f"user: needs the name of a mark, got an empty text; {MARK}."
+            raise InputError(msg)
 
     @property
     def unit(self) -> str:
@@ -173,7 +186,14 @@ class AddRemovePerson(Relation):
 
     def describe(self) -> str:
         """The relation in words."""
-        return "the numbers of persons and points are secret and one person is added or removed, with all their points"
+        return (
+            "the numbers of persons and points are secret and one person is added or removed, with all their points "
+            f"(those that have one value of the mark {self.user!r})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return super().to_dict() | {"user": self.user}
 
 
 def as_relation(relation: CappedRelation | float) -> CappedRelation:
@@ -185,8 +205,8 @@ def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     """Relation from its JSON form; InputError for a name this version does not know."""
     data = entries("relation", data)
     name = data.get("name")
-    if name == AddRemovePerson.name:
-        return AddRemovePerson()
+    if name == AddRemovePerson.name and "user" in data:
+        return AddRemovePerson(data["user"])
     cap = data.get("max_points_per_person", 1)
     if name == AlphaNeighbours.name and "alpha" in data:
         return AlphaNeighbours(data["alpha"], max_points_per_person=cap)
@@ -195,6 +215,6 @@ def relation_from_dict(data: Mapping[str, Any]) -> Relation:
             return simple(cap)
     msg = (
         f"relation: {shown(name)} is not known; expected 'alpha-neighbours' with alpha, 'replace-one', 'add-remove' or "
-        "'add-remove-person'."
+        "'add-remove-person' with user."
     )
     raise InputError(msg)

@@ -3,7 +3,7 @@
 import math
 
 from dpppsynth.domains import Domain
-from dpppsynth.plotting.words import plain_relation, what_changes
+from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson
 from dpppsynth.reporting.promise import length, several, way
@@ -19,11 +19,11 @@ def explained(guarantee: Guarantee, domain: Domain) -> str:
             f"This is about a single point. The promise is made to a person, whose {cap} points may change together: "
             f"for a person the bound may be larger than the curve. {_claimed(guarantee)}"
         )
-    if isinstance(plain_relation(guarantee), AddRemove):
+    if isinstance(guarantee.relation, AddRemove):
         said.append(
             "A point that is known to be in the data and moves is removed and added: that costs up to twice as much."
         )
-    if isinstance(plain_relation(guarantee), AddRemovePerson):
+    if isinstance(guarantee.relation, AddRemovePerson):
         said.append(
             "Telling apart where a person has been who is known to be in the data costs up to twice as much: that "
             "takes a removal and an addition."
@@ -35,7 +35,7 @@ def caption(guarantee: Guarantee) -> str:
     """Under the picture."""
     at = f", at delta {upward(guarantee.profile.at, 4)}" if guarantee.profile.at else ""
     apart = f"Bound on what an attacker can tell apart about {_one(guarantee)}"
-    return f"{apart}{at}." if isinstance(plain_relation(guarantee), AddRemovePerson) else f"{apart}, by distance{at}."
+    return f"{apart}{at}." if isinstance(guarantee.relation, AddRemovePerson) else f"{apart}, by distance{at}."
 
 
 def title(guarantee: Guarantee, domain: Domain) -> str:
@@ -45,7 +45,7 @@ def title(guarantee: Guarantee, domain: Domain) -> str:
 
 def alternative(guarantee: Guarantee, domain: Domain) -> str:
     """In place of the picture."""
-    if isinstance(plain_relation(guarantee), AddRemovePerson):
+    if isinstance(guarantee.relation, AddRemovePerson):
         return f"Epsilon for {_one(guarantee)}, who is added or removed: one level line."
     start = f"Epsilon for {_one(guarantee)}, by distance"
     if guarantee.by_distance:
@@ -63,7 +63,7 @@ def ends(guarantee: Guarantee) -> bool:
 
 
 def _one(guarantee: Guarantee) -> str:
-    if isinstance(plain_relation(guarantee), AddRemovePerson):
+    if isinstance(guarantee.relation, AddRemovePerson):
         return "one person with all their points"
     return "one single point (not a person)" if several(guarantee.relation) else "one point"
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
-from dpppsynth.plotting.words import plain_relation
 from dpppsynth.privacy.certificate import FILENAME
 from dpppsynth.release import CoxRelease, Drawn, FieldModel, HeatmapRelease
 from dpppsynth.reporting import cautions, distances, mechanisms, pictures, promise, tables
@@ -62,7 +61,7 @@ def _words(subject: Subject) -> dict[str, Any]:
         "version": _version(cert["versions"].get("dpppsynth", "")),
         "averaged": cautions.averaged(guarantee),
         "weakened": bool(cautions.cautions(guarantee, cert["parameters"])),
-        "whose": "each single point" if plain_relation(guarantee).unit == "point" else "each person's points",
+        "whose": "each single point" if guarantee.relation.unit == "point" else "each person's points",
         "promise": promise.promise(guarantee, subject.domain, cert["parameters"]),
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by),
         "by_distance": distances.explained(guarantee, subject.domain),

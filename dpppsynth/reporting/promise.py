@@ -11,7 +11,6 @@ from typing import Any, TypeGuard
 from dpppsynth.domains import Domain
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
-from dpppsynth.plotting.words import plain_relation
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
 from dpppsynth.reporting.cautions import averaged, cautions
@@ -51,7 +50,7 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
 
 def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[str]:
     """What a reader might take to be promised, and is not."""
-    relation = plain_relation(guarantee)
+    relation = guarantee.relation
     said = []
     if relation.n_is_public:
         said.append("It does not hide who is in the data, or how many points there are: both count as public.")
@@ -95,7 +94,7 @@ def several(relation: Relation) -> TypeGuard[CappedRelation]:
 
 
 def _whom(guarantee: Guarantee) -> str:
-    relation = plain_relation(guarantee)
+    relation = guarantee.relation
     if isinstance(relation, AddRemovePerson):
         who = "The promise is made to every person, with all of their points, however many these are."
     elif not several(relation):
@@ -129,7 +128,7 @@ def _limit(guarantee: Guarantee, domain: Domain) -> str:
     # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
     rare = guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and right <= WEAK
     start = "On average over such data this can be said. " if averaged(guarantee) else ""
-    cases = _cases(plain_relation(guarantee), domain)
+    cases = _cases(guarantee.relation, domain)
     return f"{start}Take two cases: {cases}. Then {likely}. {_chance(right)}{RARE if rare else ''}"
 
 
@@ -181,7 +180,7 @@ def _moving(guarantee: Guarantee) -> str:
     price = f"epsilon {upward(2 * epsilon, 4)}"
     if delta:
         price += f" and delta {upward(min(1.0, delta * (1 + math.exp(min(epsilon, 700.0)))), 4)}"
-    who = "point is" if plain_relation(guarantee).unit == "point" else "points are"
+    who = "point is" if guarantee.relation.unit == "point" else "points are"
     return (
         f"It does not hide as well where somebody is whose {who} known to be in the data. A move is a removal and an "
         f"addition, so telling two places apart may cost twice as much: {price}."

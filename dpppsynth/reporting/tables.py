@@ -8,7 +8,6 @@ from dpppsynth.crs import crs_label
 from dpppsynth.domains import Domain
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
-from dpppsynth.plotting.words import plain_relation
 from dpppsynth.privacy.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
 from dpppsynth.privacy.derive import budget
 from dpppsynth.privacy.guarantee import Guarantee
@@ -75,7 +74,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     claimed, relation = cert["guarantee"], cert["guarantee"]["relation"]
     mu = subject.guarantee.mu
     unit = short_unit(subject.domain.unit)
-    plain = plain_relation(subject.guarantee)
+    plain = subject.guarantee.relation
     cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
     radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
     return [

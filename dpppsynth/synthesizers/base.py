@@ -10,7 +10,7 @@ from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.patterns import PointPattern
+from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.randomness import RngLike, generator
@@ -102,6 +102,8 @@ class Plan:
         QualityError
             When inference on a private statistic fails them: nothing is lost.
         """
+        # What is public about a pattern, its domain and the names of its marks, costs nothing to get wrong.
+        require_match(pattern, self.domain, None, getattr(self.statistic, "user", None))
         entry = authorise(self, ledger, entry, rng)
         # One generator for both, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)

@@ -3,14 +3,14 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from dpppsynth.arguments import instance, one_of, positive, shown, whole, whole_number
+from dpppsynth.arguments import one_of, positive, shown, whole, whole_number
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.models.planar import regular_squares
+from dpppsynth.models.planar import MOST_VERTICES, regular_squares
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.pyramids import DEEPEST, VARIANTS, advise_decay, grid_depth, require_decay
-from dpppsynth.privacy.relations import AddRemovePerson
+from dpppsynth.privacy.pyramids import DEEPEST, VARIANTS, advise_decay, require_decay
+from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 from dpppsynth.release.heatmap import Reconstruction
 from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
 
@@ -27,8 +27,8 @@ class HeatmapSynthesizer(Synthesizer):
     ----------
     epsilon : float
     shape : (int, int)
-        Cells of the grid along x and y of the window's bounding box, at most 4096 each. The pyramid is that of the next
-        power of two; its cells outside the window are publicly empty.
+        Cells of the grid along x and y of the window's bounding box, about two million at most. The pyramid is that of
+        the next power of two; its cells outside the window are publicly empty.
     w : int
         Cells kept per level of the pyramid: about the number of places that matter.
     variant : {"practical", "theory"}
@@ -48,8 +48,8 @@ class HeatmapSynthesizer(Synthesizer):
     --------
     >>> from dpppsynth.domains import Window
     >>> window = Window.rectangle(0, 0, 1000, 1000)
-    >>> HeatmapSynthesizer(1.0, shape=(64, 64)).check(window).relation
-    AddRemovePerson()
+    >>> HeatmapSynthesizer(1.0, shape=(64, 64), user="patient").check(window).relation
+    AddRemovePerson(user='patient')
     """
 
     epsilon: float
@@ -68,12 +68,11 @@ class HeatmapSynthesizer(Synthesizer):
         if self.decay is not None:
             object.__setattr__(self, "decay", require_decay(self.decay))
             advise_decay(self.decay)
-        if self.user is not None:
-            instance("user", self.user, str, "it names the mark that tells persons apart")
+        self.neighbouring()
 
-    def neighbouring(self) -> AddRemovePerson:
-        """One person is added or removed, with all their points."""
-        return AddRemovePerson()
+    def neighbouring(self) -> Relation:
+        """One person is added or removed with all their points, or one point where every point is a person."""
+        return AddRemove() if self.user is None else AddRemovePerson(self.user)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))
@@ -104,13 +103,17 @@ class HeatmapSynthesizer(Synthesizer):
 
 
 def _cells(shape: Any) -> tuple[int, int]:
-    """Two numbers of cells."""
-    sides = [whole_number(side) for side in shape] if isinstance(shape, tuple | list) and len(shape) == 2 else []
-    nx, ny = (*sides, None, None)[:2]
-    if nx is None or ny is None or min(nx, ny) < 1 or max(nx, ny) < 2 or grid_depth((nx, ny)) > DEEPEST:
-        msg = f"shape: needs two numbers of cells, of at most {2**DEEPEST}, got {_words(shape)}; such as (256, 256)."
+    """Two numbers of cells, at least two and not too many in all."""
+    given = [whole_number(side) for side in shape] if isinstance(shape, tuple | list) else []
+    sides = [side for side in given if side is not None and side >= 1]
+    fit = len(given) == len(sides) == 2 and 2 <= max(sides) <= 2**DEEPEST
+    if not fit or (sides[0] + 1) * (sides[1] + 1) > MOST_VERTICES:
+        msg = (
+            f"shape: needs two numbers of cells, at most {2**DEEPEST} and about {MOST_VERTICES} in all, got "
+            f"{_words(shape)}; such as (256, 256)."
+        )
         raise InputError(msg)
-    return nx, ny
+    return sides[0], sides[1]
 
 
 def _words(shape: Any) -> str:

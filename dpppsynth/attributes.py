@@ -1,0 +1,66 @@
+"""Attributes of points: columns of plain arrays that tell their values apart as they were.
+
+numpy, left to itself, turns whole numbers into floating-point ones when one of them is large or one value has decimals,
+and anything into text when one value is text: two values become one because of a third.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Text beyond this width stays a list of objects: an array of text takes the width of the longest for every row.
+WIDE = 1000
+
+
+def column(values: Sequence[Any]) -> NDArray[Any]:
+    """(n,) array of the plainest kind that holds the values as they are, or of objects.
+
+    Texts, truth values, whole numbers and real numbers have kinds of their own. Objects are all mixtures, texts that
+    are long or end in a NUL, and whole numbers beyond 64 bits.
+
+    Examples
+    --------
+    >>> column([1, 2]), column([1, 0.5]), column([1, "a"])
+    (array([1, 2]), array([1. , 0.5]), array([1, 'a'], dtype=object))
+    >>> column([2**63, -1])
+    array([9223372036854775808, -1], dtype=object)
+    """
+    if values and all(isinstance(value, str) for value in values):
+        # An array of text drops NULs at the end.
+        if max(map(len, values)) <= WIDE and not any(value.endswith("\0") for value in values):
+            return np.array(values, dtype=np.str_)
+    elif values and all(isinstance(value, bool | np.bool_) for value in values):
+        return np.array(values, dtype=np.bool_)
+    elif values and all(map(is_whole, values)):
+        return _whole([int(value) for value in values])
+    elif values and all(is_whole(value) or isinstance(value, float | np.floating) for value in values):
+        return _real(values)
+    return _objects(values)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether this is a whole number: 2, but neither 2.0 nor True nor a duration."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+
+
+def _whole(values: list[int]) -> NDArray[Any]:
+    least, most = min(values), max(values)
+    for kind in (np.int64, np.uint64):
+        if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
+            return np.array(values, dtype=kind)
+    return _objects(values)
+
+
+def _real(values: Sequence[Any]) -> NDArray[Any]:
+    try:
+        return np.array(values, dtype=np.float64)
+    except OverflowError:
+        return _objects(values)
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object, count=len(values))
