@@ -85,7 +85,7 @@ def gaussians(components: int, people: int, points: int, rng: np.random.Generato
     return Scene(mixture.draw(rng.integers(components, size=len(user)), rng), user)
 
 
-def image(rng: np.random.Generator, people: int = 50) -> Scene:
+def image(rng: np.random.Generator, people: int = 75) -> Scene:
     """Gaze at an image: 2 to 6 things to look at and its centre, 10 to 40 fixations for each person."""
     things = int(rng.integers(2, 7))
     weights = np.append(0.8 * rng.dirichlet(np.full(things, 2.0)), 0.2)

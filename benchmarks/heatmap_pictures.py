@@ -7,6 +7,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
 
 mpl.use("Agg")
 
@@ -14,13 +15,15 @@ mpl.use("Agg")
 Series = list[tuple[str, list[float], list[float], list[float]]]
 STYLES = {
     "sparse, practical": ("#0072b2", "-", "o"),
+    "sparse, least squares": ("#e7298a", "--", "*"),
+    "sparse, shrunk": ("#e7298a", "-", "X"),
     "sparse, theory": ("#56b4e9", "--", "o"),
     "Laplace": ("#000000", "-", "s"),
     "top 1 %": ("#d55e00", "-", "^"),
     "top 0.1 %": ("#e69f00", "-", "v"),
-    "top 0.01 %": ("#e7298a", "--", "^"),
-    "top 0.001 %": ("#999999", "--", "v"),
-    "quadtree": ("#009e73", "-", "D"),
+    "quadtree": ("#009e73", ":", "D"),
+    "quadtree, same budgets": ("#009e73", "--", "D"),
+    "quadtree, shrunk": ("#00593f", "-", "d"),
     "coarse grid": ("#7b3294", "-", "P"),
     "sparse, w = 80": ("#0072b2", ":", "x"),
     "uniform": ("#555555", ":", "."),
@@ -37,8 +40,10 @@ def curves(axes: Axes, series: Series, metric: str, label: str, *, log: bool = F
         axes.fill_between(xs, low, high, color=colour, alpha=0.18, linewidth=0)
     if log:
         axes.set_xscale("log")
-    if metric == "KL":
+    if metric in {"KL", "EMD"}:
         axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
     xs = series[0][1]
     axes.set_xticks(xs, [f"{x:g}" for x in xs])
     axes.minorticks_off()

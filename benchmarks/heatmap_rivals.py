@@ -7,10 +7,12 @@ import math
 
 import numpy as np
 
+from dpppsynth.heatmaps.aggregation import measure_tree, normalised
+from dpppsynth.heatmaps.least_squares import least_squares
 from dpppsynth.heatmaps.pyramid import pyramid
 from dpppsynth.heatmaps.users import Users
 from dpppsynth.privacy.noise import laplace_noise
-from dpppsynth.privacy.pyramids import LATTICE_BITS
+from dpppsynth.privacy.pyramids import LATTICE_BITS, LevelBudgets
 
 UNIT = 2**LATTICE_BITS
 
@@ -21,48 +23,25 @@ def noisy(masses: np.ndarray, epsilon: float, rng: np.random.Generator) -> np.nd
     return noise.add(masses.ravel()).reshape(masses.shape) / UNIT
 
 
-def normalised(masses: np.ndarray) -> np.ndarray:
-    total = masses.sum()
-    return masses / total if total > 0 else np.full(masses.shape, 1 / masses.size)
-
-
 def coarse_grid(users: Users, people: int, epsilon: float, rng: np.random.Generator) -> np.ndarray:
     """One histogram with about sqrt(n epsilon / 10) cells along each side (Qardaji, Yang, Li 2013); n is public."""
-    cells = min(max(1, round(math.sqrt(people * epsilon / 10))), users.side)
-    at = np.arange(users.side) * cells // users.side
-    sums = np.zeros((cells, cells), np.int64)
-    np.add.at(sums, (at[:, None], at[None, :]), users.lattice())
-    width = np.bincount(at)
-    density = np.maximum(noisy(sums, epsilon, rng), 0) / np.outer(width, width)
-    return normalised(density[np.ix_(at, at)])
+    number = max(1, round(math.sqrt(people * epsilon / 10)))
+    cells = [min(number, side) for side in users.shape]
+    x, y = (np.arange(side) * parts // side for side, parts in zip(users.shape, cells, strict=True))
+    sums = np.zeros(cells, np.int64)
+    np.add.at(sums, (x[:, None], y[None, :]), users.lattice()[: len(x), : len(y)])
+    density = np.maximum(noisy(sums, epsilon, rng), 0) / np.outer(np.bincount(x), np.bincount(y))
+    return normalised(density[np.ix_(x, y)])
 
 
-def quadtree(users: Users, epsilon: float, rng: np.random.Generator) -> np.ndarray:
-    """All levels with equal budgets, made consistent by least squares (Hay et al. 2010), non-negative downwards."""
-    levels = pyramid(users.lattice())
-    counts = [noisy(level, epsilon / len(levels), rng) for level in levels]
-    best = [counts[-1]]
-    for height, count in enumerate(counts[-2::-1], start=2):
-        own = (4**height - 4 ** (height - 1)) / (4**height - 1)
-        best.append(own * count + (1 - own) * pyramid_step(best[-1]))
-    masses = np.maximum(best.pop(), 0)
-    while best:
-        masses = shared(masses, best.pop())
-    return normalised(masses)
+def equal_budgets(epsilon: float, depth: int) -> LevelBudgets:
+    return LevelBudgets(0, (epsilon / (depth + 1),) * (depth + 1))
 
 
-def pyramid_step(masses: np.ndarray) -> np.ndarray:
-    half = len(masses) // 2
-    return masses.reshape(half, 2, half, 2).sum(axis=(1, 3))
+def quadtree(users: Users, budgets: LevelBudgets, rng: np.random.Generator, *, shrink: bool = False) -> np.ndarray:
+    """All cells of the levels, made consistent by least squares (Hay et al. 2010), non-negative from the top down.
 
-
-def shared(masses: np.ndarray, below: np.ndarray) -> np.ndarray:
-    """Each mass over its four cells below: the nearest point to their estimates that is not negative and adds up."""
-    half = len(masses)
-    four = below.reshape(half, 2, half, 2).transpose(0, 2, 1, 3).reshape(half, half, 4)
-    falling = -np.sort(-four, axis=2)
-    excess = (falling.cumsum(axis=2) - masses[..., None]) / np.arange(1, 5)
-    last = 3 - (falling - excess > 0)[..., ::-1].argmax(axis=2)
-    level = np.take_along_axis(excess, last[..., None], axis=2)
-    points = np.where(masses[..., None] > 0, np.maximum(four - level, 0), 0)
-    return points.reshape(half, half, 2, 2).transpose(0, 2, 1, 3).reshape(2 * half, 2 * half)
+    It is the sparse method with so large a w that no cell is left out. Cells that only pad a rectangle take no mass.
+    """
+    tree = measure_tree(pyramid(users.lattice()), budgets, w=4**users.depth, rng=rng, inside=users.inside)
+    return normalised(least_squares(tree, budgets, shrink=shrink))

@@ -28,8 +28,8 @@ def interval(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     return scores.mean(axis=0), 1.96 * scores.std(axis=0, ddof=1) / np.sqrt(runs), runs
 
 
-def paired(rows: Iterable[list[str]], method: str, together: int) -> list[str]:
-    """Signs of the differences between one method and each other, run by run: +, - or = for SIM, CC, KL and EMD.
+def paired(rows: Iterable[list[str]], method: str, others: Iterable[str], together: int) -> list[str]:
+    """Signs of the differences between one method and others, run by run: +, - or = for SIM, CC, KL and EMD.
 
     So many runs stand `together` on the same data and count as one; = is an interval of 95 % that holds zero.
     """
@@ -42,7 +42,7 @@ def paired(rows: Iterable[list[str]], method: str, together: int) -> list[str]:
         f"| {method} against | " + " | ".join(f"eps {each:g}" for each in epsilons) + " |",
         rule(1 + len(epsilons)),
     ]
-    for other in dict.fromkeys(key[1] for key in means):
+    for other in others:
         if other != method:
             found = (signs((means[each, method] - means[each, other]) * BETTER) for each in epsilons)
             lines.append(f"| {other} | " + " | ".join(found) + " |")
@@ -59,27 +59,26 @@ def distinct(found: Summary, place: int) -> list:
     return list(dict.fromkeys(key[place] for key in found))
 
 
-def by_epsilon(found: Summary, setting: str = "") -> list[str]:
-    """One table for each metric: methods down, epsilons across."""
-    epsilons, methods = distinct(found, 1), distinct(found, 2)
+def by_epsilon(found: Summary, methods: Iterable[str]) -> list[str]:
+    """One table of means for each metric: methods down, epsilons across."""
+    epsilons = distinct(found, 1)
     lines = []
     for which, metric in enumerate(METRICS):
         lines += [f"| {metric} | " + " | ".join(f"eps {each:g}" for each in epsilons) + " |", rule(1 + len(epsilons))]
         for method in methods:
-            cells = (found[setting, epsilon, method] for epsilon in epsilons)
-            lines.append(f"| {method} | " + " | ".join(cell(mean, half, which) for mean, half, _ in cells) + " |")
+            means = (found["", epsilon, method][0] for epsilon in epsilons)
+            lines.append(f"| {method} | " + " | ".join(short(mean[which]) for mean in means) + " |")
         lines.append("")
     return lines[:-1]
 
 
-def by_setting(found: Summary, name: str, metrics: tuple[str, ...] = METRICS) -> list[str]:
-    """One table: settings and epsilons down, methods across, metrics parted by strokes."""
-    methods, which = distinct(found, 2), [METRICS.index(each) for each in metrics]
-    lines = [f"| {name} | eps | " + " | ".join(methods) + " |", rule(2 + len(methods))]
+def by_setting(found: Summary, name: str, methods: Iterable[str]) -> list[str]:
+    """One table at one epsilon: settings down, methods across, metrics parted by strokes."""
+    heads = [name, *methods]
+    lines = ["| " + " | ".join(heads) + " |", rule(len(heads))]
     for setting, epsilon in dict.fromkeys(key[:2] for key in found):
-        cells = (found[setting, epsilon, method][0][which] for method in methods)
-        texts = " | ".join(" / ".join(short(value) for value in each) for each in cells)
-        lines.append(f"| {setting} | {epsilon:g} | {texts} |")
+        means = (found[setting, epsilon, method][0] for method in methods)
+        lines.append(f"| {setting} | " + " | ".join(" / ".join(map(short, mean)) for mean in means) + " |")
     return lines
 
 
@@ -91,12 +90,38 @@ def by_metric(found: Summary, name: str) -> list[str]:
     return lines
 
 
+def wins(found: dict[str, Summary], method: str, fitted: str, letters: dict[str, str]) -> list[str]:
+    """Which other methods have the better mean of each metric; * where it is also better than the mean of `fitted`.
+
+    `found` has the experiments by the names of their rows, with {} for the setting.
+    """
+    lines = ["| data | eps | " + " | ".join(METRICS) + " |", rule(2 + len(METRICS))]
+    for label, each in found.items():
+        for setting, epsilon in dict.fromkeys(key[:2] for key in each):
+            here = {key[2]: value for key, value in each.items() if key[:2] == (setting, epsilon)}
+            better: list[list[str]] = [[] for _ in METRICS]
+            for other in (name for name in letters if name in here):
+                over, also = (ahead(here[other], here[reference]) for reference in (method, fitted))
+                for metric in np.flatnonzero(over):
+                    better[metric].append(letters[other] + "*" * bool(also[metric]))
+            cells = " | ".join(", ".join(names) for names in better)
+            lines.append(f"| {label.format(setting)} | {epsilon:g} | {cells} |")
+    return lines
+
+
+def ahead(one: tuple[np.ndarray, np.ndarray, int], other: tuple[np.ndarray, np.ndarray, int]) -> np.ndarray:
+    """(4,) whether the first mean is better by more than the wider of the two intervals' half widths."""
+    return (one[0] - other[0]) * BETTER > np.maximum(one[1], other[1])
+
+
 def cell(mean: np.ndarray, half: np.ndarray, which: int) -> str:
     return f"{short(mean[which])} ± {short(half[which])}"
 
 
 def short(value: float) -> str:
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+    """Three figures behind the point, none before it where that is 0; one behind it from 10 on."""
+    text = f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
+    return re.sub(r"^(-?)0\.", r"\1.", text)
 
 
 def rule(columns: int) -> str:

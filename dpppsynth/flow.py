@@ -72,7 +72,10 @@ def grid_masses(array: npt.ArrayLike, name: str) -> Floats:
     """Array (a, b); an InputError unless its masses are finite and non-negative, and so is their sum."""
     masses = real_array(array)
     if masses is None or masses.ndim != 2 or not masses.size or not (np.isfinite(masses) & (masses >= 0)).all():
-        msg = f"{name}: must be a two-dimensional array of finite, non-negative masses."
+        msg = (
+            f"{name}: must be a two-dimensional array of finite, non-negative masses, such as [[1, 0], [0, 2]]; a "
+            "single row is [[1, 2]]."
+        )
         raise InputError(msg)
     with np.errstate(over="ignore"):
         total = float(masses.sum())

@@ -358,13 +358,8 @@ ONE_OF_EACH = list({case.mechanism: case for case in FAST}.values())
 
 
 def over(cases):
-    """Run a test over cases; one process runs all tests of a case, so that its plan and release are made once."""
-    return pytest.mark.parametrize("case", [in_one_process(case) for case in cases], ids=str)
-
-
-def in_one_process(case):
-    case, marks = (case, ()) if isinstance(case, Case) else (case.values[0], case.marks)
-    return pytest.param(case, marks=[*marks, pytest.mark.xdist_group(str(case))])
+    """Run a test over cases; one process runs all tests of a case (`conftest`), and makes its plan and release once."""
+    return pytest.mark.parametrize("case", list(cases), ids=str)
 
 
 @functools.cache

@@ -95,6 +95,7 @@ CHECKINS = heatmaps.CheckIns(*(np.zeros(0, kind) for kind in (int, "datetime64[s
 PROTOCOL = heatmaps.ShuffleProtocol(1.0, 1e-6, 3, 1, w=1, scale=2)
 MESSAGES = np.concatenate([PROTOCOL.encode(np.eye(2) / 2, seed) for seed in range(3)])
 LEVELS = heatmaps.pyramid(GRID[0])
+TREE = heatmaps.select_cells(LEVELS[BUDGETS.first :], 2)
 
 HEATMAPS = {
     "aggregate": (heatmaps.aggregate, AGGREGATE),
@@ -152,6 +153,8 @@ HEATMAPS = {
     "limits.packing": (limits.packing, {"k": 2, "epsilon": 1.0, "n": 40, "separation": None}),
     "limits.separation_bound": (limits.separation_bound, {"p": GRID[0], "q": GRID[1]}),
     "reconstruct": (heatmaps.reconstruct, {"levels": LEVELS, "w": 2, "solver": "tree", "inside": None}),
+    "least_squares": (heatmaps.least_squares, {"tree": TREE, "budgets": BUDGETS, "shrink": True}),
+    "fitted": (heatmaps.fitted, {"tree": TREE, "budgets": BUDGETS, "fit": "l1"}),
     "select_cells": (heatmaps.select_cells, {"levels": LEVELS, "w": 2, "inside": None}),
     "grow": (heatmaps.grow, {"first": 0, "depth": 1, "w": 2, "read": lambda level, cells: np.ones(len(cells))}),
     "pyramid": (heatmaps.pyramid, {"p": GRID[0]}),

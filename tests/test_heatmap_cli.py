@@ -15,15 +15,17 @@ import dpppsynth as dps
 from dpppsynth import InputError, PointPattern, cli
 from dpppsynth.evaluation import distances
 from dpppsynth.evaluation import report as reports
+from dpppsynth.heatmaps import emd, gaussian_heatmap, kl, pearson, similarity
 from dpppsynth.intensity import PiecewiseConstant
 from dpppsynth.io import inspect_points, pattern_from_geodataframe, read_pattern
-from dpppsynth.plotting import plot_epsilon_curve, plot_heatmap, plot_intensity, save_picture, surfaces
+from dpppsynth.plotting import canvas, plot_epsilon_curve, plot_heatmap, plot_intensity, save_picture, surfaces
 from dpppsynth.plotting.words import what_changes
-from dpppsynth.privacy import AddRemove, AddRemovePerson
+from dpppsynth.privacy import AddRemove, AddRemovePerson, ReplaceOne
 from dpppsynth.release import HeatmapRelease, load_release
-from dpppsynth.reporting import pictures
+from dpppsynth.reporting import heatmaps, pictures
 from dpppsynth.reporting.promise import not_promised, promise
 from dpppsynth.synthesizers import HeatmapSynthesizer
+from dpppsynth.synthesizers.exact_maps import heat_maps
 
 WINDOW = dps.Window.rectangle(0, 0, 200, 100)
 PLACE = ["--window", "0,0,200,100"]
@@ -88,7 +90,8 @@ class TestCheck:
             "it is 2 when one person is added or removed, with all their points",
             "points per person any number",
             "16 x 8 cells",
-            "told apart by user",
+            "told apart by the mark 'user'",
+            "with all their points (those that have one value of the mark 'user'); the numbers of persons and points",
             "levels 2 to 4 of a pyramid, at most 20 cells kept",
         ):
             assert words in said
@@ -130,7 +133,8 @@ class TestCheck:
             (["--shape", "16,x"], "--shape: needs two whole numbers"),
             (["--shape", "16,9000"], "--shape: "),
             (["--w", 0], "--w: "),
-            (["--decay", 1.5], "--decay: "),
+            (["--shape", "9000,16"], "got 9000,16; such as 256,256"),
+            (["--decay", 1.5], "--decay: must .* and without it the best is taken"),
         ],
     )
     def test_refuses_what_it_has_no_use_for(self, options, words):
@@ -142,6 +146,12 @@ class TestCheck:
     def test_other_methods_have_none_of_it(self, options):
         said = spoken(run("check", "--method", "laplace", "--epsilon", 1, *PLACE, "--n", 9, *options, code=2))
         assert said.startswith(f"Error: {options[0]}: ")
+
+    def test_persons_of_other_methods_are_refused_at_once(self):
+        asked = ["--relation", "add-remove-person", "--user", "u"]
+        said = spoken(run("check", "--method", "laplace", "--epsilon", 1, *PLACE, *asked, code=2))
+        assert "add-remove-person is what --method heatmap promises" in said
+        assert "take add-remove with --max-points-per-person, without --user" in said
 
     def test_refuses_streets(self, tmp_path):
         streets = geopandas.GeoDataFrame(geometry=[shapely.LineString([(0, 0), (9, 0)])], crs="EPSG:27700")
@@ -202,6 +212,23 @@ class TestUserColumn:
         assert "--user: there is no column 'who'; the columns are 'x', 'y', 'user'" in said
         assert not (tmp_path / "o").exists()
 
+    @pytest.mark.parametrize(
+        ("options", "read"),
+        [(["--user", "x"], "x"), (["--user", "id", "--y", "id"], "y"), (["--user", "k", "--count", "k"], "count")],
+    )
+    def test_no_coordinate_or_count_tells_persons(self, options, read, visits, tmp_path):
+        book = tmp_path / "ledger.json"
+        run("ledger", "init", book, "--epsilon", 1e8, "--relation", "add-remove-person", "--user", options[1])
+        out = ["--out", tmp_path / "o", "--ledger", book]
+        said = spoken(run("synthesize", visits, *PLACE, *HEAT, *options, *out, code=2))
+        assert f"--user: column '{options[1]}' is read as --{read};" in said
+        assert json.loads(run("ledger", "show", book, "--json").stdout)["spent"] == 0
+        assert "is read as" in spoken(run("inspect", visits, *PLACE, *options, "--report-to", tmp_path, code=2))
+
+    def test_a_property_called_x_is_none(self, tmp_path):
+        points = self.geojson(tmp_path, [{"x": "ann"}, {"x": "bob"}])
+        run("inspect", points, *PLACE, "--user", "x", "--report-to", tmp_path)
+
     def geojson(self, folder, properties):
         points = [shapely.geometry.mapping(shapely.Point(k + 1, 1)) for k in range(len(properties))]
         features = [
@@ -225,7 +252,10 @@ class TestRelease:
 
     def test_nobody_hears_how_many(self, public):
         folder, said = public
-        written = (folder / "certificate.json").read_text()
+        # What the private numbers tell is no secret; at this budget it is true.
+        told = "The private numbers tell of about 61 persons, of which less than one may be noise."
+        assert told in said
+        said, written = said.replace(told, ""), (folder / "certificate.json").read_text()
         assert not re.search(rf"\b({PERSONS}|{POINTS})\b", said + re.sub(r'"[0-9a-f]{64}"', "", written))
         assert "user" not in (folder / "synthetic_000.geojson").read_text()
 
@@ -244,9 +274,10 @@ class TestRelease:
         book, heat = tmp_path / "ledger.json", ["--method", "heatmap", "--shape", "4,4", "--epsilon"]
         unit = ["--relation", "add-remove-person"]
         for more, word in (["--alpha", 2], "alpha"), (["--max-points-per-person", 2], "max-points-per-person"):
-            said = spoken(run("ledger", "init", book, "--epsilon", 3, "--delta", 0, *unit, *more, code=2))
+            said = spoken(run("ledger", "init", book, "--epsilon", 3, *unit, *more, code=2))
             assert f"--{word}: " in said
-        assert "one person is" in spoken(run("ledger", "init", book, "--epsilon", 3, "--delta", 0, *unit))
+        said = spoken(run("ledger", "init", book, "--epsilon", 3, *unit))
+        assert "holds epsilon 3 at delta 0. Two patterns are neighbouring when one person is added" in said
         run("synthesize", visits, *PLACE, *heat, 2, "--ledger", book, "--out", tmp_path / "a")
         assert "Remaining: 1" in spoken(
             run("synthesize", visits, *PLACE, *heat, 2, "--ledger", book, "--out", tmp_path / "b", code=4)
@@ -254,8 +285,52 @@ class TestRelease:
         # A cap on points says nothing about persons with more of them.
         cells = ["--method", "laplace", "--epsilon", 0.1, "--relation", "add-remove", "--expected-n", 9]
         said = spoken(run("synthesize", visits, *PLACE, *cells, "--ledger", book, "--out", tmp_path / "c", code=2))
-        assert "--relation: this release does not protect" in said
+        assert "--user: the ledger protects persons told by 'user'; take --user user (--method heatmap)." in said
         assert json.loads(run("ledger", "show", book, "--release", tmp_path / "a", "--json").stdout)["spent"] > 1.9
+
+    @pytest.mark.parametrize(
+        ("asked", "of", "words"),
+        [
+            (["--no-user"], AddRemovePerson("a b"), r"--no-user: .* persons told by 'a b'; take --user 'a b' \(--m"),
+            (["--user", "z"], AddRemovePerson("it's"), """--user: .*told by "it's", not by 'z'; take --user 'it'"""),
+            ([], AddRemove(), "--user: .*no persons told by 'user'.*one point is added or removed; take --no-user"),
+            ([], ReplaceOne(), "--user: .*point moves anywhere in the domain; take another synthesizer, under"),
+            (["--no-user"], ReplaceOne(), "--relation: this release does not protect patterns that differ by a point"),
+        ],
+    )
+    def test_a_ledger_of_others_says_whom_it_protects(self, asked, of, words, visits, tmp_path):
+        book = tmp_path / "ledger.json"
+        dps.Ledger.create(book, epsilon=1e8, delta=0, relation=of)
+        said = run("synthesize", visits, *PLACE, *HEAT, *asked, "--ledger", book, "--out", tmp_path / "o", code=2)
+        assert re.search(words, spoken(said))
+
+    def test_noise_alone_is_called_so(self, monkeypatch):
+        """At next to no budget 61 persons drown in noise, and at plenty they do not."""
+        corner = PointPattern([[1.0, 99.0]] * PERSONS, WINDOW)
+        weak, plenty = (
+            HeatmapSynthesizer(epsilon, shape=(16, 8), user=None).release(corner, 1) for epsilon in (0.01, 10.0)
+        )
+        # Half of the first level's 16 cells lie outside a window of half a square.
+        scale = weak.statistic.plan.noise_scale
+        assert weak.noise_persons == pytest.approx(8 * scale / 2)
+        assert "nothing but noise" in heatmaps.drowned(weak)
+        assert heatmaps.drowned(plenty) is None
+        assert re.fullmatch(r"about 6\d persons, of which less than one may be noise", heatmaps.persons(plenty))
+        start = f"about {weak.masses.sum():,.0f} persons, "
+        monkeypatch.setattr(HeatmapRelease, "noise_persons", 2.4)
+        assert heatmaps.persons(weak) == f"{start}of which up to about 2 may be noise"
+        monkeypatch.setattr(HeatmapRelease, "noise_persons", 1e6)
+        assert heatmaps.persons(weak) == f"{start}where noise alone makes up about 1,000,000 on average"
+        monkeypatch.undo()
+        monkeypatch.setitem(plenty.__dict__, "masses", np.full((16, 8), 1.99 * plenty.noise_persons / 128))
+        assert heatmaps.drowned(plenty) is not None
+
+    def test_noise_makes_up_as_many_persons_as_it_says(self):
+        """Fixed seeds, next to nobody: noise counted in cells outside the window, too, would say twice as many."""
+        plan = HeatmapSynthesizer(1.0, shape=(16, 8), user=None).plan(WINDOW)
+        nobody = PointPattern([[1.0, 99.0]], WINDOW)
+        releases = [plan.release(nobody, seed) for seed in range(60)]
+        assert np.mean([each.masses.sum() for each in releases]) == pytest.approx(releases[0].noise_persons, rel=0.25)
 
     def test_evaluate(self, public, visits, tmp_path, monkeypatch):
         monkeypatch.setattr(distances, "SIDE", 30)
@@ -265,6 +340,32 @@ class TestRelease:
         said = spoken(run("evaluate", visits, public[0], "--confidential", place))
         assert "one point for each person" in said
         assert len(list(place.iterdir())) == 5
+        document = json.loads((place / "CONFIDENTIAL_evaluation.json").read_text())
+        rows = {row["metric"]: row for row in document["metrics"]}
+        assert "points" not in rows
+        release = load_release(public[0])
+        plan = release.statistic.plan
+        exact = plan.users(read_pattern(visits, WINDOW, user="user")).total()[:16, :8]
+        # The release of so much budget is the exact distribution of persons, which is not that of their points.
+        np.testing.assert_allclose(release.distribution, exact / exact.sum(), atol=1e-6)
+        names = ("heat map, EMD at 32 x 32", "heat map, SIM", "heat map, CC", "heat map, KL")
+        assert [rows[name]["synthetic"] for name in names] == pytest.approx([0, 1, 1, 0], abs=1e-5)
+        heat, flat = release.heatmap(), gaussian_heatmap(np.ones((16, 8)), (0.02, 0.04))
+        uniform = [emd(heat, flat), similarity(heat, flat), pearson(heat, flat), kl(heat, flat)]
+        assert [rows[name]["uniform"] for name in names] == pytest.approx(uniform, rel=1e-4, abs=1e-6)
+        assert [rows[name]["better"] for name in names] == ["lower", "higher", "higher", "lower"]
+        assert all("patterns" not in rows[name] for name in names)
+        assert rows["K, MISE"]["patterns"] == [rows["K, MISE"]["synthetic"]]
+
+    def test_evaluate_asks_for_the_persons(self, public, tmp_path):
+        others = table(tmp_path / "others.csv", [(1, 2, "a"), (3, 4, "b")], ("x", "y", "who"))
+        said = spoken(run("evaluate", others, public[0], "--confidential", tmp_path / "private", code=2))
+        assert "certificate tells persons by 'user', so must the original; there is no column 'user'" in said
+        pattern = PointPattern([[1.0, 2.0], [3.0, 4.0]], WINDOW)
+        with pytest.raises(InputError, match="user"):
+            reports.evaluate(pattern, pattern, release=load_release(public[0]))
+        with pytest.raises(InputError, match="release: needs a HeatmapRelease"):
+            reports.evaluate(pattern, pattern, release=public[0])
 
 
 class TestRehearse:
@@ -272,9 +373,15 @@ class TestRehearse:
         assert "--expected-n: a rehearsal needs a public guess of the number of persons" in spoken(
             run("rehearse", *HEAT, *PLACE, code=2)
         )
-        said = json.loads(run("rehearse", *HEAT, *PLACE, "--expected-n", 500, "--json").stdout)
+        said = json.loads(run("rehearse", *HEAT, *PLACE, "--w", 128, "--expected-n", 500, "--json").stdout)
         assert said["mechanism"] == "heatmap"
         assert [each["passed"] for each in said["runs"]] == [True] * 3
+        assert said["measure"] == "earth mover's distance"
+        # Where there is no noise, and every cell is kept, what is released is what was counted.
+        assert all(each["distance"] < 1e-4 < 0.01 < each["uniform"] for each in said["runs"])
+        words = spoken(run("rehearse", *HEAT, *PLACE, "--expected-n", 500))
+        assert "as a share of the window's sides" in words
+        assert "total variation" not in words
 
     @pytest.mark.parametrize("user", ["id", None])
     def test_persons_have_one_point_each(self, user, monkeypatch):
@@ -293,11 +400,28 @@ class TestRehearse:
         words = ["--method", "laplace", "--epsilon", 1, "--relation", "add-remove", "--spacing", 20]
         assert "guess of the number of points" in spoken(run("rehearse", *words, *PLACE, code=2))
 
+    def test_maps_are_compared_under_one_filter(self):
+        """Half of the persons moved by 100 of 200 along x and 50 of 100 along y: half of half of both sides."""
+        pattern = PointPattern([[41.0, 21.0]] * 4, WINDOW)
+        release = HeatmapSynthesizer(1e7, shape=(64, 64), user=None).release(pattern, 0)
+        moved = heat_maps(release, PointPattern([[41.0, 21.0], [141.0, 71.0]] * 2, WINDOW))
+        assert moved.moved(moved.released) == pytest.approx(0.5, rel=1e-3)
+        same = heat_maps(release, pattern)
+        assert same.moved(same.released) == pytest.approx(0, abs=1e-5)
+        np.testing.assert_allclose(same.exact, same.released, atol=1e-6)
+        assert same.uniform.max() < 1.2 / 64**2
+
 
 class TestPictures:
     def test_what_is_drawn(self, public, tmp_path, monkeypatch):
         monkeypatch.setitem(save_picture.__kwdefaults__, "dpi", 20)
-        run("plot", public[0], "--out", tmp_path, "--bandwidth", 9)
+        titles = []
+        draw = canvas.set_title
+        monkeypatch.setattr(canvas, "set_title", lambda ax, text: titles.append(text) or draw(ax, text))
+        said = spoken(run("plot", public[0], "--out", tmp_path, "--bandwidth", 9))
+        assert "Private heat map, ε = 1e+07, smoothed by 9 units" in titles
+        assert "noise" not in said
+        assert heatmaps.blur(WINDOW) == "4 units"
         assert {path.stem for path in tmp_path.iterdir()} == {"epsilon", "heatmap", "intensity", "pattern"}
 
     def test_shares_of_the_maximum_in_their_places(self, public):
@@ -314,6 +438,25 @@ class TestPictures:
         assert image.get_clip_path() is not None
         (bar,) = [each for each in ax.figure.axes if each is not ax]
         assert bar.get_ylabel() == "share of the maximum"
+
+    def test_plain_masses_are_drawn_on_the_unit_square(self):
+        masses = np.zeros((8, 4))
+        masses[1, 3] = 6.0
+        for bandwidth, heat in (None, gaussian_heatmap(masses, 0.02)), (0.5, gaussian_heatmap(masses, 0.5)):
+            (image,) = plot_heatmap(masses.tolist(), bandwidth).images
+            np.testing.assert_allclose(image.get_array(), heat.T / heat.max())
+            assert (image.get_extent(), image.origin) == ([0, 1, 0, 1], "lower")
+        with pytest.raises(InputError, match=r"release: needs a HeatmapRelease, got Window; .* array of masses"):
+            plot_heatmap(WINDOW)
+        with pytest.raises(InputError, match=r"release: must be a two-dimensional array.*\[\[1, 2\]\]"):
+            plot_heatmap([1, 2])
+
+    def test_intensities_are_of_persons(self, public, monkeypatch):
+        monkeypatch.setattr(surfaces, "PIXELS", 40)
+        intensity = load_release(public[0]).intensity
+        for of, label in ("persons", "persons per unit²"), ("points", "points per unit²"):
+            ax = plot_intensity(intensity, of=of)
+            assert [each.get_ylabel() for each in ax.figure.axes if each is not ax] == [label]
 
     def test_the_filter_is_chosen(self, public):
         release = load_release(public[0])
@@ -360,8 +503,13 @@ class TestReport:
             "telling two places apart may cost twice as much: epsilon 2e+07",
             "Bound on what an attacker can tell apart about one person with all their points.",
             "All points of a person carry the same value of the mark 'user', and nobody else's do.",
-            "Private heat map, smoothed",
-            "Private intensity, from the noisy numbers",
+            "about 61 persons, of which less than one may be noise",
+            "Private heat map, ε = 1e+07, smoothed by 4 units: where persons are",
+            "smoothed by 4 units, the standard deviation",
+            "told apart by the mark 'user'; each counts once",
+            "levels 2 to 4 of a pyramid, at most 20 cells kept of each",
+            "noise discrete Laplace of scale 2.207e-07",
+            "Private intensity, of persons, from the noisy numbers",
         ):
             assert words in page
 

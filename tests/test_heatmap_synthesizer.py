@@ -139,7 +139,7 @@ def test_nothing_lies_outside_the_window():
 def test_noise_everywhere_is_spread_by_area():
     # All counts zero but one coarse cell: its mass is uniform over its part of the window, not over its grid cells.
     window = Window.polygon(shapely.Polygon([(0, 0), (80, 0), (0, 80)]), "EPSG:27700")
-    plan = HeatmapSynthesizer(1.0, shape=(8, 8), w=1).plan(window)
+    plan = HeatmapSynthesizer(1.0, shape=(8, 8), w=1, fit="l1").plan(window)
     statistic = plan.statistic.measure(PointPattern([[1, 1]], window, {"user": [1]}), 1)
     lattice = np.zeros_like(statistic.lattice)
     lattice[0] = 36 * UNIT
@@ -238,6 +238,21 @@ def test_a_saved_release_verifies_and_goes_on(tmp_path):
     assert not {"260", "60 "} & set(json.dumps(release.parameters()).split())
 
 
+def test_a_release_can_be_fitted_again_at_no_cost(tmp_path):
+    release = small().release(visits(BOX, 60))
+    other = release.refit("l1")
+    np.testing.assert_array_equal(other.statistic.lattice, release.statistic.lattice)
+    assert not np.allclose(other.masses, release.masses)
+    plan = release.statistic.plan
+    # Both fits give the first level's cells their own: l1 exactly, least squares after pooling.
+    coarse = pyramid(np.pad(other.masses, ((0, 0), (0, 8))))[plan.budgets.first]
+    counts = plan.tree(release.statistic.lattice).levels[0].counts
+    np.testing.assert_allclose(coarse.ravel(), np.maximum(counts, 0), atol=1e-9)
+    other.save(tmp_path / "out")
+    assert verify(tmp_path / "out").holds
+    np.testing.assert_array_equal(load_release(tmp_path / "out").masses, other.masses)
+
+
 def forged(folder, **changes):
     """The certificate with other parameters, and a hash that fits them."""
     path = folder / "certificate.json"
@@ -257,6 +272,8 @@ def forged(folder, **changes):
         ({"mesh": {"builder": "regular", "kind": "triangle", "shape": [17, 9]}}, "bound"),
         ({"mesh": {"builder": "regular", "kind": "square", "shape": [33, 9]}}, "statistic"),
         ({"estimator": {"kind": "projection", "postprocess": "clip"}}, "bound"),
+        ({"estimator": {"kind": "reconstruction", "fit": "best"}}, "bound"),
+        ({"estimator": {"kind": "reconstruction"}}, "bound"),
         ({"n": 60}, "bound"),
         ({"decay": 0.0}, "bound"),
         ({"note": "ours"}, "bound"),
@@ -330,6 +347,7 @@ def test_missing_persons_are_refused_without_a_number():
         ("decay", {"decay": 0.0}),
         ("decay", {"decay": 1.01}),
         ("decay", {"decay": float("nan")}),
+        ("fit", {"fit": "best"}),
         ("user", {"user": 5}),
         ("user", {"user": ""}),
         ("shape", {"shape": (1500, 1500)}),
@@ -374,7 +392,7 @@ def test_another_unit_of_privacy_is_another_relation(tmp_path, other):
     """Releases that protect persons, points and devices add up for none of them."""
     Ledger.create(tmp_path / "ledger.json", epsilon=9.0, delta=0.0, relation=AddRemovePerson("user"))
     pattern = PATTERN.unmarked() if other is None else PointPattern(PATTERN.xy, BOX, {other: PATTERN.marks["user"]})
-    with Ledger.open(tmp_path / "ledger.json") as ledger, pytest.raises(InputError, match=r"^relation: "):
+    with Ledger.open(tmp_path / "ledger.json") as ledger, pytest.raises(InputError, match=r"^user: "):
         small(user=other).release(pattern, ledger=ledger)
 
 
@@ -387,5 +405,5 @@ def test_a_ledger_of_persons(tmp_path):
         with pytest.raises(BudgetError):
             small().release(PATTERN, ledger=ledger)
     Ledger.create(tmp_path / "points.json", epsilon=9.0, delta=0.0, relation=AddRemove(5))
-    with Ledger.open(tmp_path / "points.json") as ledger, pytest.raises(InputError, match=r"^relation: "):
+    with Ledger.open(tmp_path / "points.json") as ledger, pytest.raises(InputError, match=r"^user: "):
         small().release(PATTERN, ledger=ledger)

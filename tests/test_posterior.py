@@ -35,13 +35,14 @@ from dpppsynth.statistic import lattice_masses
 WINDOW = Window.rectangle(0, 0, 10, 10)
 # Columns of the widest prior here.
 WIDTH = 42
-# One process runs these, so that their model is compiled once.
-nuts = pytest.mark.xdist_group("the posterior by NUTS")
 
 
 @functools.cache
 def _compiled():
-    """The sampler of every noise-aware posterior: what the likelihood is told are data here, not constants."""
+    """The sampler of every noise-aware posterior: what the likelihood is told are data here, not constants.
+
+    One process runs all tests of this file (`conftest`), and compiles it once.
+    """
     import pytensor
 
     data = [pytensor.shared(np.zeros((1,) * k), name=name) for name, k in zip(TOLD[1:], (1, 2, 0, 0), strict=True)]
@@ -69,7 +70,6 @@ def test_laplace_and_quadrature_agree_on_two_coefficients():
     assert got.std() == pytest.approx(sd, rel=0.1)
 
 
-@nuts
 @pytest.mark.slow
 def test_nuts_and_quadrature_agree_on_two_coefficients():
     """Effective sample size above 2000: five standard errors of a mean are 0.11 standard deviations."""
@@ -134,20 +134,17 @@ def _uniformity(ranks):
     return chi2.sf(np.max(statistic), 9)
 
 
-@nuts
 @pytest.mark.slow
 def test_simulation_based_calibration():
     """Ranks are uniform under the likelihood itself; three tests at 1e-7 each."""
     assert _uniformity(_ranks(45, SBC_NOISE, seed=11)) > 1e-7
 
 
-@nuts
 @pytest.mark.slow
 def test_calibration_notices_a_model_that_forgets_the_noise():
     assert _uniformity(_ranks(40, 0.1 * SBC_NOISE, seed=12)) < 1e-7
 
 
-@nuts
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [1.0])
 def test_intervals_of_the_intensity_cover(epsilon):
@@ -177,7 +174,6 @@ def test_intervals_of_the_intensity_cover(epsilon):
     assert abs(ninety - 0.9) < 0.08
 
 
-@nuts
 @pytest.mark.slow
 def test_without_noise_it_agrees_with_the_raw_data_model():
     """Same posterior: means within 0.1 and deviations within 15 % of a standard deviation, at ESS above 1000."""

@@ -9,6 +9,7 @@ from dpppsynth.arguments import COMMON, probability, whole
 from dpppsynth.auditing.examine import examine
 from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.result import Audit
+from dpppsynth.auditing.stated import AsStated
 from dpppsynth.auditing.statistics import named
 from dpppsynth.auditing.target import Statistic, Target, require_two
 from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_release
@@ -111,7 +112,7 @@ def audit(
         _tell(progress, "looking for the hardest pair of neighbouring patterns")
         subject = target_of(target, domain, n=n, expected_n=expected_n, pair=pair, statistics=more, **options)
     if profile is not None:
-        subject = replace(subject, claimed=profile)
+        subject = replace(subject, claimed=profile, statistics=tuple(each.at_claim() for each in subject.statistics))
     return _audit(subject, verification, delta, settings, progress)
 
 
@@ -186,8 +187,12 @@ def _own(
         require_two(pair)
     if isinstance(target, Target):
         subject = replace(target, statistics=(*target.statistics, *more))
+        if pair is None:
+            return subject
         # What is known of the law belongs to the target's own pair.
-        return subject if pair is None else replace(subject, pair=pair, weakened=None, alike=False)
+        claim = subject.claimed.claim if isinstance(subject.claimed, AsStated) else subject.claimed
+        looked = tuple(each.at_claim() for each in subject.statistics)
+        return replace(subject, pair=pair, claimed=claim, statistics=looked, weakened=None, alike=False)
     missing = [
         name
         for name, absent in (("pair", pair is None), ("claimed", claimed is None), ("statistics", not more))

@@ -39,7 +39,7 @@ class Finding:
     bound : float
         Lower confidence bound on delta(epsilon).
     claimed : float
-        Claimed delta(epsilon).
+        Claimed delta(epsilon): the statistic's, where it has a claim of its own.
     event : str
         What was looked for, in terms of the statistic.
     """
@@ -121,8 +121,10 @@ def examine(
     level = share(false_alarm, len(statistics), len(epsilons))
     lowest, findings = 0.0, []
     n = held_out(len(features[0][0]))
-    rules = [Rules.of(claimed, epsilon, n, level) for epsilon in epsilons]
+    usual = [Rules.of(claimed, epsilon, n, level) for epsilon in epsilons]
     for statistic, pair in zip(statistics, features, strict=True):
+        most = statistic.claimed or claimed
+        rules = [Rules.of(most, epsilon, n, level) for epsilon in epsilons] if statistic.claimed else usual
         training, testing = training_scores(pair, statistic, share=TRAINING)
         for direction, seen, runs in zip(DIRECTIONS, _both_ways(training), _both_ways(testing), strict=True):
             events = _events(seen)
@@ -131,7 +133,7 @@ def examine(
                 bound, event = _delta_bound(events, runs, rule, level)
                 if bound > delta:
                     lowest = max(lowest, rule.epsilon)
-                claim = claimed.delta(rule.epsilon)
+                claim = most.delta(rule.epsilon)
                 finding = Finding(statistic.name, direction, rule.epsilon, bound, claim, str(event))
                 findings.append(finding)
     return lowest, tuple(findings)

@@ -6,7 +6,7 @@ training trials that choose an event and a weight, and the others that decide. W
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ Floats = npt.NDArray[np.float64]
 CUTS, LOGITS = 40, 8.0
 # Largest factor looked for, and halvings of intervals of its logarithm: by normal approximation, and by simulation.
 LARGEST, ROUGHLY, FINELY = 64.0, 12, 6
+# Numbers of trials between which one is looked for.
+FEWEST_TRIALS, MOST_TRIALS = 50, 10**6
 # Probability that is stated; the share of simulated audits asked for is larger by two of its standard errors.
 POWER, AUDITS = 0.9, 300
 ASKED = POWER + 2 * math.sqrt(POWER * (1 - POWER) / AUDITS)
@@ -85,28 +87,41 @@ class Rating:
 
     def factor(self) -> float:
         """Smallest factor found with the stated probability; infinite where none up to 64 is."""
-        epsilons = grid(self.claimed, self.delta)
-        n, level = held_out(self.trials), share(self.false_alarm, self.statistics, len(epsilons))
-        rules = [Rules.of(self.claimed, epsilon, n, level) for epsilon in epsilons]
-        family = self._family(epsilons)
+        family = self._family()
+        rules = self.rules()
 
-        def reaches(margin: float) -> Callable[[float], bool]:
-            return lambda log_factor: _best_margin(rules, family(math.exp(log_factor))) >= margin
+        def margin(log_factor: float) -> float:
+            return _best_margin(rules, family(math.exp(log_factor)))
 
         def caught(log_factor: float) -> bool:
             return _share_caught(rules, family(math.exp(log_factor)), self.trials) >= ASKED
 
-        top = math.log(LARGEST)
-        low = _first(reaches(DOUBTFUL[0]), 0.0, top, ROUGHLY)
-        high = _first(reaches(DOUBTFUL[1]), low, top, ROUGHLY)
-        high = top if math.isinf(high) or not caught(high) else high
-        return math.exp(_first(caught, low, high, FINELY)) if low < high else math.inf
+        return math.exp(_smallest(margin, caught, 0.0, math.log(LARGEST)))
 
-    def _family(self, epsilons: tuple[float, ...]) -> Family:
+    def trials_for(self, factor: float) -> float:
+        """Fewest runs on each input, to a few per cent, that find a factor; infinite where a million do not."""
+        law = self._family()(factor)
+
+        def margin(log_trials: float) -> float:
+            return _best_margin(replace(self, trials=round(math.exp(log_trials))).rules(), law)
+
+        def caught(log_trials: float) -> bool:
+            trials = round(math.exp(log_trials))
+            return _share_caught(replace(self, trials=trials).rules(), law, trials) >= ASKED
+
+        return math.exp(_smallest(margin, caught, math.log(FEWEST_TRIALS), math.log(MOST_TRIALS)))
+
+    def rules(self) -> list[Rules]:
+        """What refutes the claim, at each epsilon that is looked at."""
+        epsilons = grid(self.claimed, self.delta)
+        n, level = held_out(self.trials), share(self.false_alarm, self.statistics, len(epsilons))
+        return [Rules.of(self.claimed, epsilon, n, level) for epsilon in epsilons]
+
+    def _family(self) -> Family:
         weakened = self.weakened
         if weakened is not None:
             return lambda factor: Law.of_scores(*weakened(factor))
-        return hardest(self.claimed, epsilons)
+        return hardest(self.claimed, grid(self.claimed, self.delta))
 
 
 def detectable(
@@ -159,6 +174,14 @@ def _tails(probability: Any) -> Any:
     """(..., 2m) sums from each of (..., m) numbers on, and up to each."""
     above = np.cumsum(probability[..., ::-1], axis=-1)[..., ::-1]
     return np.clip(np.concatenate([above, np.cumsum(probability, axis=-1)], axis=-1), 0, None)
+
+
+def _smallest(margin: Callable[[float], float], caught: Callable[[float], bool], low: float, high: float) -> float:
+    """Least value from which on a fault is caught, between those that the normal approximation leaves in doubt."""
+    low, top = _first(lambda value: margin(value) >= DOUBTFUL[0], low, high, ROUGHLY), high
+    high = _first(lambda value: margin(value) >= DOUBTFUL[1], low, top, ROUGHLY)
+    high = top if math.isinf(high) or not caught(high) else high
+    return _first(caught, low, high, FINELY) if low < high else math.inf
 
 
 def _first(holds: Callable[[float], bool], low: float, high: float, halvings: int) -> float:

@@ -5,6 +5,7 @@ the law of every number is known, and the likelihood ratio is exact.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from dpppsynth.auditing.persons import Pair, attention
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.heatmaps.pyramid import pyramid
+from dpppsynth.heatmaps.tree import Level
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.pyramids import layout
@@ -36,6 +38,10 @@ class Branch:
     second: Ints
     scale: float
 
+    def ratio(self, at: Any, noised: Ints) -> Floats:
+        """Log-likelihood ratios of noised masses of the cells at some positions."""
+        return np.asarray((np.abs(noised - self.second[at]) - np.abs(noised - self.first[at])) / self.scale)
+
 
 def branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
     """The cells in which a pair differs, for each measured level.
@@ -46,16 +52,23 @@ def branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
     pair : tuple of PointPattern
     """
     found = []
-    for first, second, scale in zip(*(_levels(plan, pattern) for pattern in pair), plan.scales, strict=True):
+    for first, second, scale in zip(*(level_masses(plan, pattern) for pattern in pair), plan.scales, strict=True):
         cells = np.flatnonzero(first != second)
         found.append(Branch(cells, first[cells], second[cells], scale))
     return tuple(found)
 
 
-def _levels(plan: HeatmapPlan, pattern: PointPattern) -> list[Ints]:
+def level_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[Ints]:
     """(4^i,) masses of each measured level in lattice units, without noise."""
     levels = pyramid(plan.users(pattern).lattice(plan.bits))
     return [level.ravel() for level in levels[plan.budgets.first :]]
+
+
+# All statistics look at one release before the next is made.
+@lru_cache(maxsize=1)
+def looked_at(plan: HeatmapPlan, released: Any) -> tuple[tuple[Level, ...], list[Ints]]:
+    """The levels of a release, and the noised masses (m,) of each in lattice units."""
+    return plan.tree(released.lattice).levels, np.split(released.lattice, np.cumsum(lengths(plan))[:-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +80,7 @@ class OfBranch:
 
     def seen(self, released: Any) -> list[tuple[Branch, Ints, Ints]]:
         """For each level the branch, positions of its cells that were looked at, and their noised masses."""
-        levels = self.plan.tree(released.lattice).levels
-        noised = np.split(released.lattice, np.cumsum(lengths(self.plan))[:-1])
+        levels, noised = looked_at(self.plan, released)
         found = []
         for branch, level, numbers in zip(self.branches, levels, noised, strict=True):
             _, place, at = np.intersect1d(branch.cells, level.cells, assume_unique=True, return_indices=True)
@@ -77,27 +89,41 @@ class OfBranch:
 
 
 @dataclass(frozen=True, eq=False)
-class PyramidRatio(OfBranch):
-    """Log-likelihood ratio of two patterns, given the noised cells that were looked at."""
+class LevelRatios(OfBranch):
+    """Log-likelihood ratio of two patterns on each level, given the levels above."""
 
-    def __call__(self, released: Any) -> float:
-        """`sum((|o - T'| - |o - T|) / scale)` over all levels."""
-        return float(
-            sum(
-                (np.abs(o - branch.second[at]) - np.abs(o - branch.first[at])).sum() / branch.scale
-                for branch, at, o in self.seen(released)
-            )
-        )
+    def __call__(self, released: Any) -> Floats:
+        """(levels,) numbers `sum((|o - T'| - |o - T|) / scale)`; 0 where no cell that differs is looked at."""
+        return np.array([branch.ratio(at, o).sum() for branch, at, o in self.seen(released)])
 
 
 @dataclass(frozen=True, eq=False)
-class Excess(OfBranch):
-    """By how much the cells of each level exceed what they hold without the change, in persons."""
+class PyramidRatio(LevelRatios):
+    """Log-likelihood ratio of two patterns, given the noised cells that were looked at."""
 
-    def __call__(self, released: Any) -> Floats:
-        """(levels,) numbers; 0 where none is looked at."""
-        unit = 2.0**-self.plan.bits
-        return np.array([(o - branch.second[at]).sum() * unit for branch, at, o in self.seen(released)])
+    def __call__(self, released: Any) -> float:  # type: ignore[override]
+        """Sum over all levels."""
+        return float(super().__call__(released).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class CellRatio:
+    """Log-likelihood ratio of two patterns, given one number: the cell of a level that differs most."""
+
+    plan: HeatmapPlan
+    number: int
+    branch: Branch
+
+    @property
+    def place(self) -> int:
+        """Position of the cell in the branch."""
+        return int(np.argmax(np.abs(self.branch.first - self.branch.second)))
+
+    def __call__(self, released: Any) -> float:
+        """0 where the cell is not looked at."""
+        levels, noised = looked_at(self.plan, released)
+        at = np.flatnonzero(levels[self.number].cells == self.branch.cells[self.place])
+        return float(self.branch.ratio(self.place, noised[self.number][at]).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,24 +158,29 @@ def always_seen(plan: HeatmapPlan, pair: Pair) -> tuple[Ints, Floats]:
 
     Left out are cells that are not looked at in some runs, but for one run in a thousand.
     """
-    sums = [_levels(plan, pattern) for pattern in pair]
-    change: list[Ints] = []
-    scale: list[Floats] = []
-    watched, parents = branches(plan, pair), None
-    for number, branch in enumerate(watched):
+    sure = sure_branches(plan, pair)
+    change = np.concatenate([branch.first - branch.second for branch in sure])
+    return change, np.repeat([branch.scale for branch in sure], [len(branch.cells) for branch in sure])
+
+
+def sure_branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
+    """The branches of a pair without the cells that are not looked at in some runs, but for `MISSED` of them."""
+    sums = [level_masses(plan, pattern) for pattern in pair]
+    found: list[Branch] = []
+    parents = None
+    for number, branch in enumerate(branches(plan, pair)):
         level = plan.budgets.first + number
-        cells = np.isin(_parents(branch.cells, level), parents) if parents is not None else slice(None)
-        change.append((branch.first - branch.second)[cells])
-        scale.append(np.full(len(change[-1]), branch.scale))
-        kept = branch.cells[cells]
+        cells = np.isin(parents_of(branch.cells, level), parents) if parents is not None else slice(None)
+        found.append(Branch(branch.cells[cells], branch.first[cells], branch.second[cells], branch.scale))
+        parents = found[-1].cells
         if number:
-            sure = [_ahead(each[number], kept, plan) for each in sums]
-            kept = kept[sure[0] & sure[1]]
-        parents = kept
-    return np.concatenate(change), np.concatenate(scale)
+            sure = [_ahead(each[number], parents, plan) for each in sums]
+            parents = parents[sure[0] & sure[1]]
+    return tuple(found)
 
 
-def _parents(cells: Ints, level: int) -> Ints:
+def parents_of(cells: Ints, level: int) -> Ints:
+    """(k,) codes of the cells that hold cells (k,) of a level."""
     u, v = np.divmod(cells, 2**level)
     return np.asarray(u // 2 * 2 ** (level - 1) + v // 2)
 

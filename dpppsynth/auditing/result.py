@@ -7,6 +7,7 @@ from typing import Any
 
 from dpppsynth.auditing.examine import Finding
 from dpppsynth.auditing.power import Rating
+from dpppsynth.auditing.stated import AsStated
 from dpppsynth.errors import PrivacyCheckError
 from dpppsynth.privacy.verify import Verification
 
@@ -14,6 +15,8 @@ CAVEAT = (
     "Not rejected is not a proof: an audit bounds the loss from below, at one pair of inputs and through the "
     "statistics it was given; the guarantee rests on the theorem."
 )
+# A fault of which it is said how many trials it takes, where there were too few.
+TOLD = 2.0
 NO_RANDOMNESS = "no randomness from run to run: a fixed seed, or none"
 
 
@@ -127,13 +130,24 @@ class Audit:
                 "another pair."
             )
         if not math.isfinite(self.detectable):
-            return "So many runs find none of the faults that an audit is rated by: ask for more trials."
+            return f"So many runs find none of the faults that an audit is rated by: ask for more trials.{self._more()}"
         fault = f"{self.detectable:.2f} times too little noise"
         if self.law_is_known:
-            return f"With {fault} so many runs of it, and its likelihood ratio, refute the claim with probability 0.9."
+            return (
+                f"With {fault} so many runs of it, and its likelihood ratio, refute the claim with probability 0.9."
+                f"{self._more()}"
+            )
         return (
             f"No audit of so many trials finds, with probability 0.9, a fault smaller than {fault}; this may need more."
         )
+
+    def _more(self) -> str:
+        """How many runs reveal half of the noise, where these are too few."""
+        if self.rating is None or not self.law_is_known or self.violated or self.detectable <= TOLD:
+            return ""
+        needed = self.rating.trials_for(TOLD)
+        about = f"about {float(f'{needed:.2g}'):.0f}" if math.isfinite(needed) else "more than a million"
+        return f" For {TOLD:.0f} times too little it takes {about}."
 
     def _verdict(self) -> str:
         claim = f"{self.claimed:.4g} is claimed" if math.isfinite(self.claimed) else "no finite one is claimed"
@@ -146,9 +160,11 @@ class Audit:
         worst = self.worst
         profile = f" There is {NO_RANDOMNESS}." if self.fixed else ""
         if worst is not None and worst.violated:
+            known = self.rating is not None and isinstance(self.rating.claimed, AsStated)
             profile += (
-                f" At epsilon = {worst.epsilon:.4g} delta is at least {worst.bound:.4g}, {worst.claimed:.4g} is "
-                f"claimed ({worst.statistic}, {worst.event}, {worst.direction})."
+                f" At epsilon = {worst.epsilon:.4g} delta is at least {worst.bound:.4g}, "
+                + (f"and the stated noise gives {worst.claimed:.4g}" if known else f"{worst.claimed:.4g} is claimed")
+                + f" ({worst.statistic}, {worst.event}, {worst.direction})."
             )
         return f"The claim is REFUTED: {bounds}{profile}"
 

@@ -13,7 +13,18 @@ import numpy as np
 
 from dpppsynth.arguments import elements
 from dpppsynth.auditing.pairs import changed, unchanged
-from dpppsynth.auditing.pyramid import Excess, LevelTotals, LookedAt, PyramidRatio, branches, lengths
+from dpppsynth.auditing.pyramid import (
+    CellRatio,
+    LevelRatios,
+    LevelTotals,
+    LookedAt,
+    PyramidRatio,
+    branches,
+    lengths,
+    sure_branches,
+)
+from dpppsynth.auditing.residuals import Extremes, SharedNoise
+from dpppsynth.auditing.stated import of_number
 from dpppsynth.auditing.target import Statistic
 from dpppsynth.domains import Domain
 from dpppsynth.draw import DrawPlan
@@ -304,11 +315,24 @@ def _of_pyramid(plan: HeatmapPlan, pair: Pair) -> tuple[Statistic, ...]:
     changing = plan, branches(plan, pair)
     return (
         Statistic("likelihood ratio", PyramidRatio(*changing)),
-        Statistic("levels", Excess(*changing), learned=True),
+        Statistic("levels", LevelRatios(*changing), learned=True),
         Statistic("looked at", LookedAt(*changing), learned=True, alone=True),
+        *_of_levels(plan, pair),
+        Statistic("shared noise", SharedNoise.at(plan, pair), learned=True, alone=True),
+        Statistic("extremes", Extremes.at(plan, pair), learned=True, alone=True),
         Statistic("total", LevelTotals(plan), learned=True, alone=True),
         *_one_by_one(sum(lengths(plan))),
     )
+
+
+def _of_levels(plan: HeatmapPlan, pair: Pair) -> tuple[Statistic, ...]:
+    """One number of each level, which may tell no more than the level's own noise lets it."""
+    found = []
+    for number, branch in enumerate(sure_branches(plan, pair)):
+        if len(branch.cells):
+            name, ratio = f"level {plan.budgets.first + number}", CellRatio(plan, number, branch)
+            found.append(Statistic(name, ratio, claimed=of_number(plan, branch.scale)))
+    return tuple(found)
 
 
 def _one_by_one(count: int) -> tuple[Statistic, ...]:

@@ -1,7 +1,7 @@
 """What is audited: a mechanism, two neighbouring inputs, what it claims, and how to look at what it releases."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,20 @@ class Statistic:
         trials, which are not tested on.
     alone : bool
         With `learned`: instead of a direction, the one feature that tells most is picked.
+    claimed : Profile, optional
+        What the statistic may tell at most, where the law of what it reads is known at the pair; otherwise the target's
+        claim holds for it.
     """
 
     name: str
     features: Callable[[Any], Any]
     learned: bool = False
     alone: bool = False
+    claimed: Profile | None = None
+
+    def at_claim(self) -> "Statistic":
+        """The same, held to the target's claim alone."""
+        return replace(self, claimed=None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpppsynth.arguments import instance
 from dpppsynth.auditing.pairs import changed, hard_pair, require_neighbours
+from dpppsynth.auditing.stated import as_stated
 from dpppsynth.auditing.statistics import Pair, built_in, named
 from dpppsynth.auditing.target import Statistic, Target, require_two
 from dpppsynth.auditing.weaker import alike, weakened
@@ -207,7 +208,7 @@ def _target(
     return Target(
         run=Measure(plan),
         pair=pair,
-        claimed=claimed,
+        claimed=as_stated(plan, pair, claimed),
         statistics=(*built_in(plan, pair), *named(statistics)),
         words=f"{name}: {_what_changes(pair, relation)}",
         weakened=weakened(plan, pair),

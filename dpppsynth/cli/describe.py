@@ -14,6 +14,7 @@ from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release import FieldModel, Projection, Reconstruction
+from dpppsynth.reporting import heatmaps
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import Plan
 
@@ -86,18 +87,9 @@ def _part_json(plan: Plan) -> dict[str, Any]:
         "mechanism": plan.mechanism,
         "parameters": statistic.parameters() | ({} if estimator is None else {"estimator": estimator.to_dict()}),
         **({} if noise is None else {"noise_scale": noise}),
-        **({"levels": _levels_json(statistic)} if isinstance(statistic, HeatmapPlan) else {}),
+        **({"levels": heatmaps.levels(statistic)} if isinstance(statistic, HeatmapPlan) else {}),
         **({} if mesh is None else {"mesh": _mesh_json(mesh)}),
     }
-
-
-def _levels_json(statistic: HeatmapPlan) -> list[dict[str, Any]]:
-    """Budget of each measured level, and scale of its noise in persons."""
-    budgets = statistic.budgets
-    return [
-        {"level": level, "epsilon": epsilon, "noise_scale": scale / 2.0**statistic.bits}
-        for level, (epsilon, scale) in enumerate(zip(budgets.epsilons, statistic.scales, strict=True), budgets.first)
-    ]
 
 
 def _along(domain: "Domain") -> str:
@@ -153,16 +145,7 @@ def _bought(statistic: Any) -> list[tuple[str, str]]:
 def _pyramid(statistic: HeatmapPlan, mesh: str) -> list[tuple[str, str]]:
     """The levels of counts that the budget is spent on, from coarse to fine."""
     nx, ny = statistic.shape
-    levels = _levels_json(statistic)
-    first, last = levels[0]["level"], levels[-1]["level"]
-    scales = ", ".join(f"{each['noise_scale']:.4g}" for each in levels)
-    own = "every point is a person of its own" if statistic.user is None else f"told apart by {statistic.user}"
-    return [
-        ("grid", f"{nx} x {ny} cells: {mesh}"),
-        ("persons", f"{own}; each counts once, spread evenly over all points of theirs"),
-        ("measured", f"levels {first} to {last} of a pyramid, at most {statistic.w} cells kept of each"),
-        ("noise", f"discrete Laplace of scale {scales} persons, level by level"),
-    ]
+    return [("grid", f"{nx} x {ny} cells: {mesh}"), *heatmaps.measured(statistic)]
 
 
 def _field(statistic: Any) -> list[tuple[str, str]]:

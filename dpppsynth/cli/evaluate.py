@@ -1,5 +1,7 @@
 """`dpppsynth evaluate`: synthetic patterns beside the original, for the custodian alone."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -7,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dpppsynth.cli import options as o
+from dpppsynth.cli.heatmap import require_own_column
 from dpppsynth.cli.place import Place, require_snap
 from dpppsynth.cli.screen import note, progress, show_json, show_line
 from dpppsynth.cli.spread import spread
@@ -15,6 +18,7 @@ from dpppsynth.errors import InputError
 if TYPE_CHECKING:
     from dpppsynth.domains import Domain
     from dpppsynth.patterns import PointPattern
+    from dpppsynth.release import HeatmapRelease
 
 SENTENCE = (
     "It compares with the sensitive points, so it is confidential and itself not private: keep it out of every release."
@@ -88,7 +92,8 @@ def evaluate(
 ) -> None:
     """Score synthetic patterns against the original, and write a confidential report.
 
-    The screen shows no figure unless --show is given.
+    The screen shows no figure unless --show is given. Of a heat map release, the heat map is scored too: the original
+    must have the column that tells the persons.
     """
     from dpppsynth.evaluation.saving import contents, require_private_folder, save
 
@@ -99,13 +104,16 @@ def evaluate(
 
     with progress() as say:
         say("reading the synthetic patterns")
-        domain, patterns = _patterns(synthetic, place, x, y)
+        domain, patterns, release = _patterns(synthetic, place, x, y)
         require_snap(domain, snap)
         say("reading the points")
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
-        original = read_pattern(points, domain, x=x, y=y, **crs, count=count, snap=snap)
+        user = None if release is None else release.statistic.plan.user
+        with _said_of_persons(user):
+            require_own_column(user, points, x, y, count)
+            original = read_pattern(points, domain, x=x, y=y, **crs, count=count, user=user, snap=snap)
         say("comparing")
-        report = compare(original, patterns, side=side, bandwidth=bandwidth)
+        report = compare(original, patterns, side=side, bandwidth=bandwidth, release=release)
         say("writing the report")
         save(report, confidential, "--confidential")
     if json:
@@ -119,8 +127,8 @@ def evaluate(
 
 def _patterns(
     synthetic: list[Path], place: Elsewhere, x: str | None, y: str | None
-) -> "tuple[Domain, list[PointPattern]]":
-    """The public domain, and the patterns of a release or of files."""
+) -> "tuple[Domain, list[PointPattern], HeatmapRelease | None]":
+    """The public domain, the patterns of a release or of files, and the release if it is of heat maps."""
     from dpppsynth.privacy.certificate import FILENAME
 
     for path in synthetic:
@@ -131,7 +139,7 @@ def _patterns(
     if not releases:
         place.require_one()
         domain = place.domain()
-        return domain, [_pattern(path, domain, x, y) for path in synthetic]
+        return domain, [_pattern(path, domain, x, y) for path in synthetic], None
     if len(synthetic) > 1:
         msg = "SYNTHETIC: give the folder of one release, or files of synthetic points"
         raise InputError(msg)
@@ -156,8 +164,8 @@ def _pattern(path: Path, domain: "Domain", x: str | None, y: str | None) -> "Poi
     return PointPattern.at(found.positions, domain, synthetic=True)
 
 
-def _released(path: Path) -> "tuple[Domain, list[PointPattern]]":
-    """Domain and synthetic patterns of a saved release, without marks."""
+def _released(path: Path) -> "tuple[Domain, list[PointPattern], HeatmapRelease | None]":
+    """Domain and synthetic patterns of a saved release, without marks; and itself if it is of heat maps."""
     from dpppsynth.io import read_synthetic
     from dpppsynth.privacy.certificate import SYNTHETIC
     from dpppsynth.release import HeatmapRelease, load_release
@@ -165,10 +173,24 @@ def _released(path: Path) -> "tuple[Domain, list[PointPattern]]":
     folder = path if path.is_dir() else path.parent
     release = load_release(folder)
     domain = release.domain
-    if isinstance(release, HeatmapRelease):
+    heat = release if isinstance(release, HeatmapRelease) else None
+    if heat is not None:
         note("a pattern of this release has one point for each person, however many they have in the original")
     names = sorted(each.name for each in folder.iterdir() if SYNTHETIC.fullmatch(each.name))
     if not names:
         msg = f"SYNTHETIC: {folder} holds no synthetic pattern; see dpppsynth sample"
         raise InputError(msg)
-    return domain, [read_synthetic(folder / name, domain) for name in names]
+    return domain, [read_synthetic(folder / name, domain) for name in names], heat
+
+
+@contextmanager
+def _said_of_persons(user: str | None) -> Iterator[None]:
+    """Say where the name of the persons' column comes from, should the points have no such column."""
+    try:
+        yield
+    except InputError as error:
+        name, _, rest = str(error).partition(":")
+        if name != "user":
+            raise
+        msg = f"points: the release's certificate tells persons by {user!r}, so must the original;{rest}"
+        raise InputError(msg) from None

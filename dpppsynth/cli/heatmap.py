@@ -1,5 +1,7 @@
 """`--method heatmap`: whose points are protected, what such a promise has no use for, and its synthesizer."""
 
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.options import Method, Neighbours
@@ -39,9 +41,10 @@ def require_unit(job: "Job") -> None:
     if job.method is Method.HEATMAP:
         _require_persons(job)
     elif job.relation is Neighbours.ADD_REMOVE_PERSON:
+        named = [f"--{name.replace('_', '-')}" for name in ("user", "no_user") if getattr(job, name)]
         msg = (
             "relation: add-remove-person is what --method heatmap promises; other methods protect a number of points "
-            "per person: take add-remove with --max-points-per-person"
+            f"per person: take add-remove with --max-points-per-person{''.join(f', without {each}' for each in named)}"
         )
         raise InputError(msg)
 
@@ -69,6 +72,22 @@ def _require_persons(job: "Job") -> None:
     if job.user == "":
         msg = "user: needs the name of a column; --no-user takes every point for a person of its own"
         raise InputError(msg)
+
+
+def require_own_column(user: str | None, points: Path, x: str | None, y: str | None, count: str | None) -> None:
+    """Refuse to tell persons by a column that is read as something else.
+
+    Raises
+    ------
+    InputError
+    """
+    others = {"count": count}
+    if points.suffix.lower() == ".csv":
+        others |= {"x": x or "x", "y": y or "y"}
+    for name, column in others.items():
+        if user is not None and user == column:
+            msg = f"user: column {user!r} is read as --{name}; name the column that tells whose point a row is"
+            raise InputError(msg)
 
 
 def require_free_of_levels(people: "People") -> None:
@@ -109,14 +128,12 @@ def heatmap_synthesizer(job: "Job", domain: "Domain") -> "HeatmapSynthesizer":
             "laplace or lgcp along the streets"
         )
         raise InputError(msg)
-    variant = None if job.variant is None else str(job.variant)
-    stated = {
-        "shape": None if job.shape is None else _shape(job.shape),
-        "w": job.w,
-        "variant": variant,
-        "decay": job.decay,
+    stated = {"w": job.w, "variant": job.variant, "decay": job.decay, "fit": job.fit}
+    options: dict[str, Any] = {
+        name: str(value) if isinstance(value, StrEnum) else value for name, value in stated.items() if value is not None
     }
-    options: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
+    if job.shape is not None:
+        options["shape"] = _shape(job.shape)
     return HeatmapSynthesizer(job.epsilon, user=user_column(job), **options)
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from dpppsynth.cli import options as o
+from dpppsynth.cli.heatmap import require_own_column
 from dpppsynth.cli.place import Place, require_snap
 from dpppsynth.cli.screen import show_json, show_line
 from dpppsynth.cli.spread import spread
@@ -43,6 +44,7 @@ def inspect(
     from dpppsynth.plotting import refuse_release_folder
 
     refuse_release_folder(report_to, "--report-to")
+    require_own_column(user, points, x, y, count)
     domain = place.domain()
     require_snap(domain, snap)
     report_to.mkdir(parents=True, exist_ok=True, mode=0o700)

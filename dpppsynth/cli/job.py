@@ -40,6 +40,7 @@ OF_METHODS = {
     "w": (Method.HEATMAP,),
     "variant": (Method.HEATMAP,),
     "decay": (Method.HEATMAP,),
+    "fit": (Method.HEATMAP,),
     "user": (Method.HEATMAP,),
     "no_user": (Method.HEATMAP,),
     "resolution": (Method.LGCP, Method.LAPLACE, Method.KERNEL),
@@ -76,6 +77,7 @@ class Job:
     w: o.WOption = None
     variant: o.VariantOption = None
     decay: o.DecayOption = None
+    fit: o.FitOption = None
     user: o.UserOption = None
     no_user: o.NoUserOption = False
     delta: o.DeltaOption = 0.0
@@ -85,6 +87,7 @@ class Job:
     allow_large_delta: o.LargeDeltaOption = False
 
     def __post_init__(self) -> None:
+        require_unit(self)
         for name, methods in OF_METHODS.items():
             # Neither given nor zero nor false: nothing is asked for.
             if getattr(self, name) and self.method not in methods:
@@ -93,7 +96,6 @@ class Job:
         if self.method is Method.LGCP and self.basis is Basis.CELLS:
             msg = "basis: --method lgcp is built on tents; leave --basis out, or take --method laplace"
             raise InputError(msg)
-        require_unit(self)
         if self.inference is not None and self.mechanism not in (None, Mechanism.TENTS, Mechanism.FIELD):
             msg = f"inference: --mechanism {self.mechanism} draws its field at once; leave --inference out"
             raise InputError(msg)

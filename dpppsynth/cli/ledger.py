@@ -22,7 +22,7 @@ LedgerArgument = Annotated[Path, typer.Argument(help="File of the ledger, such a
 def init(
     path: LedgerArgument,
     epsilon: o.EpsilonOption,
-    delta: o.DeltaOption,
+    delta: o.DeltaOption = 0.0,
     alpha: o.AlphaOption = None,
     relation: o.RelationOption = None,
     max_points_per_person: o.CapOption = 1,

@@ -76,6 +76,13 @@ class Variant(StrEnum):
     THEORY = "theory"
 
 
+class Fit(StrEnum):
+    """How `heatmap` makes masses from its noised counts."""
+
+    LEAST_SQUARES = "least-squares"
+    L1 = "l1"
+
+
 class Postprocess(StrEnum):
     """How `laplace` makes its masses non-negative."""
 
@@ -231,6 +238,10 @@ VariantOption = Annotated[
 DecayOption = Annotated[
     float | None,
     Option(help="Decay of heatmap's budget from level to level. Unless given: the variant's.", rich_help_panel=HOW),
+]
+FitOption = Annotated[
+    Fit | None,
+    Option(help="How heatmap fits its noised counts, at no cost. Unless given: least-squares.", rich_help_panel=HOW),
 ]
 OffsetFileOption = Annotated[
     Path | None,

@@ -55,13 +55,13 @@ class Place:
         if self.network is not None:
             return self._streets(self.network)
         path = self.window_file or Path()
-        with _said_of("--window-file"):
+        with said_of("--window-file"):
             return read_window(path, crs=self._crs_of(path), to_crs=self.to_crs)
 
     def _streets(self, path: Path) -> "Domain":
         from dpppsynth.io import read_network
 
-        with _said_of("--network"):
+        with said_of("--network"):
             network = read_network(
                 path,
                 crs=self._crs_of(path),
@@ -71,7 +71,7 @@ class Place:
                 largest_component=self.largest_component,
             )
         if self.collapse_short is not None:
-            with _said_of("--collapse-short", "tolerance"):
+            with said_of("--collapse-short", "tolerance"):
                 network = network.collapse_short(self.collapse_short)
         for change in network.changes:
             note(f"network: {change}")
@@ -91,7 +91,7 @@ class Place:
 
 
 @contextmanager
-def _said_of(option: str, *names: str) -> Iterator[None]:
+def said_of(option: str, *names: str) -> Iterator[None]:
     """Let an error that starts with the name of a reader's argument start with the option that it is about."""
     try:
         yield

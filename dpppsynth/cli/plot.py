@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.screen import progress, show_line
+from dpppsynth.cli.screen import note, progress, show_line
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -160,10 +160,15 @@ def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str,
 def _heat(release: "HeatmapRelease", bandwidth: float | None, marks: dict[str, Any]) -> "dict[str, Axes]":
     """Heat map and intensity; a mesh of so many squares shows nothing."""
     from dpppsynth.plotting import plot_heatmap, plot_intensity
+    from dpppsynth.reporting.heatmaps import blur, drowned
 
+    warning = drowned(release)
+    if warning is not None:
+        note(warning)
+    title = f"Private heat map, ε = {release.guarantee.epsilon():.3g}, smoothed by {blur(release.domain, bandwidth)}"
     return {
-        "heatmap": plot_heatmap(release, bandwidth, title="Private heat map", **marks),
-        "intensity": plot_intensity(release.intensity, title="Private intensity of persons", **marks),
+        "heatmap": plot_heatmap(release, bandwidth, title=title, **marks),
+        "intensity": plot_intensity(release.intensity, of="persons", title="Private intensity of persons", **marks),
     }
 
 

@@ -24,6 +24,14 @@ COLUMNS: dict[str, Callable[["Run"], str]] = {
     "R-hat, ESS": lambda run: "" if run.rhat is None else f"{run.rhat:.3f}, {run.ess:.0f}",
     "distance (uniform)": lambda run: "" if run.distance is None else f"{run.distance:.3f} ({run.uniform:.3f})",
 }
+# What is compared, and where heat maps are.
+DISTANCES = {
+    False: "Distance: total variation between the surrogate's normalised intensity and the released one; in brackets "
+    "that of a uniform intensity, which needs no data.",
+    True: "Distance: earth mover's distance between the heat map of the surrogate's persons and the private one, both "
+    "smoothed, on 32 x 32 squares: how far mass lies from its place on average, as a share of the window's sides. In "
+    "brackets that of a uniform map, which needs no data.",
+}
 
 
 @spread
@@ -36,8 +44,9 @@ def rehearse(
 ) -> None:
     """Run the mechanism on surrogate patterns drawn from public parameters; no data file is opened.
 
-    Shows what to expect: time, diagnostics, and how close the released intensity comes to the surrogate's. Settle
-    everything by it: what a run on the data shows must not be acted upon. Exit code 5 when a run would be blocked.
+    Shows what to expect: time, diagnostics, and how close the released intensity or heat map comes to the surrogate's.
+    Settle everything by it: what a run on the data shows must not be acted upon. Exit code 5 when a run would be
+    blocked.
     """
     from dpppsynth.synthesizers import StratifiedPlan
 
@@ -55,10 +64,7 @@ def rehearse(
     else:
         for level, outcome in outcomes.items():
             _show(outcome, f"{people.by} {level}, " if level else "")
-        show_text(
-            "Distance: total variation between the surrogate's normalised intensity and the released one; in brackets "
-            "that of a uniform intensity, which needs no data."
-        )
+        show_text(DISTANCES[job.method is o.Method.HEATMAP])
     if not all(outcome.passed for outcome in outcomes.values()):
         raise typer.Exit(5)
 

@@ -5,6 +5,7 @@ Nothing here ever sees a point or a number of points.
 
 import json
 import re
+import shlex
 import sys
 import traceback
 import warnings
@@ -24,6 +25,7 @@ RENAMED = {
     "covariance": "--covariance, --power",
 }
 WORDS = {
+    "None takes the best": "without it the best is taken",
     "a relation such as ReplaceOne()": "--relation replace-one",
     "AddRemove()": "--relation add-remove",
     "LGCPSynthesizer": "--method lgcp",
@@ -46,8 +48,12 @@ WORDS = {
 }
 # Covariances as Python writes them, with parameters that need not be those on the command line.
 WRITTEN = re.compile(r"\b(?:PoweredExponential|Matern|GeneralisedCauchy)\(\w+=[^()]*\)")
+# Two numbers as Python writes them.
+PAIR = re.compile(r"\((-?[\d.]+), (-?[\d.]+)\)")
 # A remedy in the words of both: `to_crs="EPSG:27700" (on the command line --to-crs)`.
 TWICE = re.compile(r'\b\w+=("[^"]*")? \(on the command line (--[\w-]+)\)')
+# A value as Python writes it: in quotes, or a word or number without.
+VALUE = r"""'([^']*)'|"([^"]*)"|([\w-]+(?:\.\d+)?)"""
 
 
 def exit_code(error: DpppsynthError) -> int:
@@ -71,13 +77,14 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     start = names.get(head, head) + colon
     for word, option in WORDS.items():
         rest = rest.replace(word, option)
-    rest = WRITTEN.sub("this function", rest)
+    rest = PAIR.sub(r"\1,\2", WRITTEN.sub("this function", rest))
     rest = TWICE.sub(lambda found: " ".join(filter(None, (found[2], found[1]))), rest)
 
     def named(found: re.Match[str]) -> str:
-        return names[found[1]] if found[2] in (None, "True") else f"{names[found[1]]} {found[2]}"
+        value = next((each for each in found.groups()[1:] if each is not None), "True")
+        return names[found[1]] if value == "True" else f"{names[found[1]]} {shlex.quote(value)}"
 
-    return start + re.sub(rf"\b({'|'.join(names)})=(?:'?([\w-]+(?:\.\d+)?)'?)?", named, rest)
+    return start + re.sub(rf"\b({'|'.join(names)})=(?:{VALUE})?", named, rest)
 
 
 def complain(message: str) -> None:

@@ -1,6 +1,7 @@
 """`dpppsynth synthesize`: from a file of sensitive points to a certified release."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,10 +9,10 @@ from typer import Option
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.account import Account
-from dpppsynth.cli.heatmap import user_column
+from dpppsynth.cli.heatmap import require_own_column, user_column
 from dpppsynth.cli.job import Job, require_new_folder
 from dpppsynth.cli.people import People
-from dpppsynth.cli.place import Place, require_snap
+from dpppsynth.cli.place import Place, require_snap, said_of
 from dpppsynth.cli.screen import progress, show_json, show_line, show_text
 from dpppsynth.cli.spread import spread
 from dpppsynth.errors import InputError, QualityError
@@ -19,6 +20,7 @@ from dpppsynth.errors import InputError, QualityError
 if TYPE_CHECKING:
     from dpppsynth.domains import Domain
     from dpppsynth.patterns import PointPattern
+    from dpppsynth.release import HeatmapRelease
     from dpppsynth.synthesizers import Plan, StratifiedPlan
     from dpppsynth.synthesizers.account import Ceiling
 
@@ -57,14 +59,16 @@ def synthesize(
     settled = people.plan(job, domain, patterns) if people.stated or not known else None
     if settled is None:
         people.require(job, domain)
-    account = Account.open(ledger, points, settled or _ceiling(job, people, domain, patterns))
+    user = user_column(job) if job.method is o.Method.HEATMAP else None
+    require_own_column(user, points, x, y, count)
+    with said_of("--no-user", "user") if job.no_user else nullcontext():
+        account = Account.open(ledger, points, settled or _ceiling(job, people, domain, patterns))
 
     from dpppsynth.io import read_pattern
 
     with account.counting(), progress() as say:
         say("reading the points")
         marks = () if people.by is None else (people.by,)
-        user = user_column(job) if job.method is o.Method.HEATMAP else None
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
         pattern = read_pattern(points, domain, x=x, y=y, **crs, count=count, marks=marks, user=user, snap=snap)
         plan = settled or people.plan_for(pattern, job, patterns)
@@ -115,6 +119,9 @@ def _release(
 
 
 def _report(release: Any, out: Path, *, free: bool, json: bool) -> None:
+    from dpppsynth.release import HeatmapRelease
+    from dpppsynth.reporting.heatmaps import drowned, persons
+
     files = sorted(path.name for path in out.iterdir())
     if json:
         show_json(
@@ -126,10 +133,15 @@ def _report(release: Any, out: Path, *, free: bool, json: bool) -> None:
                 "ledger": release.entry,
                 "patterns": [name for name in files if name.startswith("synthetic_")],
                 "files": files,
+                **({} if not isinstance(release, HeatmapRelease) else _persons_json(release)),
             }
         )
         return
     show_text(str(release.guarantee))
+    if isinstance(release, HeatmapRelease):
+        show_text(f"The private numbers tell of {persons(release)}.")
+        if (noise := drowned(release)) is not None:
+            show_text(f"Warning: {noise}")
     show_line(f"\nWritten to {out}: {', '.join(files)}")
     if release.warning is not None:
         show_line(f"Warning: {release.warning}")
@@ -138,3 +150,8 @@ def _report(release: Any, out: Path, *, free: bool, json: bool) -> None:
         show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100")
     else:
         show_line("Further patterns would be a new spend: every pattern of the kernel synthesizer is paid for.")
+
+
+def _persons_json(release: "HeatmapRelease") -> dict[str, Any]:
+    """How many persons the private numbers tell of, and how many of them noise may make up."""
+    return {"persons": float(release.masses.sum()), "noise_persons": release.noise_persons}

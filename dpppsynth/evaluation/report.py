@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import elements, flag, positive
+from dpppsynth.arguments import elements, flag, instance, positive
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.evaluation.distances import Density
+from dpppsynth.evaluation.heatmaps import NOTE, PERSONS_NOTE, HeatScores, score_heat
 from dpppsynth.evaluation.kfunction import default_distances
-from dpppsynth.evaluation.metrics import Comparison, KComparison, least_bandwidth, thins, transport_method
+from dpppsynth.evaluation.metrics import METRICS, Comparison, KComparison, least_bandwidth, thins, transport_method
 from dpppsynth.evaluation.tables import aligned, summary
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern
 from dpppsynth.randomness import RngLike, generator
+from dpppsynth.release import HeatmapRelease
 from dpppsynth.second_order import checked_distances, frozen
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ SLICED = (
     "Wasserstein distances of large patterns are sliced, which is less than the exact ones; compare them in this table."
 )
 NO_HEAT = "Kernel intensities are left out: this network has too many or too short edges for heat flow."
-EMPTY = "Synthetic patterns without points count in the first three rows alone."
+EMPTY = "Synthetic patterns without points count in the rows of points, K and L alone."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +69,8 @@ class UtilityReport:
     notes : tuple of str
         What a reader of the table should know.
     confidential : bool
+    heat : HeatScores or None
+        Of a heat map release: four more rows, and none about the number of points, which is no aim of it.
     """
 
     original: PointPattern
@@ -77,6 +81,7 @@ class UtilityReport:
     bandwidth: float
     notes: tuple[str, ...]
     confidential: bool
+    heat: HeatScores | None = None
 
     @property
     def domain(self) -> Domain:
@@ -89,7 +94,12 @@ class UtilityReport:
 
         "original" is what the original itself scores, which is no aim: publishing it would score best.
         """
-        return summary(self.values, len(self.original), self.domain.unit)
+        found = summary(self.values, len(self.original), self.domain.unit)
+        if self.heat is None:
+            return found
+        import pandas as pd
+
+        return pd.concat([self.heat.table(), found.drop(index=METRICS[0].name)])
 
     def save(self, folder: str | Path) -> Path:
         """Write the report into a new or empty folder that only its owner can open, outside every release.
@@ -148,6 +158,7 @@ def evaluate(
     side: float | None = None,
     bandwidth: float | None = None,
     synthetic_intensity: Density | None = None,
+    release: HeatmapRelease | None = None,
     confidential: bool = True,
     rng: RngLike = 0,
 ) -> UtilityReport:
@@ -173,7 +184,7 @@ def evaluate(
     Parameters
     ----------
     original : PointPattern
-        At least two points; marks are not looked at.
+        At least two points; marks are not looked at, but for that of the persons where `release` is given.
     synthetic : PointPattern or sequence of PointPattern
         On the same domain; they may be empty.
     r : array_like, shape (b,), optional
@@ -187,6 +198,9 @@ def evaluate(
     synthetic_intensity : callable, optional
         The intensity that all synthetic patterns were drawn from, for the propensity scores, where a mechanism releases
         one; unless given the kernel intensity of each pattern.
+    release : HeatmapRelease, optional
+        The heat map release that the synthetic patterns were drawn from. Its heat map is set against that of the
+        original's persons, who must be marked as in the release, by earth mover's distance, SIM, CC and KL.
     confidential : bool
         False takes the warnings off. That is honest only where the original is no data about anybody: simulated, or
         published long ago.
@@ -212,6 +226,7 @@ def evaluate(
     flag("confidential", confidential)
     patterns = _listed(synthetic)
     _require(original, patterns)
+    heat = None if release is None else score_heat(instance("release", release, HeatmapRelease), original)
     domain = original.domain
     comparison = Comparison(
         original,
@@ -233,8 +248,9 @@ def evaluate(
         {name: frozen(np.array([one.values for one in each])) for name, each in scored.items()},
         comparison.side,
         comparison.bandwidth,
-        _notes(comparison, patterns),
+        _notes(comparison, patterns) + (() if heat is None else (NOTE, PERSONS_NOTE)),
         confidential,
+        heat,
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.errors import InputError
+from dpppsynth.evaluation.metrics import METRICS
 from dpppsynth.plotting import refuse_release_folder, save_picture
 
 if TYPE_CHECKING:
@@ -93,8 +94,9 @@ def _write(report: UtilityReport, work: Path) -> None:
 def contents(report: UtilityReport) -> dict[str, Any]:
     """Metrics, their values pattern by pattern, and settings, as JSON can hold them; no coordinate."""
     rows = report.table.reset_index().to_dict("records")
-    for k, row in enumerate(rows):
-        row |= {"patterns": report.values["synthetic"][:, k].tolist()}
+    scores = {each.name: column.tolist() for each, column in zip(METRICS, report.values["synthetic"].T, strict=True)}
+    # A heat map is one of the release, not of its patterns.
+    rows = [row | ({"patterns": scores[row["metric"]]} if row["metric"] in scores else {}) for row in rows]
     domain, distances = report.domain, report.k.original.r
     return {
         "confidential": report.confidential,

@@ -8,7 +8,8 @@ does the same for point patterns in a window, with a certificate. Inside, from d
 `pyramid`                      sums over ever smaller squares; `pyramid_norm`
 `measure_tree`                 the one step that spends the budget: noised counts of the cells that selection looks at
 `grow`, `CellTree`, `Level`    which cells are looked at, and which are kept
-`reconstruct`, `solve`         masses that fit the noisy counts best; `compact_lp`, `full_lp` and `objective` check it
+`reconstruct`, `solve`         masses that fit the noisy counts in l1; `compact_lp`, `full_lp` and `objective` check it
+`least_squares`                masses by weighted least squares on all that was looked at; `fitted` takes either
 `aggregate`                    all of it; `sparse_aggregate` keeps what lies between
 `gaussian_heatmap`             the picture; `infinite_heatmap` without borders
 `emd`, `similarity`, ...       how far a heat map is from the truth: `emd_norm`, `pearson`, `kl`
@@ -28,8 +29,10 @@ from dpppsynth.heatmaps import limits
 from dpppsynth.heatmaps.aggregation import Aggregation, aggregate, measure_tree, sparse_aggregate
 from dpppsynth.heatmaps.checkins import CheckIns, busiest_cells, read_checkins
 from dpppsynth.heatmaps.dense import DenseAggregation, dense_aggregate
+from dpppsynth.heatmaps.fitting import fitted
 from dpppsynth.heatmaps.kmedian import kmedian, kmedian_coreset, kmedian_cost
 from dpppsynth.heatmaps.laplace import LaplaceAggregation, laplace_aggregate, laplace_estimate
+from dpppsynth.heatmaps.least_squares import least_squares
 from dpppsynth.heatmaps.metrics import emd, emd_norm, kl, pearson, similarity
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.heatmaps.programmes import Optimum, compact_lp, full_lp, objective
@@ -61,6 +64,7 @@ __all__ = [
     "dense_aggregate",
     "emd",
     "emd_norm",
+    "fitted",
     "full_lp",
     "gaussian_heatmap",
     "gaussian_kernel",
@@ -72,6 +76,7 @@ __all__ = [
     "kmedian_cost",
     "laplace_aggregate",
     "laplace_estimate",
+    "least_squares",
     "level_budgets",
     "limits",
     "measure_tree",

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import flag
+from dpppsynth.arguments import flag, one_of
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.heatmaps.fitting import fitted
 from dpppsynth.heatmaps.pyramid import pyramid
-from dpppsynth.heatmaps.reconstruct import solve
 from dpppsynth.heatmaps.tree import CellTree, grow
 from dpppsynth.heatmaps.users import Users
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.noise import laplace_noise
-from dpppsynth.privacy.pyramids import LATTICE_BITS, LevelBudgets, advise_decay, level_budgets, level_scales
+from dpppsynth.privacy.pyramids import FITS, LATTICE_BITS, LevelBudgets, advise_decay, level_budgets, level_scales
 from dpppsynth.randomness import RngLike, generator
 
 Distributions = npt.ArrayLike | Users
@@ -68,6 +68,7 @@ def aggregate(
     w: int = 20,
     variant: str = "practical",
     decay: float | None = None,
+    fit: str = "l1",
     pad: bool = False,
     allow_subprobability: bool = False,
     rng: RngLike = None,
@@ -88,6 +89,9 @@ def aggregate(
         Which levels are measured, see `level_budgets`.
     decay : float, optional
         Of the levels' budgets, in (0, 1].
+    fit : {"l1", "least-squares"}
+        How masses are made from the noised counts, at no privacy cost; see `fitted`. "l1" is the published one, for
+        which the error bound is proved, "least-squares" the more accurate one.
     pad : bool
         Accept arrays whose sides are no powers of two, and rectangles.
     allow_subprobability : bool
@@ -123,6 +127,7 @@ def aggregate(
         w=w,
         variant=variant,
         decay=decay,
+        fit=fit,
         pad=pad,
         allow_subprobability=allow_subprobability,
         rng=rng,
@@ -136,6 +141,7 @@ def sparse_aggregate(
     w: int = 20,
     variant: str = "practical",
     decay: float | None = None,
+    fit: str = "l1",
     pad: bool = False,
     allow_subprobability: bool = False,
     rng: RngLike = None,
@@ -150,11 +156,12 @@ def sparse_aggregate(
     """
     users = as_users(distributions, pad=pad, allow_subprobability=allow_subprobability)
     advise_decay(decay)
+    one_of("fit", fit, FITS)
     budgets = level_budgets(epsilon, users.depth, w, variant=variant, decay=decay)
     # Whatever is wrong with the budget is said before the data are summed.
     require_exact(level_scales(budgets))
     tree = measure_tree(pyramid(users.lattice()), budgets, w=w, rng=rng, inside=users.inside)
-    masses = solve(tree)[: users.shape[0], : users.shape[1]]
+    masses = fitted(tree, budgets, fit)[: users.shape[0], : users.shape[1]]
     return Aggregation(normalised(masses), masses, budgets, not masses.any(), tree, rng is not None)
 
 

@@ -15,13 +15,12 @@ from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.flow import grid_arcs
 from dpppsynth.heatmaps.aggregation import normalised
 from dpppsynth.heatmaps.laplace import noised_grid
+from dpppsynth.heatmaps.metrics import DIAMETER
 from dpppsynth.heatmaps.users import Users
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern
 from dpppsynth.randomness import RngLike
 
-# Weight of mass that appears out of nowhere: the diameter of the unit square in l1.
-ALPHA = 2.0
 # A linear program on 256 x 256 cells takes about 20 seconds, one on 128 x 128 cells two.
 DEEPEST_PROGRAMME = 8
 
@@ -121,7 +120,7 @@ def dense_depth(epsilon: float, n: int) -> int:
 def nearest_masses(noised: Floats) -> Floats:
     """Non-negative masses whose difference from noised ones has the least earth mover's norm.
 
-    Mass moves between neighbours at their distance, or appears at a cost of 2 (`ALPHA`); it never pays to let any
+    Mass moves between neighbours at their distance, or appears at a cost of 2 (`DIAMETER`); it never pays to let any
     disappear, since leaving it where it is costs nothing.
 
     Parameters
@@ -145,7 +144,7 @@ def nearest_masses(noised: Floats) -> Floats:
     here = identity(cells, format="csc")
     # masses = noised + what arrives along arcs, in either direction, + what appears.
     balance = hstack([here, -arriving, arriving, -here], format="csc")
-    cost = np.concatenate([np.zeros(cells), length, length, np.full(cells, ALPHA)])
+    cost = np.concatenate([np.zeros(cells), length, length, np.full(cells, DIAMETER)])
     found = linprog(cost, A_eq=balance, b_eq=noised.ravel(), method="highs")
     if found.x is None:
         msg = f"the solver of the linear program of dense aggregation gave up: {found.message}"

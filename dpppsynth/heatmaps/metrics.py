@@ -105,7 +105,10 @@ def emd_norm(z: npt.ArrayLike) -> float:
     masses = real_array(z)
     with np.errstate(over="ignore", invalid="ignore"):
         if masses is None or masses.ndim != 2 or not masses.size or not np.isfinite(np.abs(masses).sum()):
-            msg = "z: must be a two-dimensional array of finite numbers, with a finite sum of absolute values."
+            msg = (
+                "z: must be a two-dimensional array of finite numbers, with a finite sum of absolute values; a single "
+                "row is [[1, -1]]."
+            )
             raise InputError(msg)
     (a, b), cells = masses.shape, np.arange(masses.size)
     tail, head, length = grid_arcs((a, b), (b, a))

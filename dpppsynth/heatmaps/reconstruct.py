@@ -15,6 +15,7 @@ from dpppsynth.arguments import elements, one_of, shown
 from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.programmes import compact_lp, full_lp
 from dpppsynth.heatmaps.pyramid import square
+from dpppsynth.heatmaps.spreading import divisor, spread
 from dpppsynth.heatmaps.tree import CellTree, Level, grow
 
 SOLVERS = ("tree", "compact-lp", "full-lp")
@@ -119,7 +120,7 @@ def solve(tree: CellTree) -> np.ndarray:
     masses = [np.maximum(tree.levels[0].counts, 0.0)]
     for cells, share, area in zip(tree.levels[:-1], reversed(sharings), areas[1:], strict=True):
         masses.append(share.give(masses[-1][cells.kept], area))
-    return _spread(tree, masses, areas)
+    return spread(tree, masses, areas)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +196,7 @@ class _Sharing:
         shares = self.length * (given / self.total)[self.group]
         rest = np.maximum(mass - self.demand, 0.0)
         areas = areas.reshape(-1, 4)
-        evenly = rest[:, None] * areas / _divisor(areas.sum(axis=1, keepdims=True))
+        evenly = rest[:, None] * areas / divisor(areas.sum(axis=1, keepdims=True))
         return np.bincount(self.child, weights=shares, minlength=areas.size) + evenly.ravel()
 
 
@@ -213,22 +214,6 @@ def _sums(values: np.ndarray, run: np.ndarray, runs: int) -> tuple[np.ndarray, n
     ends = np.append(run[1:] != run[:-1], True)[: len(run)]
     whole[run[ends]] = sums[ends]
     return before, whole
-
-
-def _divisor(areas: np.ndarray) -> np.ndarray:
-    """The areas, and 1 where there is none, and no mass to divide."""
-    return np.where(areas > 0, areas, 1)
-
-
-def _spread(tree: CellTree, masses: Sequence[np.ndarray], areas: Sequence[np.ndarray]) -> np.ndarray:
-    """The grid of masses: that of every left-out cell is uniform over its area inside the mask."""
-    grid = np.zeros((2**tree.first, 2**tree.first))
-    for level, (cells, mass, area) in enumerate(zip(tree.levels, masses, areas, strict=True), tree.first):
-        if level > tree.first:
-            grid = grid.repeat(2, axis=0).repeat(2, axis=1)
-        ended = slice(None) if level == tree.depth else cells.left_out
-        grid.reshape(-1)[cells.cells[ended]] = mass[ended] / _divisor(area[ended])
-    return grid if tree.inside is None else grid * tree.inside
 
 
 def _arrays(levels: Any) -> list[np.ndarray]:

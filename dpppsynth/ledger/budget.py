@@ -110,11 +110,7 @@ class Budget:
             )
             raise InputError(msg)
         if not guarantee.relation.implies(self.relation):
-            msg = (
-                f"relation: this release does not protect {unprotected(guarantee.relation, self.relation)}, as the "
-                f"ledger promises; plan it under the ledger's relation, where {self.relation.describe()}."
-            )
-            raise InputError(msg)
+            raise InputError(_refusal(guarantee.relation, self.relation))
 
     def require_room(self, held: Sequence[Profile], asked: Profile) -> None:
         """Raise `BudgetError` when what was authorised leaves no room for one more release."""
@@ -153,7 +149,27 @@ def budget_from_dict(data: Any) -> Budget:
     return Budget(data["epsilon"], data["delta"], relation, data["label"], data["adaptive"])
 
 
-def unprotected(given: Relation, needed: Relation) -> str:
+def _refusal(given: Relation, needed: Relation) -> str:
+    """Message: why a ledger that protects `needed` accepts no release under `given`, and which it would accept."""
+    if isinstance(needed, AddRemovePerson):
+        instead = f", not by {given.user!r}" if isinstance(given, AddRemovePerson) else ""
+        return (
+            f"user: the ledger protects persons told by {needed.user!r}{instead}; take user={needed.user!r} "
+            "(HeatmapSynthesizer)."
+        )
+    if isinstance(given, AddRemovePerson):
+        remedy = "take user=None" if needed == AddRemove() else "take another synthesizer, under the ledger's relation"
+        return (
+            f"user: the ledger knows of no persons told by {given.user!r}, as this release protects them. To the "
+            f"ledger, two patterns are neighbouring when {needed.describe()}; {remedy}."
+        )
+    return (
+        f"relation: this release does not protect {_unprotected(given, needed)}, as the ledger promises; plan it under "
+        f"the ledger's relation, where {needed.describe()}."
+    )
+
+
+def _unprotected(given: Relation, needed: Relation) -> str:
     """Which pairs of patterns that count as neighbouring under `needed` a release under `given` may tell apart."""
     if not (isinstance(given, CappedRelation) and isinstance(needed, CappedRelation)):
         return f"pairs of which it is true that {needed.describe()}"

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import shapely
 
-from dpppsynth.arguments import instance
-from dpppsynth.domains import Domain
+from dpppsynth.arguments import instance, positive
+from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
+from dpppsynth.flow import unit_masses
+from dpppsynth.heatmaps.rendering import gaussian_heatmap
 from dpppsynth.intensity import Intensity
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.mesh import Floats, Mesh, PlanarMesh
@@ -20,6 +23,8 @@ from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, draw_domain, in_view
 from dpppsynth.plotting.saving import mark_confidential
 from dpppsynth.plotting.surfaces import draw_along_streets, draw_raster, draw_surface
 from dpppsynth.release import HeatmapRelease
+from dpppsynth.release.heatmap import BLUR
+from dpppsynth.second_order import real_array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,6 +67,7 @@ def plot_intensity(
     *,
     landmarks: PointPattern | None = None,
     landmark_label: str = "landmark",
+    of: str = "points",
     title: str | None = None,
 ) -> Axes:
     """Draw an intensity with a colour bar: in points per squared unit, on a network in points per unit along it.
@@ -74,6 +80,8 @@ def plot_intensity(
         For instance `release.intensity`.
     ax, landmarks, landmark_label, title
         As in `plot_pattern`.
+    of : str
+        What it is an intensity of: "persons" for that of a heat map release.
 
     Returns
     -------
@@ -84,14 +92,14 @@ def plot_intensity(
     streets = isinstance(domain, LinearNetwork)
     shown: Any = (draw_along_streets if streets else draw_surface)(intensity, ax)
     set_view(domain, ax)
-    _colour_bar(shown, ax, f"points per {domain.unit}" + ("" if streets else "²"))
+    _colour_bar(shown, ax, f"{of} per {domain.unit}" + ("" if streets else "²"))
     if landmarks is not None:
         _landmarks(landmarks, domain, landmark_label, ax)
     return ax
 
 
 def plot_heatmap(
-    release: HeatmapRelease,
+    release: HeatmapRelease | npt.ArrayLike,
     bandwidth: float | None = None,
     ax: Axes | None = None,
     *,
@@ -99,13 +107,16 @@ def plot_heatmap(
     landmark_label: str = "landmark",
     title: str | None = None,
 ) -> Axes:
-    """Draw the heat map of a release over its window: shares of the largest value, under a Gaussian filter.
+    """Draw a heat map: shares of the largest value, under a Gaussian filter.
 
     Parameters
     ----------
-    release : HeatmapRelease
+    release : HeatmapRelease or array_like, shape (a, b)
+        A release is drawn over its window. Masses, such as `heatmaps.aggregate` gives, are drawn over the unit square,
+        the first axis along x and the second along y.
     bandwidth : float, optional
-        Standard deviation of the filter, in the window's unit, as in `release.heatmap`.
+        Standard deviation of the filter, in the unit of the window or of the square, as in `release.heatmap`: 2 % of
+        the longer side unless given. Something tiny, such as 1e-6, filters nothing, for a map that is smooth already.
     ax, landmarks, landmark_label, title
         As in `plot_pattern`.
 
@@ -116,10 +127,10 @@ def plot_heatmap(
     Raises
     ------
     InputError
-        The release is of another kind, or the bandwidth is not positive.
+        The release is of another kind, the masses are no array of non-negative numbers, some of them positive, or the
+        bandwidth is not positive.
     """
-    instance("release", release, HeatmapRelease, "HeatmapSynthesizer makes one")
-    window, heat = release.domain, release.heatmap(bandwidth)
+    window, heat = _heat(release, bandwidth)
     ax = draw_domain(window, ax or map_figure(window, beside=1.1).subplots(), title)
     shown = draw_raster(heat.T / heat.max(), window, ax, cmap="inferno", vmax=1.0, interpolation="bilinear")
     set_view(window, ax)
@@ -127,6 +138,18 @@ def plot_heatmap(
     if landmarks is not None:
         _landmarks(landmarks, window, landmark_label, ax)
     return ax
+
+
+def _heat(release: Any, bandwidth: float | None) -> tuple[Domain, Floats]:
+    """Window and heat map (a, b) of a release, or of masses on the unit square."""
+    if isinstance(release, HeatmapRelease):
+        return release.domain, release.heatmap(bandwidth)
+    if real_array(release) is None:
+        instance(
+            "release", release, HeatmapRelease, "HeatmapSynthesizer makes one, and an array of masses does as well"
+        )
+    sigma = BLUR if bandwidth is None else float(positive("bandwidth", bandwidth))
+    return Window.rectangle(0, 0, 1, 1), gaussian_heatmap(unit_masses(release, "release"), sigma)
 
 
 def _colour_bar(shown: Any, ax: Axes, label: str) -> None:

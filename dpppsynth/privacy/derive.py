@@ -198,7 +198,8 @@ HEATMAP = {"epsilon", "n", "expected_n", "estimator", "basis", "mesh", "lattice_
 def _heatmap(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
     require(parameters.keys() == HEATMAP, f"exactly {', '.join(sorted(HEATMAP))} are stated")
     require(parameters["n"] is None, "n is secret")
-    require(parameters["estimator"] == {"kind": "reconstruction"}, "the estimator is reconstruction")
+    known = [{"kind": "reconstruction", "fit": fit} for fit in pyramids.FITS]
+    require(parameters["estimator"] in known, f"the estimator is reconstruction by {' or '.join(pyramids.FITS)}")
     lattice = (parameters["basis"], parameters["lattice_bits"])
     require(lattice == ("heatmap", pyramids.LATTICE_BITS), f"masses lie on a lattice of {pyramids.LATTICE_BITS} bits")
     w, mesh = parameters["w"], mesh_from_recipe(parameters["mesh"], domain)

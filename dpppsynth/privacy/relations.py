@@ -187,8 +187,8 @@ class AddRemovePerson(Relation):
     def describe(self) -> str:
         """The relation in words."""
         return (
-            "the numbers of persons and points are secret and one person is added or removed, with all their points "
-            f"(those that have one value of the mark {self.user!r})"
+            "one person is added or removed, with all their points (those that have one value of the mark "
+            f"{self.user!r}); the numbers of persons and points are secret"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -222,7 +222,7 @@ def _estimator(data: dict[str, Any], domain: Domain, folder: Path) -> Projection
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
     if data["kind"] == "reconstruction":
-        return Reconstruction()
+        return Reconstruction(data["fit"])
     offset = None if data["offset"] is None else Offset.from_geojson(_json(folder / OFFSET))
     if data["kind"] == "drawn":
         return Drawn(offset)

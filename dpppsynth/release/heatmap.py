@@ -1,14 +1,16 @@
 """`HeatmapRelease`: a private distribution over a grid, and the heat maps and patterns made from it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from dpppsynth.arguments import positive
-from dpppsynth.heatmaps.reconstruct import solve
+from dpppsynth.arguments import one_of, positive
+from dpppsynth.domains import Domain
+from dpppsynth.heatmaps.fitting import fitted
 from dpppsynth.heatmaps.rendering import gaussian_heatmap
 from dpppsynth.intensity import PiecewiseConstant
 from dpppsynth.mesh import Floats
+from dpppsynth.privacy.pyramids import FITS
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.statistic import PrivateStatistic
 
@@ -16,15 +18,32 @@ from dpppsynth.statistic import PrivateStatistic
 BLUR = 0.02
 
 
+def usual_bandwidth(domain: Domain) -> float:
+    """Standard deviation of the filter that a heat map has unless another is asked for, in the domain's unit."""
+    x0, y0, x1, y1 = domain.bounds
+    return BLUR * max(x1 - x0, y1 - y0)
+
+
 @dataclass(frozen=True)
 class Reconstruction:
-    """From noised counts of a pyramid's cells to masses on its grid: the l1 fit on the cells that were kept."""
+    """From noised counts of a pyramid's cells to masses on its grid.
+
+    Attributes
+    ----------
+    fit : {"least-squares", "l1"}
+        As in `heatmaps.fitted`.
+    """
+
+    fit: str = FITS[0]
+
+    def __post_init__(self) -> None:
+        one_of("fit", self.fit, FITS)
 
     def masses(self, statistic: PrivateStatistic) -> Floats:
         """(nx, ny) masses of the grid cells, whose sum estimates the number of persons."""
         plan = statistic.plan
         nx, ny = plan.shape
-        return solve(plan.tree(statistic.lattice))[:nx, :ny]
+        return fitted(plan.tree(statistic.lattice), plan.budgets, self.fit)[:nx, :ny]
 
     def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell."""
@@ -33,7 +52,7 @@ class Reconstruction:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""
-        return {"kind": "reconstruction"}
+        return {"kind": "reconstruction", "fit": self.fit}
 
 
 class HeatmapRelease(CoxRelease):
@@ -48,6 +67,20 @@ class HeatmapRelease(CoxRelease):
         """(nx, ny) estimated number of persons in each cell, i along x and j along y."""
         masses: Floats = self.estimator.masses(self.statistic)
         return masses
+
+    @property
+    def noise_persons(self) -> float:
+        """About how many persons noise makes up on average, at most: its positive half in the first level's cells.
+
+        Known before anything is measured. Where persons are, noise takes away as much as it adds.
+        """
+        statistic = self.statistic
+        alive = statistic.plan.tree(statistic.lattice).levels[0].alive
+        return float(alive.sum() * statistic.plan.noise_scale / 2)
+
+    def refit(self, fit: str) -> "HeatmapRelease":
+        """Fit the same noised counts in another way, "least-squares" or "l1", at no privacy cost."""
+        return replace(self, estimator=Reconstruction(fit))
 
     @property
     def empty(self) -> bool:
@@ -68,10 +101,13 @@ class HeatmapRelease(CoxRelease):
         bandwidth : float, optional
             Standard deviation of the filter, in the window's unit. None takes 2 % of the window's longer side.
         """
+        return self.filtered(self.distribution, bandwidth)
+
+    def filtered(self, masses: Floats, bandwidth: float | None = None) -> Floats:
+        """(nx, ny) masses inside the window under the filter that `heatmap` applies."""
         x0, y0, x1, y1 = self.domain.bounds
-        width, height = x1 - x0, y1 - y0
-        sd = BLUR * max(width, height) if bandwidth is None else positive("bandwidth", bandwidth)
-        return gaussian_heatmap(self.distribution, (sd / width, sd / height), inside=self._inside > 0)
+        sd = usual_bandwidth(self.domain) if bandwidth is None else positive("bandwidth", bandwidth)
+        return gaussian_heatmap(masses, (sd / (x1 - x0), sd / (y1 - y0)), inside=self._inside > 0)
 
     @property
     def _inside(self) -> Floats:

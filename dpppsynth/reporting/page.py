@@ -9,8 +9,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.certificate import FILENAME
 from dpppsynth.release import CoxRelease, Drawn, FieldModel, HeatmapRelease
-from dpppsynth.reporting import cautions, distances, mechanisms, pictures, promise, tables
-from dpppsynth.reporting.pictures import Picture
+from dpppsynth.reporting import cautions, distances, heatmaps, mechanisms, pictures, promise, tables
 from dpppsynth.reporting.rounding import upward
 from dpppsynth.reporting.second_order import gathering
 from dpppsynth.reporting.subject import Subject
@@ -127,23 +126,36 @@ def _maps(subject: Subject) -> dict[str, Any]:
         "further_maps": further,
         "level_maps": by_level,
         "levels_left_out": max(0, len(subject.levels) - LEVELS) if subject.by is not None else 0,
-        "heat_map": _heat_map(subject),
+        **_heat_map(subject),
         "intensity_maps": _intensities(subject),
     }
 
 
-def _heat_map(subject: Subject) -> Picture | None:
-    if not isinstance(subject.release, HeatmapRelease):
-        return None
-    return pictures.heat_map(subject.release, "Private heat map: where persons are, as shares of the maximum.")
+def _heat_map(subject: Subject) -> dict[str, Any]:
+    """Picture of a heat map with what to think of it; none of other releases."""
+    release = subject.release
+    if not isinstance(release, HeatmapRelease):
+        return {"heat_map": None}
+    blur = heatmaps.blur(release.domain)
+    rows = [("smoothed by", f"{blur}, the standard deviation of a Gaussian filter")]
+    return {
+        "heat_map": pictures.heat_map(release, "Private heat map: where persons are, as shares of the maximum."),
+        "blur": blur,
+        "persons": heatmaps.persons(release),
+        "drowned": heatmaps.drowned(release),
+        "heat_rows": [tables.Row(name, words) for name, words in rows + heatmaps.measured(release.statistic.plan)],
+    }
 
 
-def _intensities(subject: Subject) -> list[tuple[str, Picture]]:
+def _intensities(subject: Subject) -> list[tuple[str, pictures.Picture]]:
     kinds = {FieldModel: "posterior mean", Drawn: "the released draw"}
     shown = []
     for level, intensity in list(subject.intensities().items())[:LEVELS]:
         release = subject.levels[level]
         kind = kinds.get(type(release.estimator), "from the noisy numbers") if isinstance(release, CoxRelease) else ""
         of = f", {subject.by} {level}" if subject.by is not None else ""
-        shown.append((f"{kind}{of}", pictures.intensity_map(intensity, f"Map of the released intensity, {kind}{of}.")))
+        alt, whose = f"Map of the released intensity, {kind}{of}.", "points"
+        if isinstance(release, HeatmapRelease):
+            kind, whose = f"of persons, {kind}", "persons"
+        shown.append((f"{kind}{of}", pictures.intensity_map(intensity, alt, whose)))
     return shown

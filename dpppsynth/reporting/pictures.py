@@ -76,10 +76,10 @@ def pattern_map(pattern: PointPattern, alt: str, *, small: bool = False) -> Pict
     return _picture(plot_pattern(pattern, figure.subplots(), title=title), alt, drawn=drawn)
 
 
-def intensity_map(intensity: Intensity, alt: str) -> Picture:
-    """Draw a released intensity; always as PNG, since it is an image anyway."""
+def intensity_map(intensity: Intensity, alt: str, of: str = "points") -> Picture:
+    """Draw a released intensity of points or persons; always as PNG, since it is an image anyway."""
     figure = _map_figure(intensity.mesh.domain, MAP_SHARE, beside=1.1)
-    return _picture(plot_intensity(intensity, figure.subplots()), alt, drawn=False)
+    return _picture(plot_intensity(intensity, figure.subplots(), of=of), alt, drawn=False)
 
 
 def heat_map(release: HeatmapRelease, alt: str) -> Picture:

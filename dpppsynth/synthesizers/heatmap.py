@@ -9,7 +9,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.models.planar import MOST_VERTICES, regular_squares
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.pyramids import DEEPEST, VARIANTS, advise_decay, require_decay
+from dpppsynth.privacy.pyramids import DEEPEST, FITS, VARIANTS, advise_decay, require_decay
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 from dpppsynth.release.heatmap import Reconstruction
 from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
@@ -40,6 +40,10 @@ class HeatmapSynthesizer(Synthesizer):
         Mark of the pattern that tells the persons, such as a column of pseudonyms. None where every point is a person
         of its own.
 
+    fit : {"least-squares", "l1"}
+        How a distribution is made from the noised counts, which costs nothing: by weighted least squares on all that
+        was looked at, or as published. `release.refit` changes it afterwards.
+
     References
     ----------
     Ghazi, He, Kohlhoff, Kumar, Manurangsi, Navalpakkam and Valliappan (2023), Differentially private heatmaps, AAAI.
@@ -59,6 +63,7 @@ class HeatmapSynthesizer(Synthesizer):
     variant: str = "practical"
     decay: float | None = None
     user: str | None = "user"
+    fit: str = FITS[0]
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -68,6 +73,7 @@ class HeatmapSynthesizer(Synthesizer):
         if self.decay is not None:
             object.__setattr__(self, "decay", require_decay(self.decay))
             advise_decay(self.decay)
+        Reconstruction(self.fit)
         self.neighbouring()
 
     def neighbouring(self) -> Relation:
@@ -99,7 +105,7 @@ class HeatmapSynthesizer(Synthesizer):
         nx, ny = self.shape
         mesh = regular_squares(domain, shape=(nx + 1, ny + 1))
         settings: dict[str, Any] = {"w": self.w, "variant": self.variant, "decay": self.decay, "user": self.user}
-        return Plan("heatmap", HeatmapPlan(mesh, guess, float(self.epsilon), **settings), Reconstruction())
+        return Plan("heatmap", HeatmapPlan(mesh, guess, float(self.epsilon), **settings), Reconstruction(self.fit))
 
 
 def _cells(shape: Any) -> tuple[int, int]:

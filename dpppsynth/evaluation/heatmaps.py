@@ -1,0 +1,65 @@
+"""A private heat map beside that of the original's persons: four numbers, and those of a uniform map."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dpppsynth.evaluation.metrics import Metric
+from dpppsynth.heatmaps.metrics import kl, pearson, similarity
+from dpppsynth.mesh import Floats
+from dpppsynth.patterns import PointPattern
+from dpppsynth.release import HeatmapRelease
+from dpppsynth.synthesizers.exact_maps import SIDE, UNIT, HeatMaps, heat_maps
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HEAT_METRICS = (
+    Metric(f"heat map, EMD at {SIDE} x {SIDE}", f"share {UNIT}"),
+    Metric("heat map, SIM", "share", "higher"),
+    Metric("heat map, CC", "correlation", "higher"),
+    Metric("heat map, KL", "nats"),
+)
+# What a heat map scores against itself.
+BEST = 0.0, 1.0, 1.0, 0.0
+NOTE = (
+    "heat map: under synthetic the private heat map itself, under uniform that of a uniform distribution; each against "
+    "the exact one, in which every person of the original counts once. All are smoothed by 2 % of the window's longer "
+    "side."
+)
+PERSONS_NOTE = (
+    "Other rows are about synthetic patterns, which have one point for each person, and about the original's points, "
+    "however many a person has: where persons have several, no aim is to come close to these."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeatScores:
+    """Values (4,) of `HEAT_METRICS`, of a private heat map and of a uniform one; as confidential as the original."""
+
+    released: Floats
+    uniform: Floats
+
+    def table(self) -> pd.DataFrame:
+        """One row a metric, with the columns of `tables.summary`; not a number where there is none."""
+        import pandas as pd
+
+        columns = {"original": BEST, "synthetic": self.released, "sd": math.nan, "uniform": self.uniform}
+        words = {"unit": [each.unit for each in HEAT_METRICS], "better": [each.better for each in HEAT_METRICS]}
+        names = pd.Index([each.name for each in HEAT_METRICS], name="metric")
+        return pd.DataFrame(columns | {"resampled": math.nan} | words, index=names)
+
+
+def score_heat(release: HeatmapRelease, original: PointPattern) -> HeatScores:
+    """Score a release against the pattern it was made from, marked as its plan asks."""
+    maps = heat_maps(release, original)
+    return HeatScores(_scores(maps, maps.released), _scores(maps, maps.uniform))
+
+
+def _scores(maps: HeatMaps, estimate: Floats) -> Floats:
+    exact = maps.exact
+    return np.array([maps.moved(estimate), similarity(exact, estimate), pearson(exact, estimate), kl(exact, estimate)])

@@ -1,0 +1,34 @@
+"""From noised counts to masses: which of the two fits."""
+
+import numpy as np
+
+from dpppsynth.arguments import one_of
+from dpppsynth.heatmaps.least_squares import least_squares
+from dpppsynth.heatmaps.reconstruct import solve
+from dpppsynth.heatmaps.tree import CellTree
+from dpppsynth.privacy.pyramids import FITS, LevelBudgets
+
+
+def fitted(tree: CellTree, budgets: LevelBudgets, fit: str) -> np.ndarray:
+    """(side, side) masses behind the counts of a tree.
+
+    Parameters
+    ----------
+    tree : CellTree
+    budgets : LevelBudgets
+        That its counts were noised with.
+    fit : {"least-squares", "l1"}
+        "least-squares": all counts looked at, by their precision, drawn towards an even spread where noise prevails;
+        the more accurate one (docs/results/heatmaps.md). "l1": the published one, for which an error bound is proved;
+        it takes counts that were looked at but not kept for zeros.
+
+    Examples
+    --------
+    >>> from dpppsynth.heatmaps import select_cells
+    >>> tree = select_cells([[[10]], [[4, 3], [2, 1]]], w=1)
+    >>> fitted(tree, LevelBudgets(0, (1.0, 1.0)), "l1").tolist()
+    [[5.5, 1.5], [1.5, 1.5]]
+    """
+    if one_of("fit", fit, FITS) == "l1":
+        return solve(tree)
+    return least_squares(tree, budgets, shrink=True)

@@ -1,0 +1,30 @@
+"""Which tests one process runs, where several share the work (`pytest -n ... --dist loadgroup`).
+
+By name: the marks of pytest-xdist 3.8 for groups travel in the names of tests, where pytest 9.2 has no room for them.
+"""
+
+import pytest
+
+# What is made once for all tests of these takes seconds.
+TOGETHER = ("tests/test_posterior.py", "tests/test_leaks.py::TestNoise", "tests/test_ledger.py::TestProcesses")
+
+
+def group(name: str) -> str:
+    """What runs in one process with the test of this name: the tests of one case of conformance, or of one place."""
+    if name.startswith("tests/test_conformance.py") and "[" in name:
+        return "tests/test_conformance.py" + name[name.index("[") :]
+    return next((place for place in TOGETHER if name.startswith(place)), name)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Answer only where groups are asked for."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return group(nodeid)
+
+    return Grouped(config, log)
