@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpppsynth.arguments import one_of
+from dpppsynth.arguments import instance, one_of
 from dpppsynth.heatmaps.least_squares import least_squares
 from dpppsynth.heatmaps.reconstruct import solve
 from dpppsynth.heatmaps.tree import CellTree
@@ -29,6 +29,8 @@ def fitted(tree: CellTree, budgets: LevelBudgets, fit: str) -> np.ndarray:
     >>> fitted(tree, LevelBudgets(0, (1.0, 1.0)), "l1").tolist()
     [[5.5, 1.5], [1.5, 1.5]]
     """
+    instance("tree", tree, CellTree, "`sparse_aggregate(...).tree` is one")
+    instance("budgets", budgets, LevelBudgets, "level_budgets() makes them")
     if one_of("fit", fit, FITS) == "l1":
         return solve(tree)
     return least_squares(tree, budgets, shrink=True)
