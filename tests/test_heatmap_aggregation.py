@@ -130,7 +130,7 @@ def test_masses_of_one_cell_add_up_alike_in_any_order_of_rows():
     mass = rng.dirichlet(np.ones(40))
     orders = [rng.permutation(mass) for _ in range(10)]
     assert len({sum(order) for order in orders}) > 1
-    assert len({Users(0, np.zeros(40), np.zeros(40), order).weight[0] for order in orders}) == 1
+    assert len({Users(0, np.zeros(40, int), np.zeros(40), order).weight[0] for order in orders}) == 1
 
 
 @pytest.mark.parametrize("persons", [7, 2**62])

@@ -92,6 +92,7 @@ def test_batches_join_without_a_seam(file, monkeypatch):
         f"1\t2010-01-01T00:00:00Z\t{SECRET}\tnan\tplace",
         f"1\t2010-01-01T00:00:00Z\t{SECRET}\t23.5",
         f"\t2010-01-01T00:00:00Z\t{SECRET}\t23.5\tplace",
+        f"NA\t2010-01-01T00:00:00Z\t{SECRET}\t23.5\tplace",
     ],
 )
 def test_incomplete_lines_are_refused_or_dropped_and_never_quoted(tmp_path, line):

@@ -247,3 +247,11 @@ def test_labels_of_other_kinds_are_refused_by_the_user_column_of_a_file(tmp_path
     assert geojson([7, "7"], at, tmp_path).lattice().sum() == UNIT
     for door in (csv_file, geodataframe, geodataframe_users):
         assert door([" 7", "7"], at, tmp_path).lattice().sum() == UNIT
+
+
+@pytest.mark.parametrize("kind", [list, pd.Series, np.array])
+def test_numbers_of_persons_are_kept_whole_in_the_constructor(kind):
+    large = kind([2**53, 2**53 + 1])
+    assert len(np.unique(Users(1, large, [0, 0], np.array([1.0, 1.0])).user)) == 2
+    with pytest.raises(InputError, match=r"^user: needs a column of whole numbers"):
+        Users(1, kind([0.0, 1.0]), [0, 0], np.array([1.0, 1.0]))

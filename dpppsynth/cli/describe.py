@@ -178,7 +178,7 @@ def _shape(covariance: "Covariance") -> str:
 def _estimated(estimator: Any) -> list[tuple[str, str]]:
     """How the intensity is made."""
     if isinstance(estimator, Reconstruction):
-        return [("intensity", "of persons, fitted to the noised counts of all levels")]
+        return [("intensity", f"of persons, {heatmaps.fitted(estimator)}")]
     if isinstance(estimator, Projection):
         return [("intensity", f"masses made non-negative ({estimator.postprocess})")]
     rows = []

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from dpppsynth.arguments import elements, instance, one_of, real, shown, whole
 from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.columns import Shape, grid_shape
+from dpppsynth.persons import labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,7 +236,8 @@ def _parsed(batch: pd.DataFrame, name: str, drop: bool) -> pd.DataFrame:
     read["latitude"], read["longitude"] = (pd.to_numeric(batch[key], errors="coerce") for key in FIELDS[2:4])
     times = pd.to_datetime(batch["time"], format="ISO8601", utc=True, errors="coerce")
     read["time"] = times.dt.tz_localize(None).astype("datetime64[s]")
-    whole_line = (read["user"] != "") & (read["place"] != "") & times.notna()
+    known = np.array([label is not None for label in labels(read["user"].to_numpy(dtype=object))], dtype=np.bool_)
+    whole_line = known & (read["place"] != "") & times.notna()
     whole_line &= read["latitude"].between(-90, 90) & read["longitude"].between(-180, 180)
     if not drop and not whole_line.all():
         msg = (

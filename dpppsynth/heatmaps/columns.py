@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.arguments import elements, flag, shown, whole
+from dpppsynth.attributes import column
 from dpppsynth.domains import as_reals
 from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.rounding import MOST
@@ -50,10 +51,15 @@ def cells_at(xy: Floats, shape: Shape) -> tuple[Ints, Ints]:
 def whole_column(name: str, values: Any, end: int) -> Ints:
     """(k,) whole numbers from 0 to end - 1; InputError otherwise."""
     rule = f"{name}: needs a column of whole numbers from 0 to {end - 1}."
-    column = values if isinstance(values, np.ndarray) and values.dtype.kind in "iu" else as_reals(values, rule)
-    if column.ndim != 1 or not ((column >= 0) & (column < end) & (column == np.floor(column))).all():
+    found = values if hasattr(values, "dtype") else column(elements(values) or [])
+    numbers: npt.NDArray[Any] = found.to_numpy() if hasattr(found, "to_numpy") else np.asarray(found)
+    # Real numbers cannot tell large whole ones apart.
+    kinds = "iuf" if end <= 2**53 else "iu"
+    if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in kinds):
         raise InputError(rule)
-    return column.astype(np.int64)
+    if not ((numbers >= 0) & (numbers < end) & (numbers == np.floor(numbers))).all():
+        raise InputError(rule)
+    return numbers.astype(np.int64)
 
 
 def masses(values: Any) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 from dpppsynth.domains import Domain
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.plotting.canvas import short_unit
-from dpppsynth.release import HeatmapRelease
+from dpppsynth.release import HeatmapRelease, Reconstruction
 from dpppsynth.release.heatmap import usual_bandwidth
 
 # A map with fewer persons than so many times those that noise makes up may be of noise alone.
@@ -47,6 +47,13 @@ def levels(plan: HeatmapPlan) -> list[dict[str, Any]]:
         {"level": level, "epsilon": epsilon, "noise_scale": scale / 2.0**plan.bits}
         for level, (epsilon, scale) in enumerate(zip(budgets.epsilons, plan.scales, strict=True), budgets.first)
     ]
+
+
+def fitted(estimator: Reconstruction) -> str:
+    """How masses follow from the noised counts."""
+    if estimator.fit == "l1":
+        return "fitted to the noised counts of the kept cells in l1, as published"
+    return "fitted to all noised counts by least squares, drawn to an even spread where noise prevails"
 
 
 def measured(plan: HeatmapPlan) -> list[tuple[str, str]]:

@@ -137,7 +137,10 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
     if not isinstance(release, HeatmapRelease):
         return {"heat_map": None}
     blur = heatmaps.blur(release.domain)
-    rows = [("smoothed by", f"{blur}, the standard deviation of a Gaussian filter")]
+    rows = [
+        ("smoothed by", f"{blur}, the standard deviation of a Gaussian filter"),
+        ("intensity", heatmaps.fitted(release.estimator)),
+    ]
     return {
         "heat_map": pictures.heat_map(release, "Private heat map: where persons are, as shares of the maximum."),
         "blur": blur,
