@@ -405,8 +405,8 @@ MADE_ELSEWHERE = {
     "Verification", "Envelope", "KFunction", "KernelIntensity", "PairCorrelation",
     "UtilityReport", "experiments", "Inspection", "NetworkMesh", "Chains", "Covariance", "Diagnostics",
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
-    "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "DenseAggregation",
-    "InfiniteHeatmap", "LaplaceAggregation", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
+    "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "Estimate",
+    "InfiniteHeatmap", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
     "solve",
 }  # fmt: skip
 

@@ -567,7 +567,7 @@ def test_no_masses_are_nearer_to_noised_ones(side, shift):
 def test_dense_grids_grow_with_the_public_number():
     assert [dense_depth(1.0, n) for n in (1, 2, 4, 5, 16, 17, 64, 65)] == [0, 1, 1, 2, 2, 3, 3, 4]
     assert [dense_depth(0.01, n) for n in (1, 100, 101)] == [0, 0, 1]
-    assert dense_aggregate(np.zeros((0, 2)), epsilon=1.0, n=9, rng=1).side == 4
+    assert dense_aggregate(np.zeros((0, 2)), epsilon=1.0, n=9, rng=1).masses.shape == (4, 4)
 
 
 def test_dense_aggregation_snaps_down_and_recovers_points():
@@ -577,7 +577,7 @@ def test_dense_aggregation_snaps_down_and_recovers_points():
     expected[[1, 2, 3, 0], [2, 0, 3, 1]] = 1
     np.testing.assert_allclose(nearest_masses(noised), expected, atol=1e-5)
     found = dense_aggregate(np.full((4000, 2), 0.3), epsilon=0.01, n=4000, rng=1)
-    assert found.side == 8
+    assert found.masses.shape == (8, 8)
     assert found.distribution[2, 2] > 0.5
 
 

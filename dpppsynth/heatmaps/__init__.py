@@ -26,12 +26,12 @@ Ghazi, He, Kohlhoff, Kumar, Manurangsi, Navalpakkam and Valliappan (2023), Diffe
 """
 
 from dpppsynth.heatmaps import limits
-from dpppsynth.heatmaps.aggregation import Aggregation, aggregate, measure_tree, sparse_aggregate
+from dpppsynth.heatmaps.aggregation import Aggregation, Estimate, aggregate, measure_tree, sparse_aggregate
 from dpppsynth.heatmaps.checkins import CheckIns, busiest_cells, read_checkins
-from dpppsynth.heatmaps.dense import DenseAggregation, dense_aggregate
+from dpppsynth.heatmaps.dense import dense_aggregate
 from dpppsynth.heatmaps.fitting import fitted
 from dpppsynth.heatmaps.kmedian import kmedian, kmedian_coreset, kmedian_cost
-from dpppsynth.heatmaps.laplace import LaplaceAggregation, laplace_aggregate, laplace_estimate
+from dpppsynth.heatmaps.laplace import laplace_aggregate, laplace_estimate
 from dpppsynth.heatmaps.least_squares import least_squares
 from dpppsynth.heatmaps.metrics import emd, emd_norm, kl, pearson, similarity
 from dpppsynth.heatmaps.plan import HeatmapPlan
@@ -48,10 +48,9 @@ __all__ = [
     "Aggregation",
     "CellTree",
     "CheckIns",
-    "DenseAggregation",
+    "Estimate",
     "HeatmapPlan",
     "InfiniteHeatmap",
-    "LaplaceAggregation",
     "Level",
     "LevelBudgets",
     "Optimum",

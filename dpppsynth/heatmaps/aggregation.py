@@ -19,8 +19,9 @@ from dpppsynth.heatmaps.pyramid import pyramid
 from dpppsynth.heatmaps.tree import CellTree, grow
 from dpppsynth.heatmaps.users import Users
 from dpppsynth.mesh import Floats, Ints
+from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.noise import laplace_noise
-from dpppsynth.privacy.pyramids import FITS, LATTICE_BITS, LevelBudgets, advise_decay, level_budgets, level_scales
+from dpppsynth.privacy.pyramids import FITS, LevelBudgets, advise_decay, level_budgets, level_scales
 from dpppsynth.randomness import RngLike, generator
 
 Distributions = npt.ArrayLike | Users
@@ -30,35 +31,57 @@ EXACT = 2**53
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Aggregation:
-    """What sparse aggregation gives; all of it is private, unless seeded, and public from then on.
+class Estimate:
+    """What an aggregation gives; all of it is private, unless seeded, and public from then on.
 
     Attributes
     ----------
-    distribution : (nx, ny) array
-        Estimate of the average distribution; adds up to one.
     masses : (nx, ny) array
         Estimate of the sum of all persons' distributions, in persons.
-    budgets : LevelBudgets
-    empty : bool
-        No mass was found: then the distribution is uniform.
-    tree : CellTree
-        The cells looked at, with their noised counts.
     seeded : bool
         The noise came from a given generator, and may be made again: then nothing here is private.
     """
 
-    distribution: Floats
     masses: Floats
-    budgets: LevelBudgets
-    empty: bool
-    tree: CellTree
     seeded: bool
 
     def __repr__(self) -> str:
-        nx, ny = self.distribution.shape
+        nx, ny = self.masses.shape
         tail = ", seeded: not private" if self.seeded else ""
-        return f"Aggregation({nx} x {ny} cells, epsilon={sum(self.budgets.epsilons):g}{tail})"
+        return f"{type(self).__name__}({nx} x {ny} cells{self._spent}{tail})"
+
+    @property
+    def _spent(self) -> str:
+        return ""
+
+    @property
+    def empty(self) -> bool:
+        """Whether no mass was found: then the distribution is uniform."""
+        return not self.masses.any()
+
+    @property
+    def distribution(self) -> Floats:
+        """(nx, ny) estimate of the average distribution; adds up to one."""
+        return normalised(self.masses)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Aggregation(Estimate):
+    """What sparse aggregation gives.
+
+    Attributes
+    ----------
+    budgets : LevelBudgets
+    tree : CellTree
+        The cells looked at, with their noised counts.
+    """
+
+    budgets: LevelBudgets
+    tree: CellTree
+
+    @property
+    def _spent(self) -> str:
+        return f", epsilon={sum(self.budgets.epsilons):g}"
 
 
 def aggregate(
@@ -162,7 +185,7 @@ def sparse_aggregate(
     require_exact(level_scales(budgets))
     tree = measure_tree(pyramid(users.lattice()), budgets, w=w, rng=rng, inside=users.inside)
     masses = fitted(tree, budgets, fit)[: users.shape[0], : users.shape[1]]
-    return Aggregation(normalised(masses), masses, budgets, not masses.any(), tree, rng is not None)
+    return Aggregation(masses, rng is not None, budgets, tree)
 
 
 def measure_tree(

@@ -5,15 +5,13 @@ with `1/(epsilon n)` for mass in few places. Unlike that it chooses its grid by 
 therefore be public.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.arguments import positive, whole
 from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.flow import grid_arcs
-from dpppsynth.heatmaps.aggregation import normalised
+from dpppsynth.heatmaps.aggregation import Estimate
 from dpppsynth.heatmaps.laplace import noised_grid
 from dpppsynth.heatmaps.metrics import DIAMETER
 from dpppsynth.heatmaps.users import Users
@@ -25,35 +23,7 @@ from dpppsynth.randomness import RngLike
 DEEPEST_PROGRAMME = 8
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class DenseAggregation:
-    """What dense aggregation gives; all of it is private, unless seeded.
-
-    Attributes
-    ----------
-    distribution : (side, side) array
-        Adds up to one.
-    masses : (side, side) array
-        Estimate of the numbers of persons in the cells.
-    side : int
-        Cells along each axis.
-    empty : bool
-        No mass was found: then the distribution is uniform.
-    seeded : bool
-        The noise came from a given generator, and may be made again: then nothing here is private.
-    """
-
-    distribution: Floats
-    masses: Floats
-    side: int
-    empty: bool
-    seeded: bool
-
-    def __repr__(self) -> str:
-        return f"DenseAggregation({self.side} x {self.side} cells{', seeded: not private' if self.seeded else ''})"
-
-
-def dense_aggregate(points: npt.ArrayLike, *, epsilon: float, n: int, rng: RngLike = None) -> DenseAggregation:
+def dense_aggregate(points: npt.ArrayLike, *, epsilon: float, n: int, rng: RngLike = None) -> Estimate:
     """Private average of points in the unit square, one for each person, with no assumption of sparsity.
 
     Pure epsilon-differentially private under adding or removing one person, for a **public** n.
@@ -71,7 +41,7 @@ def dense_aggregate(points: npt.ArrayLike, *, epsilon: float, n: int, rng: RngLi
 
     Returns
     -------
-    DenseAggregation
+    Estimate
 
     Raises
     ------
@@ -85,15 +55,15 @@ def dense_aggregate(points: npt.ArrayLike, *, epsilon: float, n: int, rng: RngLi
     Examples
     --------
     >>> found = dense_aggregate(np.full((400, 2), 0.3), epsilon=1.0, n=400, rng=1)
-    >>> found.side, bool(found.distribution[9, 9] > 0.6)
-    (32, True)
+    >>> found.masses.shape, bool(found.distribution[9, 9] > 0.6)
+    ((32, 32), True)
     """
     epsilon = positive("epsilon", epsilon)
     depth = dense_depth(epsilon, n)
     at = PointPattern.checked(points)
     users = Users.from_points(at, np.arange(len(at)), side=2**depth)
     masses = nearest_masses(noised_grid(users, epsilon, rng))
-    return DenseAggregation(normalised(masses), masses, users.side, not masses.any(), rng is not None)
+    return Estimate(masses, rng is not None)
 
 
 def dense_depth(epsilon: float, n: int) -> int:

@@ -5,43 +5,17 @@ aggregation avoids.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
 from dpppsynth.arguments import positive
-from dpppsynth.heatmaps.aggregation import Distributions, as_users, normalised, require_exact
+from dpppsynth.heatmaps.aggregation import Distributions, Estimate, as_users, require_exact
 from dpppsynth.heatmaps.users import Users
 from dpppsynth.mesh import Floats
+from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.noise import laplace_noise
-from dpppsynth.privacy.pyramids import LATTICE_BITS, LevelBudgets, level_scales
+from dpppsynth.privacy.pyramids import LevelBudgets, level_scales
 from dpppsynth.randomness import RngLike
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LaplaceAggregation:
-    """What the baseline gives; all of it is private, unless seeded.
-
-    Attributes
-    ----------
-    distribution : (nx, ny) array
-        Adds up to one.
-    masses : (nx, ny) array
-        Noised sum of all persons' distributions after cutting off, in persons.
-    empty : bool
-        No mass was left: then the distribution is uniform.
-    seeded : bool
-        The noise came from a given generator, and may be made again: then nothing here is private.
-    """
-
-    distribution: Floats
-    masses: Floats
-    empty: bool
-    seeded: bool
-
-    def __repr__(self) -> str:
-        nx, ny = self.distribution.shape
-        return f"LaplaceAggregation({nx} x {ny} cells{', seeded: not private' if self.seeded else ''})"
 
 
 def laplace_aggregate(
@@ -108,13 +82,13 @@ def laplace_estimate(
     pad: bool = False,
     allow_subprobability: bool = False,
     rng: RngLike = None,
-) -> LaplaceAggregation:
+) -> Estimate:
     """As `laplace_aggregate`, with the masses before division by their sum."""
     epsilon, fraction = positive("epsilon", epsilon), _fraction(top_fraction)
     users = as_users(distributions, pad=pad, allow_subprobability=allow_subprobability)
     noised = noised_grid(users, epsilon, rng)
     masses = np.maximum(largest(noised, fraction), 0.0)
-    return LaplaceAggregation(normalised(masses), masses, not masses.any(), rng is not None)
+    return Estimate(masses, rng is not None)
 
 
 def noised_grid(users: Users, epsilon: float, rng: RngLike = None) -> Floats:

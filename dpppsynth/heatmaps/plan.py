@@ -20,10 +20,10 @@ from dpppsynth.heatmaps.users import Users
 from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.models.planar import cells_along, grid_cells
 from dpppsynth.patterns import PointPattern, require_match
+from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import laplace_noise
 from dpppsynth.privacy.pyramids import (
-    LATTICE_BITS,
     LevelBudgets,
     grid_depth,
     heatmap,

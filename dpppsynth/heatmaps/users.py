@@ -26,7 +26,8 @@ from dpppsynth.heatmaps.rounding import FINEST, rounded, sums
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.patterns import PointPattern
 from dpppsynth.persons import persons
-from dpppsynth.privacy.pyramids import DEEPEST, LATTICE_BITS, grid_depth
+from dpppsynth.privacy.bounds import LATTICE_BITS
+from dpppsynth.privacy.pyramids import DEEPEST, grid_depth
 
 if TYPE_CHECKING:
     import geopandas

@@ -151,28 +151,27 @@ def budget_from_dict(data: Any) -> Budget:
 
 def _refusal(given: Relation, needed: Relation) -> str:
     """Message: why a ledger that protects `needed` accepts no release under `given`, and which it would accept."""
+    if isinstance(given, CappedRelation) and isinstance(needed, CappedRelation):
+        return (
+            f"relation: this release does not protect {_unprotected(given, needed)}, as the ledger promises; plan it "
+            f"under the ledger's relation, where {needed.describe()}."
+        )
+    told = repr(given.user) if isinstance(given, AddRemovePerson) else None
     if isinstance(needed, AddRemovePerson):
-        instead = f", not by {given.user!r}" if isinstance(given, AddRemovePerson) else ""
+        instead = "" if told is None else f", not by {told}"
         return (
             f"user: the ledger protects persons told by {needed.user!r}{instead}; take user={needed.user!r} "
             "(HeatmapSynthesizer)."
         )
-    if isinstance(given, AddRemovePerson):
-        remedy = "take user=None" if needed == AddRemove() else "take another synthesizer, under the ledger's relation"
-        return (
-            f"user: the ledger knows of no persons told by {given.user!r}, as this release protects them. To the "
-            f"ledger, two patterns are neighbouring when {needed.describe()}; {remedy}."
-        )
+    remedy = "take user=None" if needed == AddRemove() else "take another synthesizer, under the ledger's relation"
     return (
-        f"relation: this release does not protect {_unprotected(given, needed)}, as the ledger promises; plan it under "
-        f"the ledger's relation, where {needed.describe()}."
+        f"user: the ledger knows of no persons told by {told}, as this release protects them. To the ledger, two "
+        f"patterns are neighbouring when {needed.describe()}; {remedy}."
     )
 
 
-def _unprotected(given: Relation, needed: Relation) -> str:
+def _unprotected(given: CappedRelation, needed: CappedRelation) -> str:
     """Which pairs of patterns that count as neighbouring under `needed` a release under `given` may tell apart."""
-    if not (isinstance(given, CappedRelation) and isinstance(needed, CappedRelation)):
-        return f"pairs of which it is true that {needed.describe()}"
     if isinstance(needed, AddRemove) != isinstance(given, AddRemove):
         move = "patterns that differ by a point that moves, only by one that is added or removed"
         change = "patterns that differ by a point that is added or removed"

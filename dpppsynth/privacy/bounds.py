@@ -12,7 +12,7 @@ from dpppsynth.mesh import Mesh
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 
-# Lattice of the tent masses: multiples of 2^-20 of a point.
+# Lattice of tent masses and of heat maps: multiples of 2^-20 of a point, or of a person.
 LATTICE_BITS = 20
 # Two roundings change a move's L1 distance by at most 2 (segments), 8/3 (triangles) or 4 (squares); the rest is room
 # for floating-point error in the basis values (docs/theory.md, section 4).

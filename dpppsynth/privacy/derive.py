@@ -58,22 +58,23 @@ class Derived:
 
 
 Parameters = Mapping[str, Any]
-Recipe = Callable[[Parameters, Relation, Domain], Derived]
-# Of a mechanism whose neighbours differ by a capped number of points.
-PointRecipe = Callable[[Parameters, CappedRelation, Domain], Derived]
+Recipe = Callable[[Parameters, Any, Domain], Derived]
 
 
-def _stating(estimator: str | None, *names: str) -> Callable[[PointRecipe], Recipe]:
-    """Let a recipe see only parameters with exactly these names, and with that kind of estimator."""
+def _stating(estimator: str | None, *names: str, capped: bool = True) -> Callable[[Recipe], Recipe]:
+    """Let a recipe see only parameters with exactly these names, and with that kind of estimator.
+
+    Unless not `capped`, its neighbours differ by a capped number of points.
+    """
     stated = {"epsilon", "n", "expected_n", *names, *(() if estimator is None else ("estimator",))}
 
-    def strict(recipe: PointRecipe) -> Recipe:
+    def strict(recipe: Recipe) -> Recipe:
         @wraps(recipe)
         def derive(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
             require(parameters.keys() == stated, f"exactly {', '.join(sorted(stated))} are stated")
             require(estimator is None or parameters["estimator"]["kind"] == estimator, f"the estimator is {estimator}")
             public = relation.n_is_public
-            if not isinstance(relation, CappedRelation):
+            if capped and not isinstance(relation, CappedRelation):
                 msg = "relation: this mechanism needs a cap on the points of one person, which this relation lacks."
                 raise InputError(msg)
             require((parameters["n"] is not None) == public, "n is stated where it is public, and nowhere else")
@@ -192,16 +193,12 @@ def _diffusion(parameters: Parameters, relation: CappedRelation, domain: Domain)
     return Derived(guarantee, source(CHILDREN), {}, parameters["patterns"])
 
 
-HEATMAP = {"epsilon", "n", "expected_n", "estimator", "basis", "mesh", "lattice_bits", "w", "variant", "decay", "user"}
-
-
+@_stating("reconstruction", "basis", "mesh", "lattice_bits", "w", "variant", "decay", "user", capped=False)
 def _heatmap(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
-    require(parameters.keys() == HEATMAP, f"exactly {', '.join(sorted(HEATMAP))} are stated")
-    require(parameters["n"] is None, "n is secret")
     known = [{"kind": "reconstruction", "fit": fit} for fit in pyramids.FITS]
     require(parameters["estimator"] in known, f"the estimator is reconstruction by {' or '.join(pyramids.FITS)}")
     lattice = (parameters["basis"], parameters["lattice_bits"])
-    require(lattice == ("heatmap", pyramids.LATTICE_BITS), f"masses lie on a lattice of {pyramids.LATTICE_BITS} bits")
+    require(lattice == ("heatmap", bounds.LATTICE_BITS), f"masses lie on a lattice of {bounds.LATTICE_BITS} bits")
     w, mesh = parameters["w"], mesh_from_recipe(parameters["mesh"], domain)
     depth = pyramids.grid_depth(cells_along(mesh))
     split = {name: parameters[name] for name in ("variant", "decay")}

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 
 from dpppsynth.arguments import elements, instance, one_of, positive, shown, whole
 from dpppsynth.errors import InformationWarning, InputError
-from dpppsynth.privacy.bounds import DISCRETE, NOT_EMPTY, ONE_RELEASE, SNAPPED, WIDE_CAP
+from dpppsynth.privacy.bounds import DISCRETE, LATTICE_BITS, NOT_EMPTY, ONE_RELEASE, SNAPPED, WIDE_CAP
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 
-# Masses are multiples of 2^-20 of a person.
-LATTICE_BITS = 20
 # Grids up to 4096 x 4096 cells.
 DEEPEST = 12
 # Lattices up to 2^-40 of a person.

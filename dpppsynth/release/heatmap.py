@@ -90,7 +90,7 @@ class HeatmapRelease(CoxRelease):
     @cached_property
     def distribution(self) -> Floats:
         """(nx, ny) estimate of the persons' average distribution, with mass 1."""
-        masses = self._inside if self.empty else self.masses
+        masses = self.inside if self.empty else self.masses
         return masses / masses.sum()
 
     def heatmap(self, bandwidth: float | None = None) -> Floats:
@@ -107,10 +107,10 @@ class HeatmapRelease(CoxRelease):
         """(nx, ny) masses inside the window under the filter that `heatmap` applies."""
         x0, y0, x1, y1 = self.domain.bounds
         sd = usual_bandwidth(self.domain) if bandwidth is None else positive("bandwidth", bandwidth)
-        return gaussian_heatmap(masses, (sd / (x1 - x0), sd / (y1 - y0)), inside=self._inside > 0)
+        return gaussian_heatmap(masses, (sd / (x1 - x0), sd / (y1 - y0)), inside=self.inside > 0)
 
     @property
-    def _inside(self) -> Floats:
+    def inside(self) -> Floats:
         """(nx, ny) share of every cell that lies inside the window."""
         nx, ny = self.statistic.plan.shape
         inside: Floats = self.statistic.plan.inside[:nx, :ny]

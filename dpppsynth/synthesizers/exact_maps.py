@@ -40,6 +40,6 @@ def heat_maps(release: HeatmapRelease, pattern: PointPattern) -> HeatMaps:
     """Make the maps for a release and the pattern that it was made from, marked as its plan asks."""
     plan = release.statistic.plan
     nx, ny = plan.shape
-    exact, inside = plan.users(pattern).total()[:nx, :ny], plan.inside[:nx, :ny]
-    exact_map, uniform = (release.filtered(masses / masses.sum()) for masses in (exact, inside))
+    exact = plan.users(pattern).total()[:nx, :ny]
+    exact_map, uniform = (release.filtered(masses / masses.sum()) for masses in (exact, release.inside))
     return HeatMaps(exact_map, release.heatmap(), uniform)
