@@ -111,6 +111,10 @@ class Rating:
 
         return math.exp(_smallest(margin, caught, math.log(FEWEST_TRIALS), math.log(MOST_TRIALS)))
 
+    def margin(self, factor: float) -> float:
+        """Standard deviations by which an audit is expected to find a factor, by normal approximation."""
+        return _best_margin(self.rules(), self._family()(factor))
+
     def rules(self) -> list[Rules]:
         """What refutes the claim, at each epsilon that is looked at."""
         epsilons = grid(self.claimed, self.delta)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.arguments import instance
+from dpppsynth.auditing.local import clients_of, local_target
 from dpppsynth.auditing.pairs import changed, hard_pair, require_neighbours
 from dpppsynth.auditing.stated import as_stated
 from dpppsynth.auditing.statistics import Pair, built_in, named
@@ -77,12 +78,15 @@ def target_of(
 
     Parameters
     ----------
-    thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, DrawPlan, PatternPlan or HeatmapPlan
-        Of a `StratifiedPlan` the level with the largest epsilon is audited: levels are released separately.
+    thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, DrawPlan, PatternPlan, HeatmapPlan, or Randomizer
+        Of a `StratifiedPlan` the level with the largest epsilon is audited: levels are released separately. Of a local
+        mechanism, or its plan, the report of one client; of several rounds, that with the largest epsilon.
     domain : Window or LinearNetwork
-        For a synthesizer, with `n` or `expected_n` as in its `plan`, and its `options`.
+        For a synthesizer, with `n` or `expected_n` as in its `plan`, and its `options`. Not needed for a local
+        mechanism.
     pair : tuple of PointPattern, optional
-        Two patterns of your own, neighbouring under the relation; unless given, `hard_pair`.
+        Two patterns of your own, neighbouring under the relation; unless given, `hard_pair`. Of a local mechanism two
+        values of one client; unless given, `hard_values`.
     statistics : sequence of Statistic or callable
         Looked at beside the built-in ones.
 
@@ -98,7 +102,7 @@ def target_of(
     >>> round(target.claimed.epsilon(0.0), 9), len(target.pair[0])
     (1.0, 40)
     """
-    if isinstance(thing, Synthesizer):
+    if isinstance(thing, Synthesizer) and not (domain is None and clients_of(thing)):
         if domain is None:
             msg = "domain: needed to audit a synthesizer, with n= (or expected_n= under add/remove)."
             raise InputError(msg)
@@ -111,6 +115,9 @@ def target_of(
         by = thing.by
         name, thing = max(thing.plans.items(), key=lambda item: item[1].guarantee.epsilon())
         level = f", {_of_level(by, name)}"
+    clients = clients_of(thing)
+    if clients is not None:
+        return local_target(clients, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
     if isinstance(thing, Plan):
         return _target(thing.statistic, thing.mechanism + level, thing.guarantee.profile, pair, statistics)
     if isinstance(thing, MeasurementPlan | DrawPlan | PatternPlan | HeatmapPlan):
@@ -148,6 +155,9 @@ def target_of_release(path: str | Path, statistics: Iterable[Statistic | Callabl
         if isinstance(plan, DrawPlan) and cert["parameters"]["estimator"]["offset"] is not None:
             offset = json.loads((folder / certificate.OFFSET).read_text(encoding="utf-8"))
             plan = replace(plan, offset=Offset.from_geojson(offset))
+        clients = clients_of(plan)
+        if clients is not None:
+            return local_target(clients, guarantee=claim, statistics=more)
         return _target(plan, name, claim.profile, None, more)
     except DpppsynthError:
         raise

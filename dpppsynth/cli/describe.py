@@ -5,15 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.screen import show_table, show_text
 from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan
+from dpppsynth.grid_plan import AdaptiveGridPlan, GridPlan
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import DiffusionPlan, PatternPlan
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
+from dpppsynth.local_plan import LocalPlan
 from dpppsynth.models.trace import around
 from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Local
 from dpppsynth.release import FieldModel, Projection, Reconstruction
+from dpppsynth.release.local import Estimator, GridEstimator
 from dpppsynth.reporting import heatmaps
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import Plan
@@ -62,7 +65,8 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
         (distance, f"{epsilon:.4g}") for distance, epsilon in sorted(largest.items(), key=lambda row: float(row[0]))
     ]
     header = f"epsilon at delta = {delta:g}" if delta else "epsilon"
-    moves = f"one point moves ({domain.unit}{_along(domain)})"
+    unit = "cells of the grid" if isinstance(relation, GeoIndistinguishability) else domain.unit + _along(domain)
+    moves = f"one point moves ({unit})"
     show_table("What an attacker can tell apart", rows, (moves, header))
 
 
@@ -102,6 +106,8 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     radius = [("privacy radius", distance)] if math.isfinite(relation.reach) else []
     plain = guarantee.relation
     cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
+    if isinstance(plain, Local | GeoIndistinguishability):
+        cap = "1, and one report"
     return [
         ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),
@@ -128,6 +134,8 @@ def _bought(statistic: Any) -> list[tuple[str, str]]:
             *cells,
             ("patterns", f"{statistic.patterns}, all paid for by this budget"),
         ]
+    if isinstance(statistic, LocalPlan | GridPlan):
+        return _reports(statistic)
     mesh = _mesh_words(statistic.mesh)
     if isinstance(statistic, HeatmapPlan):
         return _pyramid(statistic, mesh)
@@ -146,6 +154,20 @@ def _pyramid(statistic: HeatmapPlan, mesh: str) -> list[tuple[str, str]]:
     """The levels of counts that the budget is spent on, from coarse to fine."""
     nx, ny = statistic.shape
     return [("grid", f"{nx} x {ny} cells: {mesh}"), *heatmaps.measured(statistic)]
+
+
+def _reports(statistic: LocalPlan | GridPlan) -> list[tuple[str, str]]:
+    """What every person sends."""
+    law = (statistic.randomizer if isinstance(statistic, LocalPlan) else statistic.randomizers[0]).parameters()
+    numbers = ", ".join(f"{name} {value}" for name, value in law.items() if name not in ("kind", "epsilon"))
+    rows = [
+        ("reports", f"one from each of {statistic.n} persons"),
+        ("grid", _mesh_words(statistic.mesh)),
+        ("client", f"{law['kind']} ({numbers})"),
+    ]
+    if isinstance(statistic, AdaptiveGridPlan):
+        rows.append(("second grid", f"{statistic.cuts} cuts, by the first one's reports; other persons report on it"))
+    return rows
 
 
 def _field(statistic: Any) -> list[tuple[str, str]]:
@@ -179,6 +201,11 @@ def _estimated(estimator: Any) -> list[tuple[str, str]]:
     """How the intensity is made."""
     if isinstance(estimator, Reconstruction):
         return [("intensity", f"of persons, {heatmaps.fitted(estimator)}")]
+    if isinstance(estimator, Estimator):
+        chosen = ", ".join(f"{name} {value}" for name, value in estimator.settings.items())
+        return [("intensity", "shares of the cells, estimated from counts of reports" + (chosen and f" ({chosen})"))]
+    if isinstance(estimator, GridEstimator):
+        return [("intensity", f"unbiased estimates of the cells, made non-negative ({estimator.post})")]
     if isinstance(estimator, Projection):
         return [("intensity", f"masses made non-negative ({estimator.postprocess})")]
     rows = []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpppsynth.cli import options as o
 from dpppsynth.cli.covariance import covariance_of, require_one_covariance
 from dpppsynth.cli.heatmap import heatmap_relation, heatmap_synthesizer, require_unit
+from dpppsynth.cli.laws import LOCAL, RADIAL, local_relation, local_synthesizer, require_one_report
 from dpppsynth.cli.options import Basis, Mechanism, Method, Neighbours
 from dpppsynth.errors import InputError
 
@@ -41,6 +42,8 @@ OF_METHODS = {
     "variant": (Method.HEATMAP,),
     "decay": (Method.HEATMAP,),
     "fit": (Method.HEATMAP,),
+    "cells": LOCAL,
+    "radius": RADIAL,
     "user": (Method.HEATMAP,),
     "no_user": (Method.HEATMAP,),
     "resolution": (Method.LGCP, Method.LAPLACE, Method.KERNEL),
@@ -78,6 +81,8 @@ class Job:
     variant: o.VariantOption = None
     decay: o.DecayOption = None
     fit: o.FitOption = None
+    cells: o.GridOption = None
+    radius: o.RadiusOption = None
     user: o.UserOption = None
     no_user: o.NoUserOption = False
     delta: o.DeltaOption = 0.0
@@ -87,6 +92,7 @@ class Job:
     allow_large_delta: o.LargeDeltaOption = False
 
     def __post_init__(self) -> None:
+        require_one_report(self)
         require_unit(self)
         for name, methods in OF_METHODS.items():
             # Neither given nor zero nor false: nothing is asked for.
@@ -103,6 +109,8 @@ class Job:
 
     def neighbours(self) -> "Relation":
         """The neighbouring relation in force."""
+        if self.method in LOCAL:
+            return local_relation(self)
         return heatmap_relation(self) if self.method is Method.HEATMAP else self.of_points()
 
     def of_points(self) -> "CappedRelation":
@@ -123,10 +131,12 @@ class Job:
             raise InputError(msg)
         return AddRemove(cap) if kind is Neighbours.ADD_REMOVE else ReplaceOne(cap)
 
-    def synthesizer(self, domain: "Domain") -> "Synthesizer":
-        """The synthesizer, with its mesh where its fineness is given."""
+    def synthesizer(self, domain: "Domain", n: int | None = None) -> "Synthesizer":
+        """The synthesizer, with its mesh where its fineness is given; `n` is the public number of points, if known."""
         from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
 
+        if self.method in LOCAL:
+            return local_synthesizer(self, domain, n)
         if self.method is Method.HEATMAP:
             return heatmap_synthesizer(self, domain)
         relation = self.of_points()

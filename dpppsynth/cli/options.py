@@ -16,6 +16,23 @@ class Method(StrEnum):
     LAPLACE = "laplace"
     KERNEL = "kernel"
     HEATMAP = "heatmap"
+    DISK_AREA = "disk-area"
+    HYBRID_AREA = "hybrid-area"
+    SQUARE_WAVE = "square-wave"
+    SEM_GEO_I = "sem-geo-i"
+    UNIFORM_GRID = "uniform-grid"
+    PRIVAG = "privag"
+    AAG = "aag"
+
+
+class Law(StrEnum):
+    """Local mechanisms all of whose clients report at once."""
+
+    DISK_AREA = "disk-area"
+    HYBRID_AREA = "hybrid-area"
+    SQUARE_WAVE = "square-wave"
+    SEM_GEO_I = "sem-geo-i"
+    UNIFORM_GRID = "uniform-grid"
 
 
 class Mechanism(StrEnum):
@@ -67,6 +84,7 @@ class Neighbours(StrEnum):
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"
     ADD_REMOVE_PERSON = "add-remove-person"
+    LOCAL = "local"
 
 
 class Variant(StrEnum):
@@ -151,7 +169,10 @@ ToCrsOption = Annotated[
     Option(help="Re-project files to this system; --window is then given in it.", rich_help_panel=WHERE),
 ]
 
-METHODS = "Log-Gaussian Cox process, noised masses alone, a kernel at each point, or a heat map of persons."
+METHODS = (
+    "Log-Gaussian Cox process, noised masses alone, a kernel at each point, or a heat map of persons; the others "
+    "randomise everybody's location on its own."
+)
 MethodOption = Annotated[Method, Option(help=METHODS, rich_help_panel=HOW)]
 MechanismOption = Annotated[
     Mechanism | None, Option(help="What lgcp makes private. Unless given: tents.", rich_help_panel=HOW)
@@ -242,6 +263,21 @@ DecayOption = Annotated[
 FitOption = Annotated[
     Fit | None,
     Option(help="How heatmap fits its noised counts, at no cost. Unless given: least-squares.", rich_help_panel=HOW),
+]
+GridOption = Annotated[
+    int | None,
+    Option(
+        "--cells",
+        help="Cells along each side of a local method's grid. Unless given: 15, or a rule.",
+        rich_help_panel=HOW,
+    ),
+]
+LawOption = Annotated[
+    Law, Option("--mechanism", help="Local mechanism that the reports are drawn by.", rich_help_panel=HOW)
+]
+RadiusOption = Annotated[
+    int | None,
+    Option(help="Radius of disk-area and hybrid-area, in cells. Unless given: a public rule.", rich_help_panel=HOW),
 ]
 OffsetFileOption = Annotated[
     Path | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dpppsynth.cli import options as o
 from dpppsynth.cli.heatmap import require_free_of_levels
 from dpppsynth.cli.job import Job
+from dpppsynth.cli.laws import LOCAL, require_no_levels
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class People:
         """Settle every choice from public parameters alone."""
         if job.method is o.Method.HEATMAP:
             require_free_of_levels(self)
+        if job.method in LOCAL:
+            require_no_levels(self)
         if self.by is not None and self.n_by is None and job.neighbours().n_is_public and self.expected_n is None:
             msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
             raise InputError(msg)
@@ -54,7 +57,7 @@ class People:
         """Check what can be checked before the data tell the sizes."""
         from dpppsynth.synthesizers.strata import level_names
 
-        job.synthesizer(domain)
+        job.synthesizer(domain, self.n)
         if self.by is not None:
             level_names(self._names())
 
@@ -68,7 +71,7 @@ class People:
         return self._settle(job, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
 
     def _settle(self, job: Job, domain: Any, patterns: int, n: Any) -> "Plan | StratifiedPlan":
-        synthesizer: Any = job.synthesizer(domain)
+        synthesizer: Any = job.synthesizer(domain, n if isinstance(n, int) else None)
         # Only kernel pays for each pattern.
         paid = {"patterns": patterns} if job.method is o.Method.KERNEL else {}
         settle = synthesizer.plan

@@ -21,6 +21,7 @@ from dpppsynth.cli import (
     verify,
 )
 from dpppsynth.cli.ledger import ledger_app
+from dpppsynth.cli.local import local_app
 from dpppsynth.cli.screen import complain, exit_code, in_options, own_warnings, report_crash
 from dpppsynth.errors import DpppsynthError
 
@@ -75,6 +76,7 @@ COMMANDS = (
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(ledger_app)
+app.add_typer(local_app)
 
 
 def _show_version(wanted: bool) -> None:

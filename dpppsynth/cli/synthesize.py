@@ -77,7 +77,7 @@ def synthesize(
         say("drawing and writing synthetic patterns")
         drawing = {} if job.method is o.Method.KERNEL else {"patterns": patterns, "fixed_n": fixed_n}
         release.save(out, **drawing)
-    _report(release, out, free=bool(drawing), json=json)
+    show_release(release, out, free=bool(drawing), json=json)
     account.report(json=json)
 
 
@@ -87,7 +87,7 @@ def _ceiling(job: Job, people: People, domain: "Domain", patterns: int) -> "Ceil
     from dpppsynth.synthesizers.account import Ceiling
 
     mechanism = str(job.method) if people.by is None else StratifiedRelease.mechanism
-    return Ceiling(mechanism, domain, job.synthesizer(domain).ceiling(domain, patterns=patterns))
+    return Ceiling(mechanism, domain, job.synthesizer(domain, people.n).ceiling(domain, patterns=patterns))
 
 
 def _require_free_number(job: Job, *, known: bool) -> None:
@@ -118,7 +118,8 @@ def _release(
         raise QualityError(msg, kept) from None
 
 
-def _report(release: Any, out: Path, *, free: bool, json: bool) -> None:
+def show_release(release: Any, out: Path, *, free: bool, json: bool) -> None:
+    """Say what was written, and how to go on."""
     from dpppsynth.release import HeatmapRelease
     from dpppsynth.reporting.heatmaps import drowned, persons
 

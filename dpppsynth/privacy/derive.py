@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
+from dpppsynth.arguments import entries
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
+from dpppsynth.grids import first_side, uniform_grid
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import covariance_from_dict
 from dpppsynth.models.planar import cells_along
@@ -23,10 +25,12 @@ from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.heat import diffusion
 from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.kim_lim import RandomScale, kim_lim_38, kim_lim_39
+from dpppsynth.privacy.local import POSTS, REPORTS, local, rounds
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.profiles import ApproximateDP
-from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.privacy.relations import CappedRelation, Local, Relation
+from dpppsynth.randomizers import oracle, randomizer_from_dict
 from dpppsynth.randomness import CHILDREN, drawn_by, source
 
 
@@ -208,6 +212,56 @@ def _heatmap(parameters: Parameters, relation: Relation, domain: Domain) -> Deri
     return Derived(guarantee, OpenDPLaplace.name, _holding(sum(pyramids.layout(budgets.first, depth, w))))
 
 
+def _reports(kind: str) -> Recipe:
+    @_stating("reports", "basis", "mesh", "randomizer", capped=False)
+    def derive(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+        require(parameters["basis"] == "reports", "reports are counted")
+        stated = entries("randomizer", parameters["randomizer"])
+        require(stated.get("kind") == kind, f"the clients' mechanism is {kind}")
+        randomizer = randomizer_from_dict(stated)
+        require(randomizer.epsilon == parameters["epsilon"], "epsilon is that of every report")
+        settled = {"kind": "reports", "settings": randomizer.settings(**parameters["estimator"].get("settings", {}))}
+        require(parameters["estimator"] == settled, "the estimator has all its settings")
+        shape = cells_along(mesh_from_recipe(parameters["mesh"], domain))
+        require(shape[0] * shape[1] == randomizer.inputs, "every cell of the grid is a value")
+        guarantee = local(randomizer)
+        require(relation == guarantee.relation, "the relation is that of the clients' mechanism")
+        return Derived(guarantee, REPORTS, _holding(randomizer.size))
+
+    return derive
+
+
+def _on_grid(parameters: Parameters, basis: str, relation: Relation) -> None:
+    known = [{"kind": "grid", "post": post, "consistent": both} for post in POSTS for both in (False, True)]
+    require(parameters["estimator"] in known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
+    require(parameters["basis"] == basis, f"the basis is {basis}")
+    require(relation == Local(), "the relation is local")
+
+
+@_stating("grid", "basis", "columns", "rows", "oracle", capped=False)
+def _uniform_grid(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+    _on_grid(parameters, "uniform-grid", relation)
+    grid = uniform_grid(window(domain).bounds, parameters["columns"], parameters["rows"])
+    clients = oracle(parameters["oracle"], epsilon=parameters["epsilon"], domain=len(grid))
+    return Derived(local(clients), REPORTS, _holding(clients.size))
+
+
+@_stating(
+    "grid",
+    *("basis", "reports", "cuts", "alpha", "sigma", "rounding", "margin", "pieces", "oracle", "cells"),
+    capped=False,
+)
+def _adaptive_grid(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+    _on_grid(parameters, "adaptive-grid", relation)
+    window(domain)
+    epsilon, kind, n = (parameters[name] for name in ("epsilon", "oracle", "n"))
+    require(sum(parameters["reports"]) <= n, "nobody reports in both rounds")
+    first = first_side(epsilon, n, alpha=parameters["alpha"][0], rounding=parameters["rounding"][0])
+    # The second level follows from the first counts; loading the release makes it again and compares the number.
+    both = [oracle(kind, epsilon=epsilon, domain=cells) for cells in (first**2, parameters["cells"])]
+    return Derived(rounds(epsilon, both), REPORTS, _holding(sum(clients.size for clients in both)))
+
+
 RECOMPUTE: dict[str, Recipe] = {
     "laplace-cells": _cells,
     "laplace-tents": _stating("projection", "basis", "mesh", "lattice_bits", "scale")(_tents),
@@ -220,6 +274,9 @@ RECOMPUTE: dict[str, Recipe] = {
     "kernel": _kernel,
     "kernel-diffusion": _diffusion,
     "heatmap": _heatmap,
+    **{kind: _reports(kind) for kind in ("disk-area", "hybrid-area", "square-wave", "subset-exponential")},
+    "uniform-grid": _uniform_grid,
+    "adaptive-grid": _adaptive_grid,
 }
 
 # The mechanism of a release by levels of a mark, and what the files of each level begin with.

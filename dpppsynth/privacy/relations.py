@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpppsynth.arguments import entries, instance, positive, shown, whole_number
+from dpppsynth.arguments import entries, instance, positive, shown, whole, whole_number
 from dpppsynth.errors import InputError
 
 MARK = "it names the mark that tells persons apart"
@@ -196,6 +196,73 @@ class AddRemovePerson(Relation):
         return super().to_dict() | {"user": self.user}
 
 
+@dataclass(frozen=True)
+class Local(Relation):
+    """The one report of a person hides their location from everybody, whoever collects the reports included.
+
+    Any location may be exchanged for any other, so the same bound holds between patterns of which one point is
+    replaced, for a person who has one point.
+
+    Examples
+    --------
+    >>> Local().implies(ReplaceOne()), Local().implies(ReplaceOne(2)), ReplaceOne().implies(Local())
+    (True, False, False)
+    """
+
+    name: ClassVar[str] = "local"
+
+    @property
+    def unit(self) -> str:
+        """The word "person": each sends one report."""
+        return "person"
+
+    def implies(self, other: Relation) -> bool:
+        """Whether the same bound under this relation is also a bound under `other`."""
+        return super().implies(other) or ReplaceOne().implies(other)
+
+    def describe(self) -> str:
+        """The relation in words."""
+        return (
+            "one person has another location, anywhere, and everybody else's reports stay as they are; the number of "
+            "reports is public"
+        )
+
+
+@dataclass(frozen=True)
+class GeoIndistinguishability(Relation):
+    """As `Local`, but the bound is for locations in neighbouring cells of a public grid, and grows with their distance.
+
+    Attributes
+    ----------
+    cells : int
+        Cells along each side of the grid. Locations d cells apart are told apart by at most d times epsilon.
+    """
+
+    cells: int = 1
+    name: ClassVar[str] = "geo-indistinguishability"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1))
+
+    @property
+    def unit(self) -> str:
+        """The word "person": each sends one report."""
+        return "person"
+
+    def describe(self) -> str:
+        """The relation in words."""
+        n = self.cells
+        return (
+            f"one person's location moves by one cell of a public grid of {n} by {n} cells (by d cells, in a straight "
+            "line: d times the epsilon stated), and everybody else's reports stay as they are; the number of reports "
+            "is public"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        return super().to_dict() | {"cells": self.cells}
+
+
 def as_relation(relation: CappedRelation | float) -> CappedRelation:
     """The relation itself, or `AlphaNeighbours` where a privacy radius is given."""
     return relation if isinstance(relation, CappedRelation) else AlphaNeighbours(relation)
@@ -207,6 +274,10 @@ def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     name = data.get("name")
     if name == AddRemovePerson.name and "user" in data:
         return AddRemovePerson(data["user"])
+    if name == Local.name:
+        return Local()
+    if name == GeoIndistinguishability.name and "cells" in data:
+        return GeoIndistinguishability(data["cells"])
     cap = data.get("max_points_per_person", 1)
     if name == AlphaNeighbours.name and "alpha" in data:
         return AlphaNeighbours(data["alpha"], max_points_per_person=cap)
@@ -214,7 +285,7 @@ def relation_from_dict(data: Mapping[str, Any]) -> Relation:
         if name == simple.name:
             return simple(cap)
     msg = (
-        f"relation: {shown(name)} is not known; expected 'alpha-neighbours' with alpha, 'replace-one', 'add-remove' or "
-        "'add-remove-person' with user."
+        f"relation: {shown(name)} is not known; expected 'alpha-neighbours' with alpha, 'replace-one', 'add-remove', "
+        "'add-remove-person' with user, 'local' or 'geo-indistinguishability' with cells."
     )
     raise InputError(msg)

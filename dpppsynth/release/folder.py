@@ -29,10 +29,12 @@ from dpppsynth.release.base import DOMAIN, Release, Saveable, state
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
-from dpppsynth.release.heatmap import Reconstruction, result
+from dpppsynth.release.heatmap import Reconstruction
+from dpppsynth.release.local import Estimator, GridEstimator
 from dpppsynth.release.measurements import measurement
 from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection
+from dpppsynth.release.results import result
 from dpppsynth.release.strata import StratifiedRelease
 
 
@@ -218,11 +220,17 @@ def _write_certificate(release: Saveable, work: Path, names: set[str]) -> None:
     certificate.write(cert, work)
 
 
-def _estimator(data: dict[str, Any], domain: Domain, folder: Path) -> Projection | FieldModel | Drawn | Reconstruction:
+def _estimator(
+    data: dict[str, Any], domain: Domain, folder: Path
+) -> Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator:
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
     if data["kind"] == "reconstruction":
         return Reconstruction(data["fit"])
+    if data["kind"] == "reports":
+        return Estimator(data["settings"])
+    if data["kind"] == "grid":
+        return GridEstimator(data["post"], data["consistent"])
     offset = None if data["offset"] is None else Offset.from_geojson(_json(folder / OFFSET))
     if data["kind"] == "drawn":
         return Drawn(offset)

@@ -115,8 +115,3 @@ class HeatmapRelease(CoxRelease):
         nx, ny = self.statistic.plan.shape
         inside: Floats = self.statistic.plan.inside[:nx, :ny]
         return inside
-
-
-def result(estimator: Any) -> type[CoxRelease]:
-    """The kind of release that an estimator's intensity comes in."""
-    return HeatmapRelease if isinstance(estimator, Reconstruction) else CoxRelease

@@ -5,12 +5,15 @@ from typing import Any
 
 from dpppsynth.domains import Domain
 from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
+from dpppsynth.grid_plan import AdaptiveGridPlan, UniformGridPlan
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
+from dpppsynth.local_plan import LocalPlan
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance, covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
 from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.randomizers import randomizer_from_dict
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 
 Builder = Callable[[Mapping[str, Any], Any, Domain], Any]
@@ -74,6 +77,20 @@ def _heatmap(p: Mapping[str, Any], _: Relation, domain: Domain) -> HeatmapPlan:
     return HeatmapPlan(mesh, p["expected_n"], p["epsilon"], **split)
 
 
+def _reports(p: Mapping[str, Any], _: Relation, domain: Domain) -> LocalPlan:
+    return LocalPlan(mesh_from_recipe(p["mesh"], domain), randomizer_from_dict(p["randomizer"]), p["n"])
+
+
+def _uniform_grid(p: Mapping[str, Any], _: Relation, domain: Domain) -> UniformGridPlan:
+    return UniformGridPlan(window(domain), p["epsilon"], p["n"], p["columns"], p["rows"], p["oracle"])
+
+
+def _adaptive_grid(p: Mapping[str, Any], _: Relation, domain: Domain) -> AdaptiveGridPlan:
+    stated = ("cuts", "alpha", "sigma", "rounding", "margin", "pieces", "oracle", "cells")
+    chosen = {name: p[name] for name in stated}
+    return AdaptiveGridPlan(window(domain), p["epsilon"], p["n"], p["reports"], **chosen)
+
+
 MEASUREMENTS: dict[str, Builder] = {
     "laplace-cells": _statistic,
     "laplace-tents": _statistic,
@@ -86,4 +103,7 @@ MEASUREMENTS: dict[str, Builder] = {
     "kernel": _kernel,
     "kernel-diffusion": _diffusion,
     "heatmap": _heatmap,
+    **dict.fromkeys(("disk-area", "hybrid-area", "square-wave", "subset-exponential"), _reports),
+    "uniform-grid": _uniform_grid,
+    "adaptive-grid": _adaptive_grid,
 }

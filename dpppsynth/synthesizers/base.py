@@ -17,8 +17,10 @@ from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release import PoissonRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Progress
-from dpppsynth.release.heatmap import Reconstruction, result
+from dpppsynth.release.heatmap import Reconstruction
+from dpppsynth.release.local import Estimator, GridEstimator
 from dpppsynth.release.projection import Projection
+from dpppsynth.release.results import result
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.synthesizers.account import Ceiling, authorise, record
 from dpppsynth.synthesizers.rehearsal import Rehearsal, rehearse
@@ -42,13 +44,13 @@ class Plan:
     mechanism : str
     statistic : LatticePlan or KernelPlan
         What the budget will be spent on: a noised statistic, a posterior draw, or patterns.
-    estimator : Projection, FieldModel, Drawn, Reconstruction or None
+    estimator : Projection, FieldModel, Drawn, Reconstruction, Estimator, GridEstimator or None
         How the intensity will be made from it; None where patterns are all that is released.
     """
 
     mechanism: str
     statistic: Any
-    estimator: Projection | FieldModel | Drawn | Reconstruction | None
+    estimator: Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | None
 
     def __repr__(self) -> str:
         made = "" if self.estimator is None else f", {self.estimator!r}"

@@ -1,0 +1,103 @@
+"""`dpppsynth local`: reports that hide where their senders are, drawn for a file of points, and counted."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.account import Account
+from dpppsynth.cli.job import require_new_folder
+from dpppsynth.cli.laws import Client
+from dpppsynth.cli.place import Place
+from dpppsynth.cli.screen import progress, show_json, show_line, show_text
+from dpppsynth.cli.spread import spread
+from dpppsynth.cli.synthesize import show_release
+
+local_app = typer.Typer(
+    name="local", no_args_is_help=True, help="Draw and count reports that hide where their senders are."
+)
+
+PointsArgument = Annotated[
+    Path, typer.Argument(help="Sensitive points, one for each person: .csv or .parquet.", show_default=False)
+]
+ReportsArgument = Annotated[Path, typer.Argument(help="New file of reports: .csv or .parquet.", show_default=False)]
+PathsArgument = Annotated[
+    list[str],
+    typer.Argument(help="Files of reports, folders of them, or patterns such as 'reports/*.csv'.", show_default=False),
+]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, help="Processes that count. Unless given: one.", rich_help_panel=o.READING)
+]
+
+
+@local_app.command()
+@spread
+def perturb(
+    points: PointsArgument,
+    reports: ReportsArgument,
+    client: Client,
+    place: Place,
+    x: o.XOption = None,
+    y: o.YOption = None,
+    ledger: o.LedgerOption = None,
+    json: o.JsonOption = False,
+) -> None:
+    """Draw one report for every point of a file, as the persons' own devices would.
+
+    The file may be larger than memory. Reports leave it in another order than the points. Every run draws anew, and two
+    reports of a person spend the budget twice: publish one file, and delete the others.
+
+    With --ledger the budget is authorised before the file of points is opened.
+    """
+    from dpppsynth.local.files import new_file, perturb_file
+    from dpppsynth.synthesizers.account import Ceiling
+
+    domain: Any = place.domain()
+    mechanism = client.on(domain)
+    # What is wrong with public options and names costs nothing.
+    new_file(reports, "out")
+    ceiling = Ceiling(mechanism.randomizer.kind, domain, mechanism.ceiling(domain))
+    account = Account.open(ledger, points, ceiling)
+    with account.counting(), progress() as say:
+        written = perturb_file(mechanism, points, reports, window=domain, x=x or "x", y=y or "y", progress=say)
+        if account.ledger is not None and account.entry is not None:
+            account.ledger.settle(account.entry, mechanism.plan(domain, n=written).guarantee)
+    guarantee = mechanism.plan(domain, n=written).guarantee
+    if json:
+        show_json({"out": str(reports), "reports": written, "guarantee": guarantee.to_dict(), "ledger": account.entry})
+        return
+    show_text(str(guarantee))
+    show_line(f"\nWritten to {reports}: {written} reports")
+    account.report(json=json)
+
+
+@local_app.command()
+@spread
+def aggregate(
+    paths: PathsArgument,
+    client: Client,
+    place: Place,
+    out: Annotated[Path, typer.Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
+    workers: WorkersOption = None,
+    patterns: o.PatternsOption = 1,
+    fixed_n: o.FixedNOption = False,
+    json: o.JsonOption = False,
+) -> None:
+    """Count reports, however many, and write the private intensity, synthetic patterns and their certificate.
+
+    This costs no budget: the reports are private already. Options must be those that the reports were drawn with.
+    """
+    from dpppsynth.local.files import aggregate_files
+
+    require_new_folder(out)
+    domain = place.domain()
+    mechanism = client.on(domain)
+    with progress() as say:
+        say("counting reports")
+        counts = aggregate_files(mechanism, paths, workers=workers, progress=say)
+        say("estimating from the counts")
+        release = counts.release(domain)
+        say("drawing and writing synthetic patterns")
+        release.save(out, patterns=patterns, fixed_n=fixed_n)
+    show_release(release, out, free=True, json=json)

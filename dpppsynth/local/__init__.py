@@ -1,0 +1,43 @@
+"""Local differential privacy: every person's own device randomises its location, and nobody is trusted with the points.
+
+A mechanism has two sides. The client needs nobody else's data: `client(cell)` gives a `Report`, a few integers that go
+into JSON. The aggregator keeps counts: `aggregate(reports)` gives `Counts`, which add up (`+`) over machines, and
+`counts.release(domain)` makes of them what all mechanisms give: a private intensity, a certificate, synthetic patterns.
+`simulate(pattern)` runs all clients in one process, for studies and audits; `release(pattern)` does so for a custodian
+who holds the points.
+
+* On a square grid: `DiskAreaMechanism`, `HybridUniformExponential`, `MultidimensionalSquareWave`, and `SEMGeoI`, which
+  is geo-indistinguishable and not local.
+* For range queries: `UniformGrid`, and in two rounds `PrivAG` and `AdvancedAdaptiveGrid`.
+* For trajectories: `LDPTrace`.
+* With a trusted custodian, on the same grids: `CentralUniformGrid`, `CentralAdaptiveGrid`.
+* Reports in files, of any size and partition: `write_reports`, `read_reports`, `aggregate_files`, `perturb_file`.
+* Errors: `wasserstein2`, `sinkhorn2`, `sliced_wasserstein` between grids, `average_query_error` of range queries.
+
+The laws, their radii and estimators are in `dpppsynth.randomizers`, cells and cuts in `dpppsynth.grids`.
+"""
+
+from dpppsynth.grids import (
+    average_query_error,
+    constant_density_answers,
+    query_workload,
+    zero_answers_error,
+)
+from dpppsynth.histograms import sinkhorn2, sliced_wasserstein, wasserstein2
+from dpppsynth.local.base import CellMechanism, Mechanism
+from dpppsynth.local.grids import (
+    AdaptiveCounts,
+    AdvancedAdaptiveGrid,
+    GridCounts,
+    PrivAG,
+    SecondRound,
+    UniformGrid,
+)
+from dpppsynth.local.mechanisms import (
+    DiskAreaMechanism,
+    HybridUniformExponential,
+    MultidimensionalSquareWave,
+    SEMGeoI,
+)
+from dpppsynth.local.reports import Counts, Report, Reports, counts_from_dict
+from dpppsynth.randomizers import grid_radius, optimal_radius

@@ -1,0 +1,264 @@
+"""What all local mechanisms share: a client, an aggregator, and everything that synthesizers have."""
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.arguments import flag, instance, plain_array, whole
+from dpppsynth.domains import Domain, Window
+from dpppsynth.errors import InputError
+from dpppsynth.local.reports import Counts, Report, Reports, fingerprint
+from dpppsynth.local_plan import LocalPlan, tally
+from dpppsynth.mesh import Floats, Ints
+from dpppsynth.models.planar import regular_squares
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.local import local
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.randomizers import Randomizer
+from dpppsynth.randomness import RngLike, generator
+from dpppsynth.release.local import Estimator
+from dpppsynth.release.results import result
+from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
+
+# Cells along a side, beyond which an estimate would not fit into memory.
+MOST_CELLS = 1000
+
+
+class Mechanism(Synthesizer):
+    """Base of local mechanisms: clients that need nobody else's data, an aggregator that sees nothing but reports."""
+
+    counts_kind: ClassVar[type[Counts]] = Counts
+
+    @property
+    def randomizer(self) -> Randomizer:
+        """The client's law."""
+        raise NotImplementedError
+
+    def value(self, place: Any) -> int:
+        """The client's value for where a person is; each mechanism says how places are given."""
+        raise NotImplementedError
+
+    def neighbouring(self) -> Relation:
+        """One person's location is another one."""
+        return local(self.randomizer).relation
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(float(self.epsilon))
+
+    def matrix(self) -> Floats:
+        """(reports, inputs) probability of every report given each value; columns sum to one."""
+        return self.randomizer.matrix()
+
+    def client(self, place: Any, rng: RngLike = None) -> Report:
+        """One person's report. It needs nothing but the place and random bits.
+
+        Parameters
+        ----------
+        place : pair
+            The cell (i, j) of the grid, i along x and j along y, or the point (x, y) for mechanisms on a window.
+        rng : None, int or Generator
+            None: secret random bits. Anything else makes the report reproducible and therefore not private.
+        """
+        value = np.array([self.value(place)], dtype=np.int64)
+        row = self.randomizer.draw(value, generator(rng))[0]
+        return Report(fingerprint(self.randomizer), tuple(row.tolist()), rng is not None)
+
+    def clients(self, values: Any, rng: RngLike = None) -> Reports:
+        """Reports of many persons at once, each from random bits of their own, in the persons' order.
+
+        Parameters
+        ----------
+        values : (n,) array of int
+            As `value` gives them.
+        rng : None, int or Generator
+            As in `client`.
+        """
+        rows = self.randomizer.draw(self.randomizer.values(values), generator(rng))
+        return Reports(fingerprint(self.randomizer), tuple(self.randomizer.columns), rows, rng is not None)
+
+    def aggregate(self, reports: Reports | Report | Iterable[Report]) -> Counts:
+        """Counts of reports: all that an aggregator keeps.
+
+        Parameters
+        ----------
+        reports : Reports, Report, or several Report
+
+        Raises
+        ------
+        InputError
+            For reports of another mechanism, or that no client sends.
+        """
+        rows, seeded = self._rows(reports)
+        return self.counts_kind(self, self.randomizer.count(rows), len(rows), seeded)
+
+    def _rows(self, reports: Any) -> tuple[Ints, bool]:
+        given = [reports] if isinstance(reports, Report) else reports
+        mechanism = fingerprint(self.randomizer)
+        if isinstance(given, Reports):
+            made, rows, seeded = {given.mechanism}, given.rows, given.seeded
+        else:
+            each = [instance("reports", report, Report, "clients() gives some") for report in _each(given)]
+            made, seeded = {report.mechanism for report in each}, any(report.seeded for report in each)
+            width = len(self.randomizer.columns)
+            if any(len(report.values) != width for report in each):
+                made = made | {""}
+            rows = np.array([report.values for report in each if len(report.values) == width], dtype=np.int64)
+            rows = rows.reshape(-1, width)
+        if made - {mechanism}:
+            msg = (
+                f"reports: some are not of {self!r}; every report must come from a client with the same public numbers."
+            )
+            raise InputError(msg)
+        return self.randomizer.rows(rows), seeded
+
+    def counts(self, values: Ints, rng: RngLike, *, fast: bool) -> Counts:
+        """Counts of the reports of clients with the given values (n,)."""
+        source = generator(rng)
+        if flag("fast", fast):
+            return self.counts_kind(self, fast_counts(self.randomizer, values, source), len(values), seeded=True)
+        return self.counts_kind(self, tally(self.randomizer, values, source), len(values), rng is not None)
+
+    def release_counts(self, counts: Counts, domain: Any) -> Any:
+        """Certified result of counts of reports; see `Counts.release`."""
+        plan = self.plan(domain, n=counts.n)
+        statistic = plan.statistic.counted(counts.values, seeded=counts.seeded)
+        return result(plan.estimator)(plan.mechanism, statistic, plan.estimator)
+
+
+@dataclass(frozen=True)
+class CellMechanism(Mechanism):
+    """Base of local mechanisms on a square grid of cells, whose estimate is an array of shares."""
+
+    epsilon: float
+    _: KW_ONLY
+    cells: int = 15
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_CELLS))
+        self.randomizer  # noqa: B018 - what integers cannot express is refused at once
+
+    @cached_property
+    def randomizer(self) -> Randomizer:
+        """The client's law."""
+        return self._randomizer()
+
+    def _randomizer(self) -> Randomizer:
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        """Settings of the estimator."""
+        return self.randomizer.settings()
+
+    def value(self, place: Any) -> int:
+        """The client's value in the cell (i, j): `i * cells + j`."""
+        return int(self.cell_values(_pair("cell", place, self.cells))[0])
+
+    def cell_values(self, cells: Any) -> Ints:
+        """(n,) values of clients in the cells (n, 2)."""
+        pairs = plain_array(cells)
+        whole_pairs = pairs is not None and pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
+        if not whole_pairs or (len(pairs) and (pairs.min() < 0 or pairs.max() >= self.cells)):
+            msg = f"cells: must be pairs (i, j) of whole numbers from 0 to {self.cells - 1}, of shape (n, 2)."
+            raise InputError(msg)
+        return np.asarray(pairs[:, 0].astype(np.int64) * self.cells + pairs[:, 1].astype(np.int64))
+
+    def estimate(self, counts: Any, **settings: Any) -> Floats:
+        """(cells, cells) estimated share of the persons in each cell, i along x and j along y, with sum one.
+
+        Parameters
+        ----------
+        counts : Counts, or (size,) array
+            Array: counts in the order of `matrix`'s rows, where these are what is counted.
+        **settings
+            Of the estimator, as `settings` names them.
+        """
+        if isinstance(counts, Counts):
+            values, n = counts.values, counts.n
+        else:
+            values = self.randomizer.tallies(counts)
+            told = self.randomizer.reported(values)
+            if told is None:
+                msg = "counts: an array does not tell the number of reports here; give what aggregate() returns."
+                raise InputError(msg)
+            n = told
+        chosen = self.randomizer.settings(**{**self.settings(), **settings})
+        return np.asarray(self.randomizer.estimate(values, n, **chosen)).reshape(self.cells, self.cells)
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone.
+
+        Parameters
+        ----------
+        domain : Window
+            The grid divides its bounding box, in both directions into the same number of cells.
+        n : int
+            Public number of reports.
+        expected_n : None
+            n is public here.
+        """
+        plan = LocalPlan(self.mesh(domain), self.randomizer, public_number(n, expected_n))
+        return Plan(self.randomizer.kind, plan, Estimator(self.settings()))
+
+    def mesh(self, domain: Domain) -> Any:
+        """The grid on a window; InputError on a network."""
+        require_domain(domain)
+        if not isinstance(domain, Window):
+            msg = "domain: local mechanisms work on windows; on a network take LaplaceSynthesizer or LGCPSynthesizer."
+            raise InputError(msg)
+        return regular_squares(domain, shape=(self.cells + 1, self.cells + 1))
+
+    def simulate(self, pattern: PointPattern, rng: RngLike = None, *, fast: bool = False) -> Counts:
+        """Run all clients of a pattern in one process, for studies and audits.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+            One point for each person.
+        rng : None, int or Generator
+            As in `client`.
+        fast : bool
+            Draw the counts at once from their law with floating-point numbers: for studies, never private.
+        """
+        domain = self._domain(pattern)
+        return self.counts(self.plan(domain, n=len(pattern)).statistic.values(pattern), rng, fast=fast)
+
+
+def fast_counts(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:
+    """(size,) counts of clients' reports drawn at once, one multinomial for each value (floating point)."""
+    held = np.bincount(randomizer.values(values), minlength=randomizer.inputs)
+    known = getattr(randomizer, "fast_counts", None)
+    if known is not None:
+        return np.asarray(known(held, rng), dtype=np.int64)
+    matrix = randomizer.matrix()
+    if len(matrix) != randomizer.size:
+        return tally(randomizer, values, rng)
+    drawn = [rng.multinomial(held[k], matrix[:, k] / matrix[:, k].sum()) for k in np.flatnonzero(held)]
+    return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
+
+
+def public_number(n: Any, expected_n: Any) -> int:
+    """The public number of reports; InputError where it is missing."""
+    if expected_n is not None:
+        msg = "expected_n: the number of reports is public; pass n= instead."
+        raise InputError(msg)
+    return whole("n", n, 1, most=2**53, remedy="the number of reports, which is public")
+
+
+def _pair(name: str, place: Any, cells: int) -> Any:
+    array = plain_array(place)
+    if array is None or array.shape != (2,):
+        msg = f"{name}: must be a pair (i, j) of whole numbers from 0 to {cells - 1}."
+        raise InputError(msg)
+    return array[None, :]
+
+
+def _each(reports: Any) -> list[Any]:
+    try:
+        return list(reports)
+    except TypeError:
+        msg = "reports: needs Reports, as clients() gives them, or several Report."
+        raise InputError(msg) from None

@@ -1,0 +1,222 @@
+"""Grids under central differential privacy, for comparison with the local ones: a curator sees all points.
+
+The uniform and the adaptive grid of Qardaji, Yang & Li (2013), Differentially private grids for geospatial data, ICDE.
+Noise is discrete Laplace on whole counts, and sides come from a public guess of the number of points, so nothing but
+the noised counts depends on the points.
+"""
+
+import math
+from dataclasses import KW_ONLY, dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from dpppsynth.arguments import positive, probability, whole
+from dpppsynth.domains import Window
+from dpppsynth.grids.checks import Bounds, checked_bounds
+from dpppsynth.grids.consistency import central_consistency
+from dpppsynth.grids.cuts import even_cells
+from dpppsynth.grids.rectangles import Rectangles, uniform_grid
+from dpppsynth.grids.sides import (
+    CENTRAL_C,
+    CENTRAL_C2,
+    central_first_side,
+    central_second_sides,
+    central_uniform_side,
+)
+from dpppsynth.mesh import Floats
+from dpppsynth.privacy.bounds import DISCRETE, ONE_RELEASE
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.noise import DiscreteNoise, laplace_noise, laplace_scale
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import AddRemove
+from dpppsynth.randomness import RngLike, generator
+
+PUBLIC = "Bounds, budget, constants and the guess of the number of points were chosen without looking at the points."
+INSIDE = "All points lie inside the bounds, since others are refused."
+ONE_POINT = "Each person has one point."
+GUESS = "guess it from public knowledge, 1000 if need be"
+TWO_LEVELS = "The second level's cells depend on the points through the noised counts of the first level alone."
+
+
+@dataclass(frozen=True, eq=False)
+class CentralEstimate:
+    """Noised masses of a grid's cells; public from then on.
+
+    Attributes
+    ----------
+    rectangles : Rectangles
+    masses : (T,) array
+        Estimated numbers of points; may be negative.
+    guarantee : Guarantee
+    seeded : bool
+        True when the noise can be reproduced: then nothing is private.
+    """
+
+    rectangles: Rectangles
+    masses: Floats = field(repr=False)
+    guarantee: Guarantee = field(repr=False)
+    seeded: bool
+
+    def query(self, rectangles: Any) -> Floats:
+        """(R,) estimated numbers of points in rectangles (R, 4)."""
+        return self.rectangles.query(self.masses, rectangles)
+
+
+@dataclass(frozen=True)
+class CentralUniformGrid:
+    """Counts of equal cells, `sqrt(n eps / c)` along each axis, with Laplace noise.
+
+    Parameters
+    ----------
+    bounds : (float, float, float, float) or Window
+        x0, y0, x1, y1; a window stands for its bounding box.
+    epsilon : float
+    expected_n : int
+        A public guess of the number of points, which is secret; it decides the number of cells.
+    c : float
+
+    Examples
+    --------
+    >>> grid = CentralUniformGrid((0, 0, 1, 1), epsilon=1.0, expected_n=40)
+    >>> estimate = grid.release_counts([[0.1, 0.2], [0.7, 0.7]], rng=1)
+    >>> len(estimate.rectangles), estimate.guarantee.epsilon(), estimate.query([[0, 0, 1, 1]]).shape
+    (4, 1.0, (1,))
+    """
+
+    bounds: Bounds
+    _: KW_ONLY
+    epsilon: float
+    expected_n: int
+    c: float = CENTRAL_C
+
+    def __post_init__(self) -> None:
+        _settle(self)
+        _noise(self.epsilon, None)
+
+    @property
+    def rectangles(self) -> Rectangles:
+        """The cells, known before anybody looks at points."""
+        side = central_uniform_side(self.epsilon, self.expected_n, c=self.c)
+        return uniform_grid(self.bounds, side, side)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure differential privacy when a point is added or removed: one count changes, by one."""
+        assumed = (DISCRETE, ONE_RELEASE, PUBLIC, INSIDE, ONE_POINT)
+        return Guarantee(AddRemove(), PureDP(self.epsilon), "Theorem 1 (counts)", assumed)
+
+    def release_counts(self, xy: Any, rng: RngLike = None) -> CentralEstimate:
+        """Noised counts of points (n, 2).
+
+        Parameters
+        ----------
+        xy : (n, 2) array
+            In the bounds; may be empty.
+        rng : optional
+            Makes the noise reproducible, for studies: then nothing is private.
+
+        Raises
+        ------
+        InputError
+            When a point lies outside the bounds.
+        """
+        cells = self.rectangles
+        masses = _noise(self.epsilon, rng).add(cells.count(xy)).astype(float)
+        return CentralEstimate(cells, masses, self.guarantee, rng is not None)
+
+
+@dataclass(frozen=True)
+class CentralAdaptiveGrid:
+    """A coarse grid of noised counts, each cell cut evenly into as many as its count deserves, and both levels agreed.
+
+    Parameters
+    ----------
+    bounds : (float, float, float, float) or Window
+        x0, y0, x1, y1; a window stands for its bounding box.
+    epsilon : float
+    expected_n : int
+        A public guess of the number of points, which is secret; it decides the first level.
+    share : float
+        Share of the budget for the first level.
+    c, c2 : float
+        Constants of both levels' sides.
+
+    Examples
+    --------
+    >>> grid = CentralAdaptiveGrid((0, 0, 1, 1), epsilon=1.0, expected_n=1000)
+    >>> grid.release_counts(np.full((1000, 2), 0.55), rng=1).rectangles.pieces.max() > 50
+    True
+    """
+
+    bounds: Bounds
+    _: KW_ONLY
+    epsilon: float
+    expected_n: int
+    share: float = 0.5
+    c: float = CENTRAL_C
+    c2: float = CENTRAL_C2
+
+    def __post_init__(self) -> None:
+        _settle(self)
+        object.__setattr__(self, "share", float(probability("share", self.share, remedy="0.5 is usual")))
+        object.__setattr__(self, "c2", float(positive("c2", self.c2, remedy="5 is usual")))
+        for budget in self.budgets:
+            _noise(budget, None)
+
+    @property
+    def budgets(self) -> tuple[float, float]:
+        """Epsilons of both levels, which add up to no more than `epsilon`, exactly."""
+        first = self.share * self.epsilon
+        second = self.epsilon - first
+        while Fraction(first) + Fraction(second) > Fraction(self.epsilon):
+            second = math.nextafter(second, 0.0)
+        return first, second
+
+    @property
+    def first(self) -> Rectangles:
+        """The first level, known before anybody looks at points."""
+        side = central_first_side(self.epsilon, self.expected_n, c=self.c)
+        return uniform_grid(self.bounds, side, side)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure differential privacy when a point is added or removed; the epsilons of both levels add up."""
+        assumed = (DISCRETE, ONE_RELEASE, PUBLIC, INSIDE, ONE_POINT, TWO_LEVELS)
+        return Guarantee(AddRemove(), PureDP(self.epsilon), "Theorem 1 (counts), composed over two levels", assumed)
+
+    def release_counts(self, xy: Any, rng: RngLike = None) -> CentralEstimate:
+        """Masses of the second level's cells from noised counts of points (n, 2) on both levels.
+
+        Parameters
+        ----------
+        xy : (n, 2) array
+            In the bounds; may be empty.
+        rng : optional
+            Makes the noise reproducible, for studies: then nothing is private.
+
+        Raises
+        ------
+        InputError
+            When a point lies outside the bounds.
+        """
+        noise = None if rng is None else generator(rng)
+        above, below = self.budgets
+        coarse = _noise(above, noise).add(self.first.count(xy))
+        cells = even_cells(self.first, central_second_sides(coarse, below, c2=self.c2))
+        fine = _noise(below, noise).add(cells.count(xy))
+        masses = central_consistency(cells, coarse, fine, above / self.epsilon).second
+        return CentralEstimate(cells, masses, self.guarantee, noise is not None)
+
+
+def _settle(grid: Any) -> None:
+    """Check and convert what both grids have."""
+    bounds = grid.bounds.bounds if isinstance(grid.bounds, Window) else checked_bounds(grid.bounds)
+    object.__setattr__(grid, "bounds", bounds)
+    object.__setattr__(grid, "epsilon", float(positive("epsilon", grid.epsilon, remedy="1.0 is usual")))
+    object.__setattr__(grid, "expected_n", whole("expected_n", grid.expected_n, 1, most=2**53, remedy=GUESS))
+    object.__setattr__(grid, "c", float(positive("c", grid.c, remedy="10 is usual")))
+
+
+def _noise(epsilon: float, rng: RngLike) -> DiscreteNoise:
+    """Noise on counts of which one point changes one, by one; InputError where it would not fit into integers."""
+    return laplace_noise(laplace_scale(1, epsilon), sensitivity=1, epsilon=epsilon, rng=rng)

@@ -1,0 +1,442 @@
+"""Local mechanisms for range queries: a uniform grid, and two rounds of which the first decides where the second is fine."""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.arguments import flag, instance, one_of, whole
+from dpppsynth.domains import Domain, Window
+from dpppsynth.errors import InputError
+from dpppsynth.grid_plan import AdaptiveGridPlan, Fitted, UniformGridPlan
+from dpppsynth.grids import AAG, PRIVAG, Rectangles, group_sizes, split_users, uniform_grid, uniform_side
+from dpppsynth.local.base import Mechanism, public_number
+from dpppsynth.local.reports import Counts
+from dpppsynth.mesh import Floats, Ints
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.local import POSTS
+from dpppsynth.privacy.relations import Local
+from dpppsynth.randomizers import FrequencyOracle, oracle
+from dpppsynth.randomizers.registry import AUTO, ORACLES
+from dpppsynth.randomness import RngLike, generator
+from dpppsynth.release.local import GridEstimator
+from dpppsynth.release.results import result
+from dpppsynth.synthesizers.base import Plan
+
+HASHING = "local-hashing"
+
+
+class GridMechanism(Mechanism):
+    """Base of local mechanisms on the cells of a grid over a window; a value is the number of a person's cell."""
+
+    window: Window
+    epsilon: float
+    post: str
+    oracle: str
+
+    def _settle(self) -> None:
+        if not isinstance(self.window, Window):
+            try:
+                made = Window.rectangle(*self.window)
+            except TypeError:
+                msg = "window: needs a Window, or its bounds x0, y0, x1, y1."
+                raise InputError(msg) from None
+            object.__setattr__(self, "window", made)
+        one_of("oracle", self.oracle, (AUTO, *ORACLES))
+        one_of("post", self.post, POSTS)
+
+    def _own(self, domain: Any) -> Window:
+        """The mechanism's window; InputError for another domain, None excepted."""
+        if domain is not None and instance("domain", domain, Domain).fingerprint() != self.window.fingerprint():
+            msg = "domain: it is not the window that the mechanism was made for."
+            raise InputError(msg)
+        return self.window
+
+    def _places(self, xy: Any) -> Floats:
+        """(n, 2) coordinates of a pattern in the window, or an array of points in its bounding box."""
+        if isinstance(xy, PointPattern):
+            self._own(xy.domain)
+            if xy.marks:
+                msg = "pattern: marks are not used by this mechanism; pass pattern.unmarked()."
+                raise InputError(msg)
+            return np.asarray(xy.xy)
+        return PointPattern.checked(xy)
+
+
+@dataclass(frozen=True, repr=False)
+class GridCounts(Counts):
+    """Counts of the reports on one grid; as `Counts`, with answers to range queries."""
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """Cells (`grid`) and unbiased estimates (`masses`) of the persons in them, which may be negative."""
+        clients = self.mechanism.randomizer
+        shares = clients.frequencies(clients.tallies(self.values), self.n)  # type: ignore[attr-defined]
+        return Fitted(self.mechanism.grid, self.n * shares)  # type: ignore[attr-defined]
+
+    def query(self, rectangles: Any) -> Floats:
+        """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1; unbiased for unions of cells."""
+        return self.fitted.grid.query(self.fitted.masses, rectangles)
+
+
+class Round(GridMechanism):
+    """A grid whose cells a frequency oracle counts: all of a uniform grid, one round of an adaptive one."""
+
+    counts_kind = GridCounts
+
+    @cached_property
+    def grid(self) -> Rectangles:
+        """The cells."""
+        raise NotImplementedError
+
+    @cached_property
+    def randomizer(self) -> FrequencyOracle:
+        """The client's law."""
+        return oracle(self.oracle, epsilon=self.epsilon, domain=len(self.grid))
+
+    def value(self, place: Any) -> int:
+        """The number of the cell that holds the point (x, y)."""
+        return int(self.values([place])[0])
+
+    def values(self, xy: Any) -> Ints:
+        """(n,) numbers of the cells of points (n, 2), or of a pattern."""
+        return self.grid.locate(self._places(xy))
+
+
+@dataclass(frozen=True)
+class UniformGrid(Round):
+    """Equal cells, counted by a frequency oracle: every person reports the cell they are in.
+
+    Parameters
+    ----------
+    window : Window, or bounds (x0, y0, x1, y1)
+        The grid tiles its bounding box.
+    epsilon : float
+    cells : int or (int, int)
+        Cells along x and y, one number for both. `UniformGrid.sized(window, n=...)` has a rule.
+    oracle : str
+        Kind of frequency oracle: "local-hashing", "randomized-response", "optimized-unary", "symmetric-unary",
+        "hadamard-response", or "auto" for the better one of the first two.
+    post : {"norm-sub", "clip"}
+        How the intensity of a release is made from estimates some of which are negative.
+
+    Examples
+    --------
+    >>> grid = UniformGrid((0, 0, 1, 1), epsilon=1.0, cells=4)
+    >>> counts = grid.simulate(np.random.default_rng(1).random((1000, 2)), rng=1)
+    >>> counts.query([[0, 0, 1, 1]]).shape
+    (1,)
+    """
+
+    window: Any
+    _: KW_ONLY
+    epsilon: float
+    cells: Any = 10
+    oracle: str = HASHING
+    post: str = POSTS[0]
+
+    def __post_init__(self) -> None:
+        self._settle()
+        given = self.cells if isinstance(self.cells, tuple | list) else (self.cells, self.cells)
+        if len(given) != 2:
+            msg = "cells: needs one whole number, or two along x and y."
+            raise InputError(msg)
+        object.__setattr__(self, "cells", tuple(whole("cells", side, 1, most=4096) for side in given))
+        self.randomizer  # noqa: B018 - what integers cannot express is refused at once
+
+    @classmethod
+    def sized(cls, window: Any, *, epsilon: float, n: int, **settings: Any) -> "UniformGrid":
+        """The grid whose side balances noise against spread inside cells, for a public number of persons."""
+        return cls(window, epsilon=epsilon, cells=uniform_side(epsilon, n), **settings)
+
+    @cached_property
+    def grid(self) -> Rectangles:
+        """The cells."""
+        return uniform_grid(self.window.bounds, *self.cells)
+
+    def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
+        window, number = self._own(domain), public_number(n, expected_n)
+        plan = UniformGridPlan(window, float(self.epsilon), number, *self.cells, self.oracle)
+        return Plan("uniform-grid", plan, GridEstimator(self.post))
+
+    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False) -> GridCounts:
+        """Run all clients in one process; `xy` is a pattern or an array (n, 2), the rest as in other mechanisms."""
+        counts: Any = self.counts(self.values(xy), rng, fast=fast)
+        return counts
+
+
+@dataclass(frozen=True)
+class SecondRound(Round):
+    """The round that follows from the first one's counts: its grid is broadcast, and other persons report."""
+
+    window: Any
+    _: KW_ONLY
+    epsilon: float
+    grid: Rectangles  # type: ignore[assignment]
+    oracle: str = HASHING
+    post: str = POSTS[0]
+
+    def __post_init__(self) -> None:
+        self._settle()
+        instance("grid", self.grid, Rectangles)
+
+    def plan(self, *_: Any, **__: Any) -> Plan:
+        """Refused: one round alone is no release."""
+        msg = "plan: one round of an adaptive grid is no release; combine() both rounds' counts."
+        raise InputError(msg)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdaptiveCounts:
+    """Counts of both rounds.
+
+    Attributes
+    ----------
+    mechanism : AdaptiveGrid
+    plan : AdaptiveGridPlan
+    first, second : Counts
+    """
+
+    mechanism: "AdaptiveGrid"
+    plan: AdaptiveGridPlan
+    first: Counts
+    second: Counts
+
+    def __repr__(self) -> str:
+        return f"AdaptiveCounts({self.first.n} and {self.second.n} reports to {self.mechanism!r})"
+
+    @property
+    def seeded(self) -> bool:
+        """True when the random bits of any report can be reproduced: then nothing is private."""
+        return self.first.seeded or self.second.seeded
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """Cells (`grid`) and unbiased estimates (`masses`) of the persons in them, which may be negative."""
+        return self.plan.fitted(self._values, consistent=self.mechanism.consistent)
+
+    @property
+    def grid(self) -> Rectangles:
+        """The second round's cells."""
+        return self.fitted.grid
+
+    @property
+    def n(self) -> int:
+        """Public number of persons."""
+        return self.plan.n
+
+    def query(self, rectangles: Any) -> Floats:
+        """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1."""
+        return self.fitted.grid.query(self.fitted.masses, rectangles)
+
+    def release(self, domain: Any = None) -> Any:
+        """Private intensity, certificate and synthetic patterns: a `GridRelease`."""
+        self.mechanism._own(domain)
+        plan = self.mechanism._of(self.plan)
+        statistic = self.plan.counted(self._values, seeded=self.seeded)
+        return result(plan.estimator)(plan.mechanism, statistic, plan.estimator)
+
+    @property
+    def _values(self) -> Ints:
+        return np.concatenate([self.first.values, self.second.values])
+
+
+class AdaptiveGrid(GridMechanism):
+    """Base of grids in two rounds: some persons report on a coarse grid, the others on one made from their answers."""
+
+    alpha1: float
+    alpha2: float
+    sigma: float
+    rounding_g1: str
+    rounding_g2: str
+    consistent: bool
+
+    cuts = "even"
+
+    @property
+    def randomizer(self) -> Any:
+        """Refused: the client's law depends on the round; `first(n)` and `second(counts)` have one."""
+        msg = "randomizer: an adaptive grid has one for each round, first(n).randomizer and second(...).randomizer."
+        raise InputError(msg)
+
+    def neighbouring(self) -> Any:
+        """One person's location is another one."""
+        return Local()
+
+    def settings(self, n: int, reports: tuple[int, int] | None = None) -> AdaptiveGridPlan:
+        """Both rounds for n persons, of whom so many report in each; by default as `sigma` splits them."""
+        return AdaptiveGridPlan(
+            self.window,
+            float(self.epsilon),
+            n,
+            group_sizes(n, self.sigma) if reports is None else reports,
+            cuts=self.cuts,
+            alpha=(self.alpha1, self.alpha2),
+            sigma=self.sigma,
+            rounding=(self.rounding_g1, self.rounding_g2),
+            margin=getattr(self, "margin", 0.01),
+            pieces=getattr(self, "pieces", "exact"),
+            oracle=self.oracle,
+        )
+
+    def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
+        self._own(domain)
+        return self._of(self.settings(public_number(n, expected_n)))
+
+    def _of(self, plan: AdaptiveGridPlan) -> Plan:
+        return Plan("adaptive-grid", plan, GridEstimator(self.post, self.consistent))
+
+    def first(self, n: int) -> UniformGrid:
+        """The first round for a public number of persons, with clients and an aggregator of its own."""
+        side = len(self.settings(n).first.columns) - 1
+        return UniformGrid(self.window, epsilon=self.epsilon, cells=side, oracle=self.oracle, post=self.post)
+
+    def second(self, first: Counts, n: int) -> SecondRound:
+        """The second round, after the first one's counts."""
+        grid, _ = self._rounds(first.n, 1, n).second_round(first.values)
+        return SecondRound(self.window, epsilon=self.epsilon, grid=grid, oracle=self.oracle, post=self.post)
+
+    def _rounds(self, first: int, second: int, n: int) -> AdaptiveGridPlan:
+        return self.settings(n, (first, second))
+
+    def combine(self, first: Counts, second: Counts, n: int) -> AdaptiveCounts:
+        """Counts of both rounds together.
+
+        Parameters
+        ----------
+        first, second : Counts
+            Of the two rounds.
+        n : int
+            Public number of persons, at least as many as reported.
+        """
+        return AdaptiveCounts(self, self._rounds(first.n, second.n, n), first, second)
+
+    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False) -> AdaptiveCounts:
+        """Run all clients of both rounds in one process, for studies and audits.
+
+        Parameters
+        ----------
+        xy : PointPattern or (n, 2) array
+            One point for each person.
+        rng : None, int or Generator
+            None: secret random bits. Anything else makes the run reproducible and therefore not private.
+        fast : bool
+            Draw counts at once from their law with floating-point numbers: for studies, never private.
+        """
+        places, source = self._places(xy), generator(rng)
+        n, seeded = len(places), rng is not None
+        groups = split_users(n, self.sigma, source)
+        one = self.first(n)
+        first = one.counts(one.values(places[groups[0]]), source, fast=fast)
+        two = self.second(first, n)
+        second = two.counts(two.values(places[groups[1]]), source, fast=fast)
+        first, second = (replace(each, seeded=seeded or flag("fast", fast)) for each in (first, second))
+        return self.combine(first, second, n)
+
+    def aggregate(self, reports: Any) -> Any:
+        """Refused: every round has an aggregator of its own."""
+        msg = "aggregate: reports belong to a round; use first(n).aggregate and second(...).aggregate."
+        raise InputError(msg)
+
+
+@dataclass(frozen=True)
+class PrivAG(AdaptiveGrid):
+    """Two rounds with even cuts: cells of the first round are divided the finer the more persons they seem to hold.
+
+    Parameters
+    ----------
+    window : Window, or bounds (x0, y0, x1, y1)
+    epsilon : float
+    alpha : float
+        Share of the mass of border cells that counts as error in the rules for both sides.
+    sigma : float
+        Share of the persons who report in the first round.
+    consistent : bool
+        Let the first round's reports take part in the estimate, which as published they do not.
+    rounding_g1, rounding_g2 : {"nearest", "ceil", "floor"}
+        Of the sides.
+    oracle, post
+        As in `UniformGrid`.
+
+    References
+    ----------
+    Yang et al. (2022), Answering multi-dimensional range queries under local differential privacy.
+    """
+
+    window: Any
+    _: KW_ONLY
+    epsilon: float
+    alpha: float = PRIVAG.first
+    sigma: float = PRIVAG.sigma
+    consistent: bool = False
+    rounding_g1: str = "nearest"
+    rounding_g2: str = "floor"
+    oracle: str = HASHING
+    post: str = POSTS[0]
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def alpha1(self) -> float:  # type: ignore[override]
+        """Of the first level."""
+        return self.alpha
+
+    @property
+    def alpha2(self) -> float:  # type: ignore[override]
+        """Of the second level."""
+        return self.alpha
+
+
+@dataclass(frozen=True)
+class AdvancedAdaptiveGrid(AdaptiveGrid):
+    """Two rounds with uneven cuts: cells are narrow on the side of the denser neighbour.
+
+    Parameters
+    ----------
+    window : Window, or bounds (x0, y0, x1, y1)
+    epsilon : float
+    alpha1, alpha2 : float
+        Constants of the sides of both levels.
+    sigma : float
+        Share of the persons who report in the first round.
+    margin : float
+        Share of a cell that a cut leaves on either side at least; in [0, 0.5).
+    pieces : {"exact", "literal_floor", "literal_ceil"}
+        How many pieces the sides of a cut have: so that there are as many cells as intended, or as printed.
+    consistent, rounding_g1, rounding_g2, oracle, post
+        As in `PrivAG`.
+
+    References
+    ----------
+    Balioglu, Khodaie, Taweel & Gursoy (2024), Grid-based decompositions for spatial data under local differential
+    privacy.
+    """
+
+    window: Any
+    _: KW_ONLY
+    epsilon: float
+    alpha1: float = AAG.first
+    alpha2: float = AAG.second
+    sigma: float = AAG.sigma
+    margin: float = 0.01
+    pieces: str = "exact"
+    consistent: bool = False
+    rounding_g1: str = "nearest"
+    rounding_g2: str = "floor"
+    oracle: str = HASHING
+    post: str = POSTS[0]
+    cuts = "adaptive"
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+def _check(mechanism: AdaptiveGrid) -> None:
+    """Refuse settings that no number of persons makes right, before anybody reports."""
+    mechanism._settle()
+    flag("consistent", mechanism.consistent)
+    mechanism.settings(10**6)

@@ -1,0 +1,115 @@
+"""What a file of reports says about itself: the mechanism they were drawn by, and whether random bits were secret."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dpppsynth.errors import InputError
+from dpppsynth.local.reports import fingerprint
+from dpppsynth.local.tables import quietly
+from dpppsynth.randomizers import Randomizer
+
+# Key of a Parquet file's metadata; CSV files have their label beside them.
+KEY = b"dpppsynth.reports"
+LARGEST = 2**20
+
+
+@dataclass(frozen=True)
+class Label:
+    """Where the reports of a file come from.
+
+    Attributes
+    ----------
+    mechanism : str
+        Fingerprint of the client mechanism.
+    seeded : bool
+        True when some of the reports can be drawn again: then nothing is private.
+    parameters : dict, optional
+        The mechanism's public numbers, for people to read.
+    """
+
+    mechanism: str
+    seeded: bool
+    parameters: Mapping[str, Any] | None = None
+
+    def text(self) -> str:
+        """JSON form."""
+        return json.dumps({"mechanism": self.mechanism, "seeded": self.seeded, "parameters": self.parameters})
+
+
+def label_for(randomizer: Randomizer, *, seeded: bool) -> Label:
+    """Label of reports drawn by this law."""
+    return Label(fingerprint(randomizer), seeded, randomizer.parameters())
+
+
+def beside(path: Path) -> Path:
+    """File that holds the label of a CSV file."""
+    return path.with_name(path.name + ".json")
+
+
+def read_label(path: Path) -> Label | None:
+    """Label of a file of reports; None where it has none.
+
+    Raises
+    ------
+    InputError
+        When the file or its label cannot be read.
+    """
+    text = quietly(path, lambda: _text(path))
+    return None if text is None else _label(path, text)
+
+
+def label_of(path: Path, randomizer: Randomizer) -> Label | None:
+    """Label of a file of reports, which must be of this law if there is one.
+
+    Raises
+    ------
+    InputError
+        When it is of another law: its reports would be counted wrongly.
+    """
+    label = read_label(path)
+    if label is not None and label.mechanism != fingerprint(randomizer):
+        msg = (
+            f"paths: {path.name} holds reports of another mechanism{_differing(label, randomizer)}; aggregate them "
+            "with the one that drew them, with the same settings."
+        )
+        raise InputError(msg)
+    return label
+
+
+def _differing(label: Label, randomizer: Randomizer) -> str:
+    """The public numbers in which a file's mechanism differs, as far as it tells them."""
+    if label.parameters is None:
+        return ""
+    mine = randomizer.parameters()
+    names = [name for name in mine if mine[name] != label.parameters.get(name)]
+    return f" ({', '.join(names)})" if names else ""
+
+
+def _text(path: Path) -> str | None:
+    if path.suffix.lower() == ".csv":
+        if not beside(path).is_file():
+            return None
+        with beside(path).open("rb") as stream:
+            return stream.read(LARGEST).decode()
+    import pyarrow.parquet as pq
+
+    found = (pq.read_metadata(path).metadata or {}).get(KEY)
+    return None if found is None else found.decode()
+
+
+def _label(path: Path, text: str) -> Label:
+    try:
+        data = json.loads(text)
+        label = Label(data["mechanism"], data["seeded"], data.get("parameters"))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        label = Label("", seeded=False)
+    numbers = label.parameters is None or isinstance(label.parameters, dict)
+    if not (isinstance(label.mechanism, str) and label.mechanism and isinstance(label.seeded, bool) and numbers):
+        msg = (
+            f"paths: the label of {path.name}, which names the mechanism of its reports, is not whole; write it again."
+        )
+        raise InputError(msg)
+    return label

@@ -1,0 +1,99 @@
+"""Coordinates from large files, batch by batch, and the values of clients who are there: as sensitive as the file."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError
+from dpppsynth.io.tables import as_path, there
+from dpppsynth.local.base import CellMechanism
+from dpppsynth.local.grids import Round
+from dpppsynth.local.tables import header, quietly, require_format
+from dpppsynth.local_plan import LocalPlan
+from dpppsynth.mesh import Floats, Ints
+from dpppsynth.patterns import PointPattern
+
+# Of a CSV file, parsed at once.
+BLOCK_BYTES = 2**24
+
+
+def values_in(mechanism: CellMechanism | Round, window: Window) -> Callable[[Floats], Ints]:
+    """Function that gives the values (n,) of clients at coordinates (n, 2) in the window.
+
+    It raises InputError for coordinates that are not finite or outside, without telling which.
+    """
+    if not isinstance(mechanism, CellMechanism):
+        return lambda xy: mechanism.values(PointPattern(xy, window))
+    plan = LocalPlan(mechanism.mesh(window), mechanism.randomizer, 1)
+
+    def values(xy: Floats) -> Ints:
+        pattern = PointPattern(xy, window)
+        return replace(plan, n=len(pattern)).values(pattern)
+
+    return values
+
+
+def point_batches(path: str | Path, x: str, y: str, rows: int) -> Iterator[Floats]:
+    """Coordinates (m, 2) of at most `rows` rows at a time, from the columns `x` and `y` of a CSV or Parquet file.
+
+    Raises
+    ------
+    InputError
+        When the file or a column is missing, or a cell is empty or no number.
+    """
+    source = as_path(path, "points")
+    require_format(source, "points")
+    if not there(source, Path.is_file):
+        msg = f"points: there is no file {str(source)!r}."
+        raise InputError(msg)
+    parquet = source.suffix.lower() == ".parquet"
+    names = quietly(source, lambda: _parquet_names(source) if parquet else header(source)[0], "points")
+    for argument, name in (("x", x), ("y", y)):
+        if names.count(name) != 1:
+            msg = f"{argument}: {source.name} has no column {name!r}, or several; name the column of the coordinate."
+            raise InputError(msg)
+    opened = (lambda: _parquet(source, x, y, rows)) if parquet else (lambda: _csv(source, names, x, y))
+    found: Iterator[Any] = quietly(source, opened, "points")
+    while (batch := quietly(source, lambda: next(found, None), "points")) is not None:
+        for k in range(0, batch.num_rows, rows):
+            yield _coordinates(batch.slice(k, rows), x, y, source)
+
+
+def _parquet_names(source: Path) -> tuple[str, ...]:
+    import pyarrow.parquet as pq
+
+    return tuple(pq.read_schema(source).names)
+
+
+def _parquet(source: Path, x: str, y: str, rows: int) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(source, memory_map=False, buffer_size=2**20) as file:
+        yield from file.iter_batches(rows, columns=[x, y], use_threads=False)
+
+
+def _csv(source: Path, names: tuple[str, ...], x: str, y: str) -> Iterator[Any]:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    # Types said beforehand: those of the first rows need not be those of the last.
+    kinds = csv.ConvertOptions(include_columns=[x, y], column_types={x: pa.float64(), y: pa.float64()})
+    reading = csv.ReadOptions(column_names=names, skip_rows=1, use_threads=False, block_size=BLOCK_BYTES)
+    with csv.open_csv(source, read_options=reading, convert_options=kinds) as reader:
+        yield from reader
+
+
+def _coordinates(batch: Any, x: str, y: str, source: Path) -> Floats:
+    import pyarrow as pa
+
+    kinds = (pa.types.is_integer, pa.types.is_floating)
+    columns = [batch.column(name) for name in (x, y)]
+    if any(column.null_count or not any(kind(column.type) for kind in kinds) for column in columns):
+        msg = f"points: some rows of {source.name} break the rules (missing coordinate, not a number); mend the file."
+        raise InputError(msg)
+    cells = [column.to_numpy(zero_copy_only=False).astype(np.float64) for column in columns]
+    return np.stack(cells, axis=1)

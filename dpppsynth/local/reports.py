@@ -1,0 +1,171 @@
+"""Reports of clients and their counts: what travels from a person to an aggregator, and what it keeps."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpppsynth.arguments import entries, flag, instance, shown, whole
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Ints
+from dpppsynth.randomizers import Randomizer
+
+if TYPE_CHECKING:
+    from dpppsynth.local.base import Mechanism
+
+JSON = "a report is a JSON object with mechanism, report and seeded, as Report.to_json() gives it"
+
+
+def fingerprint(randomizer: Randomizer) -> str:
+    """Sixteen digits that name a client mechanism with all its public numbers: reports of others are refused."""
+    text = json.dumps(randomizer.parameters(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one person sends. Everything in it is randomised already.
+
+    Attributes
+    ----------
+    mechanism : str
+        Fingerprint of the client mechanism.
+    values : tuple of int
+        The report itself, a few integers.
+    seeded : bool
+        True when its random bits can be reproduced: then nothing is private.
+    """
+
+    mechanism: str
+    values: tuple[int, ...]
+    seeded: bool = False
+
+    def __post_init__(self) -> None:
+        instance("mechanism", self.mechanism, str, JSON)
+        if not isinstance(self.values, tuple | list) or not self.values:
+            msg = f"values: a report needs at least one whole number; {JSON}."
+            raise InputError(msg)
+        numbers = tuple(whole("values", value, -(2**62), most=2**63 - 1) for value in self.values)
+        object.__setattr__(self, "values", numbers)
+        flag("seeded", self.seeded)
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps({"mechanism": self.mechanism, "report": list(self.values), "seeded": self.seeded})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Report":
+        """Inverse of `to_json`; InputError for anything else."""
+        try:
+            data = json.loads(text)
+        except (TypeError, ValueError, RecursionError):
+            msg = f"report: not JSON; {JSON}."
+            raise InputError(msg) from None
+        data = entries("report", data, ("mechanism", "report", "seeded"))
+        return cls(data["mechanism"], data["report"], data["seeded"])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reports:
+    """Reports of many persons, one row each.
+
+    Attributes
+    ----------
+    mechanism : str
+        Fingerprint of the client mechanism that all of them come from.
+    columns : tuple of str
+        Names of a report's integers.
+    rows : (n, columns) array of int
+    seeded : bool
+        True when the random bits of any of them can be reproduced.
+    """
+
+    mechanism: str
+    columns: tuple[str, ...]
+    rows: Ints
+    seeded: bool = False
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Reports({len(self)} of mechanism {self.mechanism})"
+
+    def __iter__(self) -> Iterator[Report]:
+        return (Report(self.mechanism, tuple(row), self.seeded) for row in self.rows.tolist())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts:
+    """What an aggregator keeps of reports: counts, which add up over machines and over any partition of the reports.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        Whose clients sent them.
+    values : (size,) array of int
+    n : int
+        Number of reports.
+    seeded : bool
+        True when the random bits of any report can be reproduced: then nothing is private.
+    """
+
+    mechanism: "Mechanism"
+    values: Ints
+    n: int
+    seeded: bool = False
+
+    def __post_init__(self) -> None:
+        self.values.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.n} reports to {self.mechanism!r})"
+
+    def __add__(self, other: Any) -> "Counts":
+        """Counts of the reports of both; InputError where the mechanisms differ."""
+        if not isinstance(other, Counts):
+            return NotImplemented
+        if fingerprint(self.mechanism.randomizer) != fingerprint(other.mechanism.randomizer):
+            msg = f"counts: those of {other.mechanism!r} cannot be added to those of {self.mechanism!r}."
+            raise InputError(msg)
+        seeded = self.seeded or other.seeded
+        return type(self)(self.mechanism, self.values + other.values, self.n + other.n, seeded)
+
+    def __radd__(self, other: Any) -> "Counts":
+        """So that `sum(parts)` works."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, for an aggregator on another machine."""
+        mechanism = fingerprint(self.mechanism.randomizer)
+        return {"mechanism": mechanism, "counts": self.values.tolist(), "n": self.n, "seeded": self.seeded}
+
+    def release(self, domain: Any = None) -> Any:
+        """Private intensity, certificate and synthetic patterns.
+
+        Parameters
+        ----------
+        domain : Window
+            Whose grid the reports are about.
+
+        Returns
+        -------
+        CoxRelease
+        """
+        return self.mechanism.release_counts(self, domain)
+
+
+def counts_from_dict(mechanism: "Mechanism", data: Mapping[str, Any]) -> Counts:
+    """Counts from their JSON form; InputError for those of another mechanism, or that are no counts."""
+    data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
+    if data["mechanism"] != fingerprint(mechanism.randomizer):
+        msg = f"counts: they are of another mechanism than {mechanism!r}."
+        raise InputError(msg)
+    values, n = mechanism.randomizer.tallies(data["counts"]), whole("n", data["n"], 1)
+    if mechanism.randomizer.reported(values) not in (None, n):
+        msg = f"n: the counts are not those of {shown(n)} reports."
+        raise InputError(msg)
+    return Counts(mechanism, values, n, flag("seeded", data["seeded"]))

@@ -1,0 +1,161 @@
+"""Reports from the cells of a regular grid: everybody's value is randomised on its own, and counts of reports remain.
+
+A plan is made from public parameters alone; `measure` runs all clients in one process. What it returns, the counts of
+the reports, is public, and everything after it is post-processing (docs/theory/local.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.arguments import instance, whole
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Floats, Ints, Mesh
+from dpppsynth.models.planar import cells_along, grid_cells
+from dpppsynth.patterns import PointPattern, require_match
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.local import REPORTS, local
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.randomizers import Randomizer
+from dpppsynth.randomness import RngLike, generator
+from dpppsynth.statistic import LatticePlan, PrivateStatistic
+
+# Clients whose reports are in memory at once.
+BATCH = 1_000_000
+# How such counts are called where the random bits are not secret.
+SEEDED = "reports drawn from a seeded generator: reproducible, not private"
+
+
+def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:
+    """(size,) counts of the reports of clients with the given values (n,); no report outlives its batch."""
+    counts = np.zeros(randomizer.size, dtype=np.int64)
+    for start in range(0, len(values), BATCH):
+        counts += randomizer.count(randomizer.draw(values[start : start + BATCH], rng))
+    return counts
+
+
+def named(seeded: bool) -> str:
+    """How certificates call the randomness of reports."""
+    return SEEDED if seeded else REPORTS
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LocalPlan(LatticePlan):
+    """Counts of the reports of n clients, whose values are the cells of a regular grid.
+
+    Attributes
+    ----------
+    mesh : PlanarMesh
+        Regular squares over the window: the grid.
+    randomizer : Randomizer
+        With one value for each cell of the grid, `i * cells + j` for the cell (i, j).
+    n : int
+        Public number of reports.
+    """
+
+    mesh: Mesh
+    randomizer: Any
+    n: int
+    basis: ClassVar[str] = "reports"
+    bits: ClassVar[int] = 0
+    expected_n: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        instance("mesh", self.mesh, Mesh, "models.regular_squares(window, shape=(16, 16)) makes one")
+        instance("randomizer", self.randomizer, Randomizer)
+        object.__setattr__(self, "n", whole("n", self.n, 1))
+        nx, ny = self.shape
+        if nx * ny != self.randomizer.inputs:
+            msg = f"mesh: it has {nx} x {ny} cells, and the mechanism {self.randomizer.inputs} values."
+            raise InputError(msg)
+        self.guarantee.require(self.epsilon, 0.0)
+
+    def __repr__(self) -> str:
+        nx, ny = self.shape
+        return f"LocalPlan({self.randomizer.kind} on {nx} x {ny} cells, epsilon={self.epsilon:g})"
+
+    @property
+    def epsilon(self) -> float:
+        """Budget of one report."""
+        return float(self.randomizer.epsilon)
+
+    @property
+    def relation(self) -> Relation:
+        """One person's location is another one."""
+        return self.guarantee.relation
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that every report satisfies, and so all of them together."""
+        return local(self.randomizer)
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Cells (nx, ny) along x and y."""
+        return cells_along(self.mesh)
+
+    @cached_property
+    def element_values(self) -> Ints:
+        """(T,) value of the clients in each element of the mesh."""
+        i, j = grid_cells(self.mesh).T
+        return np.asarray(i * self.shape[1] + j, dtype=np.int64)
+
+    @cached_property
+    def inside(self) -> Any:
+        """(inputs,) whether a cell meets the window at all."""
+        inside = np.zeros(self.randomizer.inputs, dtype=bool)
+        inside[self.element_values] = True
+        return inside
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "mesh": self.mesh.recipe,
+            "randomizer": self.randomizer.parameters(),
+            "epsilon": self.epsilon,
+            "n": self.n,
+            "expected_n": None,
+        }
+
+    def values(self, pattern: PointPattern) -> Ints:
+        """(n,) value of every point's client. As sensitive as the points."""
+        require_match(pattern, self.domain, self.n)
+        return self.element_values[self.mesh.locate(pattern.positions)]
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+        """Run one client for every point, and count their reports.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None: secret random bits. Anything else makes the run reproducible and therefore not private.
+
+        Raises
+        ------
+        InputError
+            When the pattern is marked, lives in another window or has another number of points than planned.
+        """
+        return self.counted(tally(self.randomizer, self.values(pattern), generator(rng)), seeded=rng is not None)
+
+    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
+        """Counts (size,) of n reports as what was released."""
+        return PrivateStatistic(self, self.randomizer.tallies(counts), named(seeded), seeded)
+
+    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+        """What was released, from its JSON form; InputError where it is no count of n reports."""
+        statistic = super().restore(data)
+        counts = self.randomizer.tallies(statistic.lattice)
+        if self.randomizer.reported(counts) not in (None, self.n):
+            msg = "statistic: its counts are not those of n reports; the file is not whole."
+            raise InputError(msg)
+        return statistic
+
+    def shares(self, statistic: PrivateStatistic, settings: Mapping[str, Any]) -> Floats:
+        """(inputs,) estimated shares of the values, with settings of the randomizer's estimator."""
+        estimate = self.randomizer.estimate(statistic.lattice, self.n, inside=self.inside, **settings)
+        return np.asarray(estimate, dtype=float)

@@ -1,0 +1,66 @@
+"""Client mechanisms of local differential privacy, and what an aggregator makes of their reports.
+
+* Area mechanisms: `DiskArea`, `HybridArea`; their radius: `optimal_radius`, `grid_radius`. On the plane, without a grid
+  and without a certificate: `ContinuousDiskArea`, `ContinuousHybrid`, `SpatialAreaMechanism`.
+* Others on a grid: `SquareWave`, and `SubsetExponential`, which is geo-indistinguishable.
+* Frequency oracles: `RandomizedResponse`, `LocalHashing`, `OptimizedUnary`, `SymmetricUnary`, `HadamardResponse`;
+  `best_oracle` chooses.
+* Estimation: `expectation_maximisation`, `norm_sub`, `norm_mul`, `clip`.
+
+Each mechanism is a frozen object of public numbers with a law of integer weights out of 2^62. `dpppsynth.local` puts
+windows, reports and releases around them.
+"""
+
+from dpppsynth.randomizers.area import DiskArea, HybridArea
+from dpppsynth.randomizers.base import Randomizer
+from dpppsynth.randomizers.continuous import ContinuousDiskArea, ContinuousHybrid, SpatialAreaMechanism
+from dpppsynth.randomizers.em import Fit, expectation_maximisation
+from dpppsynth.randomizers.footprint import closed_form_sizes
+from dpppsynth.randomizers.frequency import FrequencyOracle
+from dpppsynth.randomizers.hadamard import HadamardResponse
+from dpppsynth.randomizers.matching import Match, local_privacy, matched_epsilon
+from dpppsynth.randomizers.oracles import LocalHashing, RandomizedResponse, best_oracle, hash_range_rule
+from dpppsynth.randomizers.radius import discrete_radius, grid_radius, information_bound, optimal_radius
+from dpppsynth.randomizers.registry import KINDS, ORACLES, oracle, randomizer_from_dict
+from dpppsynth.randomizers.simplex import clip, norm_mul, norm_sub
+from dpppsynth.randomizers.square_wave import SquareWave, square_wave_half_width
+from dpppsynth.randomizers.subset_exponential import SubsetExponential, subset_size
+from dpppsynth.randomizers.unary import OptimizedUnary, SymmetricUnary
+
+__all__ = [
+    "KINDS",
+    "ORACLES",
+    "ContinuousDiskArea",
+    "ContinuousHybrid",
+    "DiskArea",
+    "Fit",
+    "FrequencyOracle",
+    "HadamardResponse",
+    "HybridArea",
+    "LocalHashing",
+    "Match",
+    "OptimizedUnary",
+    "RandomizedResponse",
+    "Randomizer",
+    "SpatialAreaMechanism",
+    "SquareWave",
+    "SubsetExponential",
+    "SymmetricUnary",
+    "best_oracle",
+    "clip",
+    "closed_form_sizes",
+    "discrete_radius",
+    "expectation_maximisation",
+    "grid_radius",
+    "hash_range_rule",
+    "information_bound",
+    "local_privacy",
+    "matched_epsilon",
+    "norm_mul",
+    "norm_sub",
+    "optimal_radius",
+    "oracle",
+    "randomizer_from_dict",
+    "square_wave_half_width",
+    "subset_size",
+]

@@ -1,0 +1,48 @@
+"""Laws of single bits by an integer weight out of 2^62, which unary encodings and Hadamard response flip."""
+
+import decimal
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from dpppsynth.errors import InputError
+from dpppsynth.randomizers.weights import BITS, LOST, TOTAL, log_ratio
+
+
+@dataclass(frozen=True)
+class BinaryLaw:
+    """One bit that is flipped with probability `flip / 2^62`.
+
+    Attributes
+    ----------
+    flip : int
+    """
+
+    flip: int
+
+    @property
+    def keep(self) -> int:
+        """Weight of the bit that is not flipped."""
+        return TOTAL - self.flip
+
+    @cached_property
+    def log_odds(self) -> float:
+        """Logarithm of the odds of being kept, rounded up."""
+        return log_ratio(self.keep, self.flip)
+
+
+def binary_law(epsilon: float) -> BinaryLaw:
+    """Law of a bit whose odds of being kept are at most `e^epsilon`, and as close to it as integers come.
+
+    Raises
+    ------
+    InputError
+        When integers out of 2^62 do not come within a billionth.
+    """
+    with decimal.localcontext(prec=60):
+        flip = math.ceil(decimal.Decimal(TOTAL) / (1 + decimal.Decimal(epsilon).exp()))
+    law = BinaryLaw(flip)
+    if not epsilon * (1 - LOST) <= law.log_odds <= epsilon:
+        msg = f"epsilon: {epsilon:g} is beyond what integer weights out of 2^{BITS} can express; take 0.0001 to 20."
+        raise InputError(msg)
+    return law

@@ -1,0 +1,24 @@
+"""The compiled loop over all reports and all values that hashing takes.
+
+Importing this module imports numba, so that it is imported where it is used.
+"""
+
+import numpy as np
+
+from dpppsynth.buckets import compiled
+from dpppsynth.mesh import Ints
+from dpppsynth.randomizers import hashing
+
+STEP = hashing.STEP
+mix = compiled(hashing.mix)
+
+
+@compiled
+def add_supports(states: hashing.Words, low: hashing.Words, width: hashing.Words, counts: Ints) -> None:
+    """Add one to counts (domain,) of each value whose hash lies in [low, low + width) of a report (n,)."""
+    for report in range(len(states)):
+        state, first, size = states[report], low[report], width[report]
+        for value in range(len(counts)):
+            state += STEP
+            # Below the interval the difference wraps around to a large number.
+            counts[value] += np.int64(mix(state) - first < size)

@@ -1,0 +1,108 @@
+"""`LocalRelease` and `GridRelease`: intensities estimated from counts of reports."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.arguments import flag, one_of
+from dpppsynth.grid_plan import Fitted, GridPlan
+from dpppsynth.intensity import PiecewiseConstant
+from dpppsynth.mesh import Floats
+from dpppsynth.models.rectangles import rectangle_mesh
+from dpppsynth.privacy.local import POSTS
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.projection import project_to_simplex
+from dpppsynth.statistic import PrivateStatistic
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """From counts of reports to shares of the cells, by the estimator of their client mechanism.
+
+    Attributes
+    ----------
+    settings : dict
+        As `Randomizer.settings` gives them.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def shares(self, statistic: PrivateStatistic) -> Floats:
+        """(inputs,) estimated shares of the values; they sum to one."""
+        shares: Floats = statistic.plan.shares(statistic, self.settings)
+        return shares
+
+    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+        """Persons per unit area, constant on every cell: as many in all as there are reports."""
+        plan = statistic.plan
+        masses = plan.n * self.shares(statistic)[plan.element_values]
+        return PiecewiseConstant(plan.mesh, masses / plan.mesh.element_measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {"kind": "reports", "settings": dict(self.settings)}
+
+
+class LocalRelease(CoxRelease):
+    """Result of a local mechanism on a regular grid: everything in it is public."""
+
+    @cached_property
+    def distribution(self) -> Floats:
+        """(nx, ny) estimated share of the persons in each cell, i along x and j along y, with sum one."""
+        shares: Floats = self.estimator.shares(self.statistic)
+        return shares.reshape(self.statistic.plan.shape)
+
+
+@dataclass(frozen=True)
+class GridEstimator:
+    """From counts of a frequency oracle's reports to persons in the cells of a grid.
+
+    Attributes
+    ----------
+    post : {"norm-sub", "clip"}
+        How an intensity is made from estimates of which some are negative: the nearest ones that sum to the number of
+        persons, or without the negative ones. Answers to queries use the estimates as they are.
+    consistent : bool
+        Let the first level of two take part in the estimate.
+    """
+
+    post: str = "norm-sub"
+    consistent: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("post", self.post, POSTS)
+        flag("consistent", self.consistent)
+
+    def fitted(self, statistic: PrivateStatistic) -> Fitted:
+        """Cells and unbiased estimates of the persons in them."""
+        plan: GridPlan = statistic.plan
+        return plan.fitted(statistic.lattice, consistent=self.consistent)
+
+    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+        """Persons per unit area, constant on every cell."""
+        plan, (grid, masses) = statistic.plan, self.fitted(statistic)
+        mesh = rectangle_mesh(plan.window, grid)
+        held = masses[mesh.find.cells]  # type: ignore[union-attr]
+        held = np.maximum(held, 0) if self.post == "clip" else project_to_simplex(held, float(plan.n))
+        return PiecewiseConstant(mesh, held / mesh.element_measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {"kind": "grid", "post": self.post, "consistent": self.consistent}
+
+
+class GridRelease(CoxRelease):
+    """Result of a local mechanism on grids for range queries: everything in it is public."""
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """Cells (`grid`) and unbiased estimates (`masses`) of the persons in them, which may be negative."""
+        fitted: Fitted = self.estimator.fitted(self.statistic)
+        return fitted
+
+    def query(self, rectangles: Any) -> Floats:
+        """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1; unbiased for unions of cells."""
+        return self.fitted.grid.query(self.fitted.masses, rectangles)
