@@ -26,8 +26,11 @@ Where to look next:
 `CoxRelease`         a private intensity to draw patterns from; `load_release` goes on from a saved one
 `PoissonRelease`     the patterns of the kernel synthesizer
 `HeatmapRelease`     a distribution over a grid, its heat maps and patterns
+`local`              mechanisms whose clients randomise themselves: nobody is trusted with the points
+`LocalRelease`       shares of the cells of a grid, from reports; `GridRelease` answers range queries
 `privacy`            neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
 `heatmaps`           private heat maps of plain arrays, their rivals and metrics
+`randomizers`        laws and estimators of local mechanisms; `grids` has cells and cuts for range queries
 `models`             covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
 `linear_network`     meshes of networks, the resistance metric, network K-functions
 `Ledger`             the budget of a data set over several releases: `release(pattern, ledger=ledger)`

@@ -3,13 +3,16 @@ from . import (
     baselines,
     datasets,
     evaluation,
+    grids,
     heatmaps,
     io,
     ledger,
     linear_network,
+    local,
     models,
     plotting,
     privacy,
+    randomizers,
     reporting,
     synthesizers,
 )
@@ -21,9 +24,9 @@ from .ledger import Ledger
 from .linear_network import LinearNetwork
 from .mesh import Mesh
 from .patterns import PointPattern
-from .privacy import AddRemove, AddRemovePerson, AlphaNeighbours, Guarantee, ReplaceOne
+from .privacy import AddRemove, AddRemovePerson, AlphaNeighbours, GeoIndistinguishability, Guarantee, Local, ReplaceOne
 from .recommendation import Recommendation, recommend
-from .release import CoxRelease, HeatmapRelease, PoissonRelease, load_release
+from .release import CoxRelease, GridRelease, HeatmapRelease, LocalRelease, PoissonRelease, load_release
 from .reporting import write_report
 from .synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
@@ -37,6 +40,8 @@ __all__ = [
     "BudgetError",
     "CoxRelease",
     "DpppsynthError",
+    "GeoIndistinguishability",
+    "GridRelease",
     "Guarantee",
     "HeatmapRelease",
     "HeatmapSynthesizer",
@@ -46,6 +51,8 @@ __all__ = [
     "LaplaceSynthesizer",
     "Ledger",
     "LinearNetwork",
+    "Local",
+    "LocalRelease",
     "Mesh",
     "PointPattern",
     "PoissonRelease",
@@ -60,14 +67,17 @@ __all__ = [
     "baselines",
     "datasets",
     "evaluation",
+    "grids",
     "heatmaps",
     "io",
     "ledger",
     "linear_network",
     "load_release",
+    "local",
     "models",
     "plotting",
     "privacy",
+    "randomizers",
     "read_network",
     "read_pattern",
     "read_window",

@@ -32,7 +32,7 @@ from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.models.planar import regular_squares
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.local import local, rounds
+from dpppsynth.privacy.local import local_report, local_rounds
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomizers import FrequencyOracle, oracle
 from dpppsynth.randomness import RngLike, generator
@@ -153,7 +153,7 @@ class UniformGridPlan(GridPlan):
     @cached_property
     def guarantee(self) -> Guarantee:
         """The bound that every report satisfies, and so all of them together."""
-        return local(self.randomizers[0])
+        return local_report(self.randomizers[0])
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to derive the guarantee again."""
@@ -253,7 +253,7 @@ class AdaptiveGridPlan(GridPlan):
     @cached_property
     def guarantee(self) -> Guarantee:
         """The bound that every report satisfies in either round, and so all of them together."""
-        return rounds(self.epsilon, self.randomizers)
+        return local_rounds(self.epsilon, self.randomizers)
 
     def second(self, counts: Floats) -> Rectangles:
         """The second level's cells, for unbiased counts (K,) of the persons who reported on the first."""

@@ -17,7 +17,7 @@ from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.models.planar import cells_along, grid_cells
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.local import REPORTS, local
+from dpppsynth.privacy.local import REPORTS, local_report
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomizers import Randomizer
 from dpppsynth.randomness import RngLike, generator
@@ -90,7 +90,7 @@ class LocalPlan(LatticePlan):
     @cached_property
     def guarantee(self) -> Guarantee:
         """The bound that every report satisfies, and so all of them together."""
-        return local(self.randomizer)
+        return local_report(self.randomizer)
 
     @cached_property
     def shape(self) -> tuple[int, int]:

@@ -22,7 +22,7 @@ import pytest
 import shapely
 from chance import Chance
 
-from dpppsynth import kernel_plan
+from dpppsynth import grid_plan, kernel_plan, local, local_plan
 from dpppsynth import statistic as statistic_module
 from dpppsynth.domains import Window
 from dpppsynth.draw import ConfidentialFit
@@ -42,7 +42,16 @@ from dpppsynth.models.kim_lim import KimLimModel
 from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne, laplace_noise, verify
+from dpppsynth.privacy import (
+    AddRemove,
+    AddRemovePerson,
+    AlphaNeighbours,
+    GeoIndistinguishability,
+    Local,
+    ReplaceOne,
+    laplace_noise,
+    verify,
+)
 from dpppsynth.privacy.derive import RECOMPUTE
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace, gaussian_noise
 from dpppsynth.release import field as field_module
@@ -226,6 +235,26 @@ def cases():
     ):
         build = functools.partial(HeatmapSynthesizer, **{"epsilon": 1.0, "shape": (16, 16)} | options)
         yield ByPerson("heatmap", label, build, window)
+    yield from local_cases()
+
+
+def local_cases():
+    """Mechanisms whose clients randomise themselves."""
+    for mechanism, build in (
+        ("disk-area", functools.partial(local.DiskAreaMechanism, 1.0, cells=6)),
+        ("hybrid-area", functools.partial(local.HybridUniformExponential, 1.0, cells=5, radius=2)),
+        ("square-wave", functools.partial(local.MultidimensionalSquareWave, 1.0, cells=6)),
+        ("subset-exponential", functools.partial(local.SEMGeoI, 1.0, cells=6)),
+    ):
+        yield Case(mechanism, "square", build)
+    yield Case("disk-area", "polygon with a hole", functools.partial(local.DiskAreaMechanism, 1.0, cells=9), RING)
+    for window, oracle in ((SQUARE, "local-hashing"), (RING, "auto")):
+        grid = functools.partial(local.UniformGrid, window, epsilon=1.0, cells=(9, 4), oracle=oracle)
+        yield Case("uniform-grid", oracle, grid, window)
+    even = functools.partial(local.PrivAG, SQUARE, epsilon=3.0, alpha=0.1, oracle="optimized-unary")
+    yield Case("adaptive-grid", "even", even)
+    uneven = functools.partial(local.AdvancedAdaptiveGrid, RING, epsilon=3.0, alpha2=1.0, consistent=True)
+    yield Case("adaptive-grid", "adaptive, polygon with a hole", uneven, RING)
 
 
 def street_cases():
@@ -331,6 +360,8 @@ REFUSED = (
     }
     | {(f"lgcp-kim-lim-{bound}", relation): ONE_MOVE for bound in ("3.8", "3.9") for relation in RELATIONS[1:]}
 )
+# One report for each person, whatever the others do.
+LOCAL = {"disk-area", "hybrid-area", "square-wave", "subset-exponential", "uniform-grid", "adaptive-grid"}
 QUARTERS = Offset.from_grid([[1.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
 FAST = list(cases())
 EVERY = [*FAST, *nuts_cases()]
@@ -391,6 +422,9 @@ def test_every_registered_mechanism_has_a_case():
         seen = {case.synthesizer.neighbouring() for case in FAST if case.mechanism == mechanism}
         if mechanism == "heatmap":
             assert seen == {AddRemovePerson()}
+            continue
+        if mechanism in LOCAL:
+            assert seen == {GeoIndistinguishability(6) if mechanism == "subset-exponential" else Local()}
             continue
         refused = {relation for name, relation in REFUSED if name == mechanism}
         assert set(RELATIONS) <= seen | refused, mechanism
@@ -496,6 +530,8 @@ def forget(monkeypatch, case):
     monkeypatch.setattr(statistic_module, "laplace_noise", Constant)
     monkeypatch.setattr(statistic_module, "gaussian_noise", ConstantGaussian)
     monkeypatch.setattr(aggregation, "laplace_noise", Constant)
+    for module in (local_plan, grid_plan):
+        monkeypatch.setattr(module, "tally", reports_of_nobody)
     monkeypatch.setattr(NestedBoxes, "draw", lambda self, rng, support=None: Draw(flat(self._centre), told(self._mass)))
     monkeypatch.setattr(posterior_module, "proximal_draw", lambda posterior, rng: flat(posterior.prior.precision))
     run = lambda posterior, rng, **options: nuts(posterior.masses)  # noqa: E731
@@ -504,6 +540,11 @@ def forget(monkeypatch, case):
     monkeypatch.setattr(KimLimModel, "draw", lambda self, masses, rng, engine: nuts(masses))
     monkeypatch.setattr(kernel_plan, "sample_children", lambda xy, *public: points(3, 40, case.window).xy)
     monkeypatch.setattr(diffusion, "sample_children", lambda mesh, *public: points(3, 40, case.window).positions)
+
+
+def reports_of_nobody(randomizer, values, rng):
+    """Counts of as many reports, which is public, by clients who all have the first value."""
+    return randomizer.count(randomizer.draw(np.zeros_like(values), np.random.default_rng(7)))
 
 
 def nuts(masses):

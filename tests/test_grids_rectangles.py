@@ -13,7 +13,24 @@ from dpppsynth.grids import Rectangles, adaptive_cells, even_cells, nested, unif
 
 few = settings(max_examples=40, deadline=None)
 FIGURE = nested(uniform_grid((0, 0, 1, 1), 1, 1), [([0, 2 / 3, 1], [0, 1 / 6, 1])])
-WILD = [None, True, "a", math.nan, math.inf, -1, 0, 2**70, 10**400, 1 + 2j, object(), [], [[]], [None], ["a"], [[1, 2], [3]]]
+WILD = [
+    None,
+    True,
+    "a",
+    math.nan,
+    math.inf,
+    -1,
+    0,
+    2**70,
+    10**400,
+    1 + 2j,
+    object(),
+    [],
+    [[]],
+    [None],
+    ["a"],
+    [[1, 2], [3]],
+]
 
 
 @st.composite
@@ -171,7 +188,7 @@ class TestRefusals:
         with pytest.raises(InputError, match="narrow"):
             uniform_grid((1e9, 0, 1e9 + 1e-6, 1), 100, 1)
         with pytest.raises(InputError, match="narrow"):
-            uniform_grid((0, 0, 1e-150, 1e-150), 1000, 1000) and uniform_grid((0, 0, 1e-170, 1e-150), 2000, 2000)
+            uniform_grid((0, 0, 1e-160, 1e-160), 100, 100)
 
     def test_points_outside_and_swapped_axes(self):
         grid = uniform_grid((-125, 25, -70, 47), 3, 3)
@@ -181,7 +198,9 @@ class TestRefusals:
             assert "40" not in str(caught.value)
             assert "126" not in str(caught.value)
 
-    @pytest.mark.parametrize("wild", [*WILD, [[0, 0, math.nan, 1]], [[1, 0, 0, 1]], [[0, 1, 1, 0]], [["0", "0", "1", "1"]]])
+    @pytest.mark.parametrize(
+        "wild", [*WILD, [[0, 0, math.nan, 1]], [[1, 0, 0, 1]], [[0, 1, 1, 0]], [["0", "0", "1", "1"]]]
+    )
     def test_wild_queries(self, wild):
         if isinstance(wild, list) and not wild:
             return

@@ -161,7 +161,7 @@ def half_width(epsilon: float) -> float:
 
 
 def _square_wave(value: float, half: float, epsilon: float, rng: np.random.Generator) -> float:
-    """A report in [-half, 1 + half] of a value in [0, 1]: near it with a density of `e^epsilon` times that elsewhere."""
+    """A report in [-half, 1 + half] of a value in [0, 1]: near it with `e^epsilon` times the density of elsewhere."""
     near = 2 * half / (2 * half + math.exp(-epsilon))
     if rng.random() < near:
         return value + rng.uniform(-half, half)
@@ -170,9 +170,7 @@ def _square_wave(value: float, half: float, epsilon: float, rng: np.random.Gener
     return elsewhere - half if elsewhere < value else elsewhere + half
 
 
-def _copy(
-    path: Floats, shift: int, region: Floats, epsilon: float, sectors: int, rng: np.random.Generator
-) -> Floats:
+def _copy(path: Floats, shift: int, region: Floats, epsilon: float, sectors: int, rng: np.random.Generator) -> Floats:
     """(n, 2) points of the region in place of the path's: every other one a pivot, the rest in directions from them."""
     n = len(path)
     copy = np.empty_like(path)

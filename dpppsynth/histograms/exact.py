@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.errors import DpppsynthError, InputError
-from dpppsynth.flow import MOST_PIVOTS, unit_pair
+from dpppsynth.flow import MOST_PIVOTS, Ints, unit_pair
 from dpppsynth.histograms.spacing import cell_sides, squared_distances
-from dpppsynth.mesh import Floats, Ints
+from dpppsynth.second_order import Floats
 
 # Arcs that a flow may have: about 125 x 125 cells, half a minute.
 MOST_ARCS = 4_000_000

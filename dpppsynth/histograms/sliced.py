@@ -10,7 +10,7 @@ from dpppsynth.arguments import plain_array, whole
 from dpppsynth.errors import InputError
 from dpppsynth.flow import unit_pair
 from dpppsynth.histograms.spacing import LONGEST, cell_sides
-from dpppsynth.mesh import Floats
+from dpppsynth.second_order import Floats
 
 MOST_DIRECTIONS = 100_000
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpppsynth.arguments import plain_array, shown
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats
+from dpppsynth.second_order import Floats
 
 # Sides of a cell that differ by more leave too few digits for the shorter one.
 MOST_OBLONG = 1000.0

@@ -15,7 +15,7 @@ from dpppsynth.local_plan import LocalPlan, tally
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.models.planar import regular_squares
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy.local import local
+from dpppsynth.privacy.local import local_report
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomizers import Randomizer
@@ -44,7 +44,7 @@ class Mechanism(Synthesizer):
 
     def neighbouring(self) -> Relation:
         """One person's location is another one."""
-        return local(self.randomizer).relation
+        return local_report(self.randomizer).relation
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))

@@ -151,14 +151,18 @@ def _in_order(
 
 def _on_cluster(client: Any, count: Callable[[Piece], Tally], work: Iterable[Piece]) -> Tally:
     """One task for each piece, and a tree of sums, all on the workers."""
-    if not (callable(getattr(client, "map", None)) and callable(getattr(client, "cancel", None))):
-        msg = f"client: must be a dask.distributed.Client, got {type(client).__name__}."
-        raise InputError(msg)
-    sums = client.map(count, list(work), pure=False)
+    sums = _of_dask(client).map(count, list(work), pure=False)
     while len(sums) > 1:
         sums = client.map(add, [sums[k : k + FAN] for k in range(0, len(sums), FAN)], pure=False)
     done: Tally = sums[0].result()
     return done
+
+
+def _of_dask(client: Any) -> Any:
+    if not all(callable(getattr(client, name, None)) for name in ("map", "compute", "scheduler_info")):
+        msg = f"client: must be a dask.distributed.Client, got {type(client).__name__}."
+        raise InputError(msg)
+    return client
 
 
 def add(parts: list[Tally]) -> Tally:
@@ -178,7 +182,7 @@ def tally_dask(randomizer: Randomizer, reports: Any, *, client: Any = None) -> T
     if client is None:
         (done,) = dask.compute(sums[0])
     else:
-        done = client.compute(sums[0]).result()
+        done = _of_dask(client).compute(sums[0]).result()
     tally: Tally = done
     return tally
 
@@ -187,11 +191,10 @@ def _parts(reports: Any) -> list[Any]:
     """Partitions of a table, each a promise of a pandas.DataFrame or an array of reports."""
     from dask.delayed import Delayed
 
-    whole_table = getattr(reports, "to_delayed", None)
-    if callable(whole_table):
-        # Arrays have a grid of blocks.
-        return list(np.ravel(np.asarray(whole_table(), dtype=object)))
     parts = [reports] if isinstance(reports, Delayed) else list(reports) if isinstance(reports, list | tuple) else []
+    if not parts and callable(getattr(reports, "to_delayed", None)):
+        # Arrays have a grid of blocks.
+        return list(np.ravel(np.asarray(reports.to_delayed(), dtype=object)))
     if not parts or not all(isinstance(part, Delayed) for part in parts):
         msg = (
             "reports: needs a dask DataFrame or array, or a list of delayed ones, got "

@@ -5,7 +5,7 @@ What the readers' libraries say about a bad file is hidden: parsers like to quot
 
 import csv
 import glob
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -48,8 +48,8 @@ def files(paths: Any) -> list[Path]:
     Parameters
     ----------
     paths : str or Path, or a sequence of them
-        Files, folders (with all that is below them; names that start with a dot or an underscore are left out), or
-        patterns such as ``reports/*.parquet``.
+        Files, patterns such as ``reports/*.parquet``, or folders, with all tables below them but for names that start
+        with a dot or an underscore.
 
     Raises
     ------
@@ -75,10 +75,9 @@ def _meant(name: Any) -> list[Path]:
         raise InputError(msg)
     path = Path(name)
     if path.is_dir():
-        below = (file for file in path.rglob("*") if file.is_file() and file.suffix.lower() in SUFFIXES)
-        found = sorted(file for file in below if not _hidden(file.relative_to(path)))
+        found = _tables(file for file in path.rglob("*") if not _hidden(file.relative_to(path)))
     elif not path.exists() and glob.has_magic(str(name)):
-        found = sorted(file for file in map(Path, glob.glob(str(name), recursive=True)) if file.is_file())  # noqa: PTH207
+        found = _tables(map(Path, glob.glob(str(name), recursive=True)))  # noqa: PTH207
     else:
         found = [path]
     for file in found:
@@ -90,6 +89,11 @@ def _meant(name: Any) -> list[Path]:
         msg = f"paths: {str(name)!r} holds no files of reports, .csv or .parquet."
         raise InputError(msg)
     return found
+
+
+def _tables(names: Iterable[Path]) -> list[Path]:
+    """Those that are tables: labels lie among them."""
+    return sorted(file for file in names if file.suffix.lower() in SUFFIXES and file.is_file())
 
 
 def _hidden(path: Path) -> bool:

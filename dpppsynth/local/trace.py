@@ -11,8 +11,8 @@ without as many moves fill up with a value of its own, "no move". As that is one
 randomizer, its bound covers it: nothing else needs a proof. Leaving out its bit is postprocessing, so reporting a
 vector without any one would be as private.
 
-Source: Du, Hu, Zhang, Fang, Chen, Zheng and Gao, LDPTrace: locally differentially private trajectory synthesis, PVLDB 16
-(2023). Each move has a share of its own of the budget there, and here; the published code splits in another way.
+Source: Du, Hu, Zhang, Fang, Chen, Zheng and Gao, LDPTrace: locally differentially private trajectory synthesis,
+PVLDB 16 (2023). Every move has a share of the budget to itself, there and here; the published code splits otherwise.
 """
 
 import json
@@ -24,12 +24,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dpppsynth.arguments import elements, entries, instance, plain_array, positive, several, whole
+from dpppsynth.arguments import elements, entries, instance, plain_array, positive, whole
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.local.trace_model import TraceModel
 from dpppsynth.local.trajectories import MOST_CELLS, MOVES, GridTrajectories
 from dpppsynth.mesh import Floats, Ints
+from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.local import NOTHING_ELSE
 from dpppsynth.privacy.relations import Local
 from dpppsynth.randomizers import OptimizedUnary
 from dpppsynth.randomness import RngLike, generator
@@ -41,9 +43,10 @@ LONGEST = 1000
 CHUNK = 2**20
 ASSUMED = (
     "Grid, longest length and budget were chosen without looking at any trajectory.",
-    "A person has one trajectory, takes part once in either round, and no report is ever drawn again.",
-    "Clients draw their reports from secret random bits.",
-    "What else comes with a report (who sent it, when, from where) is not part of the promise.",
+    "A person's location is here their whole trajectory: they have one, and its length is protected with it.",
+    "A person reports once in either round, from secret random bits, and no report is ever drawn again.",
+    NOTHING_ELSE,
+    ONE_RELEASE,
 )
 
 
@@ -290,7 +293,7 @@ class TraceCounts:
 
     def __post_init__(self) -> None:
         instance("round", self.round, TraceRound)
-        whole("n", self.n, 1)
+        whole("n", self.n, 1, most=2**53)
         entries("counts", self.counts, [each.name for each in self.round.parts])
         for each in self.round.parts:
             if each.randomizer.tallies(self.counts[each.name]).max() > self.n * each.times:
@@ -344,9 +347,15 @@ class LDPTrace:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
         whole("max_length", self.max_length, 1, most=LONGEST)
-        # The smallest share: whatever integers cannot express is refused before anybody reports.
-        for longest in (1, self.max_length):
-            self._require(self.second(longest))
+        whole("cells", self.cells, 1, most=MOST_CELLS)
+        try:
+            # The largest and the smallest share of a report, before anybody reports.
+            for longest in (1, self.max_length):
+                self._require(self.second(longest))
+        except InputError:
+            least = (self.max_length + 1) / 5000
+            msg = f"epsilon: {self.epsilon:g} is split among up to {self.max_length + 2} reports, beyond what integer "
+            raise InputError(msg + f"weights can express; take {least:g} to 40, or a smaller max_length.") from None
 
     @property
     def first(self) -> TraceRound:

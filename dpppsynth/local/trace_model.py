@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.arguments import plain_array, whole
-from dpppsynth.domains import Domain
+from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import PiecewiseConstant
 from dpppsynth.local.trajectories import MOST_CELLS, MOVES, GridTrajectories, neighbours
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.models.planar import grid_cells, regular_squares
 from dpppsynth.randomness import RngLike, generator
+
+# Of a weight: sums of many cannot overflow.
+LARGEST = 1e200
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -56,7 +59,7 @@ class TraceModel:
 
     def __post_init__(self) -> None:
         size = whole("cells", self.cells, 1, most=MOST_CELLS) ** 2
-        whole("n", self.n, 1)
+        whole("n", self.n, 1, most=2**53)
         for name, shape in (("starts", (size,)), ("ends", (size,)), ("lengths", None), ("moves", (size, len(MOVES)))):
             object.__setattr__(self, name, _weights(name, getattr(self, name), shape))
         if not self.lengths.any():
@@ -103,12 +106,12 @@ class TraceModel:
     def visits(self) -> Floats:
         """(d, d) expected number of visits of one walk to each cell, from the chain itself and not from draws."""
         target = self._ways[0].ravel()
-        here = self.start
+        here: Floats = self.start
         total = np.zeros(len(here))
         for length, reaching in enumerate(self.reaching, 1):
             total += reaching * here
             there = here[:, None] * self.transitions(length)[:, :-1]
-            here = np.bincount(target, weights=there.ravel(), minlength=len(here))
+            here = np.bincount(target, weights=there.ravel(), minlength=len(here)).astype(np.float64)
         return total.reshape(self.cells, self.cells)
 
     @property
@@ -116,7 +119,7 @@ class TraceModel:
         """(d, d) expected share of all visits in each cell: the private histogram of points."""
         return self.visits / self.visits.sum()
 
-    def intensity(self, domain: Domain) -> PiecewiseConstant:
+    def intensity(self, domain: Window) -> PiecewiseConstant:
         """Visits of `n` walks per unit area of a window, constant on every cell of its grid.
 
         Stays in one cell are no moves and count once. Cells that lie outside the window are left out, and what a cell
@@ -164,12 +167,12 @@ def _weights(name: str, value: Any, shape: tuple[int, ...] | None) -> Floats:
     """Non-negative finite numbers of this shape; of any length in one dimension unless it is given."""
     array = plain_array(value)
     fits = array is not None and array.dtype.kind in "iuf" and array.size > 0
-    if not fits or (array.ndim != 1 if shape is None else array.shape != shape):
+    if array is None or not fits or (array.ndim != 1 if shape is None else array.shape != shape):
         msg = f"{name}: must be numbers of shape {shape or '(L,)'}."
         raise InputError(msg)
     array = array.astype(np.float64)
-    if not (np.isfinite(array).all() and (array >= 0).all() and np.isfinite(array.sum())):
-        msg = f"{name}: must be finite and not negative."
+    if not ((array >= 0) & (array <= LARGEST)).all():
+        msg = f"{name}: must be finite and not negative, at most {LARGEST:g}."
         raise InputError(msg)
     array.flags.writeable = False
     return array

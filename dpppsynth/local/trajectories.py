@@ -131,8 +131,8 @@ class GridTrajectories:
     def __post_init__(self) -> None:
         d = whole("cells", self.cells, 1, most=MOST_CELLS)
         values = plain_array(self.values)
-        flat = values is not None and values.ndim == 1 and values.dtype.kind in "iu" and len(values)
-        if not flat or not (0 <= values.min() and values.max() < d * d):
+        flat = values is not None and values.ndim == 1 and values.dtype.kind in "iu" and len(values) > 0
+        if values is None or not flat or values.min() < 0 or values.max() >= d * d:
             msg = f"values: must be whole numbers from 0 to {d * d - 1}, the cells of a {d} by {d} grid; at least one."
             raise InputError(msg)
         values = values.astype(np.int64)
@@ -179,7 +179,7 @@ class GridTrajectories:
 
     def truncated(self, longest: int) -> "GridTrajectories":
         """The first so many cells of each trajectory."""
-        longest = whole("longest", longest, 1)
+        longest = whole("longest", longest, 1, most=2**53)
         position = np.arange(len(self.values)) - self.offsets[self._owner]
         return GridTrajectories(self.cells, self.values[position < longest], _starts(np.minimum(self.lengths, longest)))
 
@@ -230,7 +230,7 @@ def random_trajectories(
     longest = whole("longest", longest, shortest, most=10**6)
     xy = Trajectories.of([points]).xy
     rng = generator(rng)
-    city = _City(Trajectories(xy, [0, len(xy)]).on_grid(window, grid))
+    city = _City(Trajectories(xy, np.array([0, len(xy)])).on_grid(window, grid))
     cell = rng.choice(np.flatnonzero(city.counts), number)
     left = rng.integers(shortest, longest, number, endpoint=True)
     walk = np.arange(number)
@@ -321,7 +321,7 @@ def _starts(lengths: Ints) -> Ints:
 def _offsets(offsets: Any, size: int) -> Ints:
     array = plain_array(offsets)
     flat = array is not None and array.ndim == 1 and len(array) > 1 and array.dtype.kind in "iu"
-    if not flat or array[0] != 0 or array[-1] != size or not (array[1:] > array[:-1]).all():
+    if array is None or not flat or array[0] != 0 or array[-1] != size or not (array[1:] > array[:-1]).all():
         raise InputError(OFFSETS)
     array = array.astype(np.int64)
     array.flags.writeable = False

@@ -1,9 +1,10 @@
 """Privacy: relations, guarantees, bounds, noise, certificates. Knows no synthesizer.
 
-Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`, `AddRemovePerson`). Bound functions (`counts`,
-`tents`, `theorem_a`, `lipschitz`, `field_statistic`, `superposition`, `diffusion`, `kim_lim_36`, `kim_lim_38`,
-`kim_lim_39`, `heatmap`, `parallel`) turn public numbers into a `Guarantee`, whose profile gives delta for every
-epsilon. `verify` derives the bound of a certificate again. `compose` adds up the profiles of several releases.
+Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`, `AddRemovePerson`, `Local`,
+`GeoIndistinguishability`). Bound functions (`counts`, `tents`, `theorem_a`, `lipschitz`, `field_statistic`,
+`superposition`, `diffusion`, `kim_lim_36`, `kim_lim_38`, `kim_lim_39`, `heatmap`, `local_report`, `local_rounds`,
+`parallel`) turn public numbers into a `Guarantee`, whose profile gives delta for every epsilon. `verify` derives the
+bound of a certificate again. `compose` adds up the profiles of several releases.
 """
 
 from dpppsynth.errors import InformationWarning
@@ -21,6 +22,7 @@ from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.heat import diffusion, smallest_diffusion_bandwidth
 from dpppsynth.privacy.kernels import kim_lim_36, smallest_bandwidth, smallest_bandwidth_36, superposition
 from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_38, kim_lim_39, kim_lim_ratio
+from dpppsynth.privacy.local import local_report, local_rounds
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.noise import laplace_noise, laplace_scale
 from dpppsynth.privacy.posterior_draw import (
@@ -49,6 +51,8 @@ from dpppsynth.privacy.relations import (
     AddRemovePerson,
     AlphaNeighbours,
     CappedRelation,
+    GeoIndistinguishability,
+    Local,
     Relation,
     ReplaceOne,
     relation_from_dict,
@@ -66,9 +70,11 @@ __all__ = [
     "Composed",
     "DiscreteLosses",
     "GaussianDP",
+    "GeoIndistinguishability",
     "Guarantee",
     "InformationWarning",
     "LevelBudgets",
+    "Local",
     "PoissonGaussianDP",
     "Profile",
     "PureDP",
@@ -103,6 +109,8 @@ __all__ = [
     "level_budgets",
     "level_scales",
     "lipschitz",
+    "local_report",
+    "local_rounds",
     "parallel",
     "point_sd",
     "posterior_mu",

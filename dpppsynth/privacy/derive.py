@@ -25,7 +25,7 @@ from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.heat import diffusion
 from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.kim_lim import RandomScale, kim_lim_38, kim_lim_39
-from dpppsynth.privacy.local import POSTS, REPORTS, local, rounds
+from dpppsynth.privacy.local import POSTS, REPORTS, local_report, local_rounds
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.profiles import ApproximateDP
@@ -224,7 +224,7 @@ def _reports(kind: str) -> Recipe:
         require(parameters["estimator"] == settled, "the estimator has all its settings")
         shape = cells_along(mesh_from_recipe(parameters["mesh"], domain))
         require(shape[0] * shape[1] == randomizer.inputs, "every cell of the grid is a value")
-        guarantee = local(randomizer)
+        guarantee = local_report(randomizer)
         require(relation == guarantee.relation, "the relation is that of the clients' mechanism")
         return Derived(guarantee, REPORTS, _holding(randomizer.size))
 
@@ -243,7 +243,7 @@ def _uniform_grid(parameters: Parameters, relation: Relation, domain: Domain) ->
     _on_grid(parameters, "uniform-grid", relation)
     grid = uniform_grid(window(domain).bounds, parameters["columns"], parameters["rows"])
     clients = oracle(parameters["oracle"], epsilon=parameters["epsilon"], domain=len(grid))
-    return Derived(local(clients), REPORTS, _holding(clients.size))
+    return Derived(local_report(clients), REPORTS, _holding(clients.size))
 
 
 @_stating(
@@ -259,7 +259,7 @@ def _adaptive_grid(parameters: Parameters, relation: Relation, domain: Domain) -
     first = first_side(epsilon, n, alpha=parameters["alpha"][0], rounding=parameters["rounding"][0])
     # The second level follows from the first counts; loading the release makes it again and compares the number.
     both = [oracle(kind, epsilon=epsilon, domain=cells) for cells in (first**2, parameters["cells"])]
-    return Derived(rounds(epsilon, both), REPORTS, _holding(sum(clients.size for clients in both)))
+    return Derived(local_rounds(epsilon, both), REPORTS, _holding(sum(clients.size for clients in both)))
 
 
 RECOMPUTE: dict[str, Recipe] = {

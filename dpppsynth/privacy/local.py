@@ -17,13 +17,15 @@ REPORTS = "reports drawn by their senders from integer weights out of 2^62, with
 POSTS = ("norm-sub", "clip")
 
 PUBLIC = "Window, grid, mechanism and its settings were chosen without looking at anybody's location."
-ONE_REPORT = "Every person sends one report, drawn with the stated weights from secret bits, and it is never drawn again."
+ONE_REPORT = (
+    "Every person sends one report, drawn with the stated weights from secret bits, and it is never drawn again."
+)
 NOTHING_ELSE = "What else comes with a report (who sent it, when, from where) is not part of the promise."
 NOT_LOCAL = "This is not local differential privacy: locations far apart may be told apart."
 TWO_GROUPS = "Who reports in which round does not depend on anybody's location, and nobody reports in both."
 
 
-def local(randomizer: Randomizer) -> Guarantee:
+def local_report(randomizer: Randomizer) -> Guarantee:
     """Guarantee of one report of a client mechanism, from its integer weights.
 
     Pure `randomizer.spent` for any two values of a person; under geo-indistinguishability for values one cell apart,
@@ -36,7 +38,7 @@ def local(randomizer: Randomizer) -> Guarantee:
     Examples
     --------
     >>> from dpppsynth.randomizers import RandomizedResponse
-    >>> round(local(RandomizedResponse(epsilon=1.0, domain=9)).epsilon(), 9)
+    >>> round(local_report(RandomizedResponse(epsilon=1.0, domain=9)).epsilon(), 9)
     1.0
     """
     spent = instance("randomizer", randomizer, Randomizer, "RandomizedResponse(epsilon=1.0, domain=9) is one").spent
@@ -49,7 +51,7 @@ def local(randomizer: Randomizer) -> Guarantee:
     return Guarantee(relation, PureDP(spent), "Theorem L (local randomizer)", (*assumed, NOT_LOCAL), curve)
 
 
-def rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
+def local_rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
     """Guarantee of several rounds in each of which other persons report.
 
     Parameters

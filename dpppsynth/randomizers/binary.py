@@ -5,8 +5,14 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+import numpy.typing as npt
+
 from dpppsynth.errors import InputError
-from dpppsynth.randomizers.weights import BITS, LOST, TOTAL, log_ratio
+from dpppsynth.randomizers.weights import BITS, LOST, TOTAL, draws, log_ratio
+
+# Random bits, of 62, that are drawn only where the first 16 leave a comparison open.
+LATER = BITS - 16
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,16 @@ class BinaryLaw:
     def keep(self) -> int:
         """Weight of the bit that is not flipped."""
         return TOTAL - self.flip
+
+    def flips(self, rng: np.random.Generator, n: int) -> npt.NDArray[np.bool_]:
+        """(n,) independent bits, each set with probability `flip / 2^62`: whether 62 random bits are below `flip`."""
+        high, low = divmod(self.flip, 2**LATER)
+        first = rng.integers(0, 2 ** (BITS - LATER), size=n, dtype=np.uint16)
+        flips = first < high
+        # The first bits decide nearly all; the others are drawn where they do not.
+        tied = np.flatnonzero(first == high)
+        flips[tied] = draws(rng, len(tied), bits=LATER) < low
+        return flips
 
     @cached_property
     def log_odds(self) -> float:

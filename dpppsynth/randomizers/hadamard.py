@@ -12,7 +12,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomizers.binary import BinaryLaw, binary_law
 from dpppsynth.randomizers.frequency import FrequencyOracle
-from dpppsynth.randomizers.weights import TOTAL, draws
+from dpppsynth.randomizers.weights import TOTAL
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -81,7 +81,7 @@ class HadamardResponse(FrequencyOracle):
         return np.where(agree, float(self.p), float(1 - self.p)) / self.rows_drawn
 
     def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
-        flipped = draws(rng, len(values)) < self._law.flip
+        flipped = self._law.flips(rng, len(values))
         # A power of two of rows: as many random bits, each row alike.
         rows = rng.integers(0, self.rows_drawn, size=len(values), dtype=np.int64)
         return np.column_stack([rows, parity(rows & values) ^ flipped])

@@ -6,27 +6,30 @@ subset exponential mechanism matched to a disk area mechanism is not locally dif
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from dpppsynth.arguments import instance, positive, whole
+from dpppsynth.arguments import flag, instance, shown, whole
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomizers.area import DiskArea
 from dpppsynth.randomizers.base import Randomizer
 from dpppsynth.randomizers.radius import grid_radius
 from dpppsynth.randomizers.shells import MOST_CELLS, mean_distance, shells
-from dpppsynth.randomizers.subset_exponential import SubsetExponential, all_subsets, subset_size
+from dpppsynth.randomizers.subset_exponential import SubsetExponential, all_subsets
 from dpppsynth.randomizers.subset_law import ratios
 
 # Subsets that a brute force looks at, and probabilities held in memory at once.
 MOST_SUBSETS, BATCH = 10**6, 2**21
-# Halvings of an interval of budgets.
-HALVINGS = 60
+# Budgets between which a match is looked for, and how close to a jump its two sides are.
+LEAST, LARGEST, BESIDE = 1e-6, 50.0, 1e-12
+# How close to a root budgets get.
+NEAR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +93,8 @@ def local_privacy(randomizer: Randomizer, *, empty: bool = False, most: int = MO
     cells = math.isqrt(randomizer.inputs)
     if cells**2 != randomizer.inputs or cells > MOST_CELLS:
         msg = (
-            f"randomizer: its values must be the cells of a square grid of up to {MOST_CELLS} x {MOST_CELLS} cells, got "
-            f"{randomizer.inputs} values."
+            f"randomizer: its values must be the cells of a square grid of at most {MOST_CELLS} x {MOST_CELLS} cells, "
+            f"got {shown(randomizer.inputs)} values."
         )
         raise InputError(msg)
     if isinstance(randomizer, SubsetExponential):
@@ -169,32 +172,57 @@ def matched_epsilon(epsilon: float, cells: int, *, empty: bool = False, most: in
     >>> round(found.epsilon, 3), found.subset, found.jump
     (1.984, 1, False)
     """
-    cells = whole("cells", cells, 1, most=MOST_CELLS)
     rival = DiskArea(epsilon=epsilon, cells=cells, radius=grid_radius(epsilon, cells), shrink=True)
-    target = local_privacy(rival)
-    if cells == 1:
-        return Match(rival.epsilon, 1, target, target, False, (rival.epsilon, rival.epsilon))
-
-    def privacy(rate: float, subset: int) -> float:
-        law = SubsetExponential(epsilon=rate, cells=cells, subset=subset)
-        return local_privacy(law, empty=empty, most=most)
-
-    high = _edge(1, cells)
-    while (before := privacy(high, 1)) >= target:
-        high *= 2
-    for subset in range(1, (cells**2 + 1) // 2 + 1):
-        above = privacy(high, subset)
-        if above >= target:
-            sides = [(high, subset, above), (_edge(subset - 1, cells, 1), subset - 1, before)]
-            rate, size, found = min(sides, key=lambda side: abs(side[2] - target))
-            return Match(rate, size, found, target, True, (sides[0][0], sides[1][0]))
-        low = _edge(subset, cells, 1)
-        before = privacy(low, subset)
-        if before >= target:
-            return _root(lambda rate, subset=subset: privacy(rate, subset), target, low, high)
-        high = _edge(subset, cells, -1)
+    target, before = local_privacy(rival), None
+    for rate, subset in _ladder(rival.cells):
+        found = _side(rate, subset, rival.cells, empty, most)
+        if found.local_privacy >= target:
+            return _matched(target, found, before or found, lambda rate, k: _side(rate, k, rival.cells, empty, most))
+        before = found
     msg = (
-        f"epsilon: {epsilon:g} gives more local privacy than any subset exponential mechanism on {cells} x {cells} cells "
-        "whose empty report is left out; take a larger epsilon, or empty=True."
+        f"epsilon: {rival.epsilon:g} gives more local privacy than any subset exponential mechanism on {cells} x "
+        f"{cells} cells whose empty report is left out; take a larger epsilon, or empty=True."
     )
     raise InputError(msg)
+
+
+class _Side(NamedTuple):
+    """A budget, the size of subsets there and the local privacy of both."""
+
+    epsilon: float
+    subset: int
+    local_privacy: float
+
+
+def _side(rate: float, subset: int, cells: int, empty: bool, most: int) -> _Side:
+    law = SubsetExponential(epsilon=rate, cells=cells, subset=subset)
+    return _Side(rate, subset, local_privacy(law, empty=empty, most=most))
+
+
+def _ladder(cells: int) -> Iterator[tuple[float, int]]:
+    """Budgets from large to small with their sizes of subsets: both ends of each interval of budgets with one size."""
+    yield LARGEST, 1
+    largest = (cells**2 + 1) // 2
+    for subset in range(1, largest):
+        # Where `subset_size` has this very number before it is rounded up.
+        edge = math.log(cells**2 / subset - 1) / mean_distance(cells)
+        yield edge * (1 + BESIDE), subset
+        yield edge * (1 - BESIDE), subset + 1
+    yield LEAST, largest
+
+
+def _matched(target: float, low: _Side, high: _Side, side: Callable[[float, int], _Side]) -> Match:
+    """Match between two sides: a root where the size of subsets is the same, else the side nearer to the target."""
+    if low.subset != high.subset:
+        nearer = min(low, high, key=lambda each: abs(each.local_privacy - target))
+        return Match(*nearer, target, True, (low.epsilon, high.epsilon))
+    if low == high:
+        return Match(*low, target, False, (low.epsilon, low.epsilon))
+    from scipy.optimize import brentq
+
+    def excess(rate: float) -> float:
+        return side(rate, low.subset).local_privacy - target
+
+    root = brentq(excess, low.epsilon, high.epsilon, xtol=NEAR / 2)
+    found = side(root, low.subset)
+    return Match(*found, target, False, (root - NEAR, root + NEAR))

@@ -36,7 +36,7 @@ def subset_size(epsilon: float, cells: int) -> int:
 
     Examples
     --------
-    >>> [subset_size(epsilon, 5) for epsilon in (0.1, 0.5, 1.2, 3.0)]
+    >>> [subset_size(epsilon, 5) for epsilon in (0.1, 0.5, 1.0, 3.0)]
     [11, 6, 2, 1]
     """
     epsilon = float(positive("epsilon", epsilon))
@@ -125,7 +125,9 @@ class SubsetExponential(Randomizer):
     @cached_property
     def empty(self) -> Floats:
         """(m,) probabilities of the empty report given each cell."""
-        return ratios(self.law.empty, self.law.total)[self.shells.orbit]
+        found = ratios(self.law.empty, self.law.total)[self.shells.orbit]
+        found.flags.writeable = False
+        return found
 
     @cached_property
     def hits(self) -> Floats:
@@ -140,7 +142,9 @@ class SubsetExponential(Randomizer):
                 chances.append(nearer + farther * weight)
                 nearer += (farther - (ways[row[a + 1] - 1] if row[a + 1] else 0)) * weight
             table.append(ratios(chances, law.total))
-        return np.array(table)[self.shells.orbit[:, None], self.shells.rank]
+        found = np.array(table)[self.shells.orbit[:, None], self.shells.rank]
+        found.flags.writeable = False
+        return found
 
     def matrix(self) -> Floats:
         """(C(m, subset) + 1, m) probabilities: subsets in lexicographic order, then the empty report.
@@ -223,7 +227,7 @@ class SubsetExponential(Randomizer):
         """How many reports such counts stem from; InputError for counts of no reports."""
         counts = self.tallies(counts)
         hits, empty = counts[:-1], int(counts[-1])
-        full, rest = divmod(int(hits.sum()), self.subset)
+        full, rest = divmod(sum(hits.tolist()), self.subset)
         if rest or hits.max() > full or (empty and not self.law.log_empty):
             msg = f"counts: these are no hits of reports of {self.subset} cells each; take what `count` returns."
             raise InputError(msg)
@@ -279,8 +283,8 @@ def all_subsets(m: int, k: int, most: int) -> npt.NDArray[np.int16]:
     number = math.comb(m, k)
     if number > most:
         msg = (
-            f"subset: {k} of {m} cells have C({m}, {k}) = {shown(number)} subsets, and at most {most} can be listed; take "
-            "a larger epsilon, a smaller subset, or fewer cells."
+            f"subset: {k} of {m} cells have C({m}, {k}) = {shown(number)} subsets, and at most {most} can be listed; "
+            "take a larger epsilon, a smaller subset, or fewer cells."
         )
         raise InputError(msg)
     flat = itertools.chain.from_iterable(itertools.combinations(range(m), k))

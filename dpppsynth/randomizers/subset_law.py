@@ -24,9 +24,10 @@ from dpppsynth.randomizers.weights import LOST
 
 # Taken from the budget, relative to it, to make room for rounding.
 MARGIN = Decimal(2) ** -40
-# Digits of the rarest weight, and the most of any, in bits.
+# Bits of the rarest weight, and the most of any.
 ACCURACY, MOST_BITS = 160, 2**13
-DIGITS_OF_TWO = math.log10(2)
+# Decimal digits of logarithms and exponentials; with epsilon any smaller, differences of these would lose too many.
+DIGITS, LEAST_EPSILON = 80, 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class SubsetLaw:
         """
         if not all(self.weights) or (any(self.empty) and not all(self.empty)):
             return math.inf
-        with decimal.localcontext(prec=_digits(0)):
+        with decimal.localcontext(prec=DIGITS):
             roots = [Decimal(int(square)).sqrt() for square in self.shells.squares]
             above = [log + self.rate * root for log, root in zip(self.log_weights, roots, strict=True)]
             slopes = [self.rate + max(above) - min(above)]
@@ -96,18 +97,18 @@ def subset_law(epsilon: float, shells: Shells, subset: int) -> SubsetLaw:
     InputError
         Epsilon is so large that the farthest report needs numbers beyond 8192 bits, or too small.
     """
-    farthest = epsilon * float(shells.distances[-1]) / math.log(2)
-    bits = ACCURACY + max(0.0, farthest) + max(0.0, -2 * math.log2(epsilon))
-    if bits > MOST_BITS:
+    bits = ACCURACY + epsilon * float(shells.distances[-1]) / math.log(2)
+    if bits > MOST_BITS or epsilon < LEAST_EPSILON:
         raise InputError(_beyond(epsilon, shells.cells))
     ways = [math.comb(n, subset) for n in range(shells.size + 1)]
     numbers = tuple(tuple(ways[a] - ways[b] for a, b in itertools.pairwise(row)) for row in shells.beyond.tolist())
-    with decimal.localcontext(prec=_digits(math.ceil(bits) + ways[-1].bit_length())):
-        rate, unit = Decimal(epsilon) * (1 - MARGIN), 2 ** math.ceil(bits)
-        roots = [Decimal(int(square)).sqrt() for square in shells.squares]
-        weights = tuple(int(unit * (-rate * root).exp()) for root in roots)
+    unit = 2 ** math.ceil(bits)
+    with decimal.localcontext(prec=DIGITS):
+        rate = Decimal(epsilon) * (1 - MARGIN)
+        decay = [(-rate * Decimal(int(square)).sqrt()).exp() for square in shells.squares]
+        weights = tuple(int(unit * each) for each in decay)
         masses = [sum(map(operator.mul, row, weights)) for row in numbers]
-        total = _total(masses, [(rate * root).exp() - 1 for root in roots], shells.nearest.tolist())
+        total = _total(masses, [1 / each - 1 for each in decay], shells.nearest.tolist())
     empty = tuple(total - mass for mass in masses)
     law = SubsetLaw(rate, unit, weights, numbers, total, empty, shells)
     if not epsilon * (1 - LOST) <= law.spent <= epsilon:
@@ -121,22 +122,16 @@ def _total(masses: Sequence[int], growth: Sequence[Decimal], nearest: Sequence[S
     Weights `total - mass` keep the bound `e^x` of two cells if `total >= mass + (mass - other) / (e^x - 1)`. The right
     side is largest, for cells of two orbits, where they are nearest.
     """
-    total = Decimal(max(masses))
+    total = max(masses)
     for mass, places in zip(masses, nearest, strict=True):
         for other, a in zip(masses, places, strict=True):
             if mass > other:
-                total = max(total, mass + (mass - other) / growth[a])
-    # The number after, for the sake of the quotient's rounding; masses that are all the same leave nothing over.
-    return max(masses) if total == max(masses) else math.floor(total) + 1
-
-
-def _digits(bits: int) -> int:
-    """Decimal digits to compute with where whole numbers have so many bits."""
-    return 80 + math.ceil(bits * DIGITS_OF_TWO)
+                total = max(total, mass + int((mass - other) / growth[a]) + 1)
+    return total
 
 
 def _logarithms(weights: Sequence[int], unit: int) -> tuple[Decimal, ...]:
-    with decimal.localcontext(prec=_digits(0)):
+    with decimal.localcontext(prec=DIGITS):
         return tuple((Decimal(weight) / unit).ln() for weight in weights)
 
 

@@ -71,9 +71,8 @@ class UnaryOracle(FrequencyOracle):
         return other.prod(axis=1)[:, None] / other * own
 
     def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
-        numbers = draws(rng, len(values) * self.domain).reshape(-1, self.domain)
-        bits, rows = numbers < self._law.flip, np.arange(len(values))
-        bits[rows, values] = numbers[rows, values] < self._keep
+        bits = self._law.flips(rng, len(values) * self.domain).reshape(-1, self.domain)
+        bits[np.arange(len(values)), values] = draws(rng, len(values)) < self._keep
         return pack(bits)
 
     def _checked(self, reports: Any) -> Ints:

@@ -6,6 +6,7 @@ from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
 from dpppsynth.release.folder import append_patterns, load_release
 from dpppsynth.release.heatmap import HeatmapRelease, Reconstruction
+from dpppsynth.release.local import Estimator, GridEstimator, GridRelease, LocalRelease
 from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection, project_to_simplex
 from dpppsynth.release.strata import StratifiedRelease
@@ -14,8 +15,12 @@ __all__ = [
     "CoxRelease",
     "CredibleInterval",
     "Drawn",
+    "Estimator",
     "FieldModel",
+    "GridEstimator",
+    "GridRelease",
     "HeatmapRelease",
+    "LocalRelease",
     "PoissonRelease",
     "Posterior",
     "Projection",

@@ -8,6 +8,11 @@ from dpppsynth.privacy.derive import STRATA
 _FITTED = "A log-Gaussian Cox model that knows the law of the noise was fitted to these numbers alone"
 _DRAWN = "The synthetic points were drawn from that intensity"
 _SCATTERED = "Every pattern was paid for by the privacy budget. There is no released intensity: it would be the data"
+_OWN = "Every person's location was turned into a random report on its own"
+_TOGETHER = (
+    "How many persons are in each square was estimated from all reports together, and the synthetic points were "
+)
+_TOGETHER += "drawn from these estimates"
 DESCRIPTIONS = {
     "laplace-cells": "The points in every cell of a public grid were counted, and random noise was added to every "
     "count. The synthetic points were drawn from the noisy counts.",
@@ -31,6 +36,14 @@ DESCRIPTIONS = {
     "were counted, coarse squares first; random noise was added to every count, and only the fullest squares were "
     "divided and counted again. A map was fitted to these noisy counts alone. The synthetic points were drawn from it, "
     "about one for each person.",
+    "disk-area": f"{_OWN}: it names a square of a public grid, most likely one near their own. {_TOGETHER}.",
+    "hybrid-area": f"{_OWN}: it names a square of a public grid, likelier ones being nearer to their own. {_TOGETHER}.",
+    "square-wave": f"{_OWN}: it names a row or a column of a public grid, most likely one near their own. {_TOGETHER}.",
+    "subset-exponential": f"{_OWN}: it names a few squares of a public grid, likelier ones being nearer to their own. "
+    f"{_TOGETHER}.",
+    "uniform-grid": f"{_OWN}: a noisy answer to which square of a public grid they are in. {_TOGETHER}.",
+    "adaptive-grid": f"{_OWN}: some were noisy answers about the large squares of a public grid, all others about "
+    f"smaller squares, finer where the first answers had found more people. {_TOGETHER}.",
     "kernel-diffusion": "Every point was replaced by a random number of synthetic points that walked at random along "
     f"the streets. {_SCATTERED}.",
 }

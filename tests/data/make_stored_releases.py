@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth import local
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InformationWarning
 from dpppsynth.linear_network import LinearNetwork, network_mesh
@@ -117,6 +118,14 @@ RELEASES: dict[str, Described] = {
     "kernel-diffusion": Described(KernelSynthesizer(10.0, 1e-6, 20.0, spacing=100.0), STREETS),
     "heatmap": Described(HeatmapSynthesizer(1.0, shape=(16, 16), w=6)),
     "heatmap-theory": Described(HeatmapSynthesizer(2.0, shape=(12, 8), w=4, variant="theory", decay=0.75)),
+    "disk-area": Described(local.DiskAreaMechanism(1.0, cells=4)),
+    "disk-area-whole-cells": Described(local.DiskAreaMechanism(2.0, cells=4, radius=2, shrink=False, smoothing=0.1)),
+    "hybrid-area": Described(local.HybridUniformExponential(1.0, cells=4, radius=2)),
+    "square-wave": Described(local.MultidimensionalSquareWave(1.0, cells=4)),
+    "subset-exponential": Described(local.SEMGeoI(0.5, cells=4)),
+    "uniform-grid": Described(local.UniformGrid(WINDOW, epsilon=1.0, cells=(3, 2), oracle="hadamard-response")),
+    "adaptive-grid": Described(local.AdvancedAdaptiveGrid(WINDOW, epsilon=2.0, alpha2=4.0)),
+    "adaptive-grid-even": Described(local.PrivAG(WINDOW, epsilon=2.0, alpha=1.0, consistent=True, oracle="auto")),
     "strata": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH), by_year=True),
     "strata-kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), by_year=True),
 }

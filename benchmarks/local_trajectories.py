@@ -1,0 +1,151 @@
+"""How well is a city known from its people's trajectories? Disk area mechanism, LDPTrace and PivotTrace, like for like.
+
+Writes docs/results/local_trajectories.csv and fills the tables of docs/results/local_trajectories.md:
+
+    OMP_NUM_THREADS=1 python benchmarks/local_trajectories.py --out docs/results
+
+Nothing here is private: truths are compared with estimates, and the noise is seeded.
+"""
+
+import argparse
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from heatmap_tables import fill, rule
+
+from dpppsynth.baselines.pivot_trace import pivot_trace
+from dpppsynth.domains import Window
+from dpppsynth.histograms import wasserstein2
+from dpppsynth.local.trace import LDPTrace
+from dpppsynth.local.trajectories import GridTrajectories, Trajectories, points_budget, random_trajectories
+from dpppsynth.randomizers import DiskArea, grid_radius
+
+SEED, RUNS, PERSONS, LONGEST = 811, 10, 1000, 200
+SQUARE = Window.rectangle(0, 0, 1, 1)
+CELLS, EPSILONS = (1, 5, 10, 15, 20), (0.5, 1.0, 1.5, 2.0, 2.5)
+D, EPSILON = 15, 1.5
+# PivotTrace compares every point with every place: it has the first so many persons, and their own truth.
+PIVOT = 100
+CROWDS, CROWD_RUNS = (1000, 10_000, 100_000), 3
+METHODS = ("DAM, each point", "DAM, shared", "DAM, one point", "LDPTrace", "PivotTrace", "uniform")
+
+
+def city(rng: np.random.Generator, n: int = 100_000) -> np.ndarray:
+    """Points (n, 2) of a simulated city: 40 quarters of unequal size and weight, and 3 % anywhere."""
+    centres, weights = rng.normal(0.5, 0.16, (40, 2)), rng.pareto(1.2, 40) + 0.1
+    quarter = rng.choice(40, 2 * n, p=weights / weights.sum())
+    points = centres[quarter] + rng.uniform(0.01, 0.06, 40)[quarter, None] * rng.normal(size=(2 * n, 2))
+    points = np.where(rng.random(2 * n)[:, None] < 0.03, rng.random((2 * n, 2)), points)
+    return points[((points >= 0) & (points <= 1)).all(axis=1)][:n]
+
+
+def disks(values: np.ndarray, cells: int, epsilon: float, rng: np.random.Generator) -> np.ndarray:
+    """(d, d) estimate from one report for each value."""
+    randomizer = DiskArea(epsilon=epsilon, cells=cells, radius=grid_radius(epsilon, cells))
+    counts = randomizer.count(randomizer.draw(values, rng))
+    return randomizer.estimate(counts, len(values)).reshape(cells, cells)
+
+
+def one_each(walks: GridTrajectories, rng: np.random.Generator) -> np.ndarray:
+    """(T,) a random cell of every trajectory."""
+    return walks.values[walks.offsets[:-1] + rng.integers(walks.lengths)]
+
+
+def traced(walks: GridTrajectories, cells: int, epsilon: float, rng: np.random.Generator) -> np.ndarray:
+    """(d, d) histogram of as many synthetic trajectories as there are true ones."""
+    mechanism = LDPTrace(epsilon=epsilon, cells=cells, max_length=LONGEST)
+    return mechanism.estimate(*mechanism.simulate(walks, rng, fast=True)).synthesize(rng=rng).histogram()
+
+
+def scores(
+    walks: Trajectories, pivots: Trajectories, cells: int, epsilon: float, rng: np.random.Generator
+) -> Iterator[tuple[str, float]]:
+    """W2 in cells of every method at one setting."""
+    on_grid = walks.on_grid(SQUARE, cells)
+    truth = on_grid.histogram()
+    estimates = (
+        disks(on_grid.values, cells, epsilon, rng),
+        disks(on_grid.values, cells, epsilon / LONGEST, rng),
+        disks(one_each(on_grid, rng), cells, epsilon, rng),
+        traced(on_grid, cells, epsilon, rng),
+    )
+    yield from ((name, wasserstein2(truth, each)) for name, each in zip(METHODS, estimates, strict=False))
+    own = on_grid.part(0, PIVOT).histogram()
+    yield METHODS[4], wasserstein2(own, pivots.on_grid(SQUARE, cells).histogram())
+    yield METHODS[5], wasserstein2(truth, np.ones((cells, cells)))
+
+
+def experiment(points: np.ndarray, runs: int) -> Iterator[list]:
+    """Rows (run, d, epsilon, method, W2, largest epsilon per person) of both sweeps."""
+    settings = [(d, EPSILON) for d in CELLS] + [(D, epsilon) for epsilon in EPSILONS if epsilon != EPSILON]
+    for run in range(runs):
+        rng = np.random.default_rng([SEED, run])
+        walks = random_trajectories(points, SQUARE, number=PERSONS, longest=LONGEST, rng=rng)
+        few = Trajectories(walks.xy[: walks.offsets[PIVOT]], walks.offsets[: PIVOT + 1])
+        pivots = {epsilon: pivot_trace(few, epsilon=epsilon, rng=rng).trajectories for epsilon in EPSILONS}
+        for d, epsilon in settings:
+            most = points_budget(walks, epsilon).most
+            for method, score in scores(walks, pivots[epsilon], d, epsilon, rng):
+                spent = {METHODS[0]: most, METHODS[4]: float("inf"), METHODS[5]: 0.0}.get(method, epsilon)
+                yield [run, d, epsilon, method, f"{score:.6g}", f"{spent:g}"]
+
+
+def crowds(points: np.ndarray) -> Iterator[list]:
+    """Rows (run, persons, method, W2) of methods that protect a person, with more and more of them."""
+    for persons in CROWDS:
+        for run in range(CROWD_RUNS):
+            rng = np.random.default_rng([SEED, persons, run])
+            walks = random_trajectories(points, SQUARE, number=persons, longest=LONGEST, rng=rng).on_grid(SQUARE, D)
+            truth = walks.histogram()
+            yield [run, persons, METHODS[2], wasserstein2(truth, disks(one_each(walks, rng), D, EPSILON, rng))]
+            yield [run, persons, METHODS[3], wasserstein2(truth, traced(walks, D, EPSILON, rng))]
+
+
+def table(rows: list[list], place: int, head: str, methods: tuple[str, ...], score: int) -> list[str]:
+    """Means and standard errors: values of one column down, methods across."""
+    lines = [f"| {head} | " + " | ".join(methods) + " |", rule(1 + len(methods))]
+    for value in dict.fromkeys(row[place] for row in rows):
+        found = [[float(row[score]) for row in rows if row[place] == value and name in row] for name in methods]
+        errors = [np.std(each, ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan for each in found]
+        cells = (f"{np.mean(each):.2f} ± {error:.2f}" for each, error in zip(found, errors, strict=True))
+        lines.append(f"| {value:g} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def accounts(rows: list[list]) -> list[str]:
+    """What a point and a person spend at worst, at the default setting."""
+    most = np.mean([float(row[5]) for row in rows if row[1:4] == [D, EPSILON, METHODS[0]]])
+    spent = {
+        METHODS[0]: (f"{EPSILON:g}", f"{most:g}"),
+        METHODS[1]: (f"{EPSILON / LONGEST:g}", f"{EPSILON:g}"),
+        METHODS[2]: (f"{EPSILON:g}", f"{EPSILON:g}"),
+        METHODS[3]: ("not by point", f"{EPSILON:g}"),
+        METHODS[4]: ("none", "none: reports are places of others, sectors from private data"),
+        METHODS[5]: ("0", "0"),
+    }
+    lines = ["| method | epsilon of a point | epsilon of a person, at worst |", rule(3)]
+    return lines + [f"| {name} | {point} | {person} |" for name, (point, person) in spent.items()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder of local_trajectories.md")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    given = parser.parse_args()
+    points = city(np.random.default_rng(SEED))
+    rows, crowd = list(experiment(points, given.runs)), list(crowds(points))
+    with (given.out / "local_trajectories.csv").open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["run", "cells", "epsilon", "method", "w2_cells", "epsilon_per_person"])
+        writer.writerows(rows)
+    document = given.out / "local_trajectories.md"
+    fill(document, "accounts", accounts(rows))
+    fill(document, "cells", table([row for row in rows if row[2] == EPSILON], 1, "d", METHODS, 4))
+    fill(document, "epsilon", table(sorted((r for r in rows if r[1] == D), key=lambda r: r[2]), 2, "eps", METHODS, 4))
+    fill(document, "crowds", table(crowd, 1, "persons", METHODS[2:4], 3))
+
+
+if __name__ == "__main__":
+    main()
