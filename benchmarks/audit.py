@@ -1,9 +1,14 @@
 """How much does an audit find? Every mechanism, relation and epsilon, within a time for each; and the planted faults.
 
 Soho's window and streets, 392 points, default rules unless said; NUTS on a mesh of nine vertices, compiled once. Every
-mechanism, relation and epsilon has its turn before NUTS has: 58 rows.
+mechanism, relation and epsilon has its turn before NUTS has: 58 rows. Of local mechanisms, the 30 rows at the end, the
+report of one client is audited.
 
-    OMP_NUM_THREADS=1 python benchmarks/audit.py --seconds 15 --nuts 60 --out docs/results/audit.md
+    OMP_NUM_THREADS=1 python benchmarks/audit.py --seconds 15 --nuts 60 --local 15 --out docs/results/audit.md
+
+A table alone is renewed, in the file as it is, by naming it:
+
+    OMP_NUM_THREADS=1 python benchmarks/audit.py --local 15 --only local --out docs/results/audit.md
 """
 
 import argparse
@@ -17,15 +22,19 @@ from pathlib import Path
 from typing import ClassVar
 
 import dpppsynth as dps
+from dpppsynth import randomizers
 from dpppsynth.auditing import Audit, Target, audit
+from dpppsynth.auditing.local import local_target
 from dpppsynth.auditing.targets import seconds_per_trial, target_of
 from dpppsynth.models import draws, regular_triangulation
 from dpppsynth.models.nuts import Sampler
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Relation, ReplaceOne
 
-TESTS = Path(__file__).parent.parent / "tests" / "test_audit_mechanisms.py"
+TESTS = Path(__file__).parent.parent / "tests"
 N, MOST, FEWEST = 392, 5000, 50
-EPSILONS = (1.0, 0.1)
+# Most runs of a client, which takes less than a millisecond.
+MOST_REPORTS = 50_000
+EPSILONS, LOCAL_EPSILONS = (1.0, 0.1), (1.0, 0.5, 0.1)
 RELATIONS = (AlphaNeighbours(25.0), ReplaceOne(), AddRemove())
 ROW = "| {} | {} | {} | {:.3g} | {:.3g} | {} | {} | {} | {:.0f} |"
 HEADER = [
@@ -81,7 +90,21 @@ def slow() -> Iterator[tuple[str, object, object]]:
     yield "lgcp-kim-lim-3.8, NUTS", dps.LGCPSynthesizer(1.0, **kim_lim, **coarse), window
 
 
-def timed(target: Target, seconds: float) -> tuple[Audit, float]:
+def clients(epsilon: float) -> Iterator[tuple[str, randomizers.Randomizer]]:
+    """Name and law of local mechanisms: areas on 15 x 15 cells, and with less to tell apart on 5 x 5."""
+    areas = {"epsilon": epsilon, "cells": 15, "radius": randomizers.grid_radius(epsilon, 15)}
+    yield "disk-area, 15 x 15", randomizers.DiskArea(**areas)
+    yield "disk-area without shrinkage, 15 x 15", randomizers.DiskArea(**areas, shrink=False)
+    yield "hybrid-area, 15 x 15", randomizers.HybridArea(**areas)
+    width = randomizers.square_wave_half_width(epsilon, 15)
+    yield "square-wave, 15 x 15", randomizers.SquareWave(epsilon=epsilon, cells=15, half_width=width)
+    subset = randomizers.subset_size(epsilon, 5)
+    yield "subset-exponential, 5 x 5", randomizers.SubsetExponential(epsilon=epsilon, cells=5, subset=subset)
+    for kind, oracle in randomizers.ORACLES.items():
+        yield f"{kind}, 25 values", oracle(epsilon=epsilon, domain=25)
+
+
+def timed(target: Target, seconds: float, most: int = MOST) -> tuple[Audit, float]:
     """An audit by as many trials as fit, and the time it took.
 
     A first batch of runs is timed, for a tenth of the time or so: single ones say little on a machine with other work.
@@ -94,7 +117,7 @@ def timed(target: Target, seconds: float) -> tuple[Audit, float]:
     # Timing a pair of runs takes three: a first one is not counted.
     each = max(each, (time.perf_counter() - start) / pairs * 2 / 3)
     start = time.perf_counter()
-    result = audit(target, trials=max(FEWEST, min(MOST, int(0.9 * seconds / each))))
+    result = audit(target, trials=max(FEWEST, min(most, int(0.9 * seconds / each))))
     return result, time.perf_counter() - start
 
 
@@ -115,7 +138,7 @@ def row(name: str, relation: str, result: Audit, seconds: float) -> str:
 
 
 def faults() -> Iterator[str]:
-    for fault in runpy.run_path(str(TESTS))["BENCHMARKED"]:
+    for fault in runpy.run_path(str(TESTS / "test_audit_mechanisms.py"))["BENCHMARKED"]:
         target = fault()
         start = time.perf_counter()
         result = audit(target, trials=MOST)
@@ -137,24 +160,59 @@ def honest(seconds: float, nuts: float) -> Iterator[str]:
         yield row(name, RELATIONS[0].name, *timed(target_of(synthesizer, domain, n=N), nuts))
 
 
+def local_faults() -> Iterator[str]:
+    for name, (planted, trials) in runpy.run_path(str(TESTS / "test_local_audit.py"))["BENCHMARKED"].items():
+        target = planted()
+        start = time.perf_counter()
+        result = audit(target, trials=trials)
+        yield row(name, "as tested", result, time.perf_counter() - start)
+
+
+def local(seconds: float) -> Iterator[str]:
+    for epsilon in LOCAL_EPSILONS:
+        for name, law in clients(epsilon) if seconds else ():
+            relation = "geo-indistinguishability" if law.metric else "local"
+            yield row(name, relation, *timed(local_target(law), seconds, MOST_REPORTS))
+
+
+def renewed(text: str, title: str, lines: list[str]) -> str:
+    """A document with the section of that title replaced, or added at its end."""
+    first, *sections = text.rstrip().split("\n## ")
+    section = "\n".join([title, "", *lines]) + "\n"
+    titles = [each.partition("\n")[0] for each in sections]
+    if title in titles:
+        sections[titles.index(title)] = section
+    else:
+        sections.append(section)
+    return "\n\n## ".join(each.strip() for each in [first, *sections]) + "\n"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="time for each audit of others; 0: none")
     parser.add_argument("--nuts", type=float, default=180.0, help="time for each audit of a draw by NUTS; 0: none")
+    parser.add_argument("--local", type=float, default=10.0, help="time for each audit of a local mechanism; 0: none")
+    parser.add_argument("--only", choices=("central", "local"), help="leave the other tables as they are")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     # Draws by Kim & Lim's own synthesizer carry no information, and say so.
     warnings.simplefilter("ignore", dps.errors.InformationWarning)
-    lines = ["# What audits find", "", *INTRODUCTION]
+    tables = {
+        "central": [("Planted faults", faults()), ("Mechanisms", honest(args.seconds, args.nuts))],
+        "local": [("Planted faults of local mechanisms", local_faults()), ("Local mechanisms", local(args.local))],
+    }
+    kept = args.only and args.out and args.out.exists()
+    text = args.out.read_text(encoding="utf-8") if kept else "\n".join(["# What audits find", "", *INTRODUCTION])
     made = f"Made with `python {shlex.join(sys.argv)}` and OMP_NUM_THREADS=1."
-    for title, rows in (("Planted faults", faults()), ("Mechanisms", honest(args.seconds, args.nuts))):
-        lines += ["", f"## {title}", "", *HEADER]
+    for title, rows in [table for name in tables if args.only in (None, name) for table in tables[name]]:
+        lines = [*HEADER]
         for line in rows:
             lines.append(line)
             print(line, flush=True)
             if args.out:
                 # Written row by row: whatever ends the run, what was found is kept.
-                args.out.write_text("\n".join([*lines, "", made]) + "\n", encoding="utf-8")
+                text = renewed(text, title, [*lines, "", made])
+                args.out.write_text(text, encoding="utf-8")
 
 
 INTRODUCTION = [
@@ -170,6 +228,10 @@ INTRODUCTION = [
     "the points; a field's sigma doubled, and a posterior draw's, of two points by exact sampling; noised counts made",
     "to sum to the secret number of points; one count of a hundred without noise, far from the person added. What is",
     "detectable is rated by the mechanism that each of them breaks.",
+    "",
+    "Of local mechanisms the report of one client is audited, at two of its values; epsilon is what its integer weights",
+    "certify, under geo-indistinguishability times the distance of both values in cells. Too little noise is a larger",
+    f"epsilon. Up to {MOST_REPORTS} reports for each value.",
 ]
 
 

@@ -29,7 +29,7 @@ D, EPSILON = 15, 1.5
 # PivotTrace compares every point with every place: it has the first so many persons, and their own truth.
 PIVOT = 100
 CROWDS, CROWD_RUNS = (1000, 10_000, 100_000), 3
-METHODS = ("DAM, each point", "DAM, shared", "DAM, one point", "LDPTrace", "PivotTrace", "uniform")
+METHODS = ("DAM, each point", "DAM, shared", "DAM, one point", "LDPTrace", "PivotTrace", "its places", "uniform")
 
 
 def city(rng: np.random.Generator, n: int = 100_000) -> np.ndarray:
@@ -74,7 +74,14 @@ def scores(
     yield from ((name, wasserstein2(truth, each)) for name, each in zip(METHODS, estimates, strict=False))
     own = on_grid.part(0, PIVOT).histogram()
     yield METHODS[4], wasserstein2(own, pivots.on_grid(SQUARE, cells).histogram())
-    yield METHODS[5], wasserstein2(truth, np.ones((cells, cells)))
+    yield METHODS[5], wasserstein2(own, places(walks).on_grid(SQUARE, cells).histogram())
+    yield METHODS[6], wasserstein2(truth, np.ones((cells, cells)))
+
+
+def places(walks: Trajectories) -> Trajectories:
+    """All that PivotTrace may report for the first persons, each place once: what it tells at no budget at all."""
+    own = np.unique(walks.xy[: walks.offsets[PIVOT]], axis=0)
+    return Trajectories(own, np.array([0, len(own)]))
 
 
 def experiment(points: np.ndarray, runs: int) -> Iterator[list]:
@@ -88,8 +95,8 @@ def experiment(points: np.ndarray, runs: int) -> Iterator[list]:
         for d, epsilon in settings:
             most = points_budget(walks, epsilon).most
             for method, score in scores(walks, pivots[epsilon], d, epsilon, rng):
-                spent = {METHODS[0]: most, METHODS[4]: float("inf"), METHODS[5]: 0.0}.get(method, epsilon)
-                yield [run, d, epsilon, method, f"{score:.6g}", f"{spent:g}"]
+                spent = {METHODS[0]: most, METHODS[6]: 0.0} | dict.fromkeys(METHODS[4:6], np.inf)
+                yield [run, d, epsilon, method, f"{score:.6g}", f"{spent.get(method, epsilon):g}"]
 
 
 def crowds(points: np.ndarray) -> Iterator[list]:
@@ -123,7 +130,8 @@ def accounts(rows: list[list]) -> list[str]:
         METHODS[2]: (f"{EPSILON:g}", f"{EPSILON:g}"),
         METHODS[3]: ("not by point", f"{EPSILON:g}"),
         METHODS[4]: ("none", "none: reports are places of others, sectors from private data"),
-        METHODS[5]: ("0", "0"),
+        METHODS[5]: ("none", "none"),
+        METHODS[6]: ("0", "0"),
     }
     lines = ["| method | epsilon of a point | epsilon of a person, at worst |", rule(3)]
     return lines + [f"| {name} | {point} | {person} |" for name, (point, person) in spent.items()]

@@ -67,7 +67,6 @@ class GridPlan(LatticePlan):
     epsilon: float
     n: Any
     oracle: str
-    bits: ClassVar[int] = 0
     expected_n: ClassVar[None] = None
 
     def _settle(self) -> None:
@@ -80,6 +79,11 @@ class GridPlan(LatticePlan):
     def domain(self) -> Domain:
         """Public window."""
         return self.window
+
+    @property
+    def bits(self) -> int:
+        """Zero: counts are whole."""
+        return 0
 
     @property
     def relation(self) -> Relation:

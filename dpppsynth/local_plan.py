@@ -60,7 +60,6 @@ class LocalPlan(LatticePlan):
     randomizer: Any
     n: int
     basis: ClassVar[str] = "reports"
-    bits: ClassVar[int] = 0
     expected_n: ClassVar[None] = None
 
     def __post_init__(self) -> None:
@@ -86,6 +85,11 @@ class LocalPlan(LatticePlan):
     def relation(self) -> Relation:
         """One person's location is another one."""
         return self.guarantee.relation
+
+    @property
+    def bits(self) -> int:
+        """Zero: counts are whole."""
+        return 0
 
     @cached_property
     def guarantee(self) -> Guarantee:

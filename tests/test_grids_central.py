@@ -80,10 +80,10 @@ class TestAdaptive:
     def test_first_level_takes_part_in_the_masses(self, monkeypatch):
         noise = Silent(offset=8)
         monkeypatch.setattr(central, "laplace_noise", noise)
-        estimate = CentralAdaptiveGrid(UNIT, epsilon=2.0, expected_n=100, share=0.5).release_counts(XY[:0])
-        # Noised counts of 8 at epsilon 1 ask for two pieces per axis, each noised to 8: 32 below against 8 above.
+        estimate = CentralAdaptiveGrid(UNIT, epsilon=8 / 3, expected_n=100, share=0.25).release_counts(XY[:0])
+        # Noised counts of 8 at epsilon 2 ask for two pieces per axis, each noised to 8: 32 below against 8 above.
         assert (estimate.rectangles.pieces == 4).all()
-        assert estimate.masses == pytest.approx(np.full(400, (4 * 8 + 32) / 5 / 4))
+        assert estimate.masses == pytest.approx(np.full(400, (4 * 8 + 9 * 32) / (4 + 9) / 4))
 
     @settings(max_examples=200, deadline=None)
     @given(st.floats(1e-6, 100), st.floats(1e-6, 1 - 1e-6))

@@ -96,6 +96,13 @@ class TestTiling:
         assert grid.locate(points).tolist() == [1, 2, 3, 3, 1, 2]
         assert grid.count(points).tolist() == [0, 2, 2, 2]
 
+    def test_points_at_a_time_do_not_matter(self, monkeypatch):
+        grid = adaptive_cells(uniform_grid((0, 0, 1, 1), 2, 2), [1, 2, 3, 4], [3, 2, 1, 4])
+        xy = np.random.default_rng(3).random((50, 2))
+        at_once = grid.locate(xy)
+        monkeypatch.setattr("dpppsynth.grids.rectangles.POINTS", 7)
+        assert (grid.locate(xy) == at_once).all()
+
     def test_many_pieces_in_one_cell_among_whole_ones(self):
         sides = np.ones(9, dtype=int)
         sides[4] = 37

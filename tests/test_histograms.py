@@ -98,6 +98,7 @@ def test_a_shifted_histogram_is_as_far_away_as_the_shift(rng):
 def test_the_distance_is_a_metric_and_scales_with_the_unit(rng):
     p, q, r = (masses(rng, (6, 5), full=0.6) for _ in range(3))
     assert wasserstein2(p, p) == wasserstein2(p, 8 * p) == 0
+    assert 0 < wasserstein2(p, p + 1e-9 * q) < 1e-3
     assert wasserstein2(p, q) == pytest.approx(wasserstein2(q, p), rel=1e-12)
     assert wasserstein2(p, q) == pytest.approx(wasserstein2(p.T, q.T), rel=1e-12)
     assert wasserstein2(p, q) <= wasserstein2(p, r) + wasserstein2(r, q)
@@ -167,6 +168,18 @@ def test_sinkhorn_crosses_a_grid_on_which_plain_kernels_underflow():
     # A quarter of the mass crosses the other axis as well.
     assert sinkhorn2(one, two) == pytest.approx(19 * math.sqrt(1.25), rel=1e-6)
     assert sinkhorn2([[2.0]], [[3.0]]) == 0
+
+
+def test_sinkhorn_takes_empty_cells_and_strong_regularisation(rng):
+    p, q = masses(rng, (5, 4), full=0.2), masses(rng, (5, 4), full=0.2)
+    # Masses of 1e-9 must arrive as well: they are all that moves.
+    q[0, 0] += 1e-9
+    for strength in (1e2, 1e4):
+        found = sinkhorn2(p, q, regularisation=strength, unit=(1.0, 3.0), tolerance=1e-4)
+        assert found == pytest.approx(wasserstein2(p, q, unit=(1.0, 3.0)), rel=5e-3)
+    far = 1e-7 * point((1, 9), (0, 8)) + point((1, 9), (0, 0))
+    expected = math.sqrt(64 * 1e-7 / (1 + 1e-7))
+    assert sinkhorn2(far, point((1, 9), (0, 0)), tolerance=1e-12) == pytest.approx(expected, rel=1e-6)
 
 
 def test_sinkhorn_says_so_when_its_steps_are_not_enough(rng):

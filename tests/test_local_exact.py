@@ -92,9 +92,7 @@ def require_below(laws, epsilon, spent):
     """No report is likelier by more than e^epsilon; `spent` is the logarithm of the largest ratio, rounded up."""
     reports = set().union(*laws)
     assert all(set(law) == reports for law in laws)
-    largest = max(
-        Fraction(max(law[report] for law in laws), min(law[report] for law in laws)) for report in reports
-    )
+    largest = max(Fraction(max(law[report] for law in laws), min(law[report] for law in laws)) for report in reports)
     assert largest <= exponential(spent)
     assert largest > exponential(math.nextafter(spent, 0.0)) or largest == 1
     assert spent <= epsilon
@@ -225,7 +223,9 @@ def test_subsets_are_geo_indistinguishable(epsilon, cells, subset):
     numbers = law.law
 
     def weights(value):
-        squares = [min((a - i) ** 2 + (b - j) ** 2 for i, j in chosen) for chosen in subsets for a, b in [places[value]]]
+        squares = [
+            min((a - i) ** 2 + (b - j) ** 2 for i, j in chosen) for chosen in subsets for a, b in [places[value]]
+        ]
         given = [numbers.weights[numbers.shells.squares.tolist().index(square)] for square in squares]
         return [*given, numbers.total - sum(given)]
 

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from dpppsynth.baselines.pivot_trace import (
     SECTORS,
+    _best_sectors,
     _calibrated,
     _exponential,
+    _half_width,
     _in_sector,
     _square_wave,
-    best_sectors,
-    half_width,
     pivot_trace,
 )
 from dpppsynth.domains import Window
@@ -84,7 +84,7 @@ def test_cells_out_of_the_grid(bad):
         GridTrajectories(2, bad, [0, 1])
 
 
-@pytest.mark.parametrize("bad", [*WILD, [[0, np.inf]], [[1, 2, 3]]])
+@pytest.mark.parametrize("bad", [*WILD, [[0, np.inf]], [[0, 2e12]], [[1, 2, 3]]])
 def test_points_that_are_none(bad):
     with pytest.raises(InputError):
         Trajectories(bad, [0, 1])
@@ -601,9 +601,8 @@ def test_models_refuse(name, bad):
 @pytest.mark.parametrize("bad", WILD)
 def test_models_methods_refuse(bad):
     model = a_model()
-    calls = [model.intensity]
-    # Any walk may be that long, and None stands for as many as there were.
-    calls += [model.transitions] * (bad is not WILD[6]) + [model.synthesize] * (bad is not None)
+    # None stands for as many as there were.
+    calls = [model.intensity, model.transitions, model.ending] + [model.synthesize] * (bad is not None)
     for call in calls:
         with pytest.raises(InputError):
             call(bad)
@@ -653,11 +652,11 @@ def test_the_exponential_mechanism_has_its_law():
 
 
 def test_the_square_wave_has_its_law_and_its_best_half_width():
-    assert math.isclose(half_width(1.0), 0.2560829, abs_tol=1e-7)
-    assert math.isclose(half_width(3.5), 0.0442103, abs_tol=1e-7)
-    assert math.isclose(half_width(1e-4), half_width(0.9999e-4), rel_tol=1e-4)
+    assert math.isclose(_half_width(1.0), 0.2560829, abs_tol=1e-7)
+    assert math.isclose(_half_width(3.5), 0.0442103, abs_tol=1e-7)
+    assert math.isclose(_half_width(1e-4), _half_width(0.9999e-4), rel_tol=1e-4)
     epsilon, value, rng = 1.0, 0.8, np.random.default_rng(2)
-    half = half_width(epsilon)
+    half = _half_width(epsilon)
     drawn = np.array([_square_wave(value, half, epsilon, rng) for _ in range(4000)])
     edges = np.array([-half, 0.2, value - half, value, value + half, 1 + half])
     q = 1 / (2 * half * math.e + 1)
@@ -704,8 +703,8 @@ def test_the_number_of_sectors_by_sums_over_sectors(epsilon):
         scores.append(np.mean(total))
     order = np.sort(scores)
     if order[-1] - order[-2] > 1e-3:
-        assert best_sectors(path, epsilon) == SECTORS[int(np.argmax(scores))]
-    assert best_sectors(path, epsilon) in SECTORS
+        assert _best_sectors(path, epsilon) == SECTORS[int(np.argmax(scores))]
+    assert _best_sectors(path, epsilon) in SECTORS
 
 
 @pytest.mark.parametrize("bad", [*WILD, 1e4])
@@ -726,6 +725,10 @@ def test_rounds_refuse(bad):
                 TraceRound(**(good | {name: bad}))
     with pytest.raises(InputError):
         walks(2, [0]).truncated(bad)
+    with pytest.raises(InputError):
+        walks(2, [0]).part(0, bad)
+    with pytest.raises(InputError):
+        LDPTrace(epsilon=1.0, cells=2).simulate(walks(2, [0]), rng=1)[0].totals(bad)
     with pytest.raises(InputError):
         Trajectories.of([[[0, 0]]]).on_grid(SQUARE, bad)
     with pytest.raises(InputError):

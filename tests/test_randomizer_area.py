@@ -15,7 +15,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from dpppsynth.errors import InputError
-from dpppsynth.randomizers import area
+from dpppsynth.randomizers import area_law
 from dpppsynth.randomizers.area import DiskArea, HybridArea, LiteralHybridArea
 from dpppsynth.randomizers.continuous import ContinuousDiskArea, ContinuousHybrid, SpatialAreaMechanism
 from dpppsynth.randomizers.em import expectation_maximisation
@@ -258,6 +258,7 @@ class TestLaw:
         rows = [
             (DiskArea(epsilon=1, cells=5, radius=1), 49, 58.77065136, 0.0462523686, 0.0170152955),
             (DiskArea(epsilon=1, cells=5, radius=1, shrink=False), 49, 57.59140914, 0.0471994325, 0.0173637009),
+            (KINDS["tight"](epsilon=1, cells=5, radius=1), 45, 40 + 5 * math.e, 0.0507223429, 0.0186597071),
             (DiskArea(epsilon=1, cells=5, radius=2), 77, 105.60221814, 0.0257407645, 0.0094694981),
             (HybridArea(epsilon=1, cells=5, radius=2), 77, 93.88033367, math.e / 93.88033367, 1 / 93.88033367),
             (DiskArea(epsilon=3.5, cells=15, radius=3), 437, 1527.91494541, 0.0216736226, 0.0006544867),
@@ -267,12 +268,12 @@ class TestLaw:
             column = law.matrix()[:, 0]
             assert (len(column), column.max(), column.min()) == pytest.approx((outputs, most, least), abs=1e-10)
             assert 1 / column.min() == pytest.approx(total, rel=1e-9)
-        first, second = rows[0][0], rows[2][0]
+        first, second = rows[0][0], rows[3][0]
         corner, beside = first.outputs.tolist().index([1, 1]), second.outputs.tolist().index([2, 1])
         assert first.matrix()[corner, 0] == pytest.approx(0.0220315842, abs=1e-10)
         assert second.matrix()[beside, 0] == pytest.approx(0.0168847712, abs=1e-10)
         assert np.linalg.cond(first.matrix()) == pytest.approx(39, abs=0.5)
-        hybrid = rows[3][0].weights[2:, 2:]
+        hybrid = rows[4][0].weights[2:, 2:]
         known = [[2.718282, 2.718282, 1.648721], [2.718282, 1.832229, 1.295641], [1.648721, 1.295641, 1]]
         np.testing.assert_allclose(hybrid, known, atol=1e-6)
 
@@ -366,7 +367,7 @@ class TestReports:
         law, values = DiskArea(**SMALL), np.arange(1000) % 16
         reports = law.draw(values, generator(3))
         counts = law.count(reports)
-        monkeypatch.setattr(area, "CHUNK", 7)
+        monkeypatch.setattr(area_law, "CHUNK", 7)
         np.testing.assert_array_equal(law.draw(values, generator(3)), reports)
         np.testing.assert_array_equal(law.count(reports), counts)
         np.testing.assert_array_equal(law.count(reports[:300]) + law.count(reports[300:]), counts)

@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chi2
 
 from dpppsynth.errors import InputError
-from dpppsynth.randomizers.square_wave import SquareWave, square_wave_half_width
+from dpppsynth.randomizers.square_wave import SquareWave, _relative_half_width, square_wave_half_width
 
 HALF = 2**61
 
@@ -26,10 +26,11 @@ def law():
     return SquareWave(epsilon=1.0, cells=5, half_width=1)
 
 
-class Chosen:
+class Chosen(np.random.Generator):
     """A generator that gives the draws it was told to."""
 
     def __init__(self, draws):
+        super().__init__(np.random.PCG64(0))
         self._draws = np.asarray(draws, dtype=np.int64)
 
     def integers(self, low, high, size, dtype):
@@ -59,6 +60,7 @@ def test_the_half_width_cancels_nowhere(epsilon):
         exact = decimal.Decimal(float(epsilon))
         e = exact.exp()
         factor = (exact * e - e + 1) / (2 * e * (e - 1 - exact))
+        assert _relative_half_width(float(epsilon)) == pytest.approx(float(factor), rel=1e-11)
         for cells in (1, 2, 7, 1024, 4095, 4096):
             expected = int(factor * cells + decimal.Decimal("1e-9"))
             assert square_wave_half_width(float(epsilon), cells) == expected
@@ -164,6 +166,9 @@ def test_counts_add_up_and_foreign_reports_are_refused(law, rng):
     for wrong in ([25], [-1], [0.5], None, "a", [[1]], [True], 3, [10**400]):
         with pytest.raises(InputError, match="values: "):
             law.draw(wrong, rng)
+    for wrong in (None, 3, "rng", object()):
+        with pytest.raises(InputError, match="rng: "):
+            law.draw([3], wrong)
 
 
 def test_marginals_are_smoothed_fits_of_a_dense_matrix(rng):

@@ -17,10 +17,13 @@ from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.statistics import MOST_NUMBERS, named
 from dpppsynth.auditing.target import Statistic, Target, require_two
 from dpppsynth.errors import InputError
+from dpppsynth.grid_plan import AdaptiveGridPlan, GridPlan
+from dpppsynth.local.base import Mechanism
+from dpppsynth.local_plan import LocalPlan
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.randomizers import Randomizer
+from dpppsynth.randomizers import Randomizer, oracle
 from dpppsynth.randomness import generator
 
 Values = tuple[int, int]
@@ -135,12 +138,29 @@ def with_epsilon(randomizer: Randomizer, factor: float) -> Randomizer:
 def clients_of(thing: Any) -> Randomizer | None:
     """The law of the clients of a local mechanism, of its plan, or of its measurement; None where there are none.
 
-    Of several rounds, in each of which other persons report, that with the largest epsilon.
+    Of several rounds, in each of which other persons report, that with the largest epsilon among those in which there
+    is anything to tell apart. The second round of an adaptive grid is that after even counts in the first.
     """
     held = getattr(thing, "statistic", thing)
-    rounds = getattr(held, "randomizers", (getattr(held, "randomizer", held),))
+    rounds: tuple[Any, ...] = (held,)
+    if isinstance(held, GridPlan):
+        rounds = (*held.randomizers, *_second_round(held))
+    elif isinstance(held, LocalPlan | Mechanism):
+        try:
+            rounds = (held.randomizer,)
+        except InputError:
+            # There is one for each round, and a plan knows them.
+            return None
     each = [randomizer for randomizer in rounds if isinstance(randomizer, Randomizer)]
-    return max(each, key=lambda randomizer: randomizer.spent, default=None)
+    return max(each, key=lambda randomizer: (randomizer.inputs > 1, randomizer.spent), default=None)
+
+
+def _second_round(plan: GridPlan) -> tuple[Randomizer, ...]:
+    if not isinstance(plan, AdaptiveGridPlan):
+        return ()
+    cells = len(plan.first)
+    grid = plan.second(np.full(cells, plan.reports[0] / cells))
+    return (oracle(plan.oracle, epsilon=plan.epsilon, domain=len(grid)),)
 
 
 def local_target(

@@ -86,7 +86,7 @@ def pivot_trace(trajectories: Trajectories, *, epsilon: float, rng: RngLike = No
 def _perturbed(path: Floats, places: Floats, epsilon: float, rng: np.random.Generator) -> Floats:
     """(n, 2) one trajectory of points of interest, merged from two copies."""
     region, points = epsilon * REGION / COPIES, epsilon * (1 - REGION) / COPIES
-    sectors = best_sectors(path, _per_direction(points, len(path)))
+    sectors = _best_sectors(path, _per_direction(points, len(path)))
     copies = [
         _copy(path, shift, places[_region(path, places, region, rng)], points, sectors, rng) for shift in range(COPIES)
     ]
@@ -98,7 +98,7 @@ def _per_direction(epsilon: float, n: int) -> float:
     return DIRECTIONS * epsilon / (2 * max(n - 1, 1))
 
 
-def best_sectors(path: Floats, epsilon: float) -> int:
+def _best_sectors(path: Floats, epsilon: float) -> int:
     """Number of sectors that keeps most of the reported directions near the true ones, from private data.
 
     The mean over the directions of the path and over angles `pi / g` of the probability that a report leaves to
@@ -136,7 +136,7 @@ def _region(path: Floats, places: Floats, epsilon: float, rng: np.random.Generat
 
 def _calibrated(ratio: float, places: Floats, epsilon: float, rng: np.random.Generator) -> float:
     """A ratio by the square wave, moved towards the mean ratio of the points of interest that it makes likely."""
-    half = half_width(epsilon)
+    half = _half_width(epsilon)
     noisy = _square_wave(ratio, half, epsilon, rng)
     found = (noisy + half) / (1 + 2 * half)
     kept = [each / 10 for each in range(1, 11) if abs(each / 10 - noisy) <= half]
@@ -152,7 +152,7 @@ def _calibrated(ratio: float, places: Floats, epsilon: float, rng: np.random.Gen
     return found - (eta - found) / math.expm1(-beta / 2) * math.exp(-epsilon)
 
 
-def half_width(epsilon: float) -> float:
+def _half_width(epsilon: float) -> float:
     """Best half-width of a square wave on [0, 1]: `(eps e^eps - e^eps + 1) / (2 e^eps (e^eps - 1 - eps))`."""
     if epsilon < 1e-4:
         # Both differences cancel; the next term of the series is below 1e-4.
@@ -207,7 +207,8 @@ def _in_sector(ways: Floats, low: float, high: float) -> np.ndarray:
 
 
 def _distances(places: Floats, point: Floats) -> Floats:
-    return np.hypot(places[:, 0] - point[0], places[:, 1] - point[1])
+    # Thrice as fast as np.hypot, and coordinates do not overflow when squared.
+    return np.sqrt((places[:, 0] - point[0]) ** 2 + (places[:, 1] - point[1]) ** 2)
 
 
 def _exponential(point: Floats, places: Floats, epsilon: float, rng: np.random.Generator) -> int:
@@ -220,5 +221,5 @@ def _exponential(point: Floats, places: Floats, epsilon: float, rng: np.random.G
     largest = far.max()
     if largest == 0:
         return int(rng.integers(len(places)))
-    steps = np.cumsum(np.exp(far * (-epsilon / (2 * largest))))
+    steps = np.cumsum(np.exp(far / largest * (-epsilon / 2)))
     return int(min(np.searchsorted(steps, rng.random() * steps[-1], side="right"), len(places) - 1))

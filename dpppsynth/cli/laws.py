@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.options import Law, Method, Neighbours
+from dpppsynth.cli.options import Law, Method
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,11 +47,8 @@ def require_one_report(job: "Job") -> None:
     InputError
     """
     if job.method not in LOCAL:
-        if job.relation is Neighbours.LOCAL and job.method is not Method.HEATMAP:
-            msg = f"relation: local is what --method {', '.join(LOCAL)} promise; take one of them, or another relation"
-            raise InputError(msg)
         return
-    if job.relation not in (None, Neighbours.LOCAL) or (job.relation and job.method is Method.SEM_GEO_I):
+    if job.relation is not None:
         what = "geo-indistinguishability" if job.method is Method.SEM_GEO_I else "local privacy"
         msg = f"relation: --method {job.method} promises {what} of every report; leave --relation out"
         raise InputError(msg)

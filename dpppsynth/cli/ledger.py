@@ -80,8 +80,6 @@ def show(
 def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int, user: str | None) -> "Relation":
     from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
 
-    if kind is o.Neighbours.LOCAL:
-        return _local(alpha, cap, user)
     if alpha is None and kind in (None, o.Neighbours.ALPHA):
         msg = (
             "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one, add-remove or "
@@ -105,20 +103,6 @@ def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int, user: 
             raise InputError(msg)
         return AddRemovePerson() if user is None else AddRemovePerson(user)
     return AddRemove(cap) if kind is o.Neighbours.ADD_REMOVE else ReplaceOne(cap)
-
-
-def _local(alpha: float | None, cap: int, user: str | None) -> "Relation":
-    from dpppsynth.privacy.relations import Local
-
-    for name, given in {
-        "alpha": alpha is not None,
-        "max_points_per_person": cap != 1,
-        "user": user is not None,
-    }.items():
-        if given:
-            msg = f"{name}: --relation local protects the one report of a person; leave --{name.replace('_', '-')} out"
-            raise InputError(msg)
-    return Local()
 
 
 def _summary(ledger: "Ledger") -> dict[str, Any]:

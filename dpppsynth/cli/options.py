@@ -84,7 +84,6 @@ class Neighbours(StrEnum):
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"
     ADD_REMOVE_PERSON = "add-remove-person"
-    LOCAL = "local"
 
 
 class Variant(StrEnum):

@@ -13,6 +13,7 @@ from dpppsynth.grids.errors import (
     sampling_variance,
     side_objective,
 )
+from dpppsynth.grids.groups import group_sizes, split_users
 from dpppsynth.grids.queries import (
     average_query_error,
     constant_density_answers,
@@ -32,12 +33,10 @@ from dpppsynth.grids.sides import (
     central_uniform_side,
     clipped_frequencies,
     first_side,
-    group_sizes,
     ideal_side,
     ideal_sides,
     rounded_sides,
     second_sides,
-    split_users,
     uniform_side,
 )
 

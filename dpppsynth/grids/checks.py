@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import plain_array
+from dpppsynth.arguments import plain_array, whole
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats
 
@@ -49,6 +49,11 @@ def checked_queries(rectangles: Any) -> Floats:
         msg = "rectangles: must be (x0, y0, x1, y1) with x0 <= x1 and y0 <= y1; some are inverted, swap their corners."
         raise InputError(msg)
     return corners
+
+
+def users(name: str, n: Any) -> int:
+    """A number of users: at least one, and such that it is a float."""
+    return whole(name, n, 1, most=2**53, remedy="it counts users")
 
 
 def require_cells(number: int, name: str) -> None:

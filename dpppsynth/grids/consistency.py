@@ -10,9 +10,8 @@ import numpy as np
 
 from dpppsynth.arguments import instance, positive, probability
 from dpppsynth.errors import InputError
-from dpppsynth.grids.checks import reals
+from dpppsynth.grids.checks import reals, users
 from dpppsynth.grids.rectangles import Rectangles
-from dpppsynth.grids.sides import users
 from dpppsynth.mesh import Floats
 
 # Weights of levels may differ by this factor; beyond it, the lighter one says nothing.

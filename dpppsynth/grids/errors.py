@@ -10,9 +10,9 @@ import numpy as np
 
 from dpppsynth.arguments import finite, instance, positive
 from dpppsynth.errors import InputError
-from dpppsynth.grids.checks import checked_queries, reals
+from dpppsynth.grids.checks import checked_queries, reals, users
 from dpppsynth.grids.rectangles import Rectangles
-from dpppsynth.grids.sides import report_signal, users
+from dpppsynth.grids.sides import report_signal
 from dpppsynth.mesh import Floats
 
 LEAST_SIDE = 1e-6

@@ -10,9 +10,8 @@ import numpy as np
 
 from dpppsynth.arguments import one_of, positive, real, shown, whole
 from dpppsynth.errors import InputError
-from dpppsynth.grids.checks import LARGEST, MOST_CELLS, checked_bounds, checked_queries, reals
+from dpppsynth.grids.checks import LARGEST, MOST_CELLS, checked_bounds, checked_queries, reals, users
 from dpppsynth.grids.rectangles import uniform_grid
-from dpppsynth.grids.sides import users
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomness import RngLike, generator
 

@@ -14,10 +14,14 @@ import numpy as np
 from dpppsynth.arguments import elements, instance, whole
 from dpppsynth.errors import InputError
 from dpppsynth.grids.checks import MOST_CELLS, Bounds, checked_bounds, checked_queries, reals, require_cells
+from dpppsynth.grids.lines import boxes, checked_lines, covered, interval, interval_among, intervals
 from dpppsynth.mesh import Floats, Ints
 
 # Overlaps of queries and cells held in memory at once.
 BATCH = 2**20
+
+# Points that are located at once.
+POINTS = 2**15
 
 Edges = tuple[Floats, Floats]
 
@@ -57,7 +61,7 @@ class Rectangles:
     inner: tuple[Edges, ...] = ()
 
     def __post_init__(self) -> None:
-        columns, rows = _lines("columns", self.columns), _lines("rows", self.rows)
+        columns, rows = checked_lines("columns", self.columns), checked_lines("rows", self.rows)
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "rows", rows)
         checked_bounds(self.bounds)
@@ -76,9 +80,9 @@ class Rectangles:
         if any(pair is None or len(pair) != 2 for pair in pairs):
             msg = "inner: needs two arrays for each first-level cell, its lines along x and along y."
             raise InputError(msg)
-        inner = tuple((_lines("inner", x), _lines("inner", y)) for x, y in pairs)  # type: ignore[misc]
+        inner = tuple((checked_lines("inner", x), checked_lines("inner", y)) for x, y in pairs)  # type: ignore[misc]
         require_cells(sum((len(x) - 1) * (len(y) - 1) for x, y in inner), "inner")
-        whole_cells = _boxes(self.columns, self.rows).tolist()
+        whole_cells = boxes(self.columns, self.rows).tolist()
         if any([x[0], y[0], x[-1], y[-1]] != box for (x, y), box in zip(inner, whole_cells, strict=False)):
             msg = "inner: lines of a first-level cell must begin and end exactly where the cell does."
             raise InputError(msg)
@@ -124,7 +128,7 @@ class Rectangles:
     def cells(self) -> Floats:
         """(T, 4) corners x0, y0, x1, y1 of the cells, in the order of their numbers."""
         if not self.inner:
-            return _boxes(self.columns, self.rows)
+            return boxes(self.columns, self.rows)
         inside = np.arange(len(self)) - self.starts[self.parents]
         x = self._x_first[self.parents] + inside % self._nx[self.parents]
         y = self._y_first[self.parents] + inside // self._nx[self.parents]
@@ -146,17 +150,25 @@ class Rectangles:
             When a point lies outside, or coordinates are not finite.
         """
         points = reals("xy", xy, (None, 2))
-        x, y = points.T
+        found = np.zeros(len(points), dtype=np.int64)
+        # Searches of few points at a time stay in the processor's cache.
+        for start in range(0, len(points), POINTS):
+            part = slice(start, start + POINTS)
+            found[part] = self._located(*points[part].T)
+        return found
+
+    def _located(self, x: Floats, y: Floats) -> Ints:
+        """(n,) cells of points at x, y (n,)."""
         x0, y0, x1, y1 = self.bounds
         if not ((x0 <= x) & (x <= x1) & (y0 <= y) & (y <= y1)).all():
             msg = "xy: some points lie outside the bounds of the grid; leave them out, and check the order of x and y."
             raise InputError(msg)
-        column, row = _interval(self.columns, x), _interval(self.rows, y)
+        column, row = interval(self.columns, x), interval(self.rows, y)
         cell = row * (len(self.columns) - 1) + column
         if not self.inner:
             return cell
-        inner_column = _interval_of(self._x, self._x_first[cell], self._nx[cell], x)
-        inner_row = _interval_of(self._y, self._y_first[cell], self._ny[cell], y)
+        inner_column = interval_among(self._x, self._x_first[cell], self._nx[cell], x)
+        inner_row = interval_among(self._y, self._y_first[cell], self._ny[cell], y)
         return self.starts[cell] + inner_row * self._nx[cell] + inner_column
 
     def count(self, xy: Any) -> Ints:
@@ -167,7 +179,7 @@ class Rectangles:
         """(R, T) share of each cell's area that each rectangle (R, 4) covers; 1 exactly where it covers all of it."""
         corners, (x0, y0, x1, y1) = checked_queries(rectangles), self.cells.T
         # Shares along each axis: no product of lengths underflows.
-        return _covered(corners[:, 0], corners[:, 2], x0, x1) * _covered(corners[:, 1], corners[:, 3], y0, y1)
+        return covered(corners[:, 0], corners[:, 2], x0, x1) * covered(corners[:, 1], corners[:, 3], y0, y1)
 
     def batches(self, rectangles: Any) -> Iterator[tuple[slice, Floats]]:
         """`overlaps` of a part of the rectangles after the other, so memory stays small."""
@@ -200,11 +212,11 @@ class Rectangles:
 
     @cached_property
     def _nx(self) -> Ints:
-        return _lengths([x for x, _ in self.inner], self.first_level)
+        return intervals([x for x, _ in self.inner], self.first_level)
 
     @cached_property
     def _ny(self) -> Ints:
-        return _lengths([y for _, y in self.inner], self.first_level)
+        return intervals([y for _, y in self.inner], self.first_level)
 
     # All lines inside the first-level cells one after the other, and where those of each cell begin.
     @cached_property
@@ -269,47 +281,3 @@ def one_level(grid: Any) -> Rectangles:
         msg = "grid: its cells are already cut; `grid.first` is its first level."
         raise InputError(msg)
     return grid
-
-
-def _lines(name: str, value: Any) -> Floats:
-    """Increasing coordinates of at least two lines, read-only."""
-    lines = reals(name, value, (None,))
-    if len(lines) < 2 or not (lines[1:] > lines[:-1]).all():
-        msg = (
-            f"{name}: needs two lines or more, with increasing coordinates; take fewer cells where they are too narrow."
-        )
-        raise InputError(msg)
-    lines.flags.writeable = False
-    return lines
-
-
-def _boxes(columns: Floats, rows: Floats) -> Floats:
-    """(N * M, 4) corners of the cells between lines, row by row."""
-    y, x = (each.ravel() for each in np.indices((len(rows) - 1, len(columns) - 1)))
-    return np.column_stack([columns[x], rows[y], columns[x + 1], rows[y + 1]])
-
-
-def _lengths(lines: list[Floats], cells: int) -> Ints:
-    """(cells,) number of intervals between lines; one where there are none."""
-    return np.array([len(each) - 1 for each in lines] or np.ones(cells), dtype=np.int64)
-
-
-def _interval(lines: Floats, values: Floats) -> Ints:
-    """(n,) number of the half-open interval of each value, the last one closed."""
-    return np.minimum(np.searchsorted(lines, values, side="right") - 1, len(lines) - 2)
-
-
-def _interval_of(lines: Floats, first: Ints, number: Ints, values: Floats) -> Ints:
-    """(n,) the same, each value among `number` intervals of its own, whose lines begin at `first`."""
-    low, length = first.copy(), number.copy()
-    while (length > 1).any():
-        half = length // 2
-        low += np.where(lines[low + half] <= values, half, 0)
-        length -= half
-    return low - first
-
-
-def _covered(start: Floats, end: Floats, low: Floats, high: Floats) -> Floats:
-    """(R, T) share of intervals [low, high] (T,) that intervals [start, end] (R,) cover."""
-    both = np.minimum(end[:, None], high) - np.maximum(start[:, None], low)
-    return np.maximum(both, 0.0) / (high - low)

@@ -7,16 +7,14 @@ All of them need public numbers, or numbers that are private already.
 """
 
 import math
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpppsynth.arguments import one_of, positive, probability, real, shown, whole
+from dpppsynth.arguments import one_of, positive, probability, real, shown
 from dpppsynth.errors import InputError
-from dpppsynth.grids.checks import LARGEST, MOST_CELLS, reals
+from dpppsynth.grids.checks import LARGEST, MOST_CELLS, reals, users
 from dpppsynth.mesh import Floats, Ints
-from dpppsynth.randomness import RngLike, generator
 
 ROUNDINGS = ("nearest", "ceil", "floor")
 # Below, a report says nothing that all people on earth could make up for; beyond, it hides nothing.
@@ -215,43 +213,6 @@ def central_second_sides(counts: Any, epsilon: float, *, c2: float = CENTRAL_C2)
     """
     positive_part = np.maximum(reals("counts", counts, (None,)), 0.0)
     return rounded_sides(_central(epsilon, 1, c2, "c2") * np.sqrt(positive_part), "ceil")
-
-
-def group_sizes(n: int, sigma: float) -> tuple[int, int]:
-    """Numbers of users who report on the first level, `floor(sigma n)`, and on the second.
-
-    Raises
-    ------
-    InputError
-        When one of the groups would be empty.
-
-    Examples
-    --------
-    >>> group_sizes(100, 0.29)
-    (29, 71)
-    """
-    n, sigma = users("n", n), probability("sigma", sigma, remedy="0.2 or 0.5 is usual")
-    # As written: 0.29 * 100 is below 29 in binary.
-    first = math.floor(Fraction(repr(float(sigma))) * n)
-    if not 0 < first < n:
-        msg = f"n: with sigma = {sigma:g} one of the groups of users would be empty, got {shown(n)}; needs more users."
-        raise InputError(msg)
-    return first, n - first
-
-
-def split_users(n: int, sigma: float, rng: RngLike = None) -> tuple[Ints, Ints]:
-    """Numbers of the users of both groups, drawn uniformly: every user reports once, on one level.
-
-    Files are sorted by person or time, so their order must not decide.
-    """
-    first, _ = group_sizes(n, sigma)
-    order = generator(rng).permutation(n)
-    return np.sort(order[:first]), np.sort(order[first:])
-
-
-def users(name: str, n: Any) -> int:
-    """A number of users: at least one, and such that it is a float."""
-    return whole(name, n, 1, most=2**53, remedy="it counts users")
 
 
 def report_signal(epsilon: float) -> float:

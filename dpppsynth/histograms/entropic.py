@@ -103,13 +103,14 @@ class _Plan:
     exponents: tuple[Floats, Floats]
 
     def balance(self, price: Floats, tolerance: float, most: int) -> tuple[int, Floats]:
-        """Steps taken, and g (nx, ny) of a plan whose marginals are p and q, from a g to begin with."""
+        """Steps taken, and g (nx, ny) of a plan whose second marginal is q and the first nearly p, from some g."""
         change, before = np.inf, self._answer(price, self.q)
         for step in range(1, most + 1):
             price = self._answer(before, self.p)
             after = self._answer(price, self.q)
-            # The first marginal of the plan with f and the g that answers it; the second one is right.
-            change = float((self.p * np.abs(np.expm1(np.minimum(before - after, 1.0)))).sum())
+            # The first marginal of the plan with f and the g that answers it. It lacks as much as it has too much, and
+            # what it lacks is no more than there is, whereas the rest may overflow.
+            change = -2 * float((self.p * np.expm1(np.minimum(before - after, 0.0))).sum())
             before = after
             if change <= tolerance:
                 return step, price

@@ -162,7 +162,5 @@ class Layers:
     def _value(self, u: Floats, v: Floats) -> float:
         """What prices u (2n,) of sending and v (2n,) of receiving say that the transport costs at least."""
         n = self.p.size
-        # Prices are large and of opposite signs; what is common to all of them is left out before rounding.
-        common = u[n:][self.p.ravel() > 0].max()
-        ends = self.p.ravel() @ (u[n:] - common) + self.q.ravel() @ (v[n:] + common)
-        return float(ends + self.room @ (u[:n] + v[:n]))
+        # Prices of a middle cell are opposite unless it is full; they come together before their digits are rounded.
+        return float(self.p.ravel() @ u[n:] + self.q.ravel() @ v[n:] + self.room @ (u[:n] + v[:n]))

@@ -17,14 +17,11 @@ who holds the points.
 The laws, their radii and estimators are in `dpppsynth.randomizers`, cells and cuts in `dpppsynth.grids`.
 """
 
-from dpppsynth.grids import (
-    average_query_error,
-    constant_density_answers,
-    query_workload,
-    zero_answers_error,
-)
+from dpppsynth.grids import average_query_error, constant_density_answers, query_workload, zero_answers_error
 from dpppsynth.histograms import sinkhorn2, sliced_wasserstein, wasserstein2
 from dpppsynth.local.base import CellMechanism, Mechanism
+from dpppsynth.local.central import CentralAdaptiveGrid, CentralEstimate, CentralUniformGrid
+from dpppsynth.local.files import aggregate_dask, aggregate_files, perturb_file, read_reports, write_reports
 from dpppsynth.local.grids import (
     AdaptiveCounts,
     AdvancedAdaptiveGrid,
@@ -40,4 +37,58 @@ from dpppsynth.local.mechanisms import (
     SEMGeoI,
 )
 from dpppsynth.local.reports import Counts, Report, Reports, counts_from_dict
+from dpppsynth.local.trace import LDPTrace, TraceCounts, TraceReports
+from dpppsynth.local.trace_model import TraceModel
+from dpppsynth.local.trajectories import (
+    GridTrajectories,
+    PointsBudget,
+    Trajectories,
+    points_budget,
+    random_trajectories,
+)
 from dpppsynth.randomizers import grid_radius, optimal_radius
+
+__all__ = [
+    "AdaptiveCounts",
+    "AdvancedAdaptiveGrid",
+    "CellMechanism",
+    "CentralAdaptiveGrid",
+    "CentralEstimate",
+    "CentralUniformGrid",
+    "Counts",
+    "DiskAreaMechanism",
+    "GridCounts",
+    "GridTrajectories",
+    "HybridUniformExponential",
+    "LDPTrace",
+    "Mechanism",
+    "MultidimensionalSquareWave",
+    "PointsBudget",
+    "PrivAG",
+    "Report",
+    "Reports",
+    "SEMGeoI",
+    "SecondRound",
+    "TraceCounts",
+    "TraceModel",
+    "TraceReports",
+    "Trajectories",
+    "UniformGrid",
+    "aggregate_dask",
+    "aggregate_files",
+    "average_query_error",
+    "constant_density_answers",
+    "counts_from_dict",
+    "grid_radius",
+    "optimal_radius",
+    "perturb_file",
+    "points_budget",
+    "query_workload",
+    "random_trajectories",
+    "read_reports",
+    "sinkhorn2",
+    "sliced_wasserstein",
+    "wasserstein2",
+    "write_reports",
+    "zero_answers_error",
+]

@@ -160,8 +160,7 @@ class CellMechanism(Mechanism):
     def cell_values(self, cells: Any) -> Ints:
         """(n,) values of clients in the cells (n, 2)."""
         pairs = plain_array(cells)
-        whole_pairs = pairs is not None and pairs.ndim == 2 and pairs.shape[1] == 2 and pairs.dtype.kind in "iu"
-        if not whole_pairs or (len(pairs) and (pairs.min() < 0 or pairs.max() >= self.cells)):
+        if pairs is None or pairs.ndim != 2 or pairs.shape[1] != 2 or not _cells(pairs, self.cells):
             msg = f"cells: must be pairs (i, j) of whole numbers from 0 to {self.cells - 1}, of shape (n, 2)."
             raise InputError(msg)
         return np.asarray(pairs[:, 0].astype(np.int64) * self.cells + pairs[:, 1].astype(np.int64))
@@ -246,6 +245,11 @@ def public_number(n: Any, expected_n: Any) -> int:
         msg = "expected_n: the number of reports is public; pass n= instead."
         raise InputError(msg)
     return whole("n", n, 1, most=2**53, remedy="the number of reports, which is public")
+
+
+def _cells(pairs: Any, cells: int) -> bool:
+    """Whether entries are whole numbers from 0 to cells - 1."""
+    return pairs.dtype.kind in "iu" and (not len(pairs) or (pairs.min() >= 0 and pairs.max() < cells))
 
 
 def _pair(name: str, place: Any, cells: int) -> Any:

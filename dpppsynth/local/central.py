@@ -144,8 +144,9 @@ class CentralAdaptiveGrid:
     Examples
     --------
     >>> grid = CentralAdaptiveGrid((0, 0, 1, 1), epsilon=1.0, expected_n=1000)
-    >>> grid.release_counts(np.full((1000, 2), 0.55), rng=1).rectangles.pieces.max() > 50
-    True
+    >>> estimate = grid.release_counts([(0.55, 0.55)] * 1000, rng=1)
+    >>> len(grid.first), bool(estimate.rectangles.pieces.max() > 50)
+    (100, True)
     """
 
     bounds: Bounds

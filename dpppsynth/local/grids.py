@@ -158,7 +158,8 @@ class UniformGrid(Round):
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
         window, number = self._own(domain), public_number(n, expected_n)
-        plan = UniformGridPlan(window, float(self.epsilon), number, *self.cells, self.oracle)
+        columns, rows = self.cells
+        plan = UniformGridPlan(window, float(self.epsilon), number, columns, rows, self.oracle)
         return Plan("uniform-grid", plan, GridEstimator(self.post))
 
     def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False) -> GridCounts:
@@ -174,7 +175,7 @@ class SecondRound(Round):
     window: Any
     _: KW_ONLY
     epsilon: float
-    grid: Rectangles  # type: ignore[assignment]
+    grid: Rectangles
     oracle: str = HASHING
     post: str = POSTS[0]
 
@@ -335,6 +336,10 @@ class AdaptiveGrid(GridMechanism):
         second = two.counts(two.values(places[groups[1]]), source, fast=fast)
         first, second = (replace(each, seeded=seeded or flag("fast", fast)) for each in (first, second))
         return self.combine(first, second, n)
+
+    def value(self, place: Any) -> int:
+        """Refused: a place's value depends on the round."""
+        return int(self.randomizer.inputs)
 
     def aggregate(self, reports: Any) -> Any:
         """Refused: every round has an aggregator of its own."""

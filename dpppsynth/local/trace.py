@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from dpppsynth.arguments import elements, entries, instance, plain_array, positive, whole
+from dpppsynth.arguments import elements, entries, flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.local.trace_model import TraceModel
 from dpppsynth.local.trajectories import MOST_CELLS, MOVES, GridTrajectories
@@ -89,6 +89,7 @@ class TraceRound:
     def __post_init__(self) -> None:
         whole("cells", self.cells, 1, most=MOST_CELLS)
         whole("longest", self.longest, 1, most=LONGEST)
+        flag("moving", self.moving)
         self.parts  # noqa: B018 - refuses what integers cannot express
 
     @cached_property
@@ -232,10 +233,12 @@ class TraceReports:
 
     def __post_init__(self) -> None:
         instance("round", self.round, TraceRound)
-        entries("words", self.words, [each.name for each in self.round.parts])
+        given = entries("words", self.words, [each.name for each in self.round.parts])
+        flag("seeded", self.seeded)
+        words = {each.name: each.randomizer.rows(given[each.name]) for each in self.round.parts}
+        object.__setattr__(self, "words", words)
         for each in self.round.parts:
-            each.randomizer.rows(self.words[each.name])
-            if len(self.words[each.name]) != self.n * each.times:
+            if len(words[each.name]) != self.n * each.times:
                 msg = f"words: {each.name!r} needs {each.times} reports of every client."
                 raise InputError(msg)
 
@@ -294,9 +297,12 @@ class TraceCounts:
     def __post_init__(self) -> None:
         instance("round", self.round, TraceRound)
         whole("n", self.n, 1, most=2**53)
-        entries("counts", self.counts, [each.name for each in self.round.parts])
+        given = entries("counts", self.counts, [each.name for each in self.round.parts])
+        flag("seeded", self.seeded)
+        counts = {each.name: each.randomizer.tallies(given[each.name]) for each in self.round.parts}
+        object.__setattr__(self, "counts", counts)
         for each in self.round.parts:
-            if each.randomizer.tallies(self.counts[each.name]).max() > self.n * each.times:
+            if counts[each.name].max() > self.n * each.times:
                 msg = f"counts: those of {each.name!r} exceed the number of reports."
                 raise InputError(msg)
 
@@ -312,6 +318,7 @@ class TraceCounts:
 
     def totals(self, name: str) -> Floats:
         """(domain,) estimated numbers of reports about each value of a part, negative ones 0."""
+        one_of("name", name, self.counts)
         part = next(each for each in self.round.parts if each.name == name)
         reports = self.n * part.times
         found: Floats = np.maximum(part.randomizer.frequencies(self.counts[name], reports), 0) * reports

@@ -83,7 +83,7 @@ class TraceModel:
     @staticmethod
     def ending(length: int) -> float:
         """Factor of the weight of ending for a walk of this length."""
-        return min(1.0, 0.3 + 0.2 * (length - 1))
+        return min(1.0, 0.3 + 0.2 * (whole("length", length, 1, most=2**53) - 1))
 
     @cached_property
     def _ways(self) -> tuple[Ints, Floats]:
@@ -96,7 +96,6 @@ class TraceModel:
 
         Where all weights are zero it ends for certain.
         """
-        length = whole("length", length, 1)
         weights = np.column_stack([self._ways[1], self.ends * self.ending(length)])
         total = weights.sum(axis=1, keepdims=True)
         nowhere = np.append(np.zeros(len(MOVES)), 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpppsynth.arguments import elements, instance, plain_array, positive, whole
-from dpppsynth.domains import Window, as_reals
+from dpppsynth.domains import LARGEST, Window, as_reals
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomness import RngLike, generator
@@ -18,7 +18,7 @@ from dpppsynth.randomness import RngLike, generator
 MOST_CELLS = 1024
 # The neighbours of a cell, in the order in which moves are numbered: along x, then along y.
 MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y])
-POINTS = "xy: must be finite numbers of shape (n, 2)."
+POINTS = f"xy: must be numbers of shape (n, 2), none beyond {LARGEST:g}."
 OFFSETS = "offsets: must be increasing whole numbers from 0 to the number of points; every trajectory has a point."
 
 
@@ -51,7 +51,7 @@ class Trajectories:
 
     def __post_init__(self) -> None:
         xy = as_reals(self.xy, POINTS)
-        if xy.ndim != 2 or xy.shape[1] != 2 or not np.isfinite(xy).all():
+        if xy.ndim != 2 or xy.shape[1] != 2 or not (np.abs(xy) <= LARGEST).all():
             raise InputError(POINTS)
         xy.flags.writeable = False
         object.__setattr__(self, "xy", xy)
@@ -185,7 +185,8 @@ class GridTrajectories:
 
     def part(self, first: int, last: int) -> "GridTrajectories":
         """Trajectories from number `first` to before number `last`."""
-        offsets = self.offsets[first : last + 1]
+        first = whole("first", first, 0, most=len(self) - 1)
+        offsets = self.offsets[first : whole("last", last, first + 1, most=len(self)) + 1]
         return GridTrajectories(self.cells, self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 

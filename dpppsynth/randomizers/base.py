@@ -9,6 +9,9 @@ from dpppsynth.arguments import plain_array, positive, shown
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
 
+# Beyond it whole numbers do not fit into 64 bits.
+LARGEST = 2**63 - 1
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Randomizer:
@@ -96,25 +99,24 @@ class Randomizer:
     def values(self, values: Any) -> Ints:
         """(n,) values, checked: whole numbers from 0 to inputs - 1."""
         array = plain_array(values)
-        whole = array is not None and array.ndim == 1 and (array.dtype.kind in "iu" or not len(array))
-        if not whole or (len(array) and not (0 <= array.min() and array.max() < self.inputs)):
+        if array is None or array.ndim != 1 or not _whole(array) or not _within(array, 0, self.inputs - 1):
             msg = f"values: must be whole numbers from 0 to {self.inputs - 1}, one for each client."
             raise InputError(msg)
         return array.astype(np.int64)
 
     def rows(self, reports: Any) -> Ints:
         """(n, columns) reports, checked for their shape and kind."""
-        array = plain_array(reports)
-        if array is None or array.ndim != 2 or array.shape[1] != len(self.columns) or array.dtype.kind not in "iu":
-            msg = f"reports: must be whole numbers of shape (n, {len(self.columns)}), columns {', '.join(self.columns)}."
+        array, width = plain_array(reports), len(self.columns)
+        shaped = array is not None and array.ndim == 2 and array.shape[1] == width
+        if array is None or not shaped or not _whole(array) or not _within(array, -LARGEST, LARGEST):
+            msg = f"reports: must be whole numbers of shape (n, {width}), columns {', '.join(self.columns)}."
             raise InputError(msg)
         return array.astype(np.int64)
 
     def tallies(self, counts: Any) -> Ints:
         """(size,) counts, checked: whole numbers that are not negative, and not all zero."""
         array = plain_array(counts)
-        whole = array is not None and array.shape == (self.size,) and array.dtype.kind in "iuf"
-        if not whole or not np.isfinite(array).all() or (array != np.floor(array)).any() or (array < 0).any():
+        if array is None or array.shape != (self.size,) or not _counts(array):
             got = shown(counts) if array is None else f"shape {array.shape}"
             msg = f"counts: must be {self.size} whole numbers, none negative, got {got}."
             raise InputError(msg)
@@ -122,3 +124,19 @@ class Randomizer:
             msg = "counts: all are zero; there are no reports to estimate from."
             raise InputError(msg)
         return array.astype(np.int64)
+
+
+def _whole(array: Any) -> bool:
+    """Whether entries are whole numbers; there may be none at all."""
+    return array.dtype.kind in "iu" or not array.size
+
+
+def _within(array: Any, least: int, most: int) -> bool:
+    return not array.size or (int(array.min()) >= least and int(array.max()) <= most)
+
+
+def _counts(array: Any) -> bool:
+    """Whether entries are whole numbers from 0 on, floats allowed."""
+    if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        return False
+    return bool((array == np.floor(array)).all() and (array >= 0).all() and (array <= LARGEST).all())

@@ -108,7 +108,7 @@ def expectation_maximisation(
             shares = smooth(shares)
         shares = shares / shares.sum()
         before, likely = likely, _likely(forward(shares), seen)
-        # As a sum of small logarithms: the difference of two likelihoods of millions of reports would cancel.
+        # A sum of small logarithms; the difference of two likelihoods has fewer digits.
         change = abs(_weighted_logs(seen, likely, before))
         steps += 1
     ends = _weighted_logs(seen, likely, np.ones_like(likely))

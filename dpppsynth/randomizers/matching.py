@@ -81,7 +81,7 @@ def local_privacy(randomizer: Randomizer, *, empty: bool = False, most: int = MO
 
     References
     ----------
-    Numerical Estimation of Spatial Distributions under Differential Privacy (disk area mechanism), section VII.
+    Numerical Estimation of Spatial Distributions under Differential Privacy (disk area mechanism).
 
     Examples
     --------

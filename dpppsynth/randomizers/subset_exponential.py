@@ -66,7 +66,7 @@ class SubsetExponential(Randomizer):
     References
     ----------
     Wang et al. (2017), Local private ordinal data distribution estimation, IEEE INFOCOM; compared under
-    geo-indistinguishability in Numerical Estimation of Spatial Distributions under Differential Privacy, section VI.
+    geo-indistinguishability in Numerical Estimation of Spatial Distributions under Differential Privacy.
 
     Examples
     --------

@@ -9,12 +9,13 @@ integers, and its logarithm is the epsilon that the client really spends (docs/t
 import decimal
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.arguments import whole
+from dpppsynth.arguments import instance, whole
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
 
@@ -107,9 +108,10 @@ def excess_law(weights: Floats, outputs: int, epsilon: float, *, total: int = TO
         outputs.
     """
     above = np.asarray(weights, dtype=float) - 1
-    size = outputs + float(above.sum())
-    near = int(-(-total // size)) if size < total else 0
-    # The first one that fits: the sum that `near` comes from is rounded.
+    extra = float(above.sum())
+    # Exactly: in floating point the quotient would be some dozen units off, more than a small epsilon can spare.
+    near = math.ceil(total / (outputs + Fraction(extra))) if extra < total else 0
+    # The first one that fits; weights are rounded down, and what that leaves over may not fit everywhere.
     tried = (_rounded(above, outputs, epsilon, low, total) for low in (near, near - 1, near - 2))
     law = next((law for law in tried if law is not None), None)
     if law is None or not law.spent >= epsilon * (1 - LOST):
@@ -130,10 +132,11 @@ def _rounded(above: Floats, outputs: int, epsilon: float, low: int, total: int) 
     excess = np.minimum(np.floor(above * low).astype(np.int64), most)
     left = total - outputs * low - int(excess.sum())
     if left < 0:
-        if -left > min(1.0, epsilon) * LOST / 2 * excess[0]:
+        taken = np.ceil(-left * (excess / max(1, excess.sum()))).astype(np.int64)
+        if -left > min(1.0, epsilon) * LOST / 2 * excess.sum() or (taken > excess).any():
             return None
-        excess[0] += left
-        left = 0
+        excess -= taken
+        left += int(taken.sum())
     low, extra = low + left // outputs, left % outputs
     return ExcessLaw(outputs, low, extra, excess, total)
 
@@ -154,4 +157,5 @@ def log_ratio(large: int, small: int) -> float:
 
 def draws(rng: np.random.Generator, n: int, *, bits: int = BITS) -> Ints:
     """(n,) independent uniform integers from [0, 2^bits)."""
+    instance("rng", rng, np.random.Generator, "dpppsynth.randomness.generator() makes one")
     return rng.integers(0, 2 ** whole("bits", bits, 1, most=BITS), size=n, dtype=np.int64)

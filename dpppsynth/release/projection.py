@@ -8,6 +8,7 @@ import numpy as np
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import PiecewiseConstant, PiecewiseLinear
 from dpppsynth.mesh import Floats
+from dpppsynth.randomizers import norm_sub
 from dpppsynth.statistic import PrivateStatistic
 
 # Cells and tents with less than this share of the average measure get no mass.
@@ -16,10 +17,7 @@ SPECK = 1e-4
 
 def project_to_simplex(masses: Floats, total: float) -> Floats:
     """Nearest vector (Euclidean) with non-negative entries that sum to `total`."""
-    descending = np.sort(masses)[::-1]
-    excess = (np.cumsum(descending) - total) / np.arange(1, len(masses) + 1)
-    last = np.flatnonzero(descending > excess)[-1]
-    return np.maximum(masses - excess[last], 0)
+    return norm_sub(masses, total)
 
 
 @dataclass(frozen=True)

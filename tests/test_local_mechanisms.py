@@ -1,0 +1,337 @@
+"""Clients, aggregators and releases of local mechanisms."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import shapely
+from scipy import stats
+
+from dpppsynth import baselines, load_release, local
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.grid_plan import AdaptiveGridPlan
+from dpppsynth.grids import average_query_error, even_cells, query_workload, true_answers, uniform_grid
+from dpppsynth.intensity import PiecewiseConstant
+from dpppsynth.models.rectangles import rectangle_mesh
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
+from dpppsynth.privacy.certificate import content_hash
+from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
+from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
+from dpppsynth.sampling import poisson_pattern
+
+WINDOW = Window.rectangle(0, 0, 1000, 800, "EPSG:27700")
+CUT = Window.polygon(shapely.Polygon([(0, 0), (1000, 0), (1000, 800), (500, 800)]), "EPSG:27700")
+RNG = np.random.default_rng(11)
+HOMES = np.clip(RNG.normal([300, 500], [150, 90], (4000, 2)), [0, 0], [1000, 800])
+PATTERN = PointPattern(HOMES, WINDOW)
+CELLS = {
+    "disk": local.DiskAreaMechanism(2.0, cells=5),
+    "whole cells": local.DiskAreaMechanism(2.0, cells=5, radius=3, shrink=False),
+    "hybrid": local.HybridUniformExponential(2.0, cells=5, radius=2),
+    "wave": local.MultidimensionalSquareWave(2.0, cells=5),
+    "geo-i": local.SEMGeoI(2.0, cells=5),
+}
+GRIDS = {
+    oracle: local.UniformGrid(WINDOW, epsilon=2.0, cells=(5, 4), oracle=oracle)
+    for oracle in ("local-hashing", "randomized-response", "optimized-unary", "symmetric-unary", "hadamard-response")
+}
+EVERY = CELLS | GRIDS
+
+
+def truth(shape):
+    counts, _, _ = np.histogram2d(*HOMES.T, bins=shape, range=[[0, 1000], [0, 800]])
+    return counts / counts.sum()
+
+
+def tv(p, q):
+    return np.abs(p - q).sum() / 2
+
+
+@pytest.mark.parametrize("mechanism", EVERY.values(), ids=EVERY)
+class TestClients:
+    def test_a_report_travels_as_json(self, mechanism):
+        place = (3, 1) if mechanism in CELLS.values() else (320.0, 410.0)
+        report = mechanism.client(place)
+        again = local.Report.from_json(report.to_json())
+        assert again == report
+        assert not report.seeded
+        counts = mechanism.aggregate([again])
+        assert (counts.n, counts.seeded) == (1, False)
+        np.testing.assert_array_equal(counts.values, mechanism.aggregate(report).values)
+
+    def test_a_seed_is_confessed(self, mechanism):
+        place = (3, 1) if mechanism in CELLS.values() else (320.0, 410.0)
+        seeded = mechanism.client(place, rng=5)
+        assert seeded == mechanism.client(place, rng=5)
+        both = mechanism.aggregate([mechanism.client(place)]) + mechanism.aggregate([seeded])
+        assert both.seeded
+        assert both.release(WINDOW).seeded
+
+    def test_any_partition_gives_the_same_counts(self, mechanism):
+        values = np.random.default_rng(3).integers(0, mechanism.randomizer.inputs, 500)
+        reports = mechanism.clients(values, rng=4)
+        parts = np.array_split(np.random.default_rng(5).permutation(500), [1, 100, 350])
+        total = sum(mechanism.aggregate(replace(reports, rows=reports.rows[part])) for part in parts)
+        np.testing.assert_array_equal(total.values, mechanism.aggregate(reports).values)
+        assert total.n == 500
+        one_by_one = mechanism.aggregate(list(reports)[:50])
+        np.testing.assert_array_equal(
+            one_by_one.values, mechanism.aggregate(replace(reports, rows=reports.rows[:50])).values
+        )
+
+    def test_counts_travel_as_json(self, mechanism):
+        counts = mechanism.simulate(PATTERN, rng=1)
+        again = local.counts_from_dict(mechanism, json.loads(json.dumps(counts.to_dict())))
+        np.testing.assert_array_equal(again.values, counts.values)
+        assert (again.n, again.seeded) == (4000, True)
+
+    def test_what_is_released_is_near_the_truth(self, mechanism):
+        """Much nearer than the uniform distribution; a grid that is transposed or turned is farther away."""
+        counts = mechanism.simulate(PATTERN, rng=1)
+        release = counts.release(WINDOW)
+        assert release.intensity.total == pytest.approx(4000)
+        shape = (5, 5) if mechanism in CELLS.values() else (5, 4)
+        mids = [(np.arange(k) + 0.5) / k * side for k, side in zip(shape, (1000, 800), strict=True)]
+        places = np.array([[x, y] for x in mids[0] for y in mids[1]])
+        shares = (release.intensity(places) * 800_000 / len(places) / 4000).reshape(shape)
+        assert tv(shares, truth(shape)) < tv(np.full(shape, 1 / shares.size), truth(shape)) * 0.7
+        if shape == (5, 5):
+            assert (
+                tv(shares, truth(shape)) < min(tv(shares.T, truth(shape)), tv(shares[::-1, ::-1], truth(shape))) / 1.5
+            )
+        if mechanism in CELLS.values():
+            np.testing.assert_allclose(shares, mechanism.estimate(counts), atol=1e-12)
+            np.testing.assert_allclose(shares, release.distribution, atol=1e-12)
+
+    def test_fast_counts_have_the_same_law(self, mechanism):
+        """Means of each count over 60 runs, by a test of false alarm 1e-8 in all; fast ones are never private."""
+        runs = [[mechanism.simulate(PATTERN, rng=k, fast=fast).values for k in range(60)] for fast in (False, True)]
+        real, fast = np.array(runs[0], dtype=float), np.array(runs[1], dtype=float)
+        spread = np.sqrt((real.var(axis=0) + fast.var(axis=0)) / 60 + 1e-9)
+        assert np.abs(real.mean(axis=0) - fast.mean(axis=0)).max() < 9 * spread.max()
+        assert mechanism.simulate(PATTERN, fast=True).seeded
+
+    def test_a_plan_is_what_the_release_has(self, mechanism, tmp_path):
+        release = mechanism.release(PATTERN)
+        assert release.guarantee.to_dict() == mechanism.check(WINDOW, n=4000).to_dict()
+        assert release.guarantee.epsilon() <= 2.0
+        folder = release.save(tmp_path / "public")
+        assert verify(folder).holds
+        again = load_release(folder)
+        assert type(again) is type(release)
+        np.testing.assert_array_equal(again.intensity(HOMES[:9]), release.intensity(HOMES[:9]))
+
+    def test_reports_of_others_are_refused(self, mechanism):
+        other = replace(mechanism, epsilon=1.0)
+        place = (3, 1) if mechanism in CELLS.values() else (320.0, 410.0)
+        with pytest.raises(InputError, match=r"^reports: some are not of"):
+            mechanism.aggregate([other.client(place)])
+        with pytest.raises(InputError, match="cannot be added"):
+            mechanism.simulate(PATTERN, rng=1) + other.simulate(PATTERN, rng=1)
+        with pytest.raises(InputError, match="another mechanism"):
+            local.counts_from_dict(mechanism, other.simulate(PATTERN, rng=1).to_dict())
+
+
+class TestTampering:
+    """What stands on a certificate is derived again from its own numbers."""
+
+    @pytest.mark.parametrize(
+        ("mechanism", "change"),
+        [
+            (CELLS["disk"], lambda p: p["randomizer"].update(epsilon=1.0)),
+            (CELLS["disk"], lambda p: p["randomizer"].update(kind="hybrid-area")),
+            (CELLS["disk"], lambda p: p["mesh"].update(shape=[5, 6])),
+            (CELLS["disk"], lambda p: p["estimator"]["settings"].pop("tolerance")),
+            (CELLS["disk"], lambda p: p.update(epsilon=1.0)),
+            (CELLS["geo-i"], lambda p: p["randomizer"].update(cells=6)),
+            (GRIDS["optimized-unary"], lambda p: p.update(oracle="randomised")),
+            (GRIDS["optimized-unary"], lambda p: p.update(columns=3)),
+            (GRIDS["optimized-unary"], lambda p: p["estimator"].update(post="none")),
+        ],
+    )
+    def test_is_found(self, mechanism, change, tmp_path):
+        folder = mechanism.release(PATTERN).save(tmp_path / "public", patterns=0)
+        assert verify(folder).holds
+        file = folder / "certificate.json"
+        cert = json.loads(file.read_text())
+        change(cert["parameters"])
+        cert.pop("content_hash")
+        cert["content_hash"] = content_hash(cert)
+        file.write_text(json.dumps(cert))
+        assert not verify(folder).holds
+
+    def test_counts_of_other_numbers_of_reports_do_not_load(self, tmp_path):
+        plan = CELLS["disk"].plan(WINDOW, n=5).statistic
+        lattice = np.zeros(plan.randomizer.size, dtype=int)
+        lattice[3] = 4
+        data = {"lattice": lattice.tolist(), "noise": "", "seeded": False}
+        with pytest.raises(InputError, match="not those of n reports"):
+            plan.restore(data)
+
+
+class TestAdaptiveGrids:
+    KINDS = (local.PrivAG(WINDOW, epsilon=3.0, alpha=0.1), local.AdvancedAdaptiveGrid(WINDOW, epsilon=3.0))
+
+    @pytest.mark.parametrize("mechanism", KINDS, ids=["PrivAG", "AAG"])
+    def test_rounds_with_machines_of_their_own(self, mechanism):
+        """Clients of both rounds, JSON in between, and answers as near to the truth as those of one process."""
+        groups = np.split(np.random.default_rng(1).permutation(4000), [int(mechanism.sigma * 4000)])
+        one = mechanism.first(4000)
+        sent = [one.client(xy, rng=np.random.default_rng(int(k))) for k, xy in zip(groups[0], HOMES[groups[0]])]  # noqa: B905
+        first = one.aggregate([local.Report.from_json(report.to_json()) for report in sent])
+        two = mechanism.second(first, 4000)
+        second = two.aggregate(two.clients(two.values(HOMES[groups[1]]), rng=2))
+        both = mechanism.combine(first, second, 4000)
+        queries = query_workload(WINDOW.bounds, 0.1, 50, rng=1)
+        exact = true_answers(HOMES, queries, WINDOW.bounds)
+        apart, together = both.query(queries), mechanism.simulate(PATTERN, rng=3).query(queries)
+        assert average_query_error(exact, apart, 4000) < 0.5 < average_query_error(exact, np.zeros(50), 4000)
+        assert average_query_error(exact, together, 4000) < 0.5
+        release = both.release()
+        assert release.seeded
+        np.testing.assert_allclose(release.query(queries), apart)
+        assert release.intensity.total == pytest.approx(4000)
+
+    @pytest.mark.parametrize("mechanism", KINDS, ids=["PrivAG", "AAG"])
+    def test_an_answer_about_everybody_is_nearly_n(self, mechanism):
+        """Without the factor n / n2 it would be (1 - sigma) n."""
+        total = np.mean([mechanism.simulate(PATTERN, rng=k, fast=True).query([WINDOW.bounds])[0] for k in range(40)])
+        assert total == pytest.approx(4000, rel=0.1)
+
+    def test_consistency_brings_answers_nearer(self):
+        """Squared errors of large queries over 60 runs: the first round's reports are worth something."""
+        queries = query_workload(WINDOW.bounds, 0.25, 30, rng=1)
+        exact = true_answers(HOMES, queries, WINDOW.bounds)
+        mechanism, errors = self.KINDS[1], {}
+        for consistent in (False, True):
+            each = replace(mechanism, consistent=consistent)
+            runs = [each.simulate(PATTERN, rng=k, fast=True).query(queries) - exact for k in range(60)]
+            errors[consistent] = np.mean(np.square(runs))
+        assert errors[True] < 0.9 * errors[False]
+
+    def test_nobody_reports_twice(self):
+        with pytest.raises(InputError, match="together at most n"):
+            AdaptiveGridPlan(WINDOW, 1.0, 100, (60, 50))
+
+    def test_there_is_no_client_of_both_rounds(self):
+        for call in (lambda m: m.client((1.0, 2.0)), lambda m: m.aggregate([]), lambda m: m.matrix()):
+            with pytest.raises(InputError, match="round"):
+                call(self.KINDS[0])
+        with pytest.raises(InputError, match="one round"):
+            self.KINDS[0].second(self.KINDS[0].first(4000).simulate(HOMES[:800], rng=1), 4000).plan(WINDOW, n=3)
+
+    def test_another_second_level_does_not_load(self, tmp_path):
+        release = self.KINDS[1].release(PATTERN)
+        plan = replace(release.statistic.plan, cells=release.statistic.plan.cells + 1)
+        with pytest.raises(InputError, match="lead to another second level"):
+            plan.restore(release.statistic.to_dict())
+
+
+class TestWindows:
+    def test_cells_outside_a_polygon_get_nothing(self):
+        inside = PointPattern(HOMES[CUT.contains(HOMES)], CUT)
+        for mechanism in (CELLS["disk"], CELLS["wave"], CELLS["geo-i"], local.UniformGrid(CUT, epsilon=2.0, cells=9)):
+            release = mechanism.simulate(inside, rng=1).release(CUT)
+            assert release.intensity.total == pytest.approx(len(inside))
+            synthetic = release.sample(1, rng=1)[0]
+            assert CUT.contains(synthetic.xy).all()
+        assert release.intensity.mesh.find.cells.size < 81
+        disk = CELLS["disk"].simulate(inside, rng=1).release(CUT)
+        assert disk.distribution[0, 4] == 0
+
+    def test_a_grid_has_a_window_of_its_own(self):
+        with pytest.raises(InputError, match=r"^domain: it is not the window"):
+            GRIDS["local-hashing"].plan(CUT, n=5)
+        with pytest.raises(InputError, match=r"^window: needs a Window"):
+            local.UniformGrid(7, epsilon=1.0)
+
+    def test_streets_are_refused_by_name(self):
+        from dpppsynth.datasets import soho_streets
+
+        with pytest.raises(InputError, match="local mechanisms work on windows"):
+            CELLS["disk"].check(soho_streets(), n=5)
+
+    def test_marks_are_refused(self):
+        marked = PointPattern(HOMES, WINDOW, {"age": np.arange(4000)})
+        for mechanism in (CELLS["disk"], GRIDS["local-hashing"]):
+            with pytest.raises(InputError, match="marks"):
+                mechanism.simulate(marked)
+
+    def test_meshes_of_cells(self):
+        """Areas, places and samples of uneven cells; and cells that a window leaves out."""
+        grid = even_cells(uniform_grid(CUT.bounds, 3, 2), [1, 2, 3, 1, 2, 1])
+        mesh = rectangle_mesh(CUT, grid)
+        assert mesh.element_measure.sum() == pytest.approx(CUT.area)
+        places = np.random.default_rng(1).uniform([0, 0], [1000, 800], (500, 2))
+        places = places[CUT.contains(places)]
+        np.testing.assert_array_equal(mesh.find.cells[mesh.locate(places)], grid.locate(places))
+        values = np.zeros(len(mesh.elements))
+        values[mesh.locate(np.array([[990.0, 10.0]]))] = 1.0
+        drawn = poisson_pattern(PiecewiseConstant(mesh, values), 1).xy
+        assert (grid.locate(drawn) == grid.locate([[990.0, 10.0]])).all()
+        with pytest.raises(InputError, match=r"^grid: it must tile"):
+            rectangle_mesh(CUT, uniform_grid((0, 0, 1, 1), 2, 2))
+
+
+class TestRelations:
+    def test_local_is_stronger_than_replacing_a_point(self):
+        assert Local().implies(ReplaceOne())
+        assert Local().implies(AlphaNeighbours(25.0))
+        assert not Local().implies(ReplaceOne(2))
+        assert not ReplaceOne().implies(Local())
+        assert not GeoIndistinguishability(5).implies(Local())
+        assert not Local().implies(GeoIndistinguishability(5))
+        for relation in (Local(), GeoIndistinguishability(7)):
+            assert relation_from_dict(relation.to_dict()) == relation
+
+    def test_of_geo_indistinguishability_the_distance_is_told(self):
+        guarantee = CELLS["geo-i"].check(WINDOW, n=5)
+        assert guarantee.relation == GeoIndistinguishability(5)
+        assert dict(guarantee.by_distance)[3.0] == pytest.approx(3 * 2.0)
+        assert any("not local differential privacy" in sentence for sentence in guarantee.assumptions)
+
+    def test_a_round_that_spends_more_is_refused(self):
+        with pytest.raises(PrivacyCheckError):
+            local_rounds(1.0, [LocalHashing(epsilon=1.0, domain=4), RandomizedResponse(epsilon=1.1, domain=4)])
+        with pytest.raises(PrivacyCheckError):
+            local_rounds(9.0, [CELLS["geo-i"].randomizer])
+
+    @pytest.mark.parametrize("mechanism", EVERY.values(), ids=EVERY)
+    def test_laws_are_made_again_from_their_numbers(self, mechanism):
+        stated = json.loads(json.dumps(mechanism.randomizer.parameters()))
+        again = randomizer_from_dict(stated)
+        assert again.spent == mechanism.randomizer.spent
+        for wrong in ({**stated, "more": 1}, {**stated, "kind": "x"}, {**stated, "epsilon": -1.0}, {"kind": "x"}):
+            with pytest.raises(InputError):
+                randomizer_from_dict(wrong)
+
+
+class TestBaselines:
+    def test_what_looks_at_the_truth_is_never_releasable(self):
+        queries = query_workload(WINDOW.bounds, 0.04, 40, rng=1)
+        best = baselines.best_uniform_grid(HOMES, WINDOW, queries, epsilon=1.0, sides=[2, 8, 60], rng=1)
+        assert not best.releasable
+        assert best.side == min(best.errors, key=best.errors.get)
+        with pytest.raises(InputError, match="not be released"):
+            baselines.LiteralHybridUniformExponential(2.0, cells=5).plan(WINDOW, n=5)
+        with pytest.raises(InputError, match="unsafe=True"):
+            baselines.LiteralHybridUniformExponential(0.5, cells=5, radius=2)
+
+    def test_the_printed_weights_do_not_depend_on_epsilon(self):
+        one, other = (baselines.LiteralHybridUniformExponential(e, cells=5, radius=2).matrix() for e in (2.0, 4.0))
+        np.testing.assert_array_equal(one, other)
+
+
+def test_reports_of_clients_and_of_a_batch_have_one_law():
+    """Chi-square of 4000 single clients and of as many at once; false alarm 1e-9 each."""
+    mechanism = CELLS["disk"]
+    expected = mechanism.matrix()[:, 7] * 4000
+    source = np.random.default_rng(2)
+    single = mechanism.aggregate([mechanism.client((1, 2), rng=source) for _ in range(4000)])
+    batch = mechanism.aggregate(mechanism.clients(np.full(4000, 7), rng=3))
+    for counts in (single, batch):
+        chi = ((counts.values - expected) ** 2 / expected).sum()
+        assert stats.chi2.sf(chi, len(expected) - 1) > 1e-9
