@@ -229,9 +229,9 @@ INTRODUCTION = [
     "to sum to the secret number of points; one count of a hundred without noise, far from the person added. What is",
     "detectable is rated by the mechanism that each of them breaks.",
     "",
-    "Of local mechanisms the report of one client is audited, at two of its values; epsilon is what its integer weights",
+    "Of local mechanisms the report of one client is audited, at two of its values; epsilon is what its integers",
     "certify, under geo-indistinguishability times the distance of both values in cells. Too little noise is a larger",
-    f"epsilon. Up to {MOST_REPORTS} reports for each value.",
+    f"epsilon. Up to {MOST_REPORTS} reports for each value, as many as fit; of faults 5000, unless more are needed.",
 ]
 
 

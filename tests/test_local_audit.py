@@ -66,8 +66,9 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_client_stays_below_its_claim(kind, epsilon=1.0):
+def test_client_stays_below_its_claim(kind):
     """A pair whose distance is not what the claim says, or a ratio counted twice, would reject some of these."""
+    epsilon = 0.5
     made = local_target(KINDS[kind](epsilon))
     result = audit(made, trials=80)
     assert not result.violated, result
@@ -298,7 +299,7 @@ def _only(score, reports):
 
 def test_unclipped_shares_are_caught():
     """Eight cells are likelier by 3.6 times at epsilon 1; seen by a statistic of one's own, that of these cells."""
-    assert OVER == pytest.approx(1.514, abs=5e-4)
+    assert abs(OVER - 1.514) < 5e-4
     made = unclipped_shares()
     assert any(refuted(made, made.run.randomizer, 400_000, among_the_eight) for _ in range(3))
     honest = DiskArea(epsilon=1.0, cells=15, radius=6)

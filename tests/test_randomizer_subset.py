@@ -387,6 +387,9 @@ def test_reports_and_counts_that_no_client_sends():
         for call in (law.count, lambda reports: law.log_ratio(reports, 0, 1)):
             with pytest.raises(InputError, match="reports"):
                 call(wrong)
+    # Differences of these wrap around to positive ones.
+    with pytest.raises(InputError, match="reports"):
+        SubsetExponential(epsilon=1.0, cells=3, subset=4).count(np.array([[5, -(2**63), -1, 7]]))
     for client in (never, full):
         assert not client.empty.any()
         with pytest.raises(InputError, match="reports"):

@@ -7,7 +7,6 @@ their own, and tell nothing about this client.
 import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np

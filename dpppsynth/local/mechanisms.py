@@ -162,16 +162,26 @@ class SEMGeoI(CellMechanism):
 
     References
     ----------
-    Wang et al. (2017), Local differential privacy for data collection and analysis (subset exponential mechanism).
+    Wang, Nie, Wang, Xu, Yang & Huang (2017), Local private ordinal data distribution estimation, INFOCOM.
     """
 
     _: KW_ONLY
     subset: int | None = None
 
     @classmethod
-    def matching(cls, epsilon: float, *, cells: int = 15) -> "SEMGeoI":
-        """The mechanism that leaves an adversary with the same error as the disk area mechanism at `epsilon`."""
-        match = matched_epsilon(epsilon, cells)
+    def matching(cls, epsilon: float, *, cells: int = 15, empty: bool = False) -> "SEMGeoI":
+        """The mechanism that leaves one Bayesian adversary with the same error as the disk area mechanism at `epsilon`.
+
+        Parameters
+        ----------
+        epsilon : float
+            Of the disk area mechanism.
+        cells : int
+        empty : bool
+            Let the adversary look at empty reports too, which published comparisons leave out. At small epsilon
+            there is no match without it.
+        """
+        match = matched_epsilon(epsilon, cells, empty=empty)
         return cls(match.epsilon, cells=cells, subset=match.subset)
 
     def _randomizer(self) -> Randomizer:

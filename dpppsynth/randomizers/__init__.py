@@ -7,8 +7,8 @@
   `best_oracle` chooses.
 * Estimation: `expectation_maximisation`, `norm_sub`, `norm_mul`, `clip`.
 
-Each mechanism is a frozen object of public numbers with a law of integer weights out of 2^62. `dpppsynth.local` puts
-windows, reports and releases around them.
+Each mechanism is a frozen object of public numbers with a law of integer weights, out of 2^62 but for
+`SubsetExponential`, whose subsets are too many. `dpppsynth.local` puts windows, reports and releases around them.
 """
 
 from dpppsynth.randomizers.area import DiskArea, HybridArea

@@ -6,10 +6,11 @@ they do not, further ones do.
 """
 
 import itertools
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -108,3 +109,40 @@ def distinct(sizes: Ints, taken: Ints, rng: np.random.Generator) -> Ints:
         double = (chosen[:, :k] == position[:, None]).any(axis=1)
         chosen[:, k] = np.where(double, start + last, position)
     return chosen
+
+
+def meeting(at: Ints, far: Ints, k: int, rng: np.random.Generator) -> Ints:
+    """(n, k) positions, in no order, of uniform subsets of `at + far` positions that meet the first `at` of them.
+
+    Parameters
+    ----------
+    at, far : (n,) arrays of int
+        At least one, and k in all.
+    k : int
+    rng : numpy.random.Generator
+    """
+    if k == 1:
+        return below(at, rng)[:, None]
+    taken, base = draws(rng, len(at)), int(far.max(initial=0)) + 1
+    for code, rows in groups(at * base + far):
+        taken[rows] = _shared(*divmod(code, base), k).pick(taken[rows], rng)
+    return distinct(np.stack([at, far], axis=1), np.stack([taken, k - taken], axis=1), rng)
+
+
+@lru_cache(maxsize=4096)
+def _shared(at: int, far: int, k: int) -> Choice:
+    """Choice of how many of the k positions are among the first `at`; not none."""
+    return Choice([0] + [math.comb(at, taken) * math.comb(far, k - taken) for taken in range(1, min(at, k) + 1)])
+
+
+def groups(keys: Ints) -> list[tuple[int, Ints]]:
+    """Keys that occur among (n,), each with the places where it does.
+
+    Examples
+    --------
+    >>> [(key, places.tolist()) for key, places in groups(np.array([7, 3, 7]))]
+    [(3, [1]), (7, [0, 2])]
+    """
+    order = np.argsort(keys, kind="stable")
+    found, starts = np.unique(keys[order], return_index=True)
+    return list(zip(found.tolist(), np.split(order, starts[1:]), strict=True)) if len(keys) else []

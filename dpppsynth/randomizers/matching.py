@@ -20,8 +20,8 @@ from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomizers.area import DiskArea
 from dpppsynth.randomizers.base import Randomizer
 from dpppsynth.randomizers.radius import grid_radius
-from dpppsynth.randomizers.shells import MOST_CELLS, mean_distance, shells
-from dpppsynth.randomizers.subset_exponential import SubsetExponential, all_subsets
+from dpppsynth.randomizers.shells import MOST_CELLS, all_subsets, mean_distance, shells
+from dpppsynth.randomizers.subset_exponential import SubsetExponential
 from dpppsynth.randomizers.subset_law import ratios
 
 # Subsets that a brute force looks at, and probabilities held in memory at once.
@@ -119,7 +119,7 @@ def _subsets(randomizer: SubsetExponential, empty: bool, most: int) -> Iterator[
     batch = BATCH // randomizer.inputs + 1
     for start in range(0, len(subsets), batch):
         part = slice(start, start + batch)
-        yield chances[randomizer.places(subsets[part])], times[part]
+        yield chances[randomizer.shells.places(subsets[part])], times[part]
     if empty:
         yield randomizer.empty[None], np.ones(1, dtype=np.int64)
 

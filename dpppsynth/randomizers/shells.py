@@ -4,13 +4,16 @@ A shell of a cell are all cells at one distance from it. Cells that a turn or re
 other form an orbit: they have shells of the same sizes, so whatever depends on these sizes is needed once an orbit.
 """
 
+import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
-from dpppsynth.arguments import whole
+from dpppsynth.arguments import shown, whole
+from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
 
 # Tables have cells^4 entries.
@@ -71,6 +74,13 @@ class Shells:
         """(m, m) cells from the nearest to the farthest of each cell; its shells are runs of its row."""
         return np.argsort(self.rank, axis=1, kind="stable")
 
+    def places(self, subsets: npt.NDArray[np.integer]) -> Ints:
+        """(n, m) places of the distances between subsets and cells in the list of distances."""
+        found = self.rank[subsets[:, 0]]
+        for column in subsets.T[1:]:
+            found = np.minimum(found, self.rank[column])
+        return found
+
     @cached_property
     def symmetries(self) -> Ints:
         """(8, m) where the turns and reflections of the grid carry each cell."""
@@ -117,3 +127,16 @@ def mean_distance(cells: int) -> float:
     often[1:] *= 2
     total = np.outer(often, often) * np.hypot.outer(np.arange(cells), np.arange(cells))
     return math.fsum(total.ravel()) / max(1, cells**2 * (cells**2 - 1))
+
+
+def all_subsets(m: int, k: int, most: int) -> npt.NDArray[np.int16]:
+    """(C(m, k), k) all subsets of k of m cells in lexicographic order; InputError where there are more than `most`."""
+    number = math.comb(m, k)
+    if number > most:
+        msg = (
+            f"subset: {k} of {m} cells have C({m}, {k}) = {shown(number)} subsets, and at most {most} can be listed; "
+            "take a larger epsilon, a smaller subset, or fewer cells."
+        )
+        raise InputError(msg)
+    flat = itertools.chain.from_iterable(itertools.combinations(range(m), k))
+    return np.fromiter(flat, dtype=np.int16, count=number * k).reshape(number, k)

@@ -5,22 +5,20 @@ between them. That is weaker than local differential privacy with the same epsil
 gives the epsilon at which an adversary errs as much as under another mechanism.
 """
 
-import itertools
 import math
 import operator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
-from dpppsynth.arguments import positive, shown, whole
+from dpppsynth.arguments import positive, whole
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomizers.base import Randomizer
-from dpppsynth.randomizers.exact import Choice, below, distinct
-from dpppsynth.randomizers.shells import MOST_CELLS, Shells, mean_distance, shells
+from dpppsynth.randomizers.exact import Choice, groups, meeting
+from dpppsynth.randomizers.shells import MOST_CELLS, Shells, all_subsets, mean_distance, shells
 from dpppsynth.randomizers.simplex import norm_mul, possible
 from dpppsynth.randomizers.subset_law import SubsetLaw, ratios, subset_law
 from dpppsynth.randomizers.weights import draws
@@ -155,14 +153,7 @@ class SubsetExponential(Randomizer):
             There are too many subsets.
         """
         subsets = all_subsets(self.inputs, self.subset, MOST_ENTRIES // self.inputs)
-        return np.vstack([ratios(self.law.weights, self.law.total)[self.places(subsets)], self.empty])
-
-    def places(self, subsets: npt.NDArray[np.integer]) -> Ints:
-        """(n, m) places of the distances between subsets and cells in the list of distances."""
-        found = self.shells.rank[subsets[:, 0]]
-        for column in subsets.T[1:]:
-            found = np.minimum(found, self.shells.rank[column])
-        return found
+        return np.vstack([ratios(self.law.weights, self.law.total)[self.shells.places(subsets)], self.empty])
 
     @cached_property
     def _choices(self) -> tuple[Choice, ...]:
@@ -178,31 +169,14 @@ class SubsetExponential(Randomizer):
 
     def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
         orbits, distance = self.shells.orbit[values], draws(rng, len(values))
-        for orbit, clients in _groups(orbits):
+        for orbit, clients in groups(orbits):
             distance[clients] = self._choices[orbit].pick(distance[clients], rng)
         reports = np.full((len(values), self.subset), NONE)
         full = np.flatnonzero(distance < len(self.law.weights))
         near, far = (self.shells.beyond[orbits[full], distance[full] + more] for more in (0, 1))
-        positions = self._positions(near - far, far, rng) + (self.inputs - near)[:, None]
+        positions = meeting(near - far, far, self.subset, rng) + (self.inputs - near)[:, None]
         reports[full] = np.sort(self.shells.order[values[full, None], positions], axis=1)
         return reports
-
-    def _positions(self, at: Ints, far: Ints, rng: np.random.Generator) -> Ints:
-        """(n, subset) cells, counted from the shell's first on, of uniform subsets that meet the shell.
-
-        Parameters
-        ----------
-        at, far : (n,) arrays of int
-            Number of cells in the shell and beyond it.
-        rng : numpy.random.Generator
-        """
-        if self.subset == 1:
-            return below(at, rng)[:, None]
-        taken = draws(rng, len(at))
-        for code, clients in _groups(at * (self.inputs + 1) + far):
-            choice = _meeting(*divmod(code, self.inputs + 1), self.subset)
-            taken[clients] = choice.pick(taken[clients], rng)
-        return distinct(np.stack([at, far], axis=1), np.stack([taken, self.subset - taken], axis=1), rng)
 
     def count(self, reports: Ints) -> Ints:
         """(m + 1,) hits of each cell, and the number of empty reports."""
@@ -214,7 +188,7 @@ class SubsetExponential(Randomizer):
         """(n, subset) reports; InputError for those that no client sends."""
         rows = self.rows(reports)
         empty = (rows == NONE).all(axis=1)
-        ascending = (rows[:, 0] >= 0) & (rows[:, -1] < self.inputs) & (np.diff(rows, axis=1) > 0).all(axis=1)
+        ascending = (rows[:, 0] >= 0) & (rows[:, -1] < self.inputs) & (rows[:, 1:] > rows[:, :-1]).all(axis=1)
         if not (ascending | (empty & bool(self.law.log_empty))).all():
             msg = (
                 f"reports: each must be {self.subset} different cells from 0 to {self.inputs - 1}, ascending"
@@ -276,30 +250,3 @@ class SubsetExponential(Randomizer):
             if empty.any():
                 each[empty] = float(self.law.log_empty[self.shells.orbit[cell]])
         return found[0] - found[1]
-
-
-def all_subsets(m: int, k: int, most: int) -> npt.NDArray[np.int16]:
-    """(C(m, k), k) all subsets of k of m cells in lexicographic order; InputError where there are more than `most`."""
-    number = math.comb(m, k)
-    if number > most:
-        msg = (
-            f"subset: {k} of {m} cells have C({m}, {k}) = {shown(number)} subsets, and at most {most} can be listed; "
-            "take a larger epsilon, a smaller subset, or fewer cells."
-        )
-        raise InputError(msg)
-    flat = itertools.chain.from_iterable(itertools.combinations(range(m), k))
-    return np.fromiter(flat, dtype=np.int16, count=number * k).reshape(number, k)
-
-
-def _groups(keys: Ints) -> list[tuple[int, Ints]]:
-    """Keys that occur, each with the places where it does."""
-    order = np.argsort(keys, kind="stable")
-    found, starts = np.unique(keys[order], return_index=True)
-    return list(zip(found.tolist(), np.split(order, starts[1:]), strict=True)) if len(keys) else []
-
-
-@lru_cache(maxsize=4096)
-def _meeting(at: int, far: int, k: int) -> Choice:
-    """Choice of how many of k cells, in a uniform subset of `at + far` that meets the first `at`, are among these."""
-    most = min(at, k)
-    return Choice([0] + [math.comb(at, taken) * math.comb(far, k - taken) for taken in range(1, most + 1)])

@@ -81,10 +81,9 @@ class SubsetLaw:
             roots = [Decimal(int(square)).sqrt() for square in self.shells.squares]
             above = [log + self.rate * root for log, root in zip(self.log_weights, roots, strict=True)]
             slopes = [self.rate + max(above) - min(above)]
-            for one, places in zip(self.log_empty, self.shells.nearest.tolist(), strict=bool(self.log_empty)):
-                slopes += [
-                    (one - other) / roots[a] for other, a in zip(self.log_empty, places, strict=True) if one > other
-                ]
+            for orbit, one in enumerate(self.log_empty):
+                pairs = zip(self.log_empty, self.shells.nearest[orbit].tolist(), strict=True)
+                slopes += [(one - other) / roots[a] for other, a in pairs if one > other]
             found = float(max(slopes))
             return found if Decimal(found) >= max(slopes) else math.nextafter(found, math.inf)
 

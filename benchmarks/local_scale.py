@@ -1,0 +1,350 @@
+"""Time and memory of local mechanisms: 10^7 clients, and 10^8 reports in files. Writes docs/results/local_scale.md.
+
+    python benchmarks/local_scale.py [--folder /tmp/reports] [--reports 100000000] [--clients 10000000]
+
+The files of reports take about 2.5 GB there, and are deleted in the end. Every case runs in a process of its own.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpppsynth import Window
+from dpppsynth.local import (
+    DiskAreaMechanism,
+    HybridUniformExponential,
+    MultidimensionalSquareWave,
+    SEMGeoI,
+    UniformGrid,
+)
+from dpppsynth.local.files import aggregate_files, write_reports
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results" / "local_scale.md"
+WINDOW = Window.rectangle(0, 0, 1, 1)
+CELLS, CHUNK = 15, 1_000_000
+# Two of everything: the machine that the published numbers are from has two cores.
+WORKERS = 2
+
+
+def mechanism(name: str) -> Any:
+    """The mechanism of a row: 15 by 15 cells at epsilon 3.5, SEM-Geo-I at 1 for each cell."""
+    cells = {"disk-area": DiskAreaMechanism, "hybrid-area": HybridUniformExponential}
+    cells |= {"square-wave": MultidimensionalSquareWave}
+    if name in cells:
+        return cells[name](epsilon=3.5, cells=CELLS)
+    if name == "subset-exponential":
+        return SEMGeoI(epsilon=1.0, cells=CELLS)
+    return UniformGrid(WINDOW, epsilon=3.5, cells=CELLS, oracle=name)
+
+
+LAWS = (
+    "disk-area", "hybrid-area", "square-wave", "subset-exponential", "randomized-response", "local-hashing",
+    "hadamard-response", "optimized-unary", "symmetric-unary",
+)  # fmt: skip
+
+
+def values(n: int, seed: int) -> np.ndarray:
+    """Values of n clients, most of whom are near the middle."""
+    rng = np.random.default_rng(seed)
+    i, j = np.clip(rng.normal(CELLS / 2, CELLS / 5, (2, n)), 0, CELLS - 1).astype(np.int64)
+    return i * CELLS + j
+
+
+def memory(who: int = resource.RUSAGE_SELF) -> float:
+    """Peak memory so far, in MB."""
+    return resource.getrusage(who).ru_maxrss / 1024
+
+
+def digest(counts: np.ndarray) -> str:
+    """A few digits that two equal arrays of counts share."""
+    return hashlib.sha256(np.ascontiguousarray(counts, dtype=np.int64).tobytes()).hexdigest()[:12]
+
+
+# --- Cases, each in a process of its own -----------------------------------------------------------------------------
+
+
+def clients(name: str, n: int) -> dict[str, Any]:
+    """Seconds to draw and to count the reports of n clients, secret bits, chunk by chunk."""
+    law = mechanism(name)
+    law.aggregate(law.clients(values(1000, 0)))
+    before, drawing, counting = memory(), 0.0, 0.0
+    for seed in range(n // CHUNK):
+        held = values(CHUNK, seed)
+        start = time.perf_counter()
+        sent = law.clients(held)
+        drawn = time.perf_counter()
+        law.aggregate(sent)
+        drawing, counting = drawing + drawn - start, counting + time.perf_counter() - drawn
+    return {"draw": drawing, "count": counting, "memory": memory(), "before": before}
+
+
+def by_choice(n: int) -> dict[str, Any]:
+    """The rival of `clients`: numpy's choice from the matrix's columns, floating point and a seeded generator."""
+    law = mechanism("disk-area")
+    matrix, rng, drawing = law.matrix(), np.random.default_rng(1), 0.0
+    for seed in range(n // CHUNK):
+        held = values(CHUNK, seed)
+        start = time.perf_counter()
+        order = np.argsort(held, kind="stable")
+        sizes = np.bincount(held, minlength=CELLS**2)
+        sent = np.empty(CHUNK, dtype=np.int64)
+        drawn = [rng.choice(len(matrix), size, p=matrix[:, k]) for k, size in enumerate(sizes)]
+        sent[order] = np.concatenate(drawn)
+        drawing += time.perf_counter() - start
+    return {"draw": drawing, "memory": memory()}
+
+
+def generate(name: str, folder: str, n: int, kind: str) -> dict[str, Any]:
+    """Write files of reports, a million in each."""
+    law, place = mechanism(name), Path(folder)
+    place.mkdir(parents=True)
+    start = time.perf_counter()
+    for k in range(n // CHUNK):
+        write_reports(law.clients(values(CHUNK, k)), place / f"part-{k:03}.{kind}", mechanism=law)
+    size = sum(file.stat().st_size for file in place.iterdir())
+    return {"seconds": time.perf_counter() - start, "bytes": size}
+
+
+def repartition(folder: str, other: str) -> dict[str, Any]:
+    """The same reports in files and row groups of other sizes."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng, place = np.random.default_rng(3), Path(other)
+    place.mkdir(parents=True)
+    files = sorted(Path(folder).glob("*.parquet"))[::-1]
+    cuts = np.unique(rng.integers(0, len(files), 9)).tolist()
+    for k, (a, b) in enumerate(zip([0, *cuts], [*cuts, len(files)], strict=True)):
+        if a < b:
+            with pq.ParquetWriter(place / f"{k}.parquet", pq.read_schema(files[0])) as writer:
+                for file in files[a:b]:
+                    writer.write_table(pa.table(pq.read_table(file)), row_group_size=int(rng.integers(10**5, 10**6)))
+    return {"files": len(list(place.iterdir()))}
+
+
+def aggregate(name: str, folder: str, workers: int) -> dict[str, Any]:
+    """Seconds to count all files, start of the processes included, and peak memory of this one and of a worker."""
+    law = mechanism(name)
+    before, start = memory(), time.perf_counter()
+    counts = aggregate_files(law, folder, workers=None if workers == 1 else workers)
+    seconds = time.perf_counter() - start
+    told = {"seconds": seconds, "memory": memory(), "before": before, "worker": memory(resource.RUSAGE_CHILDREN)}
+    return told | {"digest": digest(counts.values), "n": counts.n}
+
+
+def aggregate_cluster(name: str, folder: str) -> dict[str, Any]:
+    """As `aggregate`, on a Dask cluster that is running already."""
+    from distributed import Client, LocalCluster
+
+    law = mechanism(name)
+    with (
+        LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        # Workers load the package before they are timed.
+        client.run(lambda: __import__("dpppsynth.local.files"))
+        start = time.perf_counter()
+        counts = aggregate_files(law, folder, client=client)
+        seconds = time.perf_counter() - start
+        worker = max(client.run(memory).values())
+    return {"seconds": seconds, "memory": memory(), "worker": worker, "digest": digest(counts.values), "n": counts.n}
+
+
+def in_memory(name: str, folder: str, how: str) -> dict[str, Any]:
+    """The rivals: everything read into memory, then numpy's bincount or pandas' groupby."""
+    import pandas as pd
+    import pyarrow.parquet as pq
+
+    law = mechanism(name)
+    before, start = memory(), time.perf_counter()
+    table = pq.read_table(folder, columns=list(law.randomizer.columns))
+    box = np.arange(-law.randomizer.radius, CELLS + law.randomizer.radius)
+    if how == "numpy":
+        i, j = (table.column(name).to_numpy() for name in ("i", "j"))
+        counts = np.bincount((i - box[0]) * len(box) + (j - box[0]), minlength=len(box) ** 2).reshape(len(box), -1)
+    else:
+        sizes = table.to_pandas().groupby(["i", "j"]).size()
+        counts = sizes.reindex(pd.MultiIndex.from_product([box, box]), fill_value=0).to_numpy().reshape(len(box), -1)
+    seconds, peak = time.perf_counter() - start, memory()
+    # Corners of the box are no reports.
+    law.randomizer.count(np.argwhere(counts) + box[0])
+    inside = counts[*(_outputs(law) - box[0]).T]
+    return {"seconds": seconds, "memory": peak, "before": before, "digest": digest(inside), "n": int(counts.sum())}
+
+
+def _outputs(law: Any) -> np.ndarray:
+    """(size, 2) cells that reports name, in the order of the counts."""
+    radius = law.randomizer.radius
+    side = np.arange(-radius, CELLS + radius)
+    cells = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
+    possible = []
+    for cell in cells:
+        try:
+            law.randomizer.count(cell[None])
+        except ValueError:
+            continue
+        possible.append(cell)
+    return np.array(possible)
+
+
+CASES: dict[str, Callable[..., dict[str, Any]]] = {
+    each.__name__: each
+    for each in (clients, by_choice, generate, repartition, aggregate, aggregate_cluster, in_memory)
+}  # fmt: skip
+
+
+def measured(name: str, *given: Any) -> dict[str, Any]:
+    """A case in a fresh process, so that peak memory is its own."""
+    print(name, *given, flush=True)
+    command = [sys.executable, str(Path(__file__)), "--case", json.dumps([name, *given])]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
+    )  # noqa: S603
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+# --- Tables ----------------------------------------------------------------------------------------------------------
+
+
+def clients_table(n: int) -> list[str]:
+    """Drawing and counting, by mechanism."""
+    lines = ["| mechanism | draw | count | peak memory | of it before |", "|" + "---|" * 5]
+    first = None
+    for name in LAWS:
+        got = measured("clients", name, n)
+        first = first or got
+        row = f"| {name} | {got['draw']:.2f} s | {got['count']:.2f} s |"
+        lines.append(f"{row} {got['memory']:.0f} MB | {got['before']:.0f} MB |")
+    rival = measured("by_choice", n)
+    ratio = rival["draw"] / (first or rival)["draw"]
+    rival_row = f"| numpy's `choice`, disk-area ({ratio:.1f} times the time) | {rival['draw']:.2f} s |"
+    return [*lines, f"{rival_row} | {rival['memory']:.0f} MB | |"]
+
+
+def files_table(folder: Path, n: int) -> list[str]:
+    """Counting files of disk-area reports, in every way."""
+    one, other, text = (str(folder / name) for name in ("parquet", "other", "csv"))
+    made, csv = measured("generate", "disk-area", one, n, "parquet"), measured("generate", "disk-area", text, n, "csv")
+    parts = measured("repartition", one, other)["files"]
+    parquet = f"{n // CHUNK} Parquet files ({made['bytes'] / 1e6:.0f} MB)"
+    ways = {
+        f"`aggregate_files`, one process, {parquet}": ("aggregate", "disk-area", one, 1),
+        f"`aggregate_files`, {WORKERS} processes, the same files": ("aggregate", "disk-area", one, WORKERS),
+        f"`aggregate_files`, Dask cluster of {WORKERS} workers, the same files": (
+            "aggregate_cluster",
+            "disk-area",
+            one,
+        ),
+        f"`aggregate_files`, {WORKERS} processes, {parts} other Parquet files": (
+            "aggregate",
+            "disk-area",
+            other,
+            WORKERS,
+        ),
+        "rival: all in memory, `numpy.bincount`": ("in_memory", "disk-area", one, "numpy"),
+        "rival: all in memory, `DataFrame.groupby`": ("in_memory", "disk-area", one, "pandas"),
+    }
+    got = {way: measured(*case) for way, case in ways.items()}
+    base = next(iter(got.values()))["seconds"]
+    lines = ["| way | seconds | ratio | peak memory | of a worker | counts |", "|" + "---|" * 6]
+    for way, each in got.items():
+        worker = f"{each['worker']:.0f} MB" if each.get("worker") else ""
+        row = f"| {way} | {each['seconds']:.1f} | {each['seconds'] / base:.2f} | {each['memory']:.0f} MB | {worker} |"
+        lines.append(f"{row} {each['digest']} |")
+    drawn = measured("aggregate", "disk-area", text, WORKERS)
+    lines.append(
+        f"| `aggregate_files`, {WORKERS} processes, other reports in {n // CHUNK} CSV files ({csv['bytes'] / 1e6:.0f} MB) | "
+        f"{drawn['seconds']:.1f} | {drawn['seconds'] / base:.2f} | {drawn['memory']:.0f} MB | {drawn['worker']:.0f} MB | "
+        f"{drawn['digest']} |"
+    )
+    assert len({each["digest"] for each in got.values()}) == 1
+    assert {each["n"] for each in got.values()} == {n}
+    return lines
+
+
+def hashing_table(folder: Path, n: int) -> list[str]:
+    """Counting files of local hashing, where every report is compared with every cell."""
+    place = str(folder / "hashing")
+    made = measured("generate", "local-hashing", place, n, "parquet")
+    lines = ["| way | seconds | peak memory | of a worker | counts |", "|" + "---|" * 5]
+    for workers in (1, WORKERS):
+        got = measured("aggregate", "local-hashing", place, workers)
+        way = f"`aggregate_files`, processes: {workers}, {n // CHUNK} Parquet files ({made['bytes'] / 1e6:.0f} MB)"
+        worker = f"{got['worker']:.0f} MB" if workers > 1 else ""
+        lines.append(f"| {way} | {got['seconds']:.1f} | {got['memory']:.0f} MB | {worker} | {got['digest']} |")
+    return lines
+
+
+def document(folder: Path, n: int, people: int) -> str:
+    """What is written."""
+    heads = [
+        "# Local mechanisms at scale",
+        "",
+        "Written by `python benchmarks/local_scale.py`. Times of one run on "
+        f"{os.cpu_count()} cores ({platform.machine()}, Python {platform.python_version()}), shared with other work.",
+        "",
+    ]
+    drawing = [
+        f"## Drawing and counting {_spaced(people)} reports",
+        "",
+        f"{CELLS} x {CELLS} cells, epsilon 3.5 (subset-exponential: 1 per cell), one process, a million clients at a "
+        "time. Random bits are the operating system's (ChaCha20); the rival draws with floating-point probabilities from "
+        "a fast seeded generator, which no private release may use.",
+        "",
+        *clients_table(people),
+        "",
+    ]
+    counting = [
+        f"## Counting {_spaced(n)} reports in files",
+        "",
+        "Equal digits in the last column are equal counts: neither partition nor process nor machine shows in them. "
+        "Times include the start of the processes, not that of the Dask cluster.",
+        "",
+        *files_table(folder, n),
+        "",
+        f"Local hashing, where each of {_spaced(n // 10)} reports is compared with each of the {CELLS**2} cells:",
+        "",
+        *hashing_table(folder, n // 10),
+        "",
+    ]
+    return "\n".join([*heads, *drawing, *counting])
+
+
+def _spaced(n: int) -> str:
+    return f"{n:,}".replace(",", " ")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/dpppsynth_reports"))  # noqa: S108 - a default to change
+    parser.add_argument("--reports", type=int, default=100 * CHUNK)
+    parser.add_argument("--clients", type=int, default=10 * CHUNK)
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--case", help="run by this program itself")
+    asked = parser.parse_args()
+    if asked.case is not None:
+        name, *given = json.loads(asked.case)
+        print(json.dumps(CASES[name](*given)))
+        return
+    shutil.rmtree(asked.folder, ignore_errors=True)
+    try:
+        asked.out.write_text(document(asked.folder, asked.reports, asked.clients))
+    finally:
+        shutil.rmtree(asked.folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
