@@ -67,6 +67,12 @@ def memory(who: int = resource.RUSAGE_SELF) -> float:
     return resource.getrusage(who).ru_maxrss / 1024
 
 
+def processor(who: int = resource.RUSAGE_SELF) -> float:
+    """Processor seconds so far."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
 def digest(counts: np.ndarray) -> str:
     """A few digits that two equal arrays of counts share."""
     return hashlib.sha256(np.ascontiguousarray(counts, dtype=np.int64).tobytes()).hexdigest()[:12]
@@ -137,10 +143,11 @@ def repartition(folder: str, other: str) -> dict[str, Any]:
 def aggregate(name: str, folder: str, workers: int) -> dict[str, Any]:
     """Seconds to count all files, start of the processes included, and peak memory of this one and of a worker."""
     law = mechanism(name)
-    before, start = memory(), time.perf_counter()
+    before, start, used = memory(), time.perf_counter(), processor()
     counts = aggregate_files(law, folder, workers=None if workers == 1 else workers)
     seconds = time.perf_counter() - start
     told = {"seconds": seconds, "memory": memory(), "before": before, "worker": memory(resource.RUSAGE_CHILDREN)}
+    told |= {"cpu": processor() - used + processor(resource.RUSAGE_CHILDREN)}
     return told | {"digest": digest(counts.values), "n": counts.n}
 
 
@@ -155,11 +162,18 @@ def aggregate_cluster(name: str, folder: str) -> dict[str, Any]:
     ):
         # Workers load the package before they are timed.
         client.run(lambda: __import__("dpppsynth.local.files"))
-        start = time.perf_counter()
+        start, used = time.perf_counter(), processor() + sum(client.run(processor).values())
         counts = aggregate_files(law, folder, client=client)
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, processor() + sum(client.run(processor).values()) - used
         worker = max(client.run(memory).values())
-    return {"seconds": seconds, "memory": memory(), "worker": worker, "digest": digest(counts.values), "n": counts.n}
+    return {
+        "seconds": seconds,
+        "cpu": cpu,
+        "memory": memory(),
+        "worker": worker,
+        "digest": digest(counts.values),
+        "n": counts.n,
+    }
 
 
 def in_memory(name: str, folder: str, how: str) -> dict[str, Any]:
@@ -168,7 +182,7 @@ def in_memory(name: str, folder: str, how: str) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     law = mechanism(name)
-    before, start = memory(), time.perf_counter()
+    before, start, used = memory(), time.perf_counter(), processor()
     table = pq.read_table(folder, columns=list(law.randomizer.columns))
     box = np.arange(-law.randomizer.radius, CELLS + law.randomizer.radius)
     if how == "numpy":
@@ -177,11 +191,12 @@ def in_memory(name: str, folder: str, how: str) -> dict[str, Any]:
     else:
         sizes = table.to_pandas().groupby(["i", "j"]).size()
         counts = sizes.reindex(pd.MultiIndex.from_product([box, box]), fill_value=0).to_numpy().reshape(len(box), -1)
-    seconds, peak = time.perf_counter() - start, memory()
+    seconds, cpu, peak = time.perf_counter() - start, processor() - used, memory()
     # Corners of the box are no reports.
     law.randomizer.count(np.argwhere(counts) + box[0])
     inside = counts[*(_outputs(law) - box[0]).T]
-    return {"seconds": seconds, "memory": peak, "before": before, "digest": digest(inside), "n": int(counts.sum())}
+    told = {"seconds": seconds, "cpu": cpu, "memory": peak, "before": before}
+    return told | {"digest": digest(inside), "n": int(counts.sum())}
 
 
 def _outputs(law: Any) -> np.ndarray:
@@ -209,9 +224,8 @@ def measured(name: str, *given: Any) -> dict[str, Any]:
     """A case in a fresh process, so that peak memory is its own."""
     print(name, *given, flush=True)
     command = [sys.executable, str(Path(__file__)), "--case", json.dumps([name, *given])]
-    done = subprocess.run(
-        command, check=True, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}
-    )  # noqa: S603
+    alone = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=alone)  # noqa: S603
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return told
 
@@ -259,68 +273,81 @@ def files_table(folder: Path, n: int) -> list[str]:
     }
     got = {way: measured(*case) for way, case in ways.items()}
     base = next(iter(got.values()))["seconds"]
-    lines = ["| way | seconds | ratio | peak memory | of a worker | counts |", "|" + "---|" * 6]
-    for way, each in got.items():
-        worker = f"{each['worker']:.0f} MB" if each.get("worker") else ""
-        row = f"| {way} | {each['seconds']:.1f} | {each['seconds'] / base:.2f} | {each['memory']:.0f} MB | {worker} |"
-        lines.append(f"{row} {each['digest']} |")
-    drawn = measured("aggregate", "disk-area", text, WORKERS)
-    lines.append(
-        f"| `aggregate_files`, {WORKERS} processes, other reports in {n // CHUNK} CSV files ({csv['bytes'] / 1e6:.0f} MB) | "
-        f"{drawn['seconds']:.1f} | {drawn['seconds'] / base:.2f} | {drawn['memory']:.0f} MB | {drawn['worker']:.0f} MB | "
-        f"{drawn['digest']} |"
+    lines = ["| way | seconds | ratio | processor | peak memory | of a worker | counts |", "|" + "---|" * 7]
+    lines += [_row(way, each, base) for way, each in got.items()]
+    got_csv = measured("aggregate", "disk-area", text, WORKERS)
+    way = (
+        f"`aggregate_files`, {WORKERS} processes, other reports in {n // CHUNK} CSV files ({csv['bytes'] / 1e6:.0f} MB)"
     )
+    lines.append(_row(way, got_csv, base))
     assert len({each["digest"] for each in got.values()}) == 1
     assert {each["n"] for each in got.values()} == {n}
     return lines
+
+
+def _row(way: str, got: dict[str, Any], base: float) -> str:
+    worker = f"{got['worker']:.0f} MB" if got.get("worker") else ""
+    spent = f"{got['seconds']:.1f} | {got['seconds'] / base:.2f} | {got['cpu']:.1f} s"
+    return f"| {way} | {spent} | {got['memory']:.0f} MB | {worker} | {got['digest']} |"
 
 
 def hashing_table(folder: Path, n: int) -> list[str]:
     """Counting files of local hashing, where every report is compared with every cell."""
     place = str(folder / "hashing")
     made = measured("generate", "local-hashing", place, n, "parquet")
-    lines = ["| way | seconds | peak memory | of a worker | counts |", "|" + "---|" * 5]
+    lines = ["| way | seconds | processor | peak memory | of a worker | counts |", "|" + "---|" * 6]
     for workers in (1, WORKERS):
         got = measured("aggregate", "local-hashing", place, workers)
         way = f"`aggregate_files`, processes: {workers}, {n // CHUNK} Parquet files ({made['bytes'] / 1e6:.0f} MB)"
         worker = f"{got['worker']:.0f} MB" if workers > 1 else ""
-        lines.append(f"| {way} | {got['seconds']:.1f} | {got['memory']:.0f} MB | {worker} | {got['digest']} |")
+        spent = f"{got['seconds']:.1f} | {got['cpu']:.1f} s"
+        lines.append(f"| {way} | {spent} | {got['memory']:.0f} MB | {worker} | {got['digest']} |")
     return lines
+
+
+HEAD = """# Local mechanisms at scale
+
+Written by `python benchmarks/local_scale.py`. Times of one run on {cores} cores ({machine}, Python {python}), shared
+with other work.
+
+## Drawing and counting {people} reports
+
+{cells} x {cells} cells, epsilon 3.5 (subset-exponential: 1 per cell), one process, a million clients at a time. Random
+bits come from ChaCha20, keyed by the operating system; the rival draws with floating-point probabilities and a fast
+generator, which no private release may use.
+
+{drawing}
+
+## Counting {reports} reports in files
+
+Equal digits in the last column are equal counts: neither partition nor process nor machine shows in them. Times include
+the start of processes, some seconds, not that of the Dask cluster. "Processor" are the seconds that all processes were
+at work, in which other work on the machine shows less.
+
+{counting}
+
+Local hashing, where each of {hashed} reports is compared with each of {values} cells:
+
+{hashing}
+"""
 
 
 def document(folder: Path, n: int, people: int) -> str:
     """What is written."""
-    heads = [
-        "# Local mechanisms at scale",
-        "",
-        "Written by `python benchmarks/local_scale.py`. Times of one run on "
-        f"{os.cpu_count()} cores ({platform.machine()}, Python {platform.python_version()}), shared with other work.",
-        "",
-    ]
-    drawing = [
-        f"## Drawing and counting {_spaced(people)} reports",
-        "",
-        f"{CELLS} x {CELLS} cells, epsilon 3.5 (subset-exponential: 1 per cell), one process, a million clients at a "
-        "time. Random bits are the operating system's (ChaCha20); the rival draws with floating-point probabilities from "
-        "a fast seeded generator, which no private release may use.",
-        "",
-        *clients_table(people),
-        "",
-    ]
-    counting = [
-        f"## Counting {_spaced(n)} reports in files",
-        "",
-        "Equal digits in the last column are equal counts: neither partition nor process nor machine shows in them. "
-        "Times include the start of the processes, not that of the Dask cluster.",
-        "",
-        *files_table(folder, n),
-        "",
-        f"Local hashing, where each of {_spaced(n // 10)} reports is compared with each of the {CELLS**2} cells:",
-        "",
-        *hashing_table(folder, n // 10),
-        "",
-    ]
-    return "\n".join([*heads, *drawing, *counting])
+    hashed = max(n // 10, CHUNK)
+    return HEAD.format(
+        cores=os.cpu_count(),
+        machine=platform.machine(),
+        python=platform.python_version(),
+        cells=CELLS,
+        values=CELLS**2,
+        people=_spaced(people),
+        reports=_spaced(n),
+        hashed=_spaced(hashed),
+        drawing="\n".join(clients_table(people)),
+        counting="\n".join(files_table(folder, n)),
+        hashing="\n".join(hashing_table(folder, hashed)),
+    )
 
 
 def _spaced(n: int) -> str:

@@ -1,7 +1,7 @@
 """The auditor put to the package's own mechanisms: all stay below their claims, and broken ones are found out.
 
 Audits run with false alarms of 1e-6 each, some seventy in all. NUTS mechanisms, whose draws take seconds, are audited
-by `benchmarks/audit.py`, heat maps in `test_heatmap_audit.py`.
+by `benchmarks/audit.py`, heat maps in `test_heatmap_audit.py`, local mechanisms in `test_local_audit.py`.
 """
 
 import functools
@@ -54,6 +54,7 @@ RELATIONS = [AlphaNeighbours(300.0), ReplaceOne(2), AddRemove()]
 SECRET = generator(None)
 STORED = Path(__file__).parent / "data" / "releases_v1"
 NUTS, PERSONS = {"lgcp-kim-lim-3.8", "lgcp-kim-lim-3.9"}, {"heatmap"}
+LOCAL = {"disk-area", "hybrid-area", "square-wave", "subset-exponential", "uniform-grid", "adaptive-grid"}
 TRIALS = {
     "laplace-cells": 60,
     "laplace-tents": 60,
@@ -155,7 +156,7 @@ CASES = [
 
 
 def test_every_registered_mechanism_is_audited():
-    assert set(TRIALS) | NUTS | PERSONS == set(MEASUREMENTS)
+    assert set(TRIALS) | NUTS | PERSONS | LOCAL == set(MEASUREMENTS)
 
 
 @pytest.mark.parametrize(("mechanism", "relation", "epsilon", "domain"), CASES)

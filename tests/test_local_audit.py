@@ -201,7 +201,7 @@ def fractional_radius():
 # Fault, the statistic that sees it, and runs on each input. The benchmark gives all of them 5000, and all statistics.
 FAULTS = {
     "twice epsilon, disk area": (lambda: larger("disk-area"), "likelihood ratio", 1000),
-    "twice epsilon, subset exponential": (lambda: larger("subset-exponential"), "likelihood ratio", 1000),
+    "twice epsilon, subset exponential": (lambda: larger("subset-exponential"), "likelihood ratio", 800),
     "true cell": (lambda: broken(TrueCell, "disk-area"), "likelihood ratio", 100),
     "hash never perturbed": (lambda: broken(NeverPerturbed, "local-hashing"), "likelihood ratio", 200),
     "seed of the value": (lambda: broken(SeedOfTheValue, "local-hashing", pair=(1, 8)), "one bit", 100),
@@ -234,7 +234,7 @@ def refuted(made, law, count, statistic=None):
     return bound > made.claimed.epsilon(0.0) or any(finding.violated for finding in findings)
 
 
-NEEDED = {("hybrid-area", 0.1): 500_000, ("hybrid-area", 0.5): 20_000, ("disk-area", 0.1): 150_000}
+NEEDED = {("hybrid-area", 0.1): 450_000, ("hybrid-area", 0.5): 20_000, ("disk-area", 0.1): 150_000}
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -244,7 +244,7 @@ def test_half_of_the_noise_is_found_and_all_of_it_is_not(kind, epsilon):
     made = local_target(KINDS[kind](epsilon))
     honest = made.run.randomizer
     # By simulated audits, half as many do in nine cases of ten.
-    count = NEEDED.get((kind, epsilon), {0.1: 100_000, 0.5: 5000, 1.0: 3000}[epsilon])
+    count = NEEDED.get((kind, epsilon), {0.1: 80_000, 0.5: 5000, 1.0: 3000}[epsilon])
     assert not refuted(made, honest, count)
     assert any(refuted(made, with_epsilon(honest, 2.0), count) for _ in range(3))
 
@@ -360,8 +360,7 @@ def test_weaker_clients_stop_at_what_integers_express():
     assert with_epsilon(law, 2.0).epsilon == 2.0
     assert with_epsilon(law, 1.0) is law
     assert 8 < with_epsilon(law, 64.0).epsilon < 64
-    first, second = LargerEpsilon(law, (0, 24), 500)(64.0)
-    assert first.shape == second.shape == (500,)
+    first, second = LargerEpsilon(law, (0, 24))(64.0)
     assert first.mean() > 0.9 > -0.9 > second.mean()
 
 
@@ -387,7 +386,7 @@ SQUARE = Window.rectangle(0, 0, 1000, 1000)
 
 def test_a_mechanism_is_audited_as_its_client():
     """With a window or without, as a plan or as its measurement: one report is what the budget is spent on."""
-    for mechanism in (DiskAreaMechanism(1.0, cells=5), SEMGeoI(1.0, cells=4), UniformGrid(SQUARE, epsilon=1.0)):
+    for mechanism in (DiskAreaMechanism(1.0, cells=5), SEMGeoI(1.0, cells=3), UniformGrid(SQUARE, epsilon=1.0)):
         plan = mechanism.plan(SQUARE, n=100)
         whole = target_of(mechanism, SQUARE, n=100)
         for made in (target_of(mechanism), target_of(plan), target_of(plan.statistic), whole):
@@ -433,20 +432,28 @@ def test_a_plan_that_claims_less_than_its_clients_spend_is_refuted():
     assert refuted(target_of(honest), honest.randomizer, 4000) is False
 
 
-def test_saved_local_release_is_audited_without_its_reports(tmp_path):
+SAVED = {
+    "disk-area": DiskAreaMechanism(1.0, cells=4),
+    "subset-exponential": SEMGeoI(1.0, cells=3),
+    "local-hashing": UniformGrid(SQUARE, epsilon=1.0, cells=3),
+    "randomized-response": AdvancedAdaptiveGrid(SQUARE, epsilon=3.0, oracle="auto"),
+}
+
+
+@pytest.mark.parametrize("kind", SAVED)
+def test_saved_local_release_is_audited_without_its_reports(kind, tmp_path):
+    """From its certificate's public parameters, which are verified."""
     points = PointPattern(np.random.default_rng(1).uniform(0, 1000, (200, 2)), SQUARE)
-    for number, mechanism in enumerate((DiskAreaMechanism(1.0, cells=4), SEMGeoI(1.0, cells=3))):
-        folder = mechanism.release(points).save(tmp_path / str(number))
-        result = audit(folder, trials=50)
-        assert result.verification.holds
-        assert not result.violated
-        assert result.words.startswith(clients_of(mechanism).kind)
-        assert result.law_is_known
+    result = audit(SAVED[kind].release(points).save(tmp_path / "public"), trials=50)
+    assert result.verification.holds
+    assert not result.violated
+    assert result.words.startswith(kind)
+    assert result.law_is_known
 
 
 def test_own_pair_and_own_claim_are_taken():
     law = RandomizedResponse(epsilon=1.0, domain=2)
-    found = audit(law, pair=(1, 0), claimed=PureDP(0.2), trials=800)
+    found = audit(law, pair=(1, 0), claimed=PureDP(0.2), trials=300)
     assert found.violated
     assert found.words.endswith("value 1 or 0")
 

@@ -1,7 +1,7 @@
 """What clients draw, number by number: all 2^62 draws are accounted for, and no ratio of two weights exceeds e^epsilon.
 
 A scripted generator hands a client the numbers it draws. A report is constant between a few of them, found by bisection
-from 4096 evenly spaced ones, so that the weight of every report is known to the unit without knowing the law.
+from 1024 evenly spaced ones, so that the weight of every report is known to the unit without knowing the law.
 Statistical tests, some thirty, have a false alarm below 1e-8 each.
 """
 
@@ -35,7 +35,7 @@ RARE = 1e-8
 
 
 class Scripted(np.random.Generator):
-    """A generator whose numbers were written down beforehand, for each time that it is asked: an array, or one number."""
+    """A generator whose numbers were written down beforehand: an array, or one number, for each time it is asked."""
 
     def __init__(self, *numbers):
         super().__init__(np.random.PCG64(0))
@@ -51,7 +51,7 @@ class Scripted(np.random.Generator):
 
 def weights_of(report, end=TOTAL):
     """Number of draws from [0, end) that lead to each report; `report` (n,) draws -> (n, k) rows."""
-    cuts = np.unique(np.append(np.arange(4096, dtype=np.int64) * (end // 4096), end - 1))
+    cuts = np.unique(np.append(np.arange(1024, dtype=np.int64) * (end // 1024), end - 1))
     low, high = cuts[:-1], cuts[1:]
     first, last = report(low), report(high)
     found = Counter({tuple(last[-1].tolist()): 1})
@@ -93,30 +93,29 @@ def exponential(epsilon):
 
 
 def require_below(laws, epsilon, spent):
-    """No report is likelier by more than e^epsilon; `spent` is the logarithm of the largest ratio, rounded up."""
+    """No report is likelier by more than e^epsilon; `spent` is the logarithm of the largest ratio, to a few units."""
     reports = set().union(*laws)
     assert all(set(law) == reports for law in laws)
     largest = max(Fraction(max(law[report] for law in laws), min(law[report] for law in laws)) for report in reports)
     assert largest <= exponential(spent)
-    assert largest > exponential(math.nextafter(spent, 0.0)) or largest == 1
+    assert largest >= exponential(spent * (1 - 1e-14)) or largest == 1
     assert spent <= epsilon
     assert spent >= epsilon * (1 - 1e-9) or len(laws) == 1
 
 
 AREAS = [
     DiskArea(epsilon=1.0, cells=3, radius=1),
-    DiskArea(epsilon=0.1, cells=4, radius=2),
+    DiskArea(epsilon=0.1, cells=3, radius=2),
     DiskArea(epsilon=0.5, cells=2, radius=5),
     DiskArea(epsilon=3.5, cells=3, radius=0),
     DiskArea(epsilon=1.0, cells=3, radius=2, shrink=False),
     DiskArea(epsilon=1.0, cells=3, radius=2, shrink=False, tight=True),
     HybridArea(epsilon=1.0, cells=3, radius=2),
-    HybridArea(epsilon=5.0, cells=5, radius=3),
+    HybridArea(epsilon=5.0, cells=4, radius=2),
 ]
 SINGLE = [
     *((law, drawn) for law in AREAS),
-    (SquareWave(epsilon=1.0, cells=5, half_width=1), square_wave),
-    (SquareWave(epsilon=0.1, cells=4, half_width=2), square_wave),
+    (SquareWave(epsilon=1.0, cells=4, half_width=1), square_wave),
     (SquareWave(epsilon=3.5, cells=3, half_width=0), square_wave),
     (RandomizedResponse(epsilon=1.0, domain=9), drawn),
     (RandomizedResponse(epsilon=0.1, domain=2), drawn),
@@ -154,8 +153,9 @@ def in_two_steps(report):
     first, rest = np.arange(2**16), 2**46
     least, most = report(first, 0), report(first, rest - 1)
     open_ = first[(least != most).any(axis=1)]
-    rows, often = np.unique(least[~np.isin(first, open_)], axis=0, return_counts=True)
-    found = Counter({tuple(row): rest * many for row, many in zip(rows.tolist(), often.tolist(), strict=True)})
+    settled = least[~np.isin(first, open_)]
+    _, at, often = np.unique(settled[:, -1], return_index=True, return_counts=True)
+    found = Counter({tuple(settled[k].tolist()): rest * int(many) for k, many in zip(at, often, strict=True)})
     for number in open_:
         found += weights_of(lambda x, number=number: report(np.full(len(x), number), x), end=rest)
     assert len(open_) <= 1
@@ -186,7 +186,7 @@ def bits_of(law, value):
 
 
 @pytest.mark.parametrize("kind", [OptimizedUnary, SymmetricUnary])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("epsilon", [0.1, 5.0])
 def test_every_bit_of_unary_reports_is_accounted_for(kind, epsilon):
     """All 2^d words: an own bit kept too often, or bits that are not set apart, would break a ratio."""
     law = kind(epsilon=epsilon, domain=3)
@@ -212,7 +212,7 @@ def flipped_by(law, value, row):
     return in_two_steps(report)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.parametrize("epsilon", [0.1, 5.0])
 def test_every_flip_of_hadamard_reports_is_accounted_for(epsilon):
     """Rows are drawn alike for all values, from a power of two of them."""
     law = HadamardResponse(epsilon=epsilon, domain=3)
@@ -230,8 +230,8 @@ def hashed_by(law, value, seed):
 @pytest.mark.parametrize(("epsilon", "hash_range"), [(0.1, 2), (1.0, 4), (3.0, 21)])
 def test_every_class_of_hashed_reports_is_accounted_for(epsilon, hash_range):
     """Seeds are drawn alike for all values, and given one the classes are randomized response on that of the value."""
-    law = LocalHashing(epsilon=epsilon, domain=7, hash_range=hash_range)
-    for seed in (0, 12345, 2**63 - 1):
+    law = LocalHashing(epsilon=epsilon, domain=5, hash_range=hash_range)
+    for seed in (1, 2**63 - 1):
         laws = [hashed_by(law, value, seed) for value in range(law.domain)]
         own = hashed(np.full(law.domain, seed), np.arange(law.domain), hash_range).tolist()
         assert [max(each, key=each.get) for each in laws] == [(seed, told) for told in own]
@@ -308,10 +308,10 @@ DRAWN = [
 
 @pytest.mark.parametrize(("law", "rows"), DRAWN, ids=[called(law) for law, _ in DRAWN])
 def test_draws_follow_the_matrix(law, rows):
-    """Pearson's chi-square test of 100,000 reports of either of two values among others, over all reports."""
+    """Pearson's chi-square test of 40,000 reports of either of two values among others, over all reports."""
     matrix, rng = law.matrix(), np.random.default_rng(20261122)
-    values = rng.integers(law.inputs, size=200_000)
-    values[:100_000:2], values[1:100_000:2] = 0, law.inputs - 1
+    values = rng.integers(law.inputs, size=100_000)
+    values[:80_000:2], values[1:80_000:2] = 0, law.inputs - 1
     reports = law.draw(values, rng)
     for value in (0, law.inputs - 1):
         seen = np.bincount(rows(law, reports[values == value]), minlength=len(matrix))
@@ -320,6 +320,16 @@ def test_draws_follow_the_matrix(law, rows):
         possible = expected > 0
         assert expected[possible].min() > 5
         assert stats.chisquare(seen[possible], expected[possible] * seen.sum() / expected.sum()).pvalue > RARE
+
+
+@pytest.mark.parametrize("law", [law for law, _ in DRAWN], ids=[called(law) for law, _ in DRAWN])
+def test_one_client_alone_sends_what_one_of_many_does(law):
+    """Whatever is drawn: a report that is empty, too, where no other client's is beside it."""
+    for seed in range(60):
+        value = seed % law.inputs
+        report = law.draw(np.array([value]), np.random.default_rng(seed))
+        assert report.shape == (1, len(law.columns))
+        assert law.log_ratio(report, value, value) == 0
 
 
 def test_secret_bits_are_never_the_same():

@@ -22,19 +22,19 @@ from dpppsynth.baselines.pivot_trace import (
     _exponential,
     _half_width,
     _in_sector,
+    _kept,
     _square_wave,
     pivot_trace,
 )
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
+from dpppsynth.local.grid_trajectories import MOVES, neighbours
 from dpppsynth.local.trace import LDPTrace, TraceCounts, TraceReports, TraceRound
 from dpppsynth.local.trace_model import TraceModel
 from dpppsynth.local.trajectories import (
-    MOVES,
     GridTrajectories,
     PointsBudget,
     Trajectories,
-    neighbours,
     points_budget,
     random_trajectories,
 )
@@ -354,6 +354,10 @@ def test_only_secret_bits_are_not_seeded():
     assert not any(counts.seeded for counts in mechanism.simulate(walks(2, [0])))
     assert all(counts.seeded for counts in mechanism.simulate(walks(2, [0]), 1))
     assert all(counts.seeded for counts in mechanism.simulate(walks(2, [0]), fast=True))
+    secret, seeded = (mechanism.first.simulate(walks(2, [0]), rng) for rng in (None, 1))
+    assert (secret + seeded).seeded
+    assert (seeded + secret).seeded
+    assert not (secret + secret).seeded
 
 
 def test_reports_that_no_client_sends():
@@ -684,27 +688,43 @@ def test_sectors_by_their_angles():
             assert np.array_equal(found, (angle // width).astype(int) == k)
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 1.0, 6.0])
-def test_the_number_of_sectors_by_sums_over_sectors(epsilon):
-    rng = np.random.default_rng(5)
-    path = rng.normal(size=(6, 2)).cumsum(axis=0)
-    way = np.diff(path, axis=0)
-    scores = []
-    fine = (np.arange(20_000) + 0.5) / 20_000 * 2 * math.pi
-    for sectors in SECTORS:
-        sector, total = (fine / (2 * math.pi) * sectors).astype(int), []
-        for angle, near in itertools.product(np.arctan2(way[:, 1], way[:, 0]) % (2 * math.pi), SECTORS):
-            within = np.abs((fine - angle + math.pi) % (2 * math.pi) - math.pi) <= math.pi / near
-            chance = np.where(np.arange(sectors) == int(angle / (2 * math.pi) * sectors), math.exp(epsilon), 1)
-            share = np.bincount(sector[within], minlength=sectors) * sectors / 20_000
-            total.append(
-                share @ chance / chance.sum() * (sectors - 1 + math.exp(epsilon)) / (sectors - 1 + math.exp(epsilon))
-            )
-        scores.append(np.mean(total))
-    order = np.sort(scores)
-    if order[-1] - order[-2] > 1e-3:
-        assert _best_sectors(path, epsilon) == SECTORS[int(np.argmax(scores))]
-    assert _best_sectors(path, epsilon) in SECTORS
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_a_calibrated_ratio_by_hand(epsilon):
+    places, seen = np.array([0.0, 0.05, 0.45, 0.5, 0.95]), set()
+    half = _half_width(epsilon)
+    for seed in range(30):
+        noisy = _square_wave(0.4, half, epsilon, np.random.default_rng(seed))
+        ratio = (noisy + half) / (1 + 2 * half)
+        kept = [v for v in np.arange(1, 11) / 10 if noisy - half <= v <= noisy + half]
+        # A density serves as a weight, and may exceed one.
+        w = min(math.exp(epsilon) / (2 * half * math.exp(epsilon) + 1), 1)
+        weights = [w if kept[0] <= each <= kept[-1] else 1 - w for each in places] if kept else []
+        eta = np.average(places, weights=weights) if any(weights) else places.mean()
+        beta = (eta - ratio) / eta if ratio <= eta else (ratio - eta) / (1 - eta)
+        right = ratio + (eta - ratio) / (1 - math.exp(-beta / 2)) * math.exp(-epsilon)
+        seen.add(ratio <= eta)
+        assert math.isclose(_calibrated(0.4, places, epsilon, np.random.default_rng(seed)), right, rel_tol=1e-9)
+    assert seen == {True, False}
+
+
+@pytest.mark.parametrize("sectors", SECTORS)
+def test_what_sectors_keep_by_sums_over_angles(sectors):
+    fine, rng, epsilon = (np.arange(20_000) + 0.5) / 20_000 * 2 * math.pi, np.random.default_rng(5), 1.2
+    for angle, near in zip(rng.uniform(0, 2 * math.pi, 8), np.repeat(math.pi / np.array(SECTORS), 2), strict=True):
+        within = np.abs((fine - angle + math.pi) % (2 * math.pi) - math.pi) <= near
+        shares = np.bincount((fine[within] / (2 * math.pi) * sectors).astype(int), minlength=sectors) * sectors / 20_000
+        chance = np.where(np.arange(sectors) == int(angle / (2 * math.pi) * sectors), math.exp(epsilon), 1)
+        right = shares @ chance / (sectors - 1 + math.exp(epsilon))
+        assert math.isclose(_kept(np.array([angle]), near, sectors, epsilon), right, abs_tol=2e-3)
+
+
+def test_the_number_of_sectors_is_the_one_that_keeps_most():
+    path = np.array([[0.0, 0.0], [1.0, 0.3], [1.5, 1.0]])
+    angle = np.arctan2(*np.diff(path, axis=0).T[::-1])
+    for epsilon in (0.01, 1.0, 6.0):
+        kept = [np.mean([_kept(angle, math.pi / near, gs, epsilon) for near in SECTORS]) for gs in SECTORS]
+        assert _best_sectors(path, epsilon) == SECTORS[int(np.argmax(kept))]
+    assert _best_sectors(path[:1], 1.0) in SECTORS
 
 
 @pytest.mark.parametrize("bad", [*WILD, 1e4])

@@ -5,7 +5,7 @@ their own, and tell nothing about this client.
 """
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,7 +49,7 @@ class Respond:
 
 @dataclass(frozen=True, eq=False)
 class ReportRatio:
-    """Log-likelihood ratio of two values, given a client's reports: more than one where a faulty client sends more.
+    """Log-likelihood ratio of two values, given the report of a client, or several where a faulty one sends more.
 
     Reports that no client is meant to send tell nothing here; `Numbers` and `Bits` look at them as they are.
     """
@@ -100,26 +100,16 @@ class Bits:
 
 @dataclass(frozen=True, eq=False)
 class LargerEpsilon:
-    """Clients that draw with a larger epsilon than they claim, by the likelihood ratio of the claim.
-
-    Attributes
-    ----------
-    randomizer : Randomizer
-    values : tuple of two int
-    count : int
-        Reports for either value.
-    """
+    """Clients that draw with a larger epsilon than they claim, by the likelihood ratio of the claim."""
 
     randomizer: Randomizer
     values: Values
-    count: int = COUNT
 
     def __call__(self, factor: float) -> Scores:
-        """Scores (count,), (count,) for either value; beyond what integers express, of the largest epsilon they do."""
+        """Scores (N,), (N,) for either value; beyond what integers express, of the largest epsilon that they do."""
         weaker, rng = with_epsilon(self.randomizer, factor), np.random.default_rng(SEED)
         first, second = (
-            self.randomizer.log_ratio(weaker.draw(np.full(self.count, value), rng), *self.values)
-            for value in self.values
+            self.randomizer.log_ratio(weaker.draw(np.full(COUNT, value), rng), *self.values) for value in self.values
         )
         return first, second
 
@@ -230,8 +220,9 @@ def hard_values(randomizer: Randomizer) -> Values:
         return 0, last
     cells = round(randomizer.inputs**0.5)
     centre = cells // 2 * (cells + 1)
-    pairs = itertools.combinations(sorted({0, 1, centre - 1, centre, last}), 2)
-    return max(pairs, key=lambda values: _margin(randomizer, values))
+    weaker, rng = with_epsilon(randomizer, HALF), np.random.default_rng(SEED)
+    reports = {value: weaker.draw(np.full(FEW, value), rng) for value in sorted({0, 1, centre - 1, centre, last})}
+    return max(itertools.combinations(reports, 2), key=lambda values: _margin(randomizer, values, reports))
 
 
 def cell_distance(randomizer: Randomizer, values: Values) -> float:
@@ -248,11 +239,11 @@ def _claimed(randomizer: Randomizer, values: Values, guarantee: Guarantee | None
     return level * away or randomizer.epsilon
 
 
-def _margin(randomizer: Randomizer, values: Values) -> float:
-    """Standard deviations by which an audit is expected to find half of the noise missing."""
+def _margin(randomizer: Randomizer, values: Values, reports: Mapping[int, Ints]) -> float:
+    """Standard deviations by which an audit is expected to refute the claim, given reports of weaker clients."""
+    first, second = (randomizer.log_ratio(reports[value], *values) for value in values)
     claim = PureDP(_claimed(randomizer, values))
-    rating = Rating(claim, 0.0, TRIALS, FALSE_ALARM, 1, LargerEpsilon(randomizer, values, FEW))
-    return rating.margin(HALF)
+    return Rating(claim, 0.0, TRIALS, FALSE_ALARM, 1, lambda _: (first, second)).margin(HALF)
 
 
 def _statistics(randomizer: Randomizer, values: Values) -> tuple[Statistic, ...]:

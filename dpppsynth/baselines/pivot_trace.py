@@ -142,6 +142,7 @@ def _calibrated(ratio: float, places: Floats, epsilon: float, rng: np.random.Gen
     kept = [each / 10 for each in range(1, 11) if abs(each / 10 - noisy) <= half]
     weights = np.ones(len(places))
     if kept:
+        # A density serves as a weight here; where it exceeds one, the others have none.
         likely = min(1 / (2 * half + math.exp(-epsilon)), 1.0)
         weights = np.where((places >= kept[0]) & (places <= kept[-1]), likely, 1 - likely)
     eta = float(np.average(places, weights=weights)) if weights.any() else float(places.mean())

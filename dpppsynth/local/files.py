@@ -8,7 +8,7 @@ row is checked either way.
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +20,16 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.io.tables import as_path, there
 from dpppsynth.local.base import CellMechanism, Mechanism
-from dpppsynth.local.gathering import BATCH, Tally, checked_pieces, read_piece, tally_dask, tally_files
+from dpppsynth.local.gathering import (
+    BATCH,
+    Progress,
+    Tally,
+    announcer,
+    checked_pieces,
+    read_piece,
+    tally_dask,
+    tally_files,
+)
 from dpppsynth.local.grids import Round
 from dpppsynth.local.labels import KEY, Label, beside, label_for, label_of
 from dpppsynth.local.places import point_batches, values_in
@@ -28,8 +37,6 @@ from dpppsynth.local.reports import Counts, Reports, fingerprint
 from dpppsynth.local.tables import files, require_format
 from dpppsynth.mesh import Ints
 from dpppsynth.randomness import RngLike, generator
-
-Progress = Callable[[str], None]
 
 
 class _Sink(Protocol):
@@ -230,7 +237,7 @@ def perturb_file(
     """
     randomizer = _of(mechanism).randomizer
     rows = whole("batch", batch, 1, most=2**31 - 1)
-    source = generator(rng)
+    source, say = generator(rng), announcer(progress)
     values = values_in(_at_once(mechanism), instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
     target, done = new_file(out, "out"), 0
     with _writing(target, tuple(randomizer.columns), label_for(randomizer, seeded=rng is not None)) as write:
@@ -238,8 +245,7 @@ def perturb_file(
             reports = randomizer.draw(values(xy), source)
             write(reports[source.permutation(len(reports))])
             done += len(reports)
-            if progress is not None:
-                progress(f"{done:,} reports drawn".replace(",", " "))
+            say(f"{done:,} reports drawn".replace(",", " "))
         if not done:
             msg = f"points: {Path(points).name} holds no points; check the file or the filter that made it."
             raise InputError(msg)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import whole
+from dpppsynth.arguments import function, whole
 from dpppsynth.errors import InputError
 from dpppsynth.local.labels import label_of
 from dpppsynth.local.tables import Piece, batches, files, integers, pieces, quietly
@@ -62,7 +62,7 @@ def tally_files(
     """Counts of all reports in files; see `aggregate_files`."""
     rows = whole("batch", batch, 1, most=2**31 - 1)
     number = 1 if workers is None else whole("workers", workers, 1, most=4096)
-    said = progress or (lambda _: None)
+    said = announcer(progress)
     found = files(paths)
     labels = [label_of(path, randomizer) for path in found]
     seeded = any(label is not None and label.seeded for label in labels)
@@ -76,6 +76,11 @@ def tally_files(
             done += part
             said(f"{done.n:,} reports counted".replace(",", " "))
     return done
+
+
+def announcer(progress: Progress | None) -> Progress:
+    """The function that is told in words what is going on; one that says nothing for None."""
+    return (lambda _: None) if progress is None else function("progress", progress, "words")
 
 
 def _none(randomizer: Randomizer, seeded: bool) -> Tally:

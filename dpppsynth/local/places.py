@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.arguments import shown
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.io.tables import as_path, there
@@ -52,15 +53,22 @@ def point_batches(path: str | Path, x: str, y: str, rows: int) -> Iterator[Float
         raise InputError(msg)
     parquet = source.suffix.lower() == ".parquet"
     names = quietly(source, lambda: _parquet_names(source) if parquet else header(source)[0], "points")
-    for argument, name in (("x", x), ("y", y)):
-        if names.count(name) != 1:
-            msg = f"{argument}: {source.name} has no column {name!r}, or several; name the column of the coordinate."
-            raise InputError(msg)
+    _require_columns(source, names, x, y)
     opened = (lambda: _parquet(source, x, y, rows)) if parquet else (lambda: _csv(source, names, x, y))
     found: Iterator[Any] = quietly(source, opened, "points")
     while (batch := quietly(source, lambda: next(found, None), "points")) is not None:
         for k in range(0, batch.num_rows, rows):
             yield _coordinates(batch.slice(k, rows), x, y, source)
+
+
+def _require_columns(source: Path, names: tuple[str, ...], x: str, y: str) -> None:
+    for argument, name in (("x", x), ("y", y)):
+        if not isinstance(name, str) or names.count(name) != 1:
+            msg = f"{argument}: {source.name} has no column {shown(name)}, or several; name that of the coordinate."
+            raise InputError(msg)
+    if x == y:
+        msg = f"y: {shown(y)} is the column of x already; name that of the other coordinate."
+        raise InputError(msg)
 
 
 def _parquet_names(source: Path) -> tuple[str, ...]:

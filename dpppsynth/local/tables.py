@@ -15,6 +15,7 @@ import numpy as np
 
 from dpppsynth.arguments import each
 from dpppsynth.errors import InputError
+from dpppsynth.io.tables import as_path, there
 from dpppsynth.mesh import Ints
 
 SUFFIXES = (".csv", ".parquet")
@@ -70,19 +71,16 @@ def files(paths: Any) -> list[Path]:
 
 
 def _meant(name: Any) -> list[Path]:
-    if not isinstance(name, str | Path) or "\0" in str(name):
-        msg = f"paths: needs names of files, folders or patterns, got a {type(name).__name__}."
-        raise InputError(msg)
-    path = Path(name)
-    if path.is_dir():
+    path = as_path(name, "paths")
+    if there(path, Path.is_dir):
         found = _tables(file for file in path.rglob("*") if not _hidden(file.relative_to(path)))
-    elif not path.exists() and glob.has_magic(str(name)):
+    elif not there(path, Path.exists) and glob.has_magic(str(name)):
         found = _tables(map(Path, glob.glob(str(name), recursive=True)))  # noqa: PTH207
     else:
         found = [path]
     for file in found:
         require_format(file, "paths")
-        if not file.is_file():
+        if not there(file, Path.is_file):
             msg = f"paths: there is no file {str(file)!r}."
             raise InputError(msg)
     if not found:

@@ -10,7 +10,7 @@ from dpppsynth.arguments import plain_array, whole
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import PiecewiseConstant
-from dpppsynth.local.trajectories import MOST_CELLS, MOVES, GridTrajectories, neighbours
+from dpppsynth.local.grid_trajectories import MOST_CELLS, MOVES, GridTrajectories, neighbours
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.models.planar import grid_cells, regular_squares
 from dpppsynth.randomness import RngLike, generator
@@ -38,7 +38,7 @@ class TraceModel:
     lengths : array_like, shape (L,)
         Numbers of trajectories of 1, 2, ..., L cells, not all zero.
     moves : array_like, shape (d * d, 8)
-        Numbers of moves from each cell to its neighbours, in the order of `trajectories.MOVES`. Moves out of the grid
+        Numbers of moves from each cell to its neighbours, in the order of `MOVES`. Moves out of the grid
         count as zero.
 
     Examples

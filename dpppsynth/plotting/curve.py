@@ -9,7 +9,7 @@ import numpy as np
 
 from dpppsynth.mesh import Floats
 from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title, short_unit
-from dpppsynth.plotting.words import what_changes
+from dpppsynth.plotting.words import distance_moved, what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def plot_epsilon_curve(
 ) -> Axes:
     """Draw what an attacker can tell apart: epsilon for one point that moves, by the distance it moves.
 
-    Where the guarantee does not depend on distance the line is level; where it is made to persons, it is theirs.
+    Where the guarantee does not depend on distance the line is level; where it is made to persons, it is theirs. Under
+    geo-indistinguishability distances are in cells of the public grid.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def plot_epsilon_curve(
     right = distance[-1] if guarantee.by_distance or not math.isfinite(reach) else 4 * reach
     at = f" at δ = {guarantee.profile.at:g}" if guarantee.profile.at else ""
     ax.set(xlim=(0, right), ylim=(0, 1.12 * values.max()), ylabel=f"ε{at} (0: cannot be told apart)")
-    ax.set_xlabel(f"distance one point moves{'' if along is None else f' along {along}'} ({short_unit(unit)})")
+    ax.set_xlabel(distance_moved(guarantee, short_unit(unit), along))
     if not guarantee.by_distance and not math.isfinite(reach):
         ax.set(xticks=[], xlabel=what_changes(guarantee))
     ax.spines[["top", "right"]].set_visible(False)

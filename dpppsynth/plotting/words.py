@@ -1,7 +1,7 @@
 """Whom a guarantee is made to and what changes, in the words of pictures, tables and reports."""
 
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import AddRemovePerson
+from dpppsynth.privacy.relations import AddRemovePerson, GeoIndistinguishability, Local
 
 
 def what_changes(guarantee: Guarantee) -> str:
@@ -9,4 +9,13 @@ def what_changes(guarantee: Guarantee) -> str:
     relation = guarantee.relation
     if isinstance(relation, AddRemovePerson):
         return "one person is added or removed, with all their points"
+    if isinstance(relation, Local | GeoIndistinguishability):
+        return "one person is somewhere else, however far away"
     return "one point moves, however far" if relation.n_is_public else "one point is added or removed"
+
+
+def distance_moved(guarantee: Guarantee, unit: str, along: str | None) -> str:
+    """What the distances of a guarantee are, with their unit."""
+    if isinstance(guarantee.relation, GeoIndistinguishability):
+        return "distance between two places (squares of the public grid)"
+    return f"distance one point moves{'' if along is None else f' along {along}'} ({unit})"

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.reporting import local
 from dpppsynth.reporting.rounding import upward
 
 # How the theorems that hold on average over their model alone are marked.
@@ -28,7 +29,7 @@ def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
     >>> "with a probability of up to 0.2" in cautions(weak, {"n": 200})[0], cautions(weak, {"n": 2})
     (True, [])
     """
-    said = []
+    said = local.cautions(guarantee)
     if averaged(guarantee):
         said.append(
             "Attention: this is not differential privacy as it is usually meant. What is proved holds on average over "

@@ -3,9 +3,11 @@
 import math
 
 from dpppsynth.domains import Domain
+from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.relations import AddRemove, AddRemovePerson
+from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, GeoIndistinguishability
+from dpppsynth.reporting import local
 from dpppsynth.reporting.promise import length, several, way
 from dpppsynth.reporting.rounding import upward
 
@@ -35,12 +37,21 @@ def caption(guarantee: Guarantee) -> str:
     """Under the picture."""
     at = f", at delta {upward(guarantee.profile.at, 4)}" if guarantee.profile.at else ""
     apart = f"Bound on what an attacker can tell apart about {_one(guarantee)}"
+    if _in_squares(guarantee):
+        return f"{apart}, by distance in squares of the public grid{at}."
     return f"{apart}{at}." if isinstance(guarantee.relation, AddRemovePerson) else f"{apart}, by distance{at}."
 
 
 def title(guarantee: Guarantee, domain: Domain) -> str:
     """Above the table."""
+    if _in_squares(guarantee):
+        return f"Epsilon for {_one(guarantee)} in one square or another, by how far apart these are, rounded up"
     return f"Epsilon for {_one(guarantee)} that moves {way(domain)}, rounded up"
+
+
+def unit(guarantee: Guarantee, domain: Domain) -> str:
+    """What distances are in."""
+    return "squares" if _in_squares(guarantee) else short_unit(domain.unit)
 
 
 def alternative(guarantee: Guarantee, domain: Domain) -> str:
@@ -62,7 +73,13 @@ def ends(guarantee: Guarantee) -> bool:
     return finite and not guarantee.by_distance and not isinstance(guarantee.profile, PureDP)
 
 
+def _in_squares(guarantee: Guarantee) -> bool:
+    return isinstance(guarantee.relation, GeoIndistinguishability)
+
+
 def _one(guarantee: Guarantee) -> str:
+    if local.by_reports(guarantee.relation):
+        return "one person"
     if isinstance(guarantee.relation, AddRemovePerson):
         return "one person with all their points"
     return "one single point (not a person)" if several(guarantee.relation) else "one point"
@@ -74,6 +91,12 @@ def _claimed(guarantee: Guarantee) -> str:
 
 
 def _shown(guarantee: Guarantee, domain: Domain) -> str:
+    if isinstance(guarantee.relation, GeoIndistinguishability):
+        return (
+            "What can be told apart about one person, at most, who is in one square of the public grid or in another, "
+            f"by how many squares lie from one to the other in a straight line: the smaller epsilon, the less. "
+            f"{local.squares(guarantee.relation, domain)}"
+        )
     if guarantee.by_distance:
         return (
             f"What can be told apart about one point that moves, at most, by the distance it moves {way(domain)}: the "

@@ -6,15 +6,15 @@ from importlib.resources import files
 from typing import Any
 
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.certificate import FILENAME
-from dpppsynth.release import CoxRelease, Drawn, FieldModel, HeatmapRelease
-from dpppsynth.reporting import cautions, distances, heatmaps, mechanisms, pictures, promise, tables
+from dpppsynth.release import Drawn, Estimator, FieldModel, GridEstimator, HeatmapRelease, Reconstruction
+from dpppsynth.reporting import cautions, distances, heatmaps, local, mechanisms, pictures, promise, tables
 from dpppsynth.reporting.rounding import upward
 from dpppsynth.reporting.second_order import gathering
 from dpppsynth.reporting.subject import Subject
 
 TEMPLATE = "report.html.jinja"
+ESTIMATED = "estimated from their reports"
 # What tells a report from another file.
 MARK = '<meta name="generator" content="dpppsynth report">'
 # Further patterns that are drawn, and levels that are drawn one by one.
@@ -60,13 +60,14 @@ def _words(subject: Subject) -> dict[str, Any]:
         "version": _version(cert["versions"].get("dpppsynth", "")),
         "averaged": cautions.averaged(guarantee),
         "weakened": bool(cautions.cautions(guarantee, cert["parameters"])),
-        "whose": "each single point" if guarantee.relation.unit == "point" else "each person's points",
+        "opening": local.opening(guarantee.relation),
+        "reports": local.reports(guarantee, cert["parameters"]),
         "promise": promise.promise(guarantee, subject.domain, cert["parameters"]),
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by),
         "by_distance": distances.explained(guarantee, subject.domain),
         "distance_caption": distances.caption(guarantee),
         "distance_title": distances.title(guarantee, subject.domain),
-        "unit": short_unit(subject.domain.unit),
+        "unit": distances.unit(guarantee, subject.domain),
         "sizes": [len(each) for each in subject.patterns],
     }
 
@@ -151,14 +152,15 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
 
 
 def _intensities(subject: Subject) -> list[tuple[str, pictures.Picture]]:
-    kinds = {FieldModel: "posterior mean", Drawn: "the released draw"}
+    persons = {Reconstruction: "from the noisy numbers", Estimator: ESTIMATED, GridEstimator: ESTIMATED}
+    points = {FieldModel: "posterior mean", Drawn: "the released draw"}
     shown = []
     for level, intensity in list(subject.intensities().items())[:LEVELS]:
-        release = subject.levels[level]
-        kind = kinds.get(type(release.estimator), "from the noisy numbers") if isinstance(release, CoxRelease) else ""
+        kind = type(getattr(subject.levels[level], "estimator", None))
+        made = persons.get(kind) or points.get(kind, "from the noisy numbers")
         of = f", {subject.by} {level}" if subject.by is not None else ""
-        alt, whose = f"Map of the released intensity, {kind}{of}.", "points"
-        if isinstance(release, HeatmapRelease):
-            kind, whose = f"of persons, {kind}", "persons"
-        shown.append((f"{kind}{of}", pictures.intensity_map(intensity, alt, whose)))
+        whose = "persons" if kind in persons else "points"
+        caption = f"{'of persons, ' if kind in persons else ''}{made}{of}"
+        alt = f"Map of the released intensity{' of persons' if kind in persons else ''}, {made}{of}."
+        shown.append((caption, pictures.intensity_map(intensity, alt, whose)))
     return shown

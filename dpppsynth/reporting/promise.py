@@ -13,14 +13,11 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
+from dpppsynth.reporting import local
 from dpppsynth.reporting.cautions import averaged, cautions
+from dpppsynth.reporting.odds import chance, guesses, likelihood, rare
 from dpppsynth.reporting.rounding import upward
 
-# Guesses out of a hundred above which a promise is called weak, and above which the number says nothing any more.
-WEAK, NEXT_TO_NOTHING = 95.0, 99.9
-# Odds above which a factor tells nobody anything.
-VAST = 1e6
-RARE = " But it leaves room for outcomes, rare ones, after which the guess would be next to certain."
 GROUPS = (
     "It does not hide what is true of a neighbourhood or a group: that is what the patterns are published for, and it "
     "may concern people who live there, whether or not they are in the data."
@@ -45,14 +42,19 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
     >>> "at most 73.2 of 100 cases" in promise(plan.guarantee, square, plan.statistic.parameters())[1]
     True
     """
-    return [*cautions(guarantee, parameters), _whom(guarantee), _limit(guarantee, domain), _firmness(guarantee)]
+    start = cautions(guarantee, parameters)
+    if local.by_reports(guarantee.relation):
+        return [*start, local.whom(), local.limit(guarantee, domain), local.firmness(guarantee)]
+    return [*start, _whom(guarantee), _limit(guarantee, domain), _firmness(guarantee)]
 
 
 def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[str]:
     """What a reader might take to be promised, and is not."""
     relation = guarantee.relation
     said = []
-    if relation.n_is_public:
+    if local.by_reports(relation):
+        said += local.not_promised(relation)
+    elif relation.n_is_public:
         said.append("It does not hide who is in the data, or how many points there are: both count as public.")
     said += _farther(guarantee, domain)
     if by is not None:
@@ -69,18 +71,6 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[s
         GROUPS,
         "It does not say that the synthetic patterns are accurate. No synthetic point is a person.",
     ]
-
-
-def guesses(guarantee: Guarantee) -> float:
-    """How many of 100 guesses between two equally likely cases can be right at most; rounded up to a tenth.
-
-    Examples
-    --------
-    >>> from dpppsynth.privacy import ReplaceOne
-    >>> guesses(Guarantee(ReplaceOne(), PureDP(1.0), "randomised response", ("none",)))
-    73.2
-    """
-    return math.ceil(1000 * (1 + guarantee.delta(0.0)) / 2 - 1e-9) / 10
 
 
 def points(count: int) -> str:
@@ -116,20 +106,10 @@ def _whom(guarantee: Guarantee) -> str:
 
 
 def _limit(guarantee: Guarantee, domain: Domain) -> str:
-    factor, aside = _factor(guarantee.epsilon()), ""
-    if guarantee.profile.at:
-        aside = f", give or take a probability of {_fraction(guarantee.profile.at)}"
-    likely = (
-        f"whatever is in this release is at most {factor} times as likely in one case as in the other{aside}"
-        if factor
-        else f"the release may be more than a million times as likely in one case as in the other{aside}"
-    )
-    right = guesses(guarantee)
-    # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
-    rare = guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and right <= WEAK
     start = "On average over such data this can be said. " if averaged(guarantee) else ""
     cases = _cases(guarantee.relation, domain)
-    return f"{start}Take two cases: {cases}. Then {likely}. {_chance(right)}{RARE if rare else ''}"
+    guessed = f"{chance(guesses(guarantee))}{rare(guarantee)}"
+    return f"{start}Take two cases: {cases}. Then {likelihood(guarantee)}. {guessed}"
 
 
 def _cases(relation: Relation, domain: Domain) -> str:
@@ -146,19 +126,6 @@ def _cases(relation: Relation, domain: Domain) -> str:
         return f"{here}, or {what} anywhere else in the published area or street network"
     away = f"no farther than {length(relation.reach, domain)} away from {start}"
     return f"{here}, or {what} elsewhere, {away}, {way(domain)}"
-
-
-def _chance(right: float) -> str:
-    if right > NEXT_TO_NOTHING:
-        return (
-            "Someone who had to guess which case is true, both being equally likely beforehand, could be right "
-            "practically every time. This is next to no protection: only certainty is excluded."
-        )
-    weak = " This is a weak promise." if right > WEAK else ""
-    return (
-        "Someone who had to guess which case is true, both being equally likely beforehand, would be right in at most "
-        f"{right:g} of 100 cases, where tossing a coin is right in 50.{weak}"
-    )
 
 
 def _firmness(guarantee: Guarantee) -> str:
@@ -212,17 +179,3 @@ def way(domain: Domain) -> str:
 def length(value: float, domain: Domain) -> str:
     """A length with its unit."""
     return f"{value:g} {short_unit(domain.unit)}"
-
-
-def _factor(epsilon: float) -> str | None:
-    """e^epsilon, rounded up; None where it is too large to mean anything."""
-    factor = math.exp(min(epsilon, 700.0)) * (1 - 1e-12)
-    if factor > VAST:
-        return None
-    return f"{math.ceil(100 * factor) / 100:g}" if factor < 100 else f"{math.ceil(factor):,}"
-
-
-def _fraction(delta: float) -> str:
-    """A probability as one in so many, or rounded up."""
-    many = round(1 / delta)
-    return f"1 in {many:,}" if math.isclose(1 / many, delta, rel_tol=1e-9) else upward(delta, 4)

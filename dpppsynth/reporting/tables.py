@@ -11,7 +11,8 @@ from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
 from dpppsynth.privacy.derive import budget
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
+from dpppsynth.reporting import local
 from dpppsynth.reporting.rounding import downward, upward
 from dpppsynth.reporting.subject import Subject, exact
 
@@ -75,14 +76,16 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     mu = subject.guarantee.mu
     unit = short_unit(subject.domain.unit)
     plain = subject.guarantee.relation
-    cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
+    cap = f"points of one person: {_cap(plain)}" if not local.by_reports(plain) else "one report of each"
+    sent = local.reports(subject.guarantee, cert["parameters"])
     radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
     return [
         Row("Mechanism", cert["mechanism"], mono=True),
         Row("Theorem", claimed["theorem"]),
         Row("Relation", f"{relation['name']}: {subject.guarantee.relation.describe()}"),
         *radius,
-        Row("Unit of privacy", f"{plain.unit}; points of one person: {cap}"),
+        Row("Unit of privacy", f"{plain.unit}; {cap}"),
+        *([] if sent is None else [Row("Reports", sent)]),
         Row("epsilon of the budget", exact(_budget(cert["parameters"])), mono=True),
         Row("epsilon", exact(claimed["profile"]["epsilon"]), mono=True),
         Row("delta", exact(claimed["profile"]["delta"]), mono=True),
@@ -99,6 +102,10 @@ def guarantee_rows(subject: Subject) -> list[Row]:
         Row("Certificate schema", exact(cert["schema_version"])),
         Row("Content hash", cert["content_hash"], mono=True),
     ]  # fmt: skip
+
+
+def _cap(relation: Relation) -> str:
+    return f"at most {relation.max_points_per_person}" if isinstance(relation, CappedRelation) else "any number"
 
 
 def ledger_rows(certificate: Mapping[str, Any]) -> list[Row]:
@@ -131,6 +138,8 @@ def distance_rows(guarantee: Guarantee) -> list[tuple[str, str]]:
     pairs = guarantee.by_distance
     chosen = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
     relation = guarantee.relation
+    if pairs and isinstance(relation, GeoIndistinguishability):
+        chosen.add(pairs[0])
     if pairs and relation.unit == "point" and math.isfinite(relation.reach):
         chosen.add((relation.reach, guarantee.epsilon()))
     # Distances that read the same get the largest of their epsilons.

@@ -1,0 +1,70 @@
+"""What an epsilon means to somebody who guesses: odds, and guesses out of a hundred, never better than proved."""
+
+import math
+
+from dpppsynth.privacy.guarantee import Guarantee, Profile
+from dpppsynth.reporting.rounding import upward
+
+# Guesses out of a hundred above which a promise is called weak, and above which the number says nothing any more.
+WEAK, NEXT_TO_NOTHING = 95.0, 99.9
+# Odds above which a factor tells nobody anything.
+VAST = 1e6
+RARE = " But it leaves room for outcomes, rare ones, after which the guess would be next to certain."
+GUESSER = "Someone who had to guess which case is true, both being equally likely beforehand,"
+
+
+def guesses(guarantee: Guarantee) -> float:
+    """How many of 100 guesses between two equally likely cases can be right at most; rounded up to a tenth.
+
+    Examples
+    --------
+    >>> from dpppsynth.privacy import PureDP, ReplaceOne
+    >>> guesses(Guarantee(ReplaceOne(), PureDP(1.0), "randomised response", ("none",)))
+    73.2
+    """
+    return right(guarantee.profile)
+
+
+def right(profile: Profile) -> float:
+    """As `guesses`, for a privacy profile."""
+    return math.ceil(1000 * (1 + profile.delta(0.0)) / 2 - 1e-9) / 10
+
+
+def chance(guessed: float) -> str:
+    """How often a guess may be right, in words."""
+    if guessed > NEXT_TO_NOTHING:
+        return (
+            f"{GUESSER} could be right practically every time. This is next to no protection: only certainty is "
+            "excluded."
+        )
+    weak = " This is a weak promise." if guessed > WEAK else ""
+    return f"{GUESSER} would be right in at most {guessed:g} of 100 cases, where tossing a coin is right in 50.{weak}"
+
+
+def rare(guarantee: Guarantee) -> str:
+    """What must be added where some outcomes allow better guesses than `chance` says; mostly nothing."""
+    # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
+    return RARE if guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and guesses(guarantee) <= WEAK else ""
+
+
+def likelihood(guarantee: Guarantee, what: str = "whatever is in this release", several: str = "the release") -> str:
+    """How much likelier outcomes may be in one case than in the other, in words."""
+    aside = f", give or take a probability of {_fraction(guarantee.profile.at)}" if guarantee.profile.at else ""
+    odds = factor(guarantee.epsilon())
+    if odds is None:
+        return f"{several} may be more than a million times as likely in one case as in the other{aside}"
+    return f"{what} is at most {odds} times as likely in one case as in the other{aside}"
+
+
+def factor(epsilon: float) -> str | None:
+    """e^epsilon, rounded up; None where it is too large to mean anything."""
+    odds = math.exp(min(epsilon, 700.0)) * (1 - 1e-12)
+    if odds > VAST:
+        return None
+    return f"{math.ceil(100 * odds) / 100:g}" if odds < 100 else f"{math.ceil(odds):,}"
+
+
+def _fraction(delta: float) -> str:
+    """A probability as one in so many, or rounded up."""
+    many = round(1 / delta)
+    return f"1 in {many:,}" if math.isclose(1 / many, delta, rel_tol=1e-9) else upward(delta, 4)
