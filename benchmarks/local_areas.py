@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy as np
 from local_data import SEED, Points, area_data
@@ -11,6 +12,7 @@ from dpppsynth.baselines import LiteralHybridUniformExponential
 from dpppsynth.errors import InputError
 from dpppsynth.local import (
     CellMechanism,
+    Counts,
     DiskAreaMechanism,
     HybridUniformExponential,
     MultidimensionalSquareWave,
@@ -33,6 +35,7 @@ RADIUS_AT = (15, 3.5)
 # Where the rule for whole cells takes another radius than the published one.
 RULES_AT = ((5, 0.7), (5, 2.1), (5, 3.5), (20, 3.5))
 STOPPING_AT = ((5, 0.1), (15, 0.1), (5, 0.7), (5, 3.5), (15, 5.0), (15, 9.0))
+PRINTED_AT = ((5, 3.5), (15, 5.0), (20, 5.0))
 LONG, TIGHT = 10_000, 1e-6
 # Settings, and methods, that are repeated less often.
 SLOW_EPSILON = 1.5
@@ -138,10 +141,26 @@ def stopping(repeats: int) -> Iterator[list]:
                 rng = source("stopping", points.name, d, epsilon, run)
                 counts = mechanism.counts(points.values(d), rng, fast=True)
                 for name, tolerance in (("usual", 1e-3 * np.exp(epsilon)), ("tight", TIGHT)):
-                    law: object = mechanism.randomizer
-                    fit = law.fit(counts.values, counts.n, tolerance=tolerance, max_iter=LONG)  # type: ignore[attr-defined]
-                    found = wasserstein2(truth(points, d), fit.shares.reshape(d, d))
-                    yield [points.name, d, epsilon, name, run, found, fit.iterations, int(fit.converged)]
+                    yield [points.name, d, epsilon, name, run, *fitted(points, mechanism, counts, tolerance)]
 
 
-EXPERIMENTS = {"compared": compared, "radii": radii, "rules": rules, "stopping": stopping}
+def printed(repeats: int) -> Iterator[list]:
+    """Rows as of `stopping`: the printed hybrid law, stopped by epsilon and by the 1 that it spends."""
+    for points in data()[:3]:
+        for d, epsilon in PRINTED_AT:
+            mechanism = AREAS["HUEM as printed"](epsilon, d)
+            for run in range(max(2, repeats // 5)):
+                counts = mechanism.counts(points.values(d), source("printed", points.name, d, epsilon, run), fast=True)
+                for name, spent in (("epsilon", epsilon), ("spent", 1.0)):
+                    yield [points.name, d, epsilon, name, run, *fitted(points, mechanism, counts, 1e-3 * np.exp(spent))]
+
+
+def fitted(points: Points, mechanism: CellMechanism, counts: Counts, tolerance: float) -> tuple[float, int, int]:
+    """W2, iterations, and whether they stopped by themselves."""
+    law: Any = mechanism.randomizer
+    fit = law.fit(counts.values, counts.n, tolerance=tolerance, max_iter=LONG)
+    shares = fit.shares.reshape(mechanism.cells, mechanism.cells)
+    return wasserstein2(truth(points, mechanism.cells), shares), fit.iterations, int(fit.converged)
+
+
+EXPERIMENTS = {"compared": compared, "radii": radii, "rules": rules, "stopping": stopping, "printed": printed}

@@ -12,6 +12,7 @@ from local_ranges import EPSILONS, RHOS
 from local_tables import BEST, Areas, Ranges, distinct
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
+from matplotlib.colors import PowerNorm
 from matplotlib.patches import Rectangle
 
 from dpppsynth.local import AdvancedAdaptiveGrid, PrivAG, UniformGrid
@@ -35,7 +36,6 @@ STYLES = {
     "AAG": ("#0072b2", "-", "o"),
     "AAG, consistent": ("#56b4e9", "-", "X"),
     "AAG, unscaled": ("#d55e00", "--", "v"),
-    "central AG": ("#7b3294", "-", "P"),
 }
 GRIDS = (
     "answer 0",
@@ -46,7 +46,6 @@ GRIDS = (
     "AAG",
     "AAG, consistent",
     "AAG, unscaled",
-    "central AG",
 )
 
 
@@ -146,7 +145,7 @@ def range_curves(path: Path, ranges: Ranges) -> None:
 
 
 def grid_cells(path: Path) -> None:
-    """Cells of the grids on the stand-in for Porto at epsilon 1, shaded by estimated density."""
+    """Cells of the grids on the stand-in for Porto at epsilon 1, shaded by the root of the estimated density."""
     points = local_ranges.workloads()[1].points
     made = {
         "UG, rule": UniformGrid.sized(points.bounds, epsilon=1.0, n=len(points.xy)),
@@ -155,14 +154,19 @@ def grid_cells(path: Path) -> None:
     }
     figure, axes = plt.subplots(1, 4, figsize=(14, 3.3), sharey=True, layout="constrained", dpi=80)
     x0, y0, x1, y1 = points.bounds
-    axes[0].hist2d(*points.xy.T, bins=100, range=[[x0, x1], [y0, y1]], cmap="inferno")
+    counts = np.histogram2d(*points.xy.T, bins=100, range=[[x0, x1], [y0, y1]])[0]
+    true = counts * 100**2 / ((x1 - x0) * (y1 - y0))
+    # Square roots, so that thin places show; estimates beyond the densest true cell are drawn like it.
+    norm = PowerNorm(0.5, vmin=0, vmax=true.max())
+    axes[0].imshow(true.T, origin="lower", extent=(x0, x1, y0, y1), cmap="inferno", norm=norm, aspect="auto")
     axes[0].set_title(f"{points.name}: all points", fontsize=9)
     axes[0].set_ylabel("latitude")
     for place, (name, mechanism) in zip(axes[1:], made.items(), strict=True):
         fitted = mechanism.simulate(points.xy, source("cells", name), fast=True).fitted
         cells, density = fitted.grid.cells, np.maximum(fitted.masses, 0) / fitted.grid.areas
         boxes = [Rectangle((a, b), c - a, d - b) for a, b, c, d in cells]
-        place.add_collection(PatchCollection(boxes, array=density, cmap="inferno", edgecolor="#808080", linewidth=0.3))
+        shades = {"array": density, "cmap": "inferno", "norm": norm}
+        place.add_collection(PatchCollection(boxes, edgecolor="#808080", linewidth=0.3, **shades))
         place.set_xlim(x0, x1)
         place.set_ylim(y0, y1)
         place.set_title(f"{name}, {len(cells)} cells", fontsize=9)

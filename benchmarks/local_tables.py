@@ -108,14 +108,11 @@ TABLED = (
     BEST,
     "UG, rule",
     "PrivAG",
-    "PrivAG, consistent",
-    "PrivAG, unscaled",
     "AAG",
     "AAG, consistent",
     "AAG, unscaled",
     "AAG, even cuts",
     "AAG, alpha1 = .25",
-    "central UG",
     "central AG",
 )
 
@@ -158,7 +155,8 @@ def range_means(rows: list[list[str]]) -> Ranges:
 def cell(value: float, error: float, *, digits: int = 3) -> str:
     if error == 0:
         return trimmed(value, digits)
-    return f"{trimmed(value, digits)} ± {trimmed(error, digits)}"
+    # Four digits are for errors of which few are large: theirs would be 0.
+    return f"{trimmed(value, digits)} ± {trimmed(error, digits + (digits > 3))}"
 
 
 def trimmed(value: float, digits: int) -> str:
@@ -183,6 +181,7 @@ def of_areas(raw: dict[str, list[list[str]]], areas: Areas) -> dict[str, list[st
         "radii": radii(raw["radii"]),
         "rules": rules(raw["rules"]),
         "stopping": stopping(raw["stopping"]),
+        "printed": printed(raw["printed"]),
     }
 
 
@@ -276,6 +275,17 @@ def stopping(rows: list[list[str]]) -> list[str]:
         lines.append([*row, f"{tight[0][2]:.0%}"])
     heads = ["data", "d, eps", "W2, usual", "iterations", "W2, 1e-6", "iterations", "runs that stopped by themselves"]
     return table(heads, lines)
+
+
+def printed(rows: list[list[str]]) -> list[str]:
+    lines = []
+    found = {key: mean([row[1:] for row in runs]) for key, runs in grouped(rows, 4).items()}
+    for data, d, epsilon in dict.fromkeys(key[:3] for key in found):
+        row = [data, f"{d}, {epsilon}"]
+        for means, errors in (found[data, d, epsilon, name] for name in ("epsilon", "spent")):
+            row += [cell(float(means[0]), float(errors[0])), f"{means[1]:.0f}"]
+        lines.append(row)
+    return table(["data", "d, eps", "W2, 0.001 e^epsilon", "iterations", "W2, 0.001 e", "iterations"], lines)
 
 
 def of_ranges(ranges: Ranges) -> dict[str, list[str]]:
@@ -378,7 +388,7 @@ def duel(one: tuple, other: tuple, k: int) -> str:
 
 
 def sides(ranges: Ranges) -> list[str]:
-    """Best side of the uniform grid by area, and what a side half as large and twice as large costs."""
+    """Best side of the uniform grid by area, and that of the rule."""
     rows = []
     for data in distinct(ranges, 0):
         for epsilon in EPSILONS:
@@ -396,7 +406,9 @@ def write_csv(out: Path, areas: Areas, ranges: Ranges) -> None:
         writer.writerows([*key, f"{found[0]:.4f}", f"{found[1]:.4f}"] for key, found in areas.items())
     with (out / "local_ranges.csv").open("w", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["data", "epsilon", "method", "cells", "area", "aqe", "standard_error"])
+        areas_of = [f"{100 * rho:g} %" for rho in RHOS]
+        heads = [*(f"aqe {rho}" for rho in areas_of), *(f"standard error {rho}" for rho in areas_of)]
+        writer.writerow(["data", "epsilon", "method", "cells", *heads])
         for key, (cells, means, errors) in ranges.items():
-            for rho, value, error in zip(RHOS, means, errors, strict=True):
-                writer.writerow([*key, f"{cells:.0f}", f"{rho:g}", f"{value:.5f}", f"{error:.5f}"])
+            number = "" if np.isnan(cells) else f"{cells:.0f}"
+            writer.writerow([*key, number, *(f"{each:.4g}" for each in means), *(f"{each:.2g}" for each in errors)])

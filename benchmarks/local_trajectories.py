@@ -19,8 +19,8 @@ from dpppsynth.baselines.pivot_trace import pivot_trace
 from dpppsynth.domains import Window
 from dpppsynth.histograms import wasserstein2
 from dpppsynth.local.trace import LDPTrace
-from dpppsynth.local.trajectories import GridTrajectories, Trajectories, points_budget, random_trajectories
 from dpppsynth.randomizers import DiskArea, grid_radius
+from dpppsynth.trajectories.paths import GridTrajectories, Trajectories, points_budget, random_trajectories
 
 SEED, RUNS, PERSONS, LONGEST = 811, 10, 1000, 200
 SQUARE = Window.rectangle(0, 0, 1, 1)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from dpppsynth.arguments import instance, one_of, positive, whole
+from dpppsynth.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.grids import (
@@ -178,7 +178,7 @@ class UniformGridPlan(GridPlan):
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
         """Counts (size,) of n reports as what was released."""
-        return PrivateStatistic(self, self.randomizers[0].tallies(counts), named(seeded), seeded)
+        return PrivateStatistic(self, self.randomizers[0].counts_of(counts, self.n), named(seeded), seeded)
 
     def parts(self, lattice: Ints) -> tuple[Ints, ...]:
         """The counts themselves."""
@@ -186,8 +186,7 @@ class UniformGridPlan(GridPlan):
 
     def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
         """Cells and unbiased estimates of the persons in them; one level is consistent with itself."""
-        shares = self.randomizers[0].frequencies(_counts(self.randomizers[0], lattice, self.n), self.n)
-        return Fitted(self.first, self.n * shares)
+        return estimated(self.first, self.randomizers[0], lattice, self.n)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,9 +232,9 @@ class AdaptiveGridPlan(GridPlan):
 
     def __post_init__(self) -> None:
         one_of("cuts", self.cuts, CUTS)
-        counts = tuple(whole("reports", number, 1, most=2**53) for number in self.reports)
+        counts = tuple(whole("reports", number, 1, most=2**53) for number in elements(self.reports) or ())
         object.__setattr__(self, "reports", counts)
-        if len(counts) != 2 or sum(counts) > self.n:
+        if len(counts) != 2 or sum(counts) > whole("n", self.n, 1, most=2**53):
             msg = "reports: needs the numbers of persons in both rounds, together at most n."
             raise InputError(msg)
         for name in ("alpha", "rounding"):
@@ -271,7 +270,7 @@ class AdaptiveGridPlan(GridPlan):
     def second_round(self, counts: Ints) -> tuple[Rectangles, FrequencyOracle]:
         """Cells and client mechanism of the second round, from the first round's counts of reports."""
         clients, reports = self.randomizers[0], self.reports[0]
-        grid = self.second(reports * clients.frequencies(_counts(clients, counts, reports), reports))
+        grid = self.second(estimated(self.first, clients, counts, reports).masses)
         return grid, oracle(self.oracle, epsilon=self.epsilon, domain=len(grid))
 
     def parameters(self) -> dict[str, Any]:
@@ -308,7 +307,7 @@ class AdaptiveGridPlan(GridPlan):
         """Counts of both rounds' reports, one after the other, as what was released."""
         grid, clients = self.second_round(counts[: self.randomizers[0].size])
         settled = replace(self, cells=len(grid))
-        _counts(clients, settled.parts(counts)[1], self.reports[1])
+        clients.counts_of(settled.parts(counts)[1], self.reports[1])
         return PrivateStatistic(settled, counts, named(seeded), seeded)
 
     def parts(self, lattice: Ints) -> tuple[Ints, ...]:
@@ -332,7 +331,7 @@ class AdaptiveGridPlan(GridPlan):
             msg = "cells: the first level's counts lead to another second level; the file is not whole."
             raise InputError(msg)
         reports = self.reports[1]
-        shares = clients.frequencies(_counts(clients, second, reports), reports)
+        shares = estimated(grid, clients, second, reports).masses / reports
         if consistent:
             above = self.randomizers[0].frequencies(first, self.reports[0])
             weights = _precision(self.randomizers[0], self.reports[0]), _precision(clients, reports)
@@ -346,10 +345,6 @@ def _precision(clients: FrequencyOracle, n: int) -> float:
     return n**2 / clients.variance(0, n)
 
 
-def _counts(clients: FrequencyOracle, counts: Ints, n: int) -> Ints:
-    """Counts that n reports may have; InputError otherwise."""
-    checked = clients.tallies(counts)
-    if clients.reported(checked) not in (None, n) or checked.max() > n:
-        msg = "statistic: its counts are not those of so many reports; the file is not whole."
-        raise InputError(msg)
-    return checked
+def estimated(grid: Rectangles, clients: FrequencyOracle, counts: Ints, n: int) -> Fitted:
+    """Cells and unbiased estimates of the n persons who all reported, from an oracle's counts."""
+    return Fitted(grid, n * clients.frequencies(clients.counts_of(counts, n), n))

@@ -17,7 +17,7 @@ from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.models.planar import cells_along, grid_cells
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.local import REPORTS, local_report
+from dpppsynth.privacy.local import REPORTS, local_report, square_grid
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomizers import Randomizer
 from dpppsynth.randomness import RngLike, generator
@@ -67,8 +67,9 @@ class LocalPlan(LatticePlan):
         instance("randomizer", self.randomizer, Randomizer)
         object.__setattr__(self, "n", whole("n", self.n, 1))
         nx, ny = self.shape
-        if nx * ny != self.randomizer.inputs:
-            msg = f"mesh: it has {nx} x {ny} cells, and the mechanism {self.randomizer.inputs} values."
+        side = square_grid(self.randomizer)
+        if (nx, ny) != (side, side):
+            msg = f"mesh: it has {nx} x {ny} cells, and the mechanism {side} x {side}."
             raise InputError(msg)
         self.guarantee.require(self.epsilon, 0.0)
 
@@ -148,15 +149,12 @@ class LocalPlan(LatticePlan):
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
         """Counts (size,) of n reports as what was released."""
-        return PrivateStatistic(self, self.randomizer.tallies(counts), named(seeded), seeded)
+        return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), named(seeded), seeded)
 
     def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
         """What was released, from its JSON form; InputError where it is no count of n reports."""
         statistic = super().restore(data)
-        counts = self.randomizer.tallies(statistic.lattice)
-        if self.randomizer.reported(counts) not in (None, self.n):
-            msg = "statistic: its counts are not those of n reports; the file is not whole."
-            raise InputError(msg)
+        self.randomizer.counts_of(statistic.lattice, self.n)
         return statistic
 
     def shares(self, statistic: PrivateStatistic, settings: Mapping[str, Any]) -> Floats:

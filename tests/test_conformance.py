@@ -67,6 +67,7 @@ from dpppsynth.synthesizers import (
     feasibility,
 )
 from dpppsynth.synthesizers.lgcp import MECHANISMS
+from dpppsynth.trajectories import rounds
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 RING = Window.polygon(shapely.box(0, 0, 1000, 800).difference(shapely.box(300, 300, 500, 500)), "EPSG:27700")
@@ -172,6 +173,16 @@ class ByPerson(Case):
         return PointPattern(pattern.xy, pattern.domain, {"user": np.arange(len(pattern)) // 3})
 
 
+class ByTrajectory(Case):
+    """N trajectories, of which some or all have more than one point; how many points they have is secret."""
+
+    def patterns(self):
+        return self.marked(points(1, N + 300, self.window)), self.marked(points(2, 3 * N, self.window, clustered=True))
+
+    def marked(self, pattern):
+        return PointPattern(pattern.xy, pattern.domain, {"trajectory": np.arange(len(pattern)) % N})
+
+
 def by_year(pattern, late):
     """Mark the first `late` points as of 2022."""
     year = np.where(np.arange(len(pattern)) < late, 2022, 2021)
@@ -255,6 +266,8 @@ def local_cases():
     yield Case("adaptive-grid", "even", even)
     uneven = functools.partial(local.AdvancedAdaptiveGrid, RING, epsilon=3.0, alpha2=1.0, consistent=True)
     yield Case("adaptive-grid", "adaptive, polygon with a hole", uneven, RING)
+    for label, window in (("square", SQUARE), ("polygon with a hole", RING)):
+        yield ByTrajectory("trajectories", label, functools.partial(local.LDPTrace, 3.0, cells=5, max_length=6), window)
 
 
 def street_cases():
@@ -361,7 +374,10 @@ REFUSED = (
     | {(f"lgcp-kim-lim-{bound}", relation): ONE_MOVE for bound in ("3.8", "3.9") for relation in RELATIONS[1:]}
 )
 # One report for each person, whatever the others do.
-LOCAL = {"disk-area", "hybrid-area", "square-wave", "subset-exponential", "uniform-grid", "adaptive-grid"}
+LOCAL = dict.fromkeys(("disk-area", "hybrid-area", "square-wave", "uniform-grid", "adaptive-grid"), Local()) | {
+    "subset-exponential": GeoIndistinguishability(6),
+    "trajectories": Local("trajectory"),
+}
 QUARTERS = Offset.from_grid([[1.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
 FAST = list(cases())
 EVERY = [*FAST, *nuts_cases()]
@@ -424,7 +440,7 @@ def test_every_registered_mechanism_has_a_case():
             assert seen == {AddRemovePerson()}
             continue
         if mechanism in LOCAL:
-            assert seen == {GeoIndistinguishability(6) if mechanism == "subset-exponential" else Local()}
+            assert seen == {LOCAL[mechanism]}
             continue
         refused = {relation for name, relation in REFUSED if name == mechanism}
         assert set(RELATIONS) <= seen | refused, mechanism
@@ -532,6 +548,7 @@ def forget(monkeypatch, case):
     monkeypatch.setattr(aggregation, "laplace_noise", Constant)
     for module in (local_plan, grid_plan):
         monkeypatch.setattr(module, "tally", reports_of_nobody)
+    monkeypatch.setattr(rounds, "_unary", reports_of_nobody)
     monkeypatch.setattr(NestedBoxes, "draw", lambda self, rng, support=None: Draw(flat(self._centre), told(self._mass)))
     monkeypatch.setattr(posterior_module, "proximal_draw", lambda posterior, rng: flat(posterior.prior.precision))
     run = lambda posterior, rng, **options: nuts(posterior.masses)  # noqa: E731

@@ -17,7 +17,7 @@ import dpppsynth as dps
 from dpppsynth.errors import InputError
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI, UniformGrid, gathering, places, tables
 from dpppsynth.local.files import aggregate_dask, aggregate_files, perturb_file, read_reports, write_reports
-from dpppsynth.local.reports import Reports, fingerprint
+from dpppsynth.local.reports import Reports
 from dpppsynth.randomizers import DiskArea
 
 WINDOW = dps.Window.rectangle(0, 0, 30, 60)
@@ -81,7 +81,7 @@ class TestRoundTrip:
     def test_labels(self, tmp_path):
         write_reports(part(slice(9)), tmp_path / "a.csv")
         assert json.loads((tmp_path / "a.csv.json").read_text()) == {
-            "mechanism": fingerprint(DISK.randomizer), "seeded": False, "parameters": None,
+            "mechanism": DISK.fingerprint, "seeded": False, "parameters": None,
         }  # fmt: skip
         write_reports(part(slice(9), seeded=True), tmp_path / "b.parquet", mechanism=DISK)
         label = json.loads(pq.read_metadata(tmp_path / "b.parquet").metadata[b"dpppsynth.reports"])

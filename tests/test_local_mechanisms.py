@@ -17,7 +17,7 @@ from dpppsynth.intensity import PiecewiseConstant
 from dpppsynth.models.rectangles import rectangle_mesh
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
-from dpppsynth.privacy.certificate import content_hash
+from dpppsynth.privacy.certificate import content_hash, file_hash
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
 from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
 from dpppsynth.sampling import poisson_pattern
@@ -150,6 +150,12 @@ class TestTampering:
             (GRIDS["optimized-unary"], lambda p: p.update(oracle="randomised")),
             (GRIDS["optimized-unary"], lambda p: p.update(columns=3)),
             (GRIDS["optimized-unary"], lambda p: p["estimator"].update(post="none")),
+            (GRIDS["optimized-unary"], lambda p: p["estimator"].update(consistent=0)),
+            # Strips instead of squares: cells that share a side would be told apart by four times epsilon.
+            (CELLS["geo-i"], lambda p: p["mesh"].update(shape=[26, 2])),
+            (CELLS["geo-i"], lambda p: p["randomizer"].update(subset=2)),
+            (CELLS["disk"], lambda p: p.update(n=3001)),
+            (CELLS["disk"], lambda p: p.update(n=4000.0)),
         ],
     )
     def test_is_found(self, mechanism, change, tmp_path):
@@ -168,8 +174,38 @@ class TestTampering:
         lattice = np.zeros(plan.randomizer.size, dtype=int)
         lattice[3] = 4
         data = {"lattice": lattice.tolist(), "noise": "", "seeded": False}
-        with pytest.raises(InputError, match="not those of n reports"):
+        with pytest.raises(InputError, match="not those of so many reports"):
             plan.restore(data)
+
+    @pytest.mark.parametrize("change", [-1, 10**9])
+    def test_counts_that_nobody_reports_do_not_verify(self, change, tmp_path):
+        folder = CELLS["disk"].release(PATTERN).save(tmp_path / "public", patterns=0)
+        statistic = json.loads((folder / "statistic.json").read_text())
+        statistic["lattice"][0] = change
+        (folder / "statistic.json").write_text(json.dumps(statistic))
+        cert = json.loads((folder / "certificate.json").read_text())
+        cert["files"]["statistic.json"] = file_hash(folder / "statistic.json")
+        cert.pop("content_hash")
+        (folder / "certificate.json").write_text(json.dumps(cert | {"content_hash": content_hash(cert)}))
+        assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
+
+    def test_counts_are_certified_by_their_own_mechanism_alone(self):
+        """Reports at epsilon 6 must not get a certificate that says 1."""
+        loud, quiet = (local.DiskAreaMechanism(epsilon, cells=5, radius=1) for epsilon in (6.0, 1.0))
+        counts = loud.simulate(PATTERN, rng=1)
+        for use in (quiet.estimate, lambda counts: quiet.release_counts(counts, WINDOW)):
+            with pytest.raises(InputError, match="are of reports to"):
+                use(counts)
+        with pytest.raises(InputError, match="not those of so many reports"):
+            replace(counts, n=100).release(WINDOW)
+
+    def test_grids_with_equally_many_cells_are_told_apart(self):
+        wide, tall = (local.UniformGrid(WINDOW, epsilon=1.0, cells=cells) for cells in ((4, 6), (6, 4)))
+        with pytest.raises(InputError, match="cannot be added"):
+            wide.simulate(HOMES, rng=1) + tall.simulate(HOMES, rng=1)
+        with pytest.raises(InputError, match=r"^reports: some are not of"):
+            wide.aggregate(tall.clients([1, 2]))
+        assert wide.aggregate(replace(wide, post="clip").clients([1, 2])).n == 2
 
 
 class TestAdaptiveGrids:
@@ -211,6 +247,16 @@ class TestAdaptiveGrids:
             runs = [each.simulate(PATTERN, rng=k, fast=True).query(queries) - exact for k in range(60)]
             errors[consistent] = np.mean(np.square(runs))
         assert errors[True] < 0.9 * errors[False]
+
+    def test_rounds_of_others_are_refused(self):
+        mechanism, loud = self.KINDS[1], replace(self.KINDS[1], epsilon=9.0)
+        first, second = (one.first(4000).simulate(HOMES[:2000], rng=1) for one in (mechanism, loud))
+        with pytest.raises(InputError, match="are of reports to"):
+            mechanism.second(second, 4000)
+        grid = mechanism.second(first, 4000).grid
+        other = local.SecondRound(WINDOW, epsilon=3.0, grid=uniform_grid(WINDOW.bounds, len(grid), 1))
+        with pytest.raises(InputError, match="are of reports to"):
+            mechanism.combine(first, other.simulate(HOMES[2000:], rng=2), 4000)
 
     def test_nobody_reports_twice(self):
         with pytest.raises(InputError, match="together at most n"):
@@ -291,6 +337,8 @@ class TestRelations:
         guarantee = CELLS["geo-i"].check(WINDOW, n=5)
         assert guarantee.relation == GeoIndistinguishability(5)
         assert dict(guarantee.by_distance)[3.0] == pytest.approx(3 * 2.0)
+        # From corner to corner.
+        assert max(guarantee.by_distance) == pytest.approx((4 * 2**0.5, 8 * 2**0.5))
         assert any("not local differential privacy" in sentence for sentence in guarantee.assumptions)
 
     def test_a_round_that_spends_more_is_refused(self):

@@ -1,4 +1,4 @@
-"""Trajectories, LDPTrace and PivotTrace (dpppsynth.local.trajectories, .trace, baselines.pivot_trace).
+"""Trajectories, LDPTrace and PivotTrace (dpppsynth.trajectories.paths, .trace, baselines.pivot_trace).
 
 Statistical tests stop at six standard deviations, or look at chi-square values with p below 1e-8.
 """
@@ -28,18 +28,18 @@ from dpppsynth.baselines.pivot_trace import (
 )
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.local.grid_trajectories import MOVES, neighbours
 from dpppsynth.local.trace import LDPTrace, TraceCounts, TraceReports, TraceRound
-from dpppsynth.local.trace_model import TraceModel
-from dpppsynth.local.trajectories import (
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import Local
+from dpppsynth.trajectories.grid import MOVES, neighbours
+from dpppsynth.trajectories.model import TraceModel
+from dpppsynth.trajectories.paths import (
     GridTrajectories,
     PointsBudget,
     Trajectories,
     points_budget,
     random_trajectories,
 )
-from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import Local
 
 SQUARE = Window.rectangle(0, 0, 1, 1)
 WILD = [None, True, math.nan, math.inf, -1, 0, 2**70, 1.5, "x", b"x", [], {}, object(), [[1, 2], [3]], np.zeros(3)]
@@ -429,7 +429,7 @@ def test_budgets_that_integers_cannot_express():
 
 def test_the_certificate_is_for_the_whole_trajectory():
     guarantee = LDPTrace(epsilon=0.7, cells=4).guarantee
-    assert (guarantee.relation, guarantee.profile) == (Local(), PureDP(0.7))
+    assert (guarantee.relation, guarantee.profile) == (Local("trajectory"), PureDP(0.7))
 
 
 # --- Estimates -------------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from dpppsynth.auditing.pairs import changed, hard_pair, require_neighbours
 from dpppsynth.auditing.stated import as_stated
 from dpppsynth.auditing.statistics import Pair, built_in, named
 from dpppsynth.auditing.target import Statistic, Target, require_two
+from dpppsynth.auditing.trajectories import trace_target
 from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.domains import Domain
 from dpppsynth.draw import DrawPlan
@@ -35,6 +36,7 @@ from dpppsynth.privacy.relations import Relation, relation_from_dict
 from dpppsynth.release.measurements import measurement
 from dpppsynth.statistic import MeasurementPlan
 from dpppsynth.synthesizers import Plan, StratifiedPlan, Synthesizer
+from dpppsynth.trace_plan import TracePlan
 
 # What building a mechanism of parameters that make no sense raises, and a pair for it.
 UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, MemoryError, RecursionError)
@@ -80,7 +82,8 @@ def target_of(
     ----------
     thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, DrawPlan, PatternPlan, HeatmapPlan, or Randomizer
         Of a `StratifiedPlan` the level with the largest epsilon is audited: levels are released separately. Of a local
-        mechanism, or its plan, the report of one client; of several rounds, that with the largest epsilon.
+        mechanism, or its plan, the report of one client; of several rounds, that with the largest epsilon. Of
+        LDPTrace all reports of one client.
     domain : Window or LinearNetwork
         For a synthesizer, with `n` or `expected_n` as in its `plan`, and its `options`. Not needed for a local
         mechanism.
@@ -107,7 +110,7 @@ def target_of(
             msg = "domain: needed to audit a synthesizer, with n= (or expected_n= under add/remove)."
             raise InputError(msg)
         thing = thing.plan(domain, n=n, expected_n=expected_n, **options)
-    elif (domain, n, expected_n) != (None, None, None) or options:
+    elif any(each is not None for each in (domain, n, expected_n)) or options:
         msg = "domain, n: settled by the plan already; leave them out."
         raise InputError(msg)
     level = ""
@@ -118,6 +121,9 @@ def target_of(
     clients = clients_of(thing)
     if clients is not None:
         return local_target(clients, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
+    held = getattr(thing, "statistic", thing)
+    if isinstance(held, TracePlan):
+        return trace_target(held, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
     if isinstance(thing, Plan):
         return _target(thing.statistic, thing.mechanism + level, thing.guarantee.profile, pair, statistics)
     if isinstance(thing, MeasurementPlan | DrawPlan | PatternPlan | HeatmapPlan):
@@ -158,6 +164,8 @@ def target_of_release(path: str | Path, statistics: Iterable[Statistic | Callabl
         clients = clients_of(plan)
         if clients is not None:
             return local_target(clients, guarantee=claim, statistics=more)
+        if isinstance(plan, TracePlan):
+            return trace_target(plan, guarantee=claim, statistics=more)
         return _target(plan, name, claim.profile, None, more)
     except DpppsynthError:
         raise

@@ -17,9 +17,9 @@ from typing import ClassVar
 import numpy as np
 
 from dpppsynth.arguments import instance, positive
-from dpppsynth.local.trajectories import Trajectories
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomness import RngLike, generator
+from dpppsynth.trajectories.paths import Trajectories
 
 WARNING = (
     "A baseline for published comparisons: its points of interest and its number of sectors come from the private "

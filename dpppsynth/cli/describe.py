@@ -14,7 +14,7 @@ from dpppsynth.models.trace import around
 from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.profiles import PureDP
-from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Local
+from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
 from dpppsynth.release import FieldModel, Projection, Reconstruction
 from dpppsynth.release.local import Estimator, GridEstimator
 from dpppsynth.reporting import heatmaps
@@ -107,7 +107,7 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     plain = guarantee.relation
     cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"
     if isinstance(plain, Local | GeoIndistinguishability):
-        cap = "1, and one report"
+        cap = "any number, in one trajectory" if plain == Local(TRAJECTORY) else "1, and one report"
     return [
         ("network" if isinstance(plan.domain, LinearNetwork) else "window", repr(plan.domain)),
         ("mechanism", plan.mechanism),

@@ -50,7 +50,8 @@ def perturb(
 
     With --ledger the budget is authorised before the file of points is opened.
     """
-    from dpppsynth.local.files import new_file, perturb_file
+    from dpppsynth.local.files import perturb_file
+    from dpppsynth.local.sinks import new_file
     from dpppsynth.synthesizers.account import Ceiling
 
     domain: Any = place.domain()

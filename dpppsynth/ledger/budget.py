@@ -17,6 +17,8 @@ from dpppsynth.privacy.relations import (
     AddRemovePerson,
     AlphaNeighbours,
     CappedRelation,
+    GeoIndistinguishability,
+    Local,
     Relation,
     ReplaceOne,
     relation_from_dict,
@@ -62,6 +64,12 @@ class Budget:
             msg = (
                 f"delta: the budget's must be at least 0 and below {LARGEST_DELTA:g}, got {self.delta!r}; far "
                 "below one in the number of points, such as 1e-5, or 0 for a ledger of pure releases alone."
+            )
+            raise InputError(msg)
+        if isinstance(self.relation, Local | GeoIndistinguishability):
+            msg = (
+                f"relation: a ledger keeps a custodian's account of points at hand, and {self.relation.name} is about "
+                "reports that persons make; take ReplaceOne(), which accepts locally private releases as well."
             )
             raise InputError(msg)
         if not isinstance(self.relation, AlphaNeighbours | ReplaceOne | AddRemove | AddRemovePerson):
@@ -156,6 +164,8 @@ def _refusal(given: Relation, needed: Relation) -> str:
             f"relation: this release does not protect {_unprotected(given, needed)}, as the ledger promises; plan it "
             f"under the ledger's relation, where {needed.describe()}."
         )
+    if isinstance(given, Local | GeoIndistinguishability):
+        return _refused_reports(needed)
     told = repr(given.user) if isinstance(given, AddRemovePerson) else None
     if isinstance(needed, AddRemovePerson):
         instead = "" if told is None else f", not by {told}"
@@ -167,6 +177,22 @@ def _refusal(given: Relation, needed: Relation) -> str:
     return (
         f"user: the ledger knows of no persons told by {told}, as this release protects them. To the ledger, two "
         f"patterns are neighbouring when {needed.describe()}; {remedy}."
+    )
+
+
+def _refused_reports(needed: Relation) -> str:
+    """Message: what reports of persons leave open that the ledger promises."""
+    remedy = "take a synthesizer under the ledger's relation"
+    if not needed.n_is_public:
+        left = "the number of points, which is the public number of reports"
+    elif Local().implies(needed):
+        left = "points that move by more than one cell of a public grid as well as its epsilon says"
+        remedy = "take a local mechanism, such as local.DiskAreaMechanism"
+    else:
+        left = "people with more than one point, for it counts one report of each"
+    return (
+        f"relation: this release does not protect {left}. To the ledger, two patterns are neighbouring when "
+        f"{needed.describe()}; {remedy}."
     )
 
 

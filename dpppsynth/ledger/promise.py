@@ -8,8 +8,10 @@ from dpppsynth.ledger.history import Entry
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.local import ONE_REPORT
 
 COMPLETE = "Every release from these data stands in the ledger, which was never exchanged for an older copy."
+ONE_EACH = f"This holds for each of the releases: {ONE_REPORT[0].lower()}{ONE_REPORT[1:]}"
 EVERYWHERE = "Two patterns are neighbouring only if they are, or are the same, in each of the domains of the releases."
 
 
@@ -20,6 +22,8 @@ def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
     if total is None:
         return None
     own = [sentence for entry in entries for sentence in entry.guarantee.assumptions if sentence != ONE_RELEASE]
+    if len(entries) > 1:
+        own = [ONE_EACH if sentence == ONE_REPORT else sentence for sentence in own]
     # Not by the kinds released so far: that no other kind was may itself depend on what was published.
     fixed = [] if budget.adaptive or budget.delta == 0 else [FIXED_BEFOREHAND]
     several = [EVERYWHERE] if len({entry.domain["fingerprint"] for entry in entries}) > 1 else []

@@ -37,16 +37,18 @@ from dpppsynth.local.mechanisms import (
     SEMGeoI,
 )
 from dpppsynth.local.reports import Counts, Report, Reports, counts_from_dict
-from dpppsynth.local.trace import LDPTrace, TraceCounts, TraceReports
-from dpppsynth.local.trace_model import TraceModel
-from dpppsynth.local.trajectories import (
+from dpppsynth.local.trace import CombinedTraces, LDPTrace
+from dpppsynth.randomizers import grid_radius, optimal_radius
+from dpppsynth.trajectories import (
     GridTrajectories,
     PointsBudget,
+    TraceCounts,
+    TraceModel,
+    TraceReports,
     Trajectories,
     points_budget,
     random_trajectories,
 )
-from dpppsynth.randomizers import grid_radius, optimal_radius
 
 __all__ = [
     "AdaptiveCounts",
@@ -55,6 +57,7 @@ __all__ = [
     "CentralAdaptiveGrid",
     "CentralEstimate",
     "CentralUniformGrid",
+    "CombinedTraces",
     "Counts",
     "DiskAreaMechanism",
     "GridCounts",

@@ -38,6 +38,15 @@ class Mechanism(Synthesizer):
         """The client's law."""
         raise NotImplementedError
 
+    def identity(self) -> dict[str, Any]:
+        """What clients and aggregator must have in common, in JSON form."""
+        return self.randomizer.parameters()
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen digits that stand for `identity` in reports and counts."""
+        return fingerprint(self.identity())
+
     def value(self, place: Any) -> int:
         """The client's value for where a person is; each mechanism says how places are given."""
         raise NotImplementedError
@@ -65,7 +74,7 @@ class Mechanism(Synthesizer):
         """
         value = np.array([self.value(place)], dtype=np.int64)
         row = self.randomizer.draw(value, generator(rng))[0]
-        return Report(fingerprint(self.randomizer), tuple(row.tolist()), rng is not None)
+        return Report(self.fingerprint, tuple(row.tolist()), rng is not None)
 
     def clients(self, values: Any, rng: RngLike = None) -> Reports:
         """Reports of many persons at once, each from random bits of their own, in the persons' order.
@@ -78,7 +87,7 @@ class Mechanism(Synthesizer):
             As in `client`.
         """
         rows = self.randomizer.draw(self.randomizer.values(values), generator(rng))
-        return Reports(fingerprint(self.randomizer), tuple(self.randomizer.columns), rows, rng is not None)
+        return Reports(self.fingerprint, tuple(self.randomizer.columns), rows, rng is not None)
 
     def aggregate(self, reports: Reports | Report | Iterable[Report]) -> Counts:
         """Counts of reports: all that an aggregator keeps.
@@ -97,7 +106,7 @@ class Mechanism(Synthesizer):
 
     def _rows(self, reports: Any) -> tuple[Ints, bool]:
         given = [reports] if isinstance(reports, Report) else reports
-        mechanism = fingerprint(self.randomizer)
+        mechanism = self.fingerprint
         if isinstance(given, Reports):
             made, rows, seeded = {given.mechanism}, given.rows, given.seeded
         else:
@@ -122,8 +131,18 @@ class Mechanism(Synthesizer):
             return self.counts_kind(self, fast_counts(self.randomizer, values, source), len(values), seeded=True)
         return self.counts_kind(self, tally(self.randomizer, values, source), len(values), rng is not None)
 
+    def own(self, counts: Any) -> Counts:
+        """Counts, checked to be of reports to this very mechanism; InputError otherwise."""
+        given: Counts = instance("counts", counts, Counts, "aggregate() and simulate() give some")
+        if given.mechanism.fingerprint != self.fingerprint:
+            msg = f"counts: they are of reports to {given.mechanism!r}, not to {self!r}."
+            raise InputError(msg)
+        self.randomizer.counts_of(given.values, given.n)
+        return given
+
     def release_counts(self, counts: Counts, domain: Any) -> Any:
         """Certified result of counts of reports; see `Counts.release`."""
+        counts = self.own(counts)
         plan = self.plan(domain, n=counts.n)
         statistic = plan.statistic.counted(counts.values, seeded=counts.seeded)
         return result(plan.estimator)(plan.mechanism, statistic, plan.estimator)
@@ -176,7 +195,7 @@ class CellMechanism(Mechanism):
             Of the estimator, as `settings` names them.
         """
         if isinstance(counts, Counts):
-            values, n = counts.values, counts.n
+            values, n = self.own(counts).values, counts.n
         else:
             values = self.randomizer.tallies(counts)
             told = self.randomizer.reported(values)

@@ -6,19 +6,15 @@ its name and ``.json``. Files without a label, as other programs write them, are
 row is checked either way.
 """
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from dpppsynth.arguments import flag, instance, whole
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.io.tables import as_path, there
+from dpppsynth.io.tables import as_path
 from dpppsynth.local.base import CellMechanism, Mechanism
 from dpppsynth.local.gathering import (
     BATCH,
@@ -31,16 +27,12 @@ from dpppsynth.local.gathering import (
     tally_files,
 )
 from dpppsynth.local.grids import Round
-from dpppsynth.local.labels import KEY, Label, beside, label_for, label_of
+from dpppsynth.local.labels import Label, label_for, label_of
 from dpppsynth.local.places import point_batches, values_in
-from dpppsynth.local.reports import Counts, Reports, fingerprint
-from dpppsynth.local.tables import files, require_format
-from dpppsynth.mesh import Ints
+from dpppsynth.local.reports import Counts, Reports
+from dpppsynth.local.sinks import new_file, writing
+from dpppsynth.local.tables import files
 from dpppsynth.randomness import RngLike, generator
-
-
-class _Sink(Protocol):
-    def __call__(self, rows: Ints) -> None: ...
 
 
 def write_reports(reports: Reports, path: str | Path, *, mechanism: Mechanism | None = None) -> Path:
@@ -65,10 +57,10 @@ def write_reports(reports: Reports, path: str | Path, *, mechanism: Mechanism | 
     if mechanism is None:
         label = Label(reports.mechanism, reports.seeded)
     else:
-        label = label_for(_of(mechanism).randomizer, seeded=reports.seeded)
+        label = label_for(_of(mechanism), seeded=reports.seeded)
         _require_same(label.mechanism, reports.mechanism)
     target = new_file(path)
-    with _writing(target, tuple(reports.columns), label) as write:
+    with writing(target, tuple(reports.columns), label) as write:
         write(reports.rows)
     return target
 
@@ -90,12 +82,12 @@ def read_reports(path: str | Path, mechanism: Mechanism) -> Reports:
     """
     randomizer = _of(mechanism).randomizer
     (file,) = _one(path)
-    label = label_of(file, randomizer)
+    label = label_of(file, mechanism)
     found = [np.empty((0, len(randomizer.columns)), dtype=np.int64)]
     for piece in checked_pieces(file, randomizer, BATCH):
         found += read_piece(randomizer, piece, BATCH)
     return Reports(
-        fingerprint(randomizer), tuple(randomizer.columns), np.concatenate(found), label is not None and label.seeded
+        mechanism.fingerprint, tuple(randomizer.columns), np.concatenate(found), label is not None and label.seeded
     )
 
 
@@ -151,11 +143,11 @@ def aggregate_files(
     ...     aggregate_files(mechanism, folder).n
     5
     """
-    randomizer = _of(mechanism).randomizer
+    _of(mechanism)
     if client is not None and workers is not None:
         msg = "workers: the cluster of client= has its own; give one of the two."
         raise InputError(msg)
-    done = tally_files(randomizer, paths, batch=batch, workers=workers, client=client, progress=progress)
+    done = tally_files(mechanism, paths, batch=batch, workers=workers, client=client, progress=progress)
     return _counts(mechanism, done)
 
 
@@ -240,7 +232,7 @@ def perturb_file(
     source, say = generator(rng), announcer(progress)
     values = values_in(_at_once(mechanism), instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
     target, done = new_file(out, "out"), 0
-    with _writing(target, tuple(randomizer.columns), label_for(randomizer, seeded=rng is not None)) as write:
+    with writing(target, tuple(randomizer.columns), label_for(mechanism, seeded=rng is not None)) as write:
         for xy in point_batches(points, x, y, rows):
             reports = randomizer.draw(values(xy), source)
             write(reports[source.permutation(len(reports))])
@@ -250,60 +242,6 @@ def perturb_file(
             msg = f"points: {Path(points).name} holds no points; check the file or the filter that made it."
             raise InputError(msg)
     return done
-
-
-def new_file(path: str | Path, argument: str = "path") -> Path:
-    """Name of a file of reports that may be written: of a known format, in a folder that exists, and new.
-
-    Raises
-    ------
-    InputError
-    """
-    target = as_path(path, argument)
-    require_format(target, argument)
-    if not there(target.parent, Path.is_dir):
-        msg = f"{argument}: there is no folder {str(target.parent)!r}."
-        raise InputError(msg)
-    taken = next((each for each in (target, beside(target)) if there(each, Path.exists)), None)
-    if taken is not None:
-        msg = f"{argument}: {taken.name} exists; reports are never drawn over others. Choose another name."
-        raise InputError(msg)
-    return target
-
-
-@contextmanager
-def _writing(target: Path, columns: tuple[str, ...], label: Label) -> Iterator[_Sink]:
-    """Write a file of reports that takes its name when it is whole."""
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".writing_") as folder:
-        draft = Path(folder) / target.name
-        with (_parquet if target.suffix.lower() == ".parquet" else _csv)(draft, columns, label) as write:
-            yield write
-        # The label first: reports never lie there without it.
-        for each in (beside(draft), draft):
-            if each.exists():
-                shutil.move(each, target.with_name(each.name))
-
-
-@contextmanager
-def _parquet(path: Path, columns: tuple[str, ...], label: Label) -> Iterator[_Sink]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    schema = pa.schema([(name, pa.int64()) for name in columns], metadata={KEY: label.text()})
-    with pq.ParquetWriter(path, schema) as writer:
-        yield lambda rows: writer.write_table(pa.table([*rows.T], schema=schema), row_group_size=max(len(rows), 1))
-
-
-@contextmanager
-def _csv(path: Path, columns: tuple[str, ...], label: Label) -> Iterator[_Sink]:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    beside(path).write_text(label.text() + "\n", encoding="utf-8")
-    plain = csv.WriteOptions(include_header=False)
-    with path.open("wb") as stream:
-        stream.write((",".join(columns) + "\n").encode())
-        yield lambda rows: csv.write_csv(pa.table([*rows.T], names=columns), stream, plain)
 
 
 def _of(mechanism: Any) -> Mechanism:

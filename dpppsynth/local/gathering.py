@@ -17,6 +17,7 @@ import numpy as np
 
 from dpppsynth.arguments import function, whole
 from dpppsynth.errors import InputError
+from dpppsynth.local.base import Mechanism
 from dpppsynth.local.labels import label_of
 from dpppsynth.local.tables import Piece, batches, files, integers, pieces, quietly
 from dpppsynth.mesh import Ints
@@ -51,7 +52,7 @@ def total(randomizer: Randomizer, tallies: Iterable[Tally]) -> Tally:
 
 
 def tally_files(
-    randomizer: Randomizer,
+    mechanism: Mechanism,
     paths: Any,
     *,
     batch: int = BATCH,
@@ -64,7 +65,7 @@ def tally_files(
     number = 1 if workers is None else whole("workers", workers, 1, most=4096)
     said = announcer(progress)
     found = files(paths)
-    labels = [label_of(path, randomizer) for path in found]
+    randomizer, labels = mechanism.randomizer, [label_of(path, mechanism) for path in found]
     seeded = any(label is not None and label.seeded for label in labels)
     work = (piece for path in found for piece in checked_pieces(path, randomizer, rows))
     count = partial(tally_piece, randomizer, rows=rows)

@@ -2,14 +2,14 @@
 
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.arguments import flag, instance, one_of, whole
+from dpppsynth.arguments import flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
-from dpppsynth.grid_plan import AdaptiveGridPlan, Fitted, UniformGridPlan
+from dpppsynth.grid_plan import AdaptiveGridPlan, Fitted, UniformGridPlan, estimated
 from dpppsynth.grids import AAG, PRIVAG, Rectangles, group_sizes, split_users, uniform_grid, uniform_side
 from dpppsynth.local.base import Mechanism, public_number
 from dpppsynth.local.reports import Counts
@@ -25,6 +25,10 @@ from dpppsynth.release.results import result
 from dpppsynth.synthesizers.base import Plan
 
 HASHING = "local-hashing"
+# Beyond it a report hides nothing.
+MOST_EPSILON = 50.0
+# Of the constants of sides, which are shares of a mass.
+MOST_ALPHA = 1000.0
 
 
 class GridMechanism(Mechanism):
@@ -43,10 +47,11 @@ class GridMechanism(Mechanism):
                 msg = "window: needs a Window, or its bounds x0, y0, x1, y1."
                 raise InputError(msg) from None
             object.__setattr__(self, "window", made)
+        object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon, most=MOST_EPSILON)))
         one_of("oracle", self.oracle, (AUTO, *ORACLES))
         one_of("post", self.post, POSTS)
 
-    def _own(self, domain: Any) -> Window:
+    def own_window(self, domain: Any) -> Window:
         """The mechanism's window; InputError for another domain, None excepted."""
         if domain is not None and instance("domain", domain, Domain).fingerprint() != self.window.fingerprint():
             msg = "domain: it is not the window that the mechanism was made for."
@@ -56,7 +61,7 @@ class GridMechanism(Mechanism):
     def _places(self, xy: Any) -> Floats:
         """(n, 2) coordinates of a pattern in the window, or an array of points in its bounding box."""
         if isinstance(xy, PointPattern):
-            self._own(xy.domain)
+            self.own_window(xy.domain)
             if xy.marks:
                 msg = "pattern: marks are not used by this mechanism; pass pattern.unmarked()."
                 raise InputError(msg)
@@ -71,9 +76,8 @@ class GridCounts(Counts):
     @cached_property
     def fitted(self) -> Fitted:
         """Cells (`grid`) and unbiased estimates (`masses`) of the persons in them, which may be negative."""
-        clients = self.mechanism.randomizer
-        shares = clients.frequencies(clients.tallies(self.values), self.n)  # type: ignore[attr-defined]
-        return Fitted(self.mechanism.grid, self.n * shares)  # type: ignore[attr-defined]
+        mechanism: Any = self.mechanism
+        return estimated(mechanism.grid, mechanism.randomizer, self.values, self.n)
 
     def query(self, rectangles: Any) -> Floats:
         """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1; unbiased for unions of cells."""
@@ -95,13 +99,29 @@ class Round(GridMechanism):
         """The client's law."""
         return oracle(self.oracle, epsilon=self.epsilon, domain=len(self.grid))
 
+    def identity(self) -> dict[str, Any]:
+        """The client's law, and the lines of the grid that its values are the cells of."""
+        grid = self.grid
+        lines = {"columns": grid.columns.tolist(), "rows": grid.rows.tolist()}
+        inner = [[x.tolist(), y.tolist()] for x, y in grid.inner]
+        return self.randomizer.parameters() | lines | {"inner": inner}
+
     def value(self, place: Any) -> int:
         """The number of the cell that holds the point (x, y)."""
-        return int(self.values([place])[0])
+        given = plain_array(place)
+        if given is None or given.shape != (2,):
+            msg = "place: needs one point (x, y), in the window's coordinates."
+            raise InputError(msg)
+        return int(self.values(given[None, :])[0])
 
     def values(self, xy: Any) -> Ints:
         """(n,) numbers of the cells of points (n, 2), or of a pattern."""
         return self.grid.locate(self._places(xy))
+
+    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False) -> GridCounts:
+        """Run all clients in one process; `xy` is a pattern or an array (n, 2), the rest as in other mechanisms."""
+        counts: Any = self.counts(self.values(xy), rng, fast=fast)
+        return counts
 
 
 @dataclass(frozen=True)
@@ -157,15 +177,10 @@ class UniformGrid(Round):
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
-        window, number = self._own(domain), public_number(n, expected_n)
+        window, number = self.own_window(domain), public_number(n, expected_n)
         columns, rows = self.cells
         plan = UniformGridPlan(window, float(self.epsilon), number, columns, rows, self.oracle)
         return Plan("uniform-grid", plan, GridEstimator(self.post))
-
-    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False) -> GridCounts:
-        """Run all clients in one process; `xy` is a pattern or an array (n, 2), the rest as in other mechanisms."""
-        counts: Any = self.counts(self.values(xy), rng, fast=fast)
-        return counts
 
 
 @dataclass(frozen=True)
@@ -234,8 +249,8 @@ class AdaptiveCounts:
 
     def release(self, domain: Any = None) -> Any:
         """Private intensity, certificate and synthetic patterns: a `GridRelease`."""
-        self.mechanism._own(domain)
-        plan = self.mechanism._of(self.plan)
+        self.mechanism.own_window(domain)
+        plan = self.mechanism.settled(self.plan)
         statistic = self.plan.counted(self._values, seeded=self.seeded)
         return result(plan.estimator)(plan.mechanism, statistic, plan.estimator)
 
@@ -253,8 +268,10 @@ class AdaptiveGrid(GridMechanism):
     rounding_g1: str
     rounding_g2: str
     consistent: bool
-
-    cuts = "even"
+    # What only uneven cuts have a choice of.
+    margin: float = 0.01
+    pieces: str = "exact"
+    cuts: ClassVar[str] = "even"
 
     @property
     def randomizer(self) -> Any:
@@ -277,17 +294,18 @@ class AdaptiveGrid(GridMechanism):
             alpha=(self.alpha1, self.alpha2),
             sigma=self.sigma,
             rounding=(self.rounding_g1, self.rounding_g2),
-            margin=getattr(self, "margin", 0.01),
-            pieces=getattr(self, "pieces", "exact"),
+            margin=self.margin,
+            pieces=self.pieces,
             oracle=self.oracle,
         )
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
-        self._own(domain)
-        return self._of(self.settings(public_number(n, expected_n)))
+        self.own_window(domain)
+        return self.settled(self.settings(public_number(n, expected_n)))
 
-    def _of(self, plan: AdaptiveGridPlan) -> Plan:
+    def settled(self, plan: AdaptiveGridPlan) -> Plan:
+        """The plan of these rounds, with the estimator."""
         return Plan("adaptive-grid", plan, GridEstimator(self.post, self.consistent))
 
     def first(self, n: int) -> UniformGrid:
@@ -297,6 +315,7 @@ class AdaptiveGrid(GridMechanism):
 
     def second(self, first: Counts, n: int) -> SecondRound:
         """The second round, after the first one's counts."""
+        first = self.first(n).own(first)
         grid, _ = self._rounds(first.n, 1, n).second_round(first.values)
         return SecondRound(self.window, epsilon=self.epsilon, grid=grid, oracle=self.oracle, post=self.post)
 
@@ -313,6 +332,7 @@ class AdaptiveGrid(GridMechanism):
         n : int
             Public number of persons, at least as many as reported.
         """
+        second = self.second(first, n).own(second)
         return AdaptiveCounts(self, self._rounds(first.n, second.n, n), first, second)
 
     def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False) -> AdaptiveCounts:
@@ -339,7 +359,8 @@ class AdaptiveGrid(GridMechanism):
 
     def value(self, place: Any) -> int:
         """Refused: a place's value depends on the round."""
-        return int(self.randomizer.inputs)
+        msg = "place: its value depends on the round; use the client() of first(n) or second(...)."
+        raise InputError(msg)
 
     def aggregate(self, reports: Any) -> Any:
         """Refused: every round has an aggregator of its own."""
@@ -434,7 +455,7 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
     rounding_g2: str = "floor"
     oracle: str = HASHING
     post: str = POSTS[0]
-    cuts = "adaptive"
+    cuts: ClassVar[str] = "adaptive"
 
     def __post_init__(self) -> None:
         _check(self)
@@ -444,4 +465,8 @@ def _check(mechanism: AdaptiveGrid) -> None:
     """Refuse settings that no number of persons makes right, before anybody reports."""
     mechanism._settle()
     flag("consistent", mechanism.consistent)
-    mechanism.settings(10**6)
+    for name in ("alpha1", "alpha2"):
+        positive(
+            name.rstrip("12") if isinstance(mechanism, PrivAG) else name, getattr(mechanism, name), most=MOST_ALPHA
+        )
+    mechanism.settings(1000)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from dpppsynth.errors import InputError
-from dpppsynth.local.reports import fingerprint
+from dpppsynth.local.base import Mechanism
 from dpppsynth.local.tables import quietly
 from dpppsynth.randomizers import Randomizer
 
@@ -39,9 +39,9 @@ class Label:
         return json.dumps({"mechanism": self.mechanism, "seeded": self.seeded, "parameters": self.parameters})
 
 
-def label_for(randomizer: Randomizer, *, seeded: bool) -> Label:
-    """Label of reports drawn by this law."""
-    return Label(fingerprint(randomizer), seeded, randomizer.parameters())
+def label_for(mechanism: Mechanism, *, seeded: bool) -> Label:
+    """Label of reports drawn by this mechanism's clients."""
+    return Label(mechanism.fingerprint, seeded, mechanism.randomizer.parameters())
 
 
 def beside(path: Path) -> Path:
@@ -61,18 +61,18 @@ def read_label(path: Path) -> Label | None:
     return None if text is None else _label(path, text)
 
 
-def label_of(path: Path, randomizer: Randomizer) -> Label | None:
-    """Label of a file of reports, which must be of this law if there is one.
+def label_of(path: Path, mechanism: Mechanism) -> Label | None:
+    """Label of a file of reports, which must be of this mechanism if there is one.
 
     Raises
     ------
     InputError
-        When it is of another law: its reports would be counted wrongly.
+        When it is of another one: its reports would be counted wrongly.
     """
     label = read_label(path)
-    if label is not None and label.mechanism != fingerprint(randomizer):
+    if label is not None and label.mechanism != mechanism.fingerprint:
         msg = (
-            f"paths: {path.name} holds reports of another mechanism{_differing(label, randomizer)}; aggregate them "
+            f"paths: {path.name} holds reports of another mechanism{_differing(label, mechanism.randomizer)}; aggregate them "
             "with the one that drew them, with the same settings."
         )
         raise InputError(msg)

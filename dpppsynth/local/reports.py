@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpppsynth.arguments import entries, flag, instance, shown, whole
+from dpppsynth.arguments import entries, flag, instance, whole
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Ints
-from dpppsynth.randomizers import Randomizer
 
 if TYPE_CHECKING:
     from dpppsynth.local.base import Mechanism
@@ -19,9 +18,9 @@ if TYPE_CHECKING:
 JSON = "a report is a JSON object with mechanism, report and seeded, as Report.to_json() gives it"
 
 
-def fingerprint(randomizer: Randomizer) -> str:
+def fingerprint(identity: Mapping[str, Any]) -> str:
     """Sixteen digits that name a client mechanism with all its public numbers: reports of others are refused."""
-    text = json.dumps(randomizer.parameters(), sort_keys=True)
+    text = json.dumps(identity, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -119,7 +118,9 @@ class Counts:
     seeded: bool = False
 
     def __post_init__(self) -> None:
-        self.values.flags.writeable = False
+        values = np.array(self.values, dtype=np.int64)
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.n} reports to {self.mechanism!r})"
@@ -128,7 +129,7 @@ class Counts:
         """Counts of the reports of both; InputError where the mechanisms differ."""
         if not isinstance(other, Counts):
             return NotImplemented
-        if fingerprint(self.mechanism.randomizer) != fingerprint(other.mechanism.randomizer):
+        if self.mechanism.fingerprint != other.mechanism.fingerprint:
             msg = f"counts: those of {other.mechanism!r} cannot be added to those of {self.mechanism!r}."
             raise InputError(msg)
         seeded = self.seeded or other.seeded
@@ -140,7 +141,7 @@ class Counts:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, for an aggregator on another machine."""
-        mechanism = fingerprint(self.mechanism.randomizer)
+        mechanism = self.mechanism.fingerprint
         return {"mechanism": mechanism, "counts": self.values.tolist(), "n": self.n, "seeded": self.seeded}
 
     def release(self, domain: Any = None) -> Any:
@@ -161,11 +162,9 @@ class Counts:
 def counts_from_dict(mechanism: "Mechanism", data: Mapping[str, Any]) -> Counts:
     """Counts from their JSON form; InputError for those of another mechanism, or that are no counts."""
     data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
-    if data["mechanism"] != fingerprint(mechanism.randomizer):
+    if data["mechanism"] != mechanism.fingerprint:
         msg = f"counts: they are of another mechanism than {mechanism!r}."
         raise InputError(msg)
-    values, n = mechanism.randomizer.tallies(data["counts"]), whole("n", data["n"], 1)
-    if mechanism.randomizer.reported(values) not in (None, n):
-        msg = f"n: the counts are not those of {shown(n)} reports."
-        raise InputError(msg)
-    return Counts(mechanism, values, n, flag("seeded", data["seeded"]))
+    n = whole("n", data["n"], 1, most=2**53)
+    values = mechanism.randomizer.counts_of(data["counts"], n)
+    return mechanism.counts_kind(mechanism, values, n, flag("seeded", data["seeded"]))

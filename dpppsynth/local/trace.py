@@ -1,62 +1,60 @@
-"""LDPTrace: trajectories under local differential privacy, learned from starts, ends, lengths and moves.
+"""LDPTrace as a mechanism: clients and an aggregator in two rounds, and releases of what is learned from them."""
 
-Two rounds of unary reports. In the first every client reports the length of their trajectory; the aggregator announces
-a length that 90 % of them do not exceed, as far as it can tell. In the second every client reports the first cell, the
-last cell and every move of their trajectory, cut to that length. What a client spends does not depend on the
-trajectory: `epsilon / 10` in the first round, and each of the `longest + 1` reports of the second an equal share of the
-rest (docs/theory/local.md).
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
 
-The number of reports would tell a trajectory's length, so every client makes `longest - 1` reports of moves, and those
-without as many moves fill up with a value of its own, "no move". As that is one of the `8 d^2 + 1` values of a unary
-randomizer, its bound covers it: nothing else needs a proof. Leaving out its bit is postprocessing, so reporting a
-vector without any one would be as private.
-
-Source: Du, Hu, Zhang, Fang, Chen, Zheng and Gao, LDPTrace: locally differentially private trajectory synthesis,
-PVLDB 16 (2023). Every move has a share of the budget to itself, there and here; the published code splits otherwise.
-"""
-
-from dataclasses import dataclass
-from fractions import Fraction
-
-import numpy as np
-
-from dpppsynth.arguments import instance, positive, whole
-from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.local.grid_trajectories import MOST_CELLS, MOVES, GridTrajectories
-from dpppsynth.local.trace_model import TraceModel
-from dpppsynth.local.trace_rounds import LONGEST, TraceCounts, TraceReports, TraceRound
-from dpppsynth.mesh import Floats
-from dpppsynth.privacy.bounds import ONE_RELEASE
+from dpppsynth.arguments import instance
+from dpppsynth.domains import Domain, Window
+from dpppsynth.errors import InputError
+from dpppsynth.local.base import public_number
+from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.local import NOTHING_ELSE
-from dpppsynth.privacy.relations import Local
+from dpppsynth.privacy.local import local_trajectories
+from dpppsynth.privacy.relations import TRAJECTORY, Relation
+from dpppsynth.privacy.relations import Local as LocalRelation
 from dpppsynth.randomness import RngLike, generator
-
-__all__ = ["LDPTrace", "TraceCounts", "TraceReports", "TraceRound"]
-
-# Share of the budget for lengths, and of the clients whose trajectories are not cut.
-FOR_LENGTH, KEPT = Fraction(1, 10), 0.9
-ASSUMED = (
-    "Grid, longest length and budget were chosen without looking at any trajectory.",
-    "A person's location is here their whole trajectory: they have one, and its length is protected with it.",
-    "A person reports once in either round, from secret random bits, and no report is ever drawn again.",
-    NOTHING_ELSE,
-    ONE_RELEASE,
+from dpppsynth.release.field import Progress
+from dpppsynth.release.trajectories import TraceEstimator, TraceRelease
+from dpppsynth.synthesizers.account import Ceiling, authorise
+from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
+from dpppsynth.trace_plan import TracePlan, checked_user, number_of_trajectories
+from dpppsynth.trajectories import (
+    GridTrajectories,
+    TraceCounts,
+    TraceModel,
+    TraceProtocol,
+    TraceReports,
+    TraceRound,
 )
 
+if TYPE_CHECKING:
+    from dpppsynth.ledger import Ledger
 
-@dataclass(frozen=True, kw_only=True)
-class LDPTrace:
-    """Synthetic trajectories from clients who randomise what they tell about theirs.
+__all__ = ["CombinedTraces", "LDPTrace", "TraceCounts", "TraceReports", "TraceRound"]
+
+
+@dataclass(frozen=True)
+class LDPTrace(Synthesizer):
+    """Synthetic trajectories from clients who randomise what they tell about theirs, in two rounds.
+
+    Where real clients report, `first` is what they are asked, then `second(longest(counts))`; both have `clients` and
+    `aggregate`, and `combine` makes a release of the counts. A custodian who holds the points runs `release(pattern)`.
 
     Parameters
     ----------
     epsilon : float
         Budget of a trajectory: of a person, who has one.
     cells : int
-        Cells along each side of the grid.
+        Cells along each side of a grid over the window's bounding box.
     max_length : int
         Public: longer trajectories are cut to it.
+    user : str or None
+        Of patterns: the mark that tells trajectories, whose points are in the order of the rows. None takes every point
+        for a trajectory of its own.
+
+    References
+    ----------
+    Du, Hu, Zhang, Fang, Chen, Zheng & Gao (2023), LDPTrace: locally differentially private trajectory synthesis, PVLDB.
 
     Examples
     --------
@@ -68,53 +66,35 @@ class LDPTrace:
     """
 
     epsilon: float
+    _: KW_ONLY
     cells: int
     max_length: int = 200
+    user: str | None = "trajectory"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
-        whole("max_length", self.max_length, 1, most=LONGEST)
-        whole("cells", self.cells, 1, most=MOST_CELLS)
-        try:
-            # The largest and the smallest share of a report, before anybody reports.
-            for longest in (1, self.max_length):
-                self._require(self.second(longest))
-        except InputError:
-            least = (self.max_length + 1) / 5000
-            msg = f"epsilon: {self.epsilon:g} is split among up to {self.max_length + 2} reports, beyond what integer "
-            raise InputError(msg + f"weights can express; take {least:g} to 40, or a smaller max_length.") from None
+        # What integers cannot express is refused at once.
+        settled = self.protocol
+        for name in ("epsilon", "cells", "max_length"):
+            object.__setattr__(self, name, getattr(settled, name))
+        checked_user(self.user)
+
+    @property
+    def protocol(self) -> TraceProtocol:
+        """How the budget is split between the rounds."""
+        return TraceProtocol(epsilon=self.epsilon, cells=self.cells, max_length=self.max_length)
 
     @property
     def first(self) -> TraceRound:
         """The round about lengths."""
-        return TraceRound(self.cells, self.max_length, _below(Fraction(self.epsilon) * FOR_LENGTH), False)
+        return self.protocol.first
 
     def second(self, longest: int) -> TraceRound:
         """The round about cells and moves of trajectories cut to the length that `longest` found."""
-        longest = whole("longest", longest, 1, most=self.max_length)
-        share = Fraction(self.epsilon) * (1 - FOR_LENGTH) / (longest + 1)
-        return TraceRound(self.cells, longest, _below(share), True)
-
-    def _require(self, second: TraceRound) -> None:
-        if self.first.spent + second.spent > Fraction(self.epsilon):
-            msg = f"epsilon: the rounds spend more than {self.epsilon:g}; this is a defect of their split."
-            raise PrivacyCheckError(msg)
+        return self.protocol.second(longest)
 
     def longest(self, lengths: TraceCounts) -> int:
         """The smallest length that holds 90 % of the estimated lengths; it is announced to all clients."""
-        return self._shortest(self._lengths(lengths))
-
-    def _shortest(self, totals: Floats) -> int:
-        reached = np.cumsum(totals)
-        return int(np.searchsorted(reached, KEPT * reached[-1])) + 1
-
-    def _lengths(self, lengths: TraceCounts) -> Floats:
-        """(max_length,) estimated numbers of trajectories of each length; even where noise left nothing."""
-        if instance("lengths", lengths, TraceCounts).round != self.first:
-            msg = "lengths: are counts of another round; those of `first` are needed."
-            raise InputError(msg)
-        totals = lengths.totals("length")
-        return totals if totals.any() else np.ones(self.max_length)
+        return self.protocol.longest(lengths)
 
     def simulate(
         self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False
@@ -122,42 +102,136 @@ class LDPTrace:
         """Counts of both rounds with these clients; arguments as of `TraceRound.simulate`."""
         source = None if rng is None else generator(rng)
         lengths = self.first.simulate(trajectories, source, fast=fast)
-        second = self.second(self.longest(lengths))
-        self._require(second)
+        second = self.protocol.announced(lengths)
         return lengths, second.simulate(trajectories, source, fast=fast)
 
     def estimate(self, lengths: TraceCounts, mobility: TraceCounts) -> TraceModel:
-        """The model behind the counts of the two rounds.
+        """The model behind the counts of the two rounds; InputError where the second is not the one announced."""
+        return self.protocol.model(lengths, mobility)
 
-        Raises
-        ------
-        InputError
-            When the second round is not the one that the first one's counts ask for.
+    def combine(self, lengths: TraceCounts, mobility: TraceCounts, n: int | None = None) -> "CombinedTraces":
+        """Counts of both rounds together.
+
+        Parameters
+        ----------
+        lengths, mobility : TraceCounts
+            Of the first and the second round.
+        n : int, optional
+            Public number of trajectories that the result stands for; as many as reported in the fuller round unless
+            given. Fewer persons than that may report in either round.
         """
-        totals = self._lengths(lengths)
-        second = instance("mobility", mobility, TraceCounts).round
-        if second != self.second(self._shortest(totals)):
-            msg = "mobility: are counts of another round; `second(longest(lengths))` is the one that was announced."
-            raise InputError(msg)
-        moves = np.zeros((self.cells**2, len(MOVES)))
-        if second.longest > 1:
-            moves = mobility.totals("moves")[: second.no_move].reshape(moves.shape)
-        return TraceModel(
-            cells=self.cells,
-            n=mobility.n,
-            starts=mobility.totals("start"),
-            lengths=totals,
-            moves=moves,
-            ends=mobility.totals("end"),
-        )
+        self.protocol.model(lengths, mobility)
+        return CombinedTraces(self, lengths, mobility, max(lengths.n, mobility.n) if n is None else n)
 
     @property
     def guarantee(self) -> Guarantee:
         """Pure epsilon for a person's whole trajectory, its length included."""
-        return Guarantee(Local(), PureDP(self.epsilon), "Theorem T (trajectories, local)", ASSUMED)
+        return local_trajectories(self.protocol)
+
+    def neighbouring(self) -> Relation:
+        """One person's trajectory is another one."""
+        return LocalRelation(TRAJECTORY)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def plan(
+        self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, clients: Any = None
+    ) -> Plan:
+        """Settle every choice from public parameters alone.
+
+        Parameters
+        ----------
+        domain : Window
+        n : int
+            Public number of trajectories.
+        expected_n : None
+            n is public here.
+        clients : (int, int), optional
+            How many persons report in either round; all of them unless given.
+        """
+        require_domain(domain)
+        if not isinstance(domain, Window):
+            msg = "domain: local mechanisms work on windows; on a network take LaplaceSynthesizer or LGCPSynthesizer."
+            raise InputError(msg)
+        number = public_number(n, expected_n)
+        split = {"clients": clients, "user": self.user}
+        plan = TracePlan(domain, self.epsilon, self.cells, self.max_length, number, **split)
+        return Plan(plan.basis, plan, TraceEstimator())
+
+    def release(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        expected_n: float | None = None,
+        progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
+        **options: Any,
+    ) -> TraceRelease:
+        """Run one client for every trajectory of a pattern, and make a release of their reports.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+            With the mark `user` and no other; the points of a trajectory in the order of its visits.
+        rng : None, int or Generator
+            None for a private release. Anything else makes it reproducible, not private, and marks it so.
+        expected_n : None
+            The number of trajectories is public, and taken from the pattern.
+        progress : callable, optional
+        ledger : Ledger, optional
+            Must authorise the release before the pattern is touched.
+        """
+        domain = self._domain(pattern)
+        require_match(pattern, domain, None, self.user)
+        # What public parameters alone get wrong costs nothing.
+        self.plan(domain, n=1, expected_n=expected_n, **options)
+        entry = None
+        if ledger is not None:
+            # Before trajectories are counted: labels that cannot tell them would be an answer.
+            entry = authorise(Ceiling(TracePlan.basis, domain, self.ceiling(domain)), ledger, None, rng, taken=False)
+        plan = self.plan(domain, n=number_of_trajectories(pattern, self.user), **options)
+        made: TraceRelease = plan.release(pattern, rng, progress=progress, ledger=ledger, entry=entry)
+        return made
 
 
-def _below(share: Fraction) -> float:
-    """The largest float that does not exceed the share."""
-    nearest = float(share)
-    return nearest if Fraction(nearest) <= share else float(np.nextafter(nearest, 0))
+@dataclass(frozen=True, eq=False, repr=False)
+class CombinedTraces:
+    """Counts of both rounds; `LDPTrace.combine` makes it.
+
+    Attributes
+    ----------
+    mechanism : LDPTrace
+    lengths, mobility : TraceCounts
+        Of the first and the second round.
+    n : int
+        Public number of trajectories.
+    """
+
+    mechanism: LDPTrace
+    lengths: TraceCounts
+    mobility: TraceCounts
+    n: int
+
+    def __post_init__(self) -> None:
+        instance("mechanism", self.mechanism, LDPTrace)
+
+    def __repr__(self) -> str:
+        return f"CombinedTraces({self.n} trajectories of {self.mechanism!r})"
+
+    @property
+    def model(self) -> TraceModel:
+        """The walks behind the counts, wherever the window is."""
+        return self.mechanism.protocol.model(self.lengths, self.mobility, n=self.n)
+
+    def release(self, domain: Any) -> TraceRelease:
+        """Private intensity, certificate, synthetic patterns and trajectories.
+
+        Parameters
+        ----------
+        domain : Window
+            Whose grid the trajectories are on.
+        """
+        plan = self.mechanism.plan(domain, n=self.n, clients=(self.lengths.n, self.mobility.n))
+        return TraceRelease(plan.mechanism, plan.statistic.counted(self.lengths, self.mobility), plan.estimator)

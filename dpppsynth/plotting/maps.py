@@ -81,7 +81,7 @@ def plot_intensity(
     ax, landmarks, landmark_label, title
         As in `plot_pattern`.
     of : str
-        What it is an intensity of: "persons" for that of a heat map release.
+        What it is an intensity of: "persons" for that of a heat map, or of reports.
 
     Returns
     -------
@@ -162,7 +162,8 @@ def _colour_bar(shown: Any, ax: Axes, label: str) -> None:
 def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -> Axes:
     """Draw a mesh with its vertices, on a rectangular window also with the Voronoi cells dual to it.
 
-    On a network its segments end at the vertices; a mesh of the plane is drawn over the streets.
+    On a network its segments end at the vertices; a mesh of the plane is drawn over the streets. Cells that share no
+    vertices, as those of a grid for range queries, are drawn alone.
 
     Parameters
     ----------
@@ -181,15 +182,18 @@ def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -
     if isinstance(mesh, PlanarMesh) and isinstance(mesh.domain, LinearNetwork):
         # The streets beneath must not drown.
         width /= 2
-    ax.add_collection(LineCollection(_element_lines(mesh), colors=INK, linewidths=width, zorder=3, label="mesh"))
-    if isinstance(mesh, PlanarMesh) and mesh.domain.is_rectangle:
+    joined = len(np.unique(mesh.vertices, axis=0)) == len(mesh.vertices)
+    label = "mesh" if joined else "cells"
+    ax.add_collection(LineCollection(_element_lines(mesh), colors=INK, linewidths=width, zorder=3, label=label))
+    if joined and isinstance(mesh, PlanarMesh) and mesh.domain.is_rectangle:
         dashes: Any = (0, (4, 3))
         ax.add_collection(
             LineCollection(
                 _cell_borders(mesh), colors=LANDMARK, linewidths=width, linestyles=dashes, label="dual cells"
             )
         )
-    ax.plot(*mesh.vertices.T, "o", color=POINT, markersize=4 * width + 1, zorder=4, label="vertices")
+    if joined:
+        ax.plot(*mesh.vertices.T, "o", color=POINT, markersize=4 * width + 1, zorder=4, label="vertices")
     x0, y0, x1, y1 = shapely.total_bounds(shapely.multipoints(mesh.vertices))
     set_view(mesh.domain, ax, (float(x0), float(y0), float(x1), float(y1)))
     ax.legend(loc="lower right", bbox_to_anchor=(1, -0.01), ncols=3, frameon=False, fontsize=10, handlelength=1.6)

@@ -1,7 +1,7 @@
 """Whom a guarantee is made to and what changes, in the words of pictures, tables and reports."""
 
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import AddRemovePerson, GeoIndistinguishability, Local
+from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistinguishability, Local
 
 
 def what_changes(guarantee: Guarantee) -> str:
@@ -9,6 +9,8 @@ def what_changes(guarantee: Guarantee) -> str:
     relation = guarantee.relation
     if isinstance(relation, AddRemovePerson):
         return "one person is added or removed, with all their points"
+    if relation == Local(TRAJECTORY):
+        return "one person has another trajectory, of any length"
     if isinstance(relation, Local | GeoIndistinguishability):
         return "one person is somewhere else, however far away"
     return "one point moves, however far" if relation.n_is_public else "one point is added or removed"

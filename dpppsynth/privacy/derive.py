@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from dpppsynth.arguments import entries
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.grids import first_side, uniform_grid
-from dpppsynth.mesh import Mesh
+from dpppsynth.mesh import Ints, Mesh
 from dpppsynth.models.covariances import covariance_from_dict
 from dpppsynth.models.planar import cells_along
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
@@ -25,13 +27,14 @@ from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.heat import diffusion
 from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.kim_lim import RandomScale, kim_lim_38, kim_lim_39
-from dpppsynth.privacy.local import POSTS, REPORTS, local_report, local_rounds
+from dpppsynth.privacy.local import POSTS, REPORTS, local_report, local_rounds, local_trajectories, square_grid
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import CappedRelation, Local, Relation
-from dpppsynth.randomizers import oracle, randomizer_from_dict
+from dpppsynth.randomizers import Randomizer, oracle, randomizer_from_dict
 from dpppsynth.randomness import CHILDREN, drawn_by, source
+from dpppsynth.trajectories.protocol import TraceProtocol
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Derived:
         Further files that such a release may hold, beside domain and synthetic patterns.
     offset : str or None
         Fingerprint of the public offset.
+    possible : callable or None
+        Refuses released numbers (an array) that no run gives, where that follows from public parameters.
     """
 
     guarantee: Guarantee
@@ -59,6 +64,7 @@ class Derived:
     patterns: int = 0
     others: frozenset[str] = frozenset()
     offset: str | None = None
+    possible: Callable[[Ints], object] | None = None
 
 
 Parameters = Mapping[str, Any]
@@ -77,11 +83,12 @@ def _stating(estimator: str | None, *names: str, capped: bool = True) -> Callabl
         def derive(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
             require(parameters.keys() == stated, f"exactly {', '.join(sorted(stated))} are stated")
             require(estimator is None or parameters["estimator"]["kind"] == estimator, f"the estimator is {estimator}")
-            public = relation.n_is_public
+            public, n = relation.n_is_public, parameters["n"]
+            require(n is None or type(n) is int, "n is a whole number")
             if capped and not isinstance(relation, CappedRelation):
                 msg = "relation: this mechanism needs a cap on the points of one person, which this relation lacks."
                 raise InputError(msg)
-            require((parameters["n"] is not None) == public, "n is stated where it is public, and nowhere else")
+            require((n is not None) == public, "n is stated where it is public, and nowhere else")
             require(parameters["expected_n"] is None or not public, "expected_n takes the place of n where n is secret")
             return recipe(parameters, relation, domain)
 
@@ -222,18 +229,32 @@ def _reports(kind: str) -> Recipe:
         require(randomizer.epsilon == parameters["epsilon"], "epsilon is that of every report")
         settled = {"kind": "reports", "settings": randomizer.settings(**parameters["estimator"].get("settings", {}))}
         require(parameters["estimator"] == settled, "the estimator has all its settings")
+        side = square_grid(randomizer)
         shape = cells_along(mesh_from_recipe(parameters["mesh"], domain))
-        require(shape[0] * shape[1] == randomizer.inputs, "every cell of the grid is a value")
+        require(shape == (side, side), "the values are the cells of the grid")
         guarantee = local_report(randomizer)
         require(relation == guarantee.relation, "the relation is that of the clients' mechanism")
-        return Derived(guarantee, REPORTS, _holding(randomizer.size))
+        possible = _possible((randomizer, parameters["n"]))
+        return Derived(guarantee, REPORTS, _holding(randomizer.size), possible=possible)
 
     return derive
+
+
+def _possible(*rounds: tuple[Randomizer, int]) -> Callable[[Ints], object]:
+    """Check of released counts, one after the other: InputError unless so many reports of each mechanism give them."""
+
+    def check(lattice: Ints) -> None:
+        ends = np.cumsum([clients.size for clients, _ in rounds])
+        for (clients, n), counts in zip(rounds, np.split(lattice, ends[:-1]), strict=True):
+            clients.counts_of(counts, n)
+
+    return check
 
 
 def _on_grid(parameters: Parameters, basis: str, relation: Relation) -> None:
     known = [{"kind": "grid", "post": post, "consistent": both} for post in POSTS for both in (False, True)]
     require(parameters["estimator"] in known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
+    require(isinstance(parameters["estimator"]["consistent"], bool), "consistent is true or false")
     require(parameters["basis"] == basis, f"the basis is {basis}")
     require(relation == Local(), "the relation is local")
 
@@ -243,7 +264,8 @@ def _uniform_grid(parameters: Parameters, relation: Relation, domain: Domain) ->
     _on_grid(parameters, "uniform-grid", relation)
     grid = uniform_grid(window(domain).bounds, parameters["columns"], parameters["rows"])
     clients = oracle(parameters["oracle"], epsilon=parameters["epsilon"], domain=len(grid))
-    return Derived(local_report(clients), REPORTS, _holding(clients.size))
+    possible = _possible((clients, parameters["n"]))
+    return Derived(local_report(clients), REPORTS, _holding(clients.size), possible=possible)
 
 
 @_stating(
@@ -259,7 +281,23 @@ def _adaptive_grid(parameters: Parameters, relation: Relation, domain: Domain) -
     first = first_side(epsilon, n, alpha=parameters["alpha"][0], rounding=parameters["rounding"][0])
     # The second level follows from the first counts; loading the release makes it again and compares the number.
     both = [oracle(kind, epsilon=epsilon, domain=cells) for cells in (first**2, parameters["cells"])]
-    return Derived(local_rounds(epsilon, both), REPORTS, _holding(sum(clients.size for clients in both)))
+    possible = _possible(*zip(both, parameters["reports"], strict=True))
+    released = _holding(sum(clients.size for clients in both))
+    return Derived(local_rounds(epsilon, both), REPORTS, released, possible=possible)
+
+
+@_stating("trajectories", "basis", "cells", "max_length", "clients", "user", "longest", capped=False)
+def _trajectories(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
+    require(parameters["estimator"] == {"kind": "trajectories"}, "the estimator has no settings")
+    require(parameters["basis"] == "trajectories", "the basis is trajectories")
+    window(domain)
+    require(max(parameters["clients"]) <= parameters["n"], "nobody reports twice in a round")
+    split = {name: parameters[name] for name in ("epsilon", "cells", "max_length")}
+    # The longest length follows from the first counts; loading the release makes it again and compares.
+    protocol, longest = TraceProtocol(**split), parameters["longest"]
+    guarantee = local_trajectories(protocol, longest)
+    require(relation == guarantee.relation, "the relation is local, of trajectories")
+    return Derived(guarantee, REPORTS, _holding(protocol.first.size + protocol.second(longest).size))
 
 
 RECOMPUTE: dict[str, Recipe] = {
@@ -277,6 +315,7 @@ RECOMPUTE: dict[str, Recipe] = {
     **{kind: _reports(kind) for kind in ("disk-area", "hybrid-area", "square-wave", "subset-exponential")},
     "uniform-grid": _uniform_grid,
     "adaptive-grid": _adaptive_grid,
+    "trajectories": _trajectories,
 }
 
 # The mechanism of a release by levels of a mark, and what the files of each level begin with.

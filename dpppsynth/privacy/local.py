@@ -1,17 +1,20 @@
 """Guarantees of reports that persons randomise themselves (docs/theory/local.md, Theorem L)."""
 
+import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
-from dpppsynth.arguments import instance, several
-from dpppsynth.errors import PrivacyCheckError
+from dpppsynth.arguments import instance, several, shown
+from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.relations import GeoIndistinguishability, Local
+from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local
 from dpppsynth.randomizers import Randomizer
+from dpppsynth.trajectories.protocol import TraceProtocol
 
 # How certificates name the randomness, which the aggregator cannot check.
-REPORTS = "reports drawn by their senders from integer weights out of 2^62, with secret random bits"
+REPORTS = "reports drawn by their senders with whole-number weights and secret random bits"
 
 # How intensities are made from a frequency oracle's estimates: free post-processing, which certificates name.
 POSTS = ("norm-sub", "clip")
@@ -22,6 +25,12 @@ ONE_REPORT = (
 )
 NOTHING_ELSE = "What else comes with a report (who sent it, when, from where) is not part of the promise."
 NOT_LOCAL = "This is not local differential privacy: locations far apart may be told apart."
+ONE_TRAJECTORY = "Every person has one trajectory, which holds all their points; its length is protected with it."
+GRID = "Window, grid, longest length and budget were chosen without looking at anybody's trajectory."
+TWO_ROUNDS = (
+    "A person reports at most once in either round, from secret bits, and no report is ever drawn again; what was "
+    "announced between the rounds followed from the first one's reports alone."
+)
 TWO_GROUPS = "Who reports in which round does not depend on anybody's location, and nobody reports in both."
 
 
@@ -45,10 +54,21 @@ def local_report(randomizer: Randomizer) -> Guarantee:
     assumed = (PUBLIC, ONE_REPORT, NOTHING_ELSE, ONE_RELEASE)
     if not randomizer.metric:
         return Guarantee(Local(), PureDP(spent), "Theorem L (local randomizer)", assumed)
-    cells = getattr(randomizer, "cells", 1)
-    curve = tuple((float(d), d * spent) for d in range(1, cells))
+    cells = square_grid(randomizer)
+    # Sides of cells; the last one is the diagonal of the grid.
+    apart = [*map(float, range(1, cells)), math.sqrt(2) * (cells - 1)]
+    curve = tuple((d, d * spent) for d in apart if d)
     relation = GeoIndistinguishability(cells)
     return Guarantee(relation, PureDP(spent), "Theorem L (local randomizer)", (*assumed, NOT_LOCAL), curve)
+
+
+def square_grid(randomizer: Any) -> int:
+    """Cells along each side of the square grid that a client mechanism's values are; InputError where they are none."""
+    cells = getattr(randomizer, "cells", None)
+    if cells is None:
+        msg = f"randomizer: the values of {randomizer.kind} are not the cells of a square grid; take UniformGrid."
+        raise InputError(msg)
+    return int(cells)
 
 
 def local_rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
@@ -68,8 +88,30 @@ def local_rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
     """
     each = several("randomizers", randomizers, Randomizer)
     assumed = (PUBLIC, ONE_REPORT, NOTHING_ELSE, TWO_GROUPS, ONE_RELEASE)
-    guarantee = Guarantee(Local(), PureDP(epsilon), "Theorem L (local randomizer)", assumed)
     if any(clients.metric or not clients.spent <= epsilon for clients in each):
-        msg = f"randomizers: one of them does not keep to local privacy at epsilon = {epsilon:g}."
+        msg = f"randomizers: one of them does not keep to local privacy at epsilon = {shown(epsilon)}."
         raise PrivacyCheckError(msg)
-    return guarantee
+    return Guarantee(Local(), PureDP(epsilon), "Theorem L (local randomizer)", assumed)
+
+
+def local_trajectories(protocol: TraceProtocol, longest: int | None = None) -> Guarantee:
+    """Guarantee of both rounds of reports about a person's trajectory (Theorem T).
+
+    Parameters
+    ----------
+    protocol : TraceProtocol
+    longest : int, optional
+        Length that was announced between the rounds. The bound is the same for every one.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the reports of both rounds, by their integer weights, spend more than the budget.
+    """
+    epsilon = instance("protocol", protocol, TraceProtocol).epsilon
+    for announced in {1, protocol.max_length} if longest is None else {longest}:
+        if protocol.first.spent + protocol.second(announced).spent > Fraction(epsilon):
+            msg = f"epsilon: the rounds spend more than {epsilon:g}; this is a defect of their split."
+            raise PrivacyCheckError(msg)
+    assumed = (GRID, ONE_TRAJECTORY, TWO_ROUNDS, NOTHING_ELSE, ONE_RELEASE)
+    return Guarantee(Local(TRAJECTORY), PureDP(epsilon), "Theorem T (trajectories, local)", assumed)

@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpppsynth.arguments import entries, instance, positive, shown, whole, whole_number
+from dpppsynth.arguments import entries, instance, one_of, positive, shown, whole, whole_number
 from dpppsynth.errors import InputError
 
 MARK = "it names the mark that tells persons apart"
+# What a person has one of, under local privacy.
+LOCATION, TRAJECTORY = "location", "trajectory"
 
 
 @dataclass(frozen=True)
@@ -198,44 +200,67 @@ class AddRemovePerson(Relation):
 
 @dataclass(frozen=True)
 class Local(Relation):
-    """The one report of a person hides their location from everybody, whoever collects the reports included.
+    """What a person reports hides their location, or their trajectory, from everybody, whoever collects it included.
 
     Any location may be exchanged for any other, so the same bound holds between patterns of which one point is
-    replaced, for a person who has one point.
+    replaced, for a person who has one point. Any trajectory may be exchanged for any other, and two that differ in one
+    location are two trajectories, so the bound for trajectories is one for locations as well. It says nothing about a
+    person who has several trajectories, and therefore nothing about a cap on the points of a person.
+
+    Attributes
+    ----------
+    of : {"location", "trajectory"}
+        What a person has one of.
 
     Examples
     --------
     >>> Local().implies(ReplaceOne()), Local().implies(ReplaceOne(2)), ReplaceOne().implies(Local())
     (True, False, False)
+    >>> Local("trajectory").implies(Local()), Local().implies(Local("trajectory"))
+    (True, False)
     """
 
+    of: str = "location"
     name: ClassVar[str] = "local"
+
+    def __post_init__(self) -> None:
+        one_of("of", self.of, (LOCATION, TRAJECTORY))
 
     @property
     def unit(self) -> str:
-        """The word "person": each sends one report."""
+        """The word "person": each has one location, or one trajectory."""
         return "person"
 
     def implies(self, other: Relation) -> bool:
         """Whether the same bound under this relation is also a bound under `other`."""
-        return super().implies(other) or ReplaceOne().implies(other)
+        return super().implies(other) or other == Local() or ReplaceOne().implies(other)
 
     def describe(self) -> str:
         """The relation in words."""
+        if self.of == TRAJECTORY:
+            return (
+                "one person has another trajectory, of any length and anywhere, and everybody else's reports stay as "
+                "they are; the number of persons who report is public"
+            )
         return (
             "one person has another location, anywhere, and everybody else's reports stay as they are; the number of "
             "reports is public"
         )
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; of locations the name says it all."""
+        return super().to_dict() | ({} if self.of == LOCATION else {"of": self.of})
+
 
 @dataclass(frozen=True)
 class GeoIndistinguishability(Relation):
-    """As `Local`, but the bound is for locations in neighbouring cells of a public grid, and grows with their distance.
+    """As `Local`, but the bound is for cells of a public grid that share a side, and grows with the distance of cells.
 
     Attributes
     ----------
     cells : int
-        Cells along each side of the grid. Locations d cells apart are told apart by at most d times epsilon.
+        Cells along each side of the grid. Cells whose centres are d sides apart, in a straight line, are told apart by
+        at most d times epsilon.
     """
 
     cells: int = 1
@@ -275,7 +300,7 @@ def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     if name == AddRemovePerson.name and "user" in data:
         return AddRemovePerson(data["user"])
     if name == Local.name:
-        return Local()
+        return Local(data.get("of", LOCATION))
     if name == GeoIndistinguishability.name and "cells" in data:
         return GeoIndistinguishability(data["cells"])
     cap = data.get("max_points_per_person", 1)

@@ -157,6 +157,8 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
             same = same and statistic.keys() == {"lattice", "noise", "seeded"}
             whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
             fits = count in (-1, len(statistic["lattice"]))
+            if whole and fits and not isinstance(derived, str) and derived.possible is not None:
+                derived.possible(np.array(statistic["lattice"], dtype=np.int64))
         except UNUSABLE:
             return Check("statistic", False, f"{name} is missing or not a private statistic.")
         if not (same and whole and fits):

@@ -125,6 +125,14 @@ class Randomizer:
             raise InputError(msg)
         return array.astype(np.int64)
 
+    def counts_of(self, counts: Any, n: int) -> Ints:
+        """(size,) counts, checked to be possible for n reports; InputError otherwise."""
+        checked = self.tallies(counts)
+        if self.reported(checked) not in (None, n) or checked.max() > n:
+            msg = "counts: they are not those of so many reports; give counts and number as they were aggregated."
+            raise InputError(msg)
+        return checked
+
 
 def _whole(array: Any) -> bool:
     """Whether entries are whole numbers; there may be none at all."""

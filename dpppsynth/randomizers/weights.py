@@ -108,6 +108,8 @@ def excess_law(weights: Floats, outputs: int, epsilon: float, *, total: int = TO
         outputs.
     """
     above = np.asarray(weights, dtype=float) - 1
+    if not above.max(initial=0.0) > 0:
+        raise InputError(_beyond(epsilon, outputs, total))
     extra = float(above.sum())
     # Exactly: in floating point the quotient would be some dozen units off, more than a small epsilon can spare.
     near = math.ceil(total / (outputs + Fraction(extra))) if extra < total else 0
@@ -115,12 +117,16 @@ def excess_law(weights: Floats, outputs: int, epsilon: float, *, total: int = TO
     tried = (_rounded(above, outputs, epsilon, low, total) for low in (near, near - 1, near - 2))
     law = next((law for law in tried if law is not None), None)
     if law is None or not law.spent >= epsilon * (1 - LOST):
-        msg = (
-            f"epsilon: {epsilon:g} is beyond what integer weights out of 2^{int(math.log2(total))} can express for "
-            f"{outputs} outputs; take one between 0.0001 and 12, or fewer cells."
-        )
-        raise InputError(msg)
+        raise InputError(_beyond(epsilon, outputs, total))
     return law
+
+
+def _beyond(epsilon: float, outputs: int, total: int) -> str:
+    bits = int(math.log2(total))
+    return (
+        f"epsilon: {epsilon:g} is beyond what integer weights out of 2^{bits} can express for {outputs} outputs; take "
+        "one between 0.0001 and 12, or fewer cells."
+    )
 
 
 def _rounded(above: Floats, outputs: int, epsilon: float, low: int, total: int) -> ExcessLaw | None:

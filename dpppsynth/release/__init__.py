@@ -10,6 +10,7 @@ from dpppsynth.release.local import Estimator, GridEstimator, GridRelease, Local
 from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection, project_to_simplex
 from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.release.trajectories import TraceEstimator, TraceRelease
 
 __all__ = [
     "CoxRelease",
@@ -27,6 +28,8 @@ __all__ = [
     "Reconstruction",
     "Release",
     "StratifiedRelease",
+    "TraceEstimator",
+    "TraceRelease",
     "append_patterns",
     "load_release",
     "project_to_simplex",

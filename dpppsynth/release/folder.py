@@ -36,6 +36,7 @@ from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.results import result
 from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.release.trajectories import TraceEstimator
 
 
 def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
@@ -222,7 +223,7 @@ def _write_certificate(release: Saveable, work: Path, names: set[str]) -> None:
 
 def _estimator(
     data: dict[str, Any], domain: Domain, folder: Path
-) -> Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator:
+) -> Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | TraceEstimator:
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
     if data["kind"] == "reconstruction":
@@ -231,6 +232,8 @@ def _estimator(
         return Estimator(data["settings"])
     if data["kind"] == "grid":
         return GridEstimator(data["post"], data["consistent"])
+    if data["kind"] == "trajectories":
+        return TraceEstimator()
     offset = None if data["offset"] is None else Offset.from_geojson(_json(folder / OFFSET))
     if data["kind"] == "drawn":
         return Drawn(offset)

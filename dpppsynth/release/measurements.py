@@ -15,6 +15,7 @@ from dpppsynth.models.recipes import mesh_from_recipe, segments, window
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.randomizers import randomizer_from_dict
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
+from dpppsynth.trace_plan import TracePlan
 
 Builder = Callable[[Mapping[str, Any], Any, Domain], Any]
 
@@ -91,6 +92,11 @@ def _adaptive_grid(p: Mapping[str, Any], _: Relation, domain: Domain) -> Adaptiv
     return AdaptiveGridPlan(window(domain), p["epsilon"], p["n"], p["reports"], **chosen)
 
 
+def _trajectories(p: Mapping[str, Any], _: Relation, domain: Domain) -> TracePlan:
+    known = {name: p[name] for name in ("clients", "user", "longest")}
+    return TracePlan(window(domain), p["epsilon"], p["cells"], p["max_length"], p["n"], **known)
+
+
 MEASUREMENTS: dict[str, Builder] = {
     "laplace-cells": _statistic,
     "laplace-tents": _statistic,
@@ -106,4 +112,5 @@ MEASUREMENTS: dict[str, Builder] = {
     **dict.fromkeys(("disk-area", "hybrid-area", "square-wave", "subset-exponential"), _reports),
     "uniform-grid": _uniform_grid,
     "adaptive-grid": _adaptive_grid,
+    "trajectories": _trajectories,
 }

@@ -9,16 +9,18 @@ from typing import Any, NamedTuple, TypeGuard
 from dpppsynth.domains import Domain
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.relations import GeoIndistinguishability, Local, Relation
+from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local, Relation
 from dpppsynth.reporting.odds import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
 
 # Distances, in squares, whose factor is given in words where the grid is as wide.
 TOLD = {2: "two squares", 5: "five squares"}
 ANYWHERE = "a certain person is in one place, or anywhere else in the published area"
+ANY_WAY = "a certain person went one way, or any other in the published area, short or long"
 NEXT_TO = "a certain person is in one square of the grid, or in another that shares a side with it"
 BESIDE = "Nor does it hide what else came with a report, such as when it was sent, and from which address."
 ADDS_UP = "What several reports reveal adds up."
 BOTH = "this person's report, and all that is in this release,"
+ALL_OF_IT = "all of this person's reports, and all that is in this release,"
 
 
 class Opening(NamedTuple):
@@ -35,10 +37,23 @@ def by_reports(relation: Relation) -> TypeGuard[Local | GeoIndistinguishability]
     return isinstance(relation, Local | GeoIndistinguishability)
 
 
+def by_trajectories(relation: Relation) -> bool:
+    """Whether the reports of a person were about their whole trajectory."""
+    return isinstance(relation, Local) and relation.of == TRAJECTORY
+
+
+def each_sends(relation: Relation) -> str:
+    """What a person reports, and once."""
+    return "one trajectory of each" if by_trajectories(relation) else "one report of each"
+
+
 def opening(relation: Relation) -> Opening:
     """What stands at the top."""
     if not by_reports(relation):
         return Opening() if relation.unit == "point" else Opening("each person's points")
+    if by_trajectories(relation):
+        source = "random reports of each person, whose trajectories stay secret"
+        return Opening("each person's trajectory", "local differential privacy", source)
     whose, source = "each person's location", "one random report of each person, whose locations stay secret"
     if isinstance(relation, Local):
         return Opening(whose, "local differential privacy", source)
@@ -49,6 +64,8 @@ def reports(guarantee: Guarantee, parameters: Mapping[str, Any]) -> str | None:
     """How many reports there are, where there are any."""
     if not by_reports(guarantee.relation):
         return None
+    if by_trajectories(guarantee.relation):
+        return f"{parameters['longest'] + 2} from each of {max(parameters['clients']):,} persons, both public numbers"
     parts = [each["parameters"] for each in parameters.get("strata", [{"parameters": parameters}])]
     count = sum(sum(each.get("reports", [each["n"]])) for each in parts)
     return f"{count:,}, a public number"
@@ -73,10 +90,13 @@ def cautions(guarantee: Guarantee) -> list[str]:
     return [told]
 
 
-def whom() -> str:
+def whom(relation: Relation) -> str:
     """To whom the promise is made, and against whom it holds."""
+    sent = "one report that had been randomised on its own"
+    if by_trajectories(relation):
+        sent = "reports about their trajectory, each of which had been randomised on its own"
     return (
-        "The promise is made to every person, each of whom sent one report that had been randomised on its own. It "
+        f"The promise is made to every person, each of whom sent {sent}. It "
         "holds against everybody, those who collect the reports included: nobody learns more about a person than this "
         "promise allows, whatever they already know, even everything about everybody else, and whatever they do with "
         "the reports, today or later. If the points were gathered first, and a custodian made all reports from them, "
@@ -86,10 +106,12 @@ def whom() -> str:
 
 def limit(guarantee: Guarantee, domain: Domain) -> str:
     """Two cases, how much likelier anything is in one of them, and how often a guess is right."""
-    likely = likelihood(guarantee, BOTH, BOTH)
+    ways = by_trajectories(guarantee.relation)
+    whole = ALL_OF_IT if ways else BOTH
+    likely = likelihood(guarantee, whole, whole)
     guessed = f"Then {likely}. {chance(right(guarantee.profile))}"
     if isinstance(guarantee.relation, Local):
-        return f"Take two cases: {ANYWHERE}. {guessed}"
+        return f"Take two cases: {ANY_WAY if ways else ANYWHERE}. {guessed}"
     return f"{squares(guarantee.relation, domain)} Take two cases: {NEXT_TO}. {guessed}{_farther(guarantee)}"
 
 
@@ -104,6 +126,11 @@ def firmness(guarantee: Guarantee) -> str:
 
 def not_promised(relation: Relation) -> list[str]:
     """What a reader might take to be promised, and is not."""
+    if by_trajectories(relation):
+        return [
+            f"It does not hide who sent reports, or how many persons did: both count as public. {BESIDE}",
+            f"It does not cover a second trajectory of the same person, or a second set of reports. {ADDS_UP}",
+        ]
     said = [
         f"It does not hide who sent a report, or how many reports there are: both count as public. {BESIDE}",
         f"It does not cover a second report of the same person, or a report of another point of theirs. {ADDS_UP}",

@@ -44,6 +44,10 @@ DESCRIPTIONS = {
     "uniform-grid": f"{_OWN}: a noisy answer to which square of a public grid they are in. {_TOGETHER}.",
     "adaptive-grid": f"{_OWN}: some were noisy answers about the large squares of a public grid, all others about "
     f"smaller squares, finer where the first answers had found more people. {_TOGETHER}.",
+    "trajectories": "Every person's trajectory was turned into random reports on its own: first a noisy answer to how "
+    "long it is; then, for a length announced to all, noisy answers to where it starts, where it ends and which moves "
+    "it makes between the squares of a public grid. Random walks were fitted to all reports together. The synthetic "
+    "points were drawn from where such walks are expected to pass.",
     "kernel-diffusion": "Every point was replaced by a random number of synthetic points that walked at random along "
     f"the streets. {_SCATTERED}.",
 }

@@ -7,7 +7,15 @@ from typing import Any
 
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.certificate import FILENAME
-from dpppsynth.release import Drawn, Estimator, FieldModel, GridEstimator, HeatmapRelease, Reconstruction
+from dpppsynth.release import (
+    Drawn,
+    Estimator,
+    FieldModel,
+    GridEstimator,
+    HeatmapRelease,
+    Reconstruction,
+    TraceEstimator,
+)
 from dpppsynth.reporting import cautions, distances, heatmaps, local, mechanisms, pictures, promise, tables
 from dpppsynth.reporting.rounding import upward
 from dpppsynth.reporting.second_order import gathering
@@ -153,7 +161,7 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
 
 def _intensities(subject: Subject) -> list[tuple[str, pictures.Picture]]:
     persons = {Reconstruction: "from the noisy numbers", Estimator: ESTIMATED, GridEstimator: ESTIMATED}
-    points = {FieldModel: "posterior mean", Drawn: "the released draw"}
+    points = {FieldModel: "posterior mean", Drawn: "the released draw", TraceEstimator: "expected visits of the walks"}
     shown = []
     for level, intensity in list(subject.intensities().items())[:LEVELS]:
         kind = type(getattr(subject.levels[level], "estimator", None))

@@ -44,7 +44,7 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
     """
     start = cautions(guarantee, parameters)
     if local.by_reports(guarantee.relation):
-        return [*start, local.whom(), local.limit(guarantee, domain), local.firmness(guarantee)]
+        return [*start, local.whom(guarantee.relation), local.limit(guarantee, domain), local.firmness(guarantee)]
     return [*start, _whom(guarantee), _limit(guarantee, domain), _firmness(guarantee)]
 
 

@@ -76,7 +76,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     mu = subject.guarantee.mu
     unit = short_unit(subject.domain.unit)
     plain = subject.guarantee.relation
-    cap = f"points of one person: {_cap(plain)}" if not local.by_reports(plain) else "one report of each"
+    cap = f"points of one person: {_cap(plain)}" if not local.by_reports(plain) else local.each_sends(plain)
     sent = local.reports(subject.guarantee, cert["parameters"])
     radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
     return [

@@ -40,7 +40,7 @@ class Ceiling:
     guarantee: Guarantee
 
 
-def authorise(plan: Planned, ledger: "Ledger | None", entry: str | None, rng: Any) -> str | None:
+def authorise(plan: Planned, ledger: "Ledger | None", entry: str | None, rng: Any, *, taken: bool = True) -> str | None:
     """The ledger's name for its authorisation of a plan, which nothing else can take up; None without a ledger.
 
     Parameters
@@ -50,6 +50,8 @@ def authorise(plan: Planned, ledger: "Ledger | None", entry: str | None, rng: An
     entry : str, optional
         Of an authorisation that was given before the data were read, for at least what the plan spends.
     rng : None, int or Generator
+    taken : bool
+        False where the plan only stands in for one that will take the authorisation up.
 
     Raises
     ------
@@ -70,7 +72,7 @@ def authorise(plan: Planned, ledger: "Ledger | None", entry: str | None, rng: An
         msg = "rng: a seeded release is not private, and no ledger can account for it; leave rng= or ledger= out."
         raise InputError(msg)
     if entry is None:
-        return ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, taken=True)
+        return ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, taken=taken)
     ledger.settle(entry, plan.guarantee, mechanism=plan.mechanism, domain=plan.domain)
     return entry
 

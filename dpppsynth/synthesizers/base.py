@@ -22,6 +22,7 @@ from dpppsynth.release.local import Estimator, GridEstimator
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.results import result
 from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.release.trajectories import TraceEstimator
 from dpppsynth.synthesizers.account import Ceiling, authorise, record
 from dpppsynth.synthesizers.rehearsal import Rehearsal, rehearse
 from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, sizes, split
@@ -44,13 +45,13 @@ class Plan:
     mechanism : str
     statistic : LatticePlan or KernelPlan
         What the budget will be spent on: a noised statistic, a posterior draw, or patterns.
-    estimator : Projection, FieldModel, Drawn, Reconstruction, Estimator, GridEstimator or None
+    estimator : Projection, FieldModel, Drawn, Reconstruction, Estimator, GridEstimator, TraceEstimator or None
         How the intensity will be made from it; None where patterns are all that is released.
     """
 
     mechanism: str
     statistic: Any
-    estimator: Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | None
+    estimator: Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | TraceEstimator | None
 
     def __repr__(self) -> str:
         made = "" if self.estimator is None else f", {self.estimator!r}"

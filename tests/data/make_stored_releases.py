@@ -62,6 +62,8 @@ class Described:
             release = self.synthesizer.release_by(marked(), by="year", levels=[2021, 2022], **paid)
         elif isinstance(self.synthesizer, HeatmapSynthesizer):
             release = self.synthesizer.release(of_persons(), **guess)
+        elif isinstance(self.synthesizer, local.LDPTrace):
+            release = self.synthesizer.release(of_persons("trajectory"))
         else:
             release = self.synthesizer.release(made_up(self.domain), **paid, **guess)
         thinned(release).save(folder)
@@ -81,10 +83,10 @@ def marked() -> PointPattern:
     return PointPattern(made_up(WINDOW).xy, WINDOW, {"year": np.repeat([2021, 2022], [14, 10])})
 
 
-def of_persons() -> PointPattern:
+def of_persons(user: str = "user") -> PointPattern:
     """The same of 10 persons with one to four points each."""
     person = np.repeat(np.arange(10), [1, 2, 3, 4, 1, 2, 3, 4, 1, 3])
-    return PointPattern(made_up(WINDOW).xy, WINDOW, {"user": person})
+    return PointPattern(made_up(WINDOW).xy, WINDOW, {user: person})
 
 
 def draws(sampler: str, **settings: Any) -> LGCPSynthesizer:
@@ -126,6 +128,7 @@ RELEASES: dict[str, Described] = {
     "uniform-grid": Described(local.UniformGrid(WINDOW, epsilon=1.0, cells=(3, 2), oracle="hadamard-response")),
     "adaptive-grid": Described(local.AdvancedAdaptiveGrid(WINDOW, epsilon=2.0, alpha2=4.0)),
     "adaptive-grid-even": Described(local.PrivAG(WINDOW, epsilon=2.0, alpha=1.0, consistent=True, oracle="auto")),
+    "trajectories": Described(local.LDPTrace(2.0, cells=3, max_length=5)),
     "strata": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH), by_year=True),
     "strata-kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), by_year=True),
 }

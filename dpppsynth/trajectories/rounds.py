@@ -1,4 +1,4 @@
-"""The two rounds of LDPTrace: what clients report in each, and the counts that an aggregator keeps of it."""
+"""A round of LDPTrace: what clients report in it, and the counts that an aggregator keeps of it."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,10 +11,10 @@ import numpy as np
 
 from dpppsynth.arguments import elements, entries, flag, instance, one_of, plain_array, whole
 from dpppsynth.errors import InputError
-from dpppsynth.local.grid_trajectories import MOST_CELLS, MOVES, GridTrajectories
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomizers import OptimizedUnary
 from dpppsynth.randomness import RngLike, generator
+from dpppsynth.trajectories.grid import MOST_CELLS, MOVES, GridTrajectories
 
 # Longest trajectory that a round may be about.
 LONGEST = 1000
@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class TraceRound:
-    """What every client is asked in one round; `LDPTrace.first` and `LDPTrace.second(longest)` make it.
+    """What every client is asked in one round; `TraceProtocol.first` and `TraceProtocol.second(longest)` make it.
 
     Attributes
     ----------
@@ -79,6 +79,11 @@ class TraceRound:
     def no_move(self) -> int:
         """The value of a report about a move that the trajectory does not have."""
         return len(MOVES) * self.cells**2
+
+    @property
+    def size(self) -> int:
+        """Number of counts that an aggregator keeps."""
+        return sum(each.randomizer.size for each in self.parts)
 
     @property
     def spent(self) -> Fraction:
@@ -280,6 +285,18 @@ class TraceCounts:
 
     def __repr__(self) -> str:
         return f"TraceCounts({self.round!r}, n={self.n})"
+
+    @classmethod
+    def of(cls, asked: TraceRound, n: int, flat: Ints, *, seeded: bool = False) -> Self:
+        """Counts of all parts of a round, one after the other; the inverse of `flat`."""
+        ends = np.cumsum([each.randomizer.size for each in asked.parts])
+        parts = zip(asked.parts, np.split(flat, ends[:-1]), strict=True)
+        return cls(asked, n, {part.name: counts for part, counts in parts}, seeded)
+
+    @property
+    def flat(self) -> Ints:
+        """(size,) counts of all parts, in the order of the round's parts."""
+        return np.concatenate([self.counts[each.name] for each in self.round.parts])
 
     def __add__(self, other: "TraceCounts") -> "TraceCounts":
         if not isinstance(other, TraceCounts) or other.round != self.round:

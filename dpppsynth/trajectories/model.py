@@ -10,10 +10,10 @@ from dpppsynth.arguments import plain_array, whole
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import PiecewiseConstant
-from dpppsynth.local.grid_trajectories import MOST_CELLS, MOVES, GridTrajectories, neighbours
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.models.planar import grid_cells, regular_squares
 from dpppsynth.randomness import RngLike, generator
+from dpppsynth.trajectories.grid import MOST_CELLS, MOVES, GridTrajectories, neighbours
 
 # Of a weight: sums of many cannot overflow.
 LARGEST = 1e200

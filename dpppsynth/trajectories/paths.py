@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from dpppsynth.arguments import elements, instance, positive, whole
 from dpppsynth.domains import LARGEST, Window, as_reals
 from dpppsynth.errors import InputError
-from dpppsynth.local.grid_trajectories import MOST_CELLS, MOVES, GridTrajectories, checked_offsets, neighbours, starts
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomness import RngLike, generator
+from dpppsynth.trajectories.grid import MOST_CELLS, MOVES, GridTrajectories, checked_offsets, neighbours, starts
 
 __all__ = ["GridTrajectories", "PointsBudget", "Trajectories", "points_budget", "random_trajectories"]
 

@@ -1,0 +1,178 @@
+"""LDPTrace: all that one client sends in both rounds, with either of two trajectories.
+
+Who announces the length for the second round may announce any, so the audit takes the longest: then no kind of report is
+missing, and the reports are as many as they can be. Reports are independent, so their log-likelihood ratios add up.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from dpppsynth.arguments import instance
+from dpppsynth.auditing.local import COUNT, SEED, Scores, with_epsilon
+from dpppsynth.auditing.statistics import MOST_NUMBERS, named
+from dpppsynth.auditing.target import Statistic, Target, require_two
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Ints
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.randomizers import OptimizedUnary
+from dpppsynth.trace_plan import TracePlan
+from dpppsynth.trajectories import GridTrajectories, TraceRound
+
+Walks = tuple[GridTrajectories, GridTrajectories]
+Rounds = tuple[TraceRound, TraceRound]
+Sent = Mapping[str, Ints]
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """What one client sends in both rounds, drawn with secret randomness of its own on every run."""
+
+    rounds: Rounds
+
+    def __call__(self, walk: GridTrajectories) -> Sent:
+        """(times, words) reports by part."""
+        return {name: rows for each in self.rounds for name, rows in each.clients(walk).words.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Differing:
+    """Reports of one part about which two trajectories differ: their law, and what they are about (k,), (k,)."""
+
+    name: str
+    randomizer: OptimizedUnary
+    first: Ints
+    second: Ints
+
+    def ratio(self, reports: Ints) -> float:
+        """Log-likelihood ratio of the two trajectories, given these reports (k, words)."""
+        pairs, which = np.unique(np.stack([self.first, self.second]), axis=1, return_inverse=True)
+        parts = [
+            self.randomizer.log_ratio(reports[which.ravel() == k], int(one), int(other)).sum()
+            for k, (one, other) in enumerate(pairs.T)
+        ]
+        return float(sum(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class TranscriptRatio:
+    """Log-likelihood ratio of two trajectories, given all that a client sent; 0 where no client sends such reports."""
+
+    parts: tuple[Differing, ...]
+
+    def __call__(self, sent: Sent) -> float:
+        """Sum over all reports."""
+        try:
+            return sum(part.ratio(sent[part.name]) for part in self.parts)
+        except InputError:
+            return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class TranscriptCounts:
+    """What an aggregator counts of all that a client sent."""
+
+    rounds: Rounds
+
+    def __call__(self, sent: Sent) -> Ints:
+        """(size,) counts of all parts."""
+        parts = (part for each in self.rounds for part in each.parts)
+        return np.concatenate([part.randomizer.count(sent[part.name]) for part in parts])
+
+
+@dataclass(frozen=True, eq=False)
+class LargerShares:
+    """Clients whose reports have a larger epsilon than they claim, by the likelihood ratio of the claim.
+
+    Two bits decide a unary report's ratio: that of the own value, set with probability p, and that of the other one, set
+    with probability q.
+    """
+
+    parts: tuple[Differing, ...]
+
+    def __call__(self, factor: float) -> Scores:
+        """Scores (N,), (N,) for either trajectory."""
+        rng, scores = np.random.default_rng(SEED), np.zeros((2, COUNT))
+        for part in self.parts:
+            faulty, times = cast("OptimizedUnary", with_epsilon(part.randomizer, factor)), len(part.first)
+            p, q, weaker = float(part.randomizer.p), float(part.randomizer.q), (faulty.p, faulty.q)
+            step = math.log(p * (1 - q) / (q * (1 - p)))
+            for sign, score in zip((1, -1), scores, strict=True):
+                own, other = (rng.binomial(times, float(chance), COUNT) for chance in weaker)
+                score += sign * step * (own - other)
+        return scores[0], scores[1]
+
+
+def trace_target(
+    plan: TracePlan,
+    *,
+    guarantee: Guarantee | None = None,
+    pair: Any = None,
+    statistics: Iterable[Statistic | Callable[[Any], Any]] = (),
+) -> Target:
+    """All that one client sends, with either of two trajectories.
+
+    Parameters
+    ----------
+    plan : TracePlan
+    guarantee : Guarantee, optional
+        What is claimed where that is less than the clients' integers certify.
+    pair : tuple of two GridTrajectories, optional
+        One trajectory each; unless given, `hard_walks`.
+    statistics : sequence of Statistic or callable
+        Functions of reports by part, looked at beside the built-in ones.
+    """
+    first = plan.protocol.first
+    rounds = first, plan.protocol.second(plan.max_length)
+    walks = hard_walks(plan) if pair is None else _two_walks(pair)
+    parts = tuple(_differing(rounds, walks))
+    spent = float(first.spent + rounds[1].spent)
+    return Target(
+        run=Transcript(rounds),
+        pair=walks,
+        claimed=PureDP(spent if guarantee is None else min(spent, guarantee.epsilon())),
+        statistics=(*_statistics(rounds, parts), *named(statistics)),
+        words=f"trajectories: all reports of one client with one or the other of two, of up to {plan.max_length} cells",
+        weakened=LargerShares(parts),
+        alike=not parts,
+    )
+
+
+def hard_walks(plan: TracePlan) -> Walks:
+    """Two trajectories that differ in every report: one to and fro in a corner, one at rest in the opposite corner."""
+    cells, longest = plan.cells, plan.max_length
+    moving = np.arange(longest if cells > 1 else 1) % 2
+    resting = np.array([cells**2 - 1])
+    one, other = (GridTrajectories(cells, values, np.array([0, len(values)])) for values in (moving, resting))
+    return one, other
+
+
+def _differing(rounds: Rounds, walks: Walks) -> Iterable[Differing]:
+    for each in rounds:
+        values = [each.values(walk) for walk in walks]
+        for part in each.parts:
+            first, second = (of[part.name].ravel() for of in values)
+            if (first != second).any():
+                yield Differing(part.name, part.randomizer, first, second)
+
+
+def _statistics(rounds: Rounds, parts: tuple[Differing, ...]) -> tuple[Statistic, ...]:
+    ratio = Statistic("likelihood ratio", TranscriptRatio(parts))
+    if sum(each.size for each in rounds) > MOST_NUMBERS:
+        return (ratio,)
+    counted = TranscriptCounts(rounds)
+    learned = Statistic("counts", counted, learned=True), Statistic("one count", counted, learned=True, alone=True)
+    return ratio, *learned
+
+
+def _two_walks(pair: Any) -> Walks:
+    require_two(pair)
+    one, other = (instance("pair", each, GridTrajectories, "give two, of one trajectory each") for each in pair)
+    if len(one) != 1 or len(other) != 1:
+        msg = "pair: a client has one trajectory; give two GridTrajectories of one each."
+        raise InputError(msg)
+    return one, other

@@ -1,0 +1,26 @@
+"""Trajectories of persons, the reports of LDPTrace about them, and the random walks that are learned from these.
+
+* `Trajectories`, points in the order of their visits; `GridTrajectories`, of which only the cells of a grid are known.
+* `TraceProtocol`, two rounds of reports; `TraceRound`, what clients are asked in one, with `TraceReports`, which they
+  send, and `TraceCounts`, which an aggregator keeps.
+* `TraceModel`, the walks behind the counts: expected visits, an intensity, synthetic trajectories.
+"""
+
+from dpppsynth.trajectories.grid import GridTrajectories
+from dpppsynth.trajectories.model import TraceModel
+from dpppsynth.trajectories.paths import PointsBudget, Trajectories, points_budget, random_trajectories
+from dpppsynth.trajectories.protocol import TraceProtocol
+from dpppsynth.trajectories.rounds import TraceCounts, TraceReports, TraceRound
+
+__all__ = [
+    "GridTrajectories",
+    "PointsBudget",
+    "TraceCounts",
+    "TraceModel",
+    "TraceProtocol",
+    "TraceReports",
+    "TraceRound",
+    "Trajectories",
+    "points_budget",
+    "random_trajectories",
+]

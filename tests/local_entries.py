@@ -1,0 +1,383 @@
+"""Good arguments of everything public around local mechanisms, for `test_fuzz_constructors`."""
+
+import numpy as np
+
+import dpppsynth as dps
+from dpppsynth import baselines, grids, histograms, local, privacy, randomizers
+
+SQUARE = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+PATTERN = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (20, 2)), SQUARE)
+RESPONSE = "randomized-response"
+VALUES = np.arange(9).repeat(2)
+INSIDE = np.arange(9) != 4
+
+
+def of_randomizer(randomizer):
+    """Entries of one client law."""
+    name, rng = type(randomizer).__name__, np.random.default_rng(1)
+    reports = randomizer.draw(VALUES, rng)
+    counts = randomizer.count(reports)
+    made = {key: value for key, value in randomizer.parameters().items() if key != "kind"}
+    return {
+        name: (type(randomizer), made),
+        f"{name}.draw": (randomizer.draw, {"values": VALUES, "rng": rng}),
+        f"{name}.count": (randomizer.count, {"reports": reports}),
+        f"{name}.reported": (randomizer.reported, {"counts": counts}),
+        f"{name}.estimate": (
+            randomizer.estimate, {"counts": counts, "n": 18, "inside": INSIDE, **randomizer.settings()},
+        ),
+        f"{name}.settings": (randomizer.settings, randomizer.settings()),
+        f"{name}.log_ratio": (randomizer.log_ratio, {"reports": reports, "value": 1, "other": 2}),
+    }  # fmt: skip
+
+
+def of_oracle(randomizer):
+    """Entries of one frequency oracle."""
+    name, counts = type(randomizer).__name__, randomizer.count(randomizer.draw(VALUES, np.random.default_rng(1)))
+    return {
+        **of_randomizer(randomizer),
+        f"{name}.supports": (randomizer.supports, {"counts": counts}),
+        f"{name}.frequencies": (randomizer.frequencies, {"counts": counts, "n": 18}),
+        f"{name}.variance": (randomizer.variance, {"count": 3, "n": 18}),
+        f"{name}.fast_counts": (
+            randomizer.fast_counts, {"true_counts": np.full(9, 2), "rng": np.random.default_rng(1)},
+        ),
+    }  # fmt: skip
+
+
+LAWS = [
+    randomizers.DiskArea(epsilon=1.0, cells=3, radius=1),
+    randomizers.HybridArea(epsilon=1.0, cells=3, radius=1),
+    randomizers.SquareWave(epsilon=1.0, cells=3, half_width=1),
+    randomizers.SubsetExponential(epsilon=1.0, cells=3, subset=2),
+]
+ORACLES = [
+    randomizers.RandomizedResponse(epsilon=1.0, domain=9),
+    randomizers.HadamardResponse(epsilon=1.0, domain=9),
+    randomizers.OptimizedUnary(epsilon=1.0, domain=9),
+    randomizers.SymmetricUnary(epsilon=1.0, domain=9),
+    randomizers.LocalHashing(epsilon=1.0, domain=9),
+]
+PLANE = {"radius": 0.2, "epsilon": 1.0, "side": 1.0}
+DISK = randomizers.ContinuousDiskArea(**PLANE)
+MATRIX = LAWS[0].matrix()
+
+RANDOMIZERS = {
+    "ContinuousDiskArea": (randomizers.ContinuousDiskArea, PLANE),
+    "ContinuousHybrid": (randomizers.ContinuousHybrid, PLANE),
+    "ContinuousDiskArea.draw": (DISK.draw, {"values": [[0.5, 0.5]], "rng": 1}),
+    "ContinuousDiskArea.density": (DISK.density, {"reports": [[0.5, 0.5]], "value": [0.5, 0.4]}),
+    "best_oracle": (randomizers.best_oracle, {"epsilon": 1.0, "domain": 9}),
+    "clip": (randomizers.clip, {"values": [0.2, -0.1, 0.9], "inside": [True, True, False]}),
+    "norm_mul": (randomizers.norm_mul, {"values": [0.2, -0.1, 0.9], "total": 1.0, "inside": None}),
+    "norm_sub": (randomizers.norm_sub, {"values": [0.2, -0.1, 0.9], "total": 1.0, "inside": None}),
+    "closed_form_sizes": (randomizers.closed_form_sizes, {"radius": 1, "cells": 3}),
+    "discrete_radius": (randomizers.discrete_radius, {"epsilon": 1.0, "cells": 3}),
+    "grid_radius": (randomizers.grid_radius, {"epsilon": 1.0, "cells": 3}),
+    "hash_range_rule": (randomizers.hash_range_rule, {"epsilon": 1.0}),
+    "information_bound": (randomizers.information_bound, {"radius": 0.2, "epsilon": 1.0, "side": 1.0}),
+    "optimal_radius": (randomizers.optimal_radius, {"epsilon": 1.0, "side": 1.0}),
+    "local_privacy": (randomizers.local_privacy, {"randomizer": LAWS[0], "empty": False, "most": 10**5}),
+    "matched_epsilon": (randomizers.matched_epsilon, {"epsilon": 1.0, "cells": 3, "empty": False, "most": 10**5}),
+    "oracle": (randomizers.oracle, {"kind": RESPONSE, "epsilon": 1.0, "domain": 9}),
+    "randomizer_from_dict": (randomizers.randomizer_from_dict, {"data": LAWS[0].parameters()}),
+    "square_wave_half_width": (randomizers.square_wave_half_width, {"epsilon": 1.0, "cells": 3}),
+    "subset_size": (randomizers.subset_size, {"epsilon": 1.0, "cells": 3}),
+    "expectation_maximisation": (
+        randomizers.expectation_maximisation,
+        {
+            "forward": MATRIX.__matmul__, "backward": MATRIX.T.__matmul__, "counts": np.ones(len(MATRIX)),
+            "start": np.ones(9), "tolerance": 0.1, "max_iter": 5, "smooth": None,
+        },
+    ),
+}  # fmt: skip
+for each in LAWS:
+    RANDOMIZERS |= of_randomizer(each)
+for each in ORACLES:
+    RANDOMIZERS |= of_oracle(each)
+
+BOX, QUERIES = (0, 0, 1000, 1000), [[0, 0, 500, 300], [100, 100, 900, 1000]]
+EVEN = grids.uniform_grid(BOX, 3, 3)
+FINER = grids.even_cells(EVEN, np.full(9, 2))
+SIDES = {"epsilon": 1.0, "n": 10_000}
+
+GRIDS = {
+    "Rectangles": (grids.Rectangles, {"columns": [0.0, 1.0, 2.0], "rows": [0.0, 1.0], "inner": ()}),
+    "Rectangles.locate": (FINER.locate, {"xy": PATTERN.xy}),
+    "Rectangles.count": (FINER.count, {"xy": PATTERN.xy}),
+    "Rectangles.overlaps": (FINER.overlaps, {"rectangles": QUERIES}),
+    "Rectangles.query": (FINER.query, {"masses": np.ones(36), "rectangles": QUERIES}),
+    "uniform_grid": (grids.uniform_grid, {"bounds": BOX, "columns": 3, "rows": 2}),
+    "nested": (
+        grids.nested,
+        {"grid": grids.uniform_grid((0, 0, 2, 1), 2, 1), "lines": [([0, 1], [0, 1]), ([1, 1.5, 2], [0, 1])]},
+    ),
+    "adaptive_cells": (
+        grids.adaptive_cells,
+        {"grid": EVEN, "densities": np.ones(9), "sides": np.full(9, 2), "delta": 0.01, "pieces": "exact"},
+    ),
+    "even_cells": (grids.even_cells, {"grid": EVEN, "sides": np.full(9, 2)}),
+    "split_ratios": (grids.split_ratios, {"grid": EVEN, "densities": np.ones(9), "delta": 0.01}),
+    "pooled_levels": (
+        grids.pooled_levels,
+        {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "first_weight": 1.0, "second_weight": 2.0},
+    ),
+    "local_consistency": (
+        grids.local_consistency, {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "n1": 5, "n2": 5},
+    ),
+    "central_consistency": (
+        grids.central_consistency, {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "share": 0.5},
+    ),
+    "report_variance": (grids.report_variance, {"epsilon": 1.0}),
+    "noise_variance": (
+        grids.noise_variance, {"grid": EVEN, "rectangles": QUERIES, "variances": np.ones(9), "scale": 2.0},
+    ),
+    "sampling_variance": (
+        grids.sampling_variance,
+        {"grid": EVEN, "rectangles": QUERIES, "frequencies": np.full(9, 1 / 9), "n": 100, "reports": 50},
+    ),
+    "non_uniformity_bound": (
+        grids.non_uniformity_bound, {"grid": EVEN, "rectangles": QUERIES, "counts": np.ones(9)},
+    ),
+    "side_objective": (grids.side_objective, {"side": 4.0, **SIDES, "alpha": 0.1}),
+    "group_sizes": (grids.group_sizes, {"n": 100, "sigma": 0.2}),
+    "split_users": (grids.split_users, {"n": 100, "sigma": 0.2, "rng": 1}),
+    "average_query_error": (
+        grids.average_query_error, {"truth": [3, 4], "answers": [2.0, 4.5], "n": 20, "bound": 0.02},
+    ),
+    "zero_answers_error": (grids.zero_answers_error, {"truth": [3, 4], "n": 20, "bound": 0.02}),
+    "constant_density_answers": (grids.constant_density_answers, {"rectangles": QUERIES, "bounds": BOX, "n": 20}),
+    "query_workload": (
+        grids.query_workload, {"bounds": BOX, "area_share": 0.1, "count": 5, "shape": "proportional", "rng": 1},
+    ),
+    "true_answers": (grids.true_answers, {"xy": PATTERN.xy, "rectangles": QUERIES, "bounds": BOX}),
+    "central_first_side": (grids.central_first_side, {**SIDES, "c": 10.0}),
+    "central_second_sides": (grids.central_second_sides, {"counts": [30.0, -2.0], "epsilon": 1.0, "c2": 5.0}),
+    "central_uniform_side": (grids.central_uniform_side, {**SIDES, "c": 10.0}),
+    "clipped_frequencies": (grids.clipped_frequencies, {"counts": [30.0, -2.0], "reports": 28}),
+    "first_side": (grids.first_side, {**SIDES, "alpha": 0.02, "rounding": "nearest"}),
+    "uniform_side": (grids.uniform_side, {**SIDES, "alpha": 0.1, "rounding": "nearest"}),
+    "ideal_side": (grids.ideal_side, {**SIDES, "alpha": 0.1}),
+    "ideal_sides": (grids.ideal_sides, {"frequencies": [0.2, 0.8], **SIDES, "alpha": 0.1, "sigma": 0.2}),
+    "second_sides": (
+        grids.second_sides,
+        {"frequencies": [0.2, 0.8], **SIDES, "alpha": 0.1, "sigma": 0.2, "rounding": "floor"},
+    ),
+    "rounded_sides": (grids.rounded_sides, {"sides": [2.4, 7.7], "rounding": "nearest"}),
+}  # fmt: skip
+
+P, Q = np.ones((3, 3)), np.arange(9.0).reshape(3, 3)
+HISTOGRAMS = {
+    "wasserstein2": (histograms.wasserstein2, {"p": P, "q": Q, "unit": 1.0}),
+    "sinkhorn2": (
+        histograms.sinkhorn2,
+        {"p": P, "q": Q, "regularisation": 5.0, "tolerance": 1e-3, "max_iter": 200, "unit": 1.0},
+    ),
+    "sliced_wasserstein": (histograms.sliced_wasserstein, {"p": P, "q": Q, "directions": 9, "unit": 1.0}),
+    "sliced_wasserstein_points": (
+        histograms.sliced_wasserstein_points, {"one": PATTERN.xy[:5], "other": PATTERN.xy[5:9], "directions": 9},
+    ),
+}  # fmt: skip
+
+
+def of_mechanism(mechanism, place, values, rounds=False):
+    """Entries of one local mechanism: its client, its aggregator, its counts."""
+    name = type(mechanism).__name__
+    reports = mechanism.clients(values, 1)
+    counts = mechanism.aggregate(reports)
+    entries = {
+        f"{name}.client": (mechanism.client, {"place": place, "rng": 1}),
+        f"{name}.clients": (mechanism.clients, {"values": values, "rng": 1}),
+        f"{name}.aggregate": (mechanism.aggregate, {"reports": reports}),
+        f"{name}.value": (mechanism.value, {"place": place}),
+        f"{name}.add": (counts.__add__, {"other": counts}),
+        f"{name}.radd": (counts.__radd__, {"other": counts}),
+    }
+    if not rounds:
+        entries |= whole_mechanism(mechanism) | {f"{name}.counts.release": (counts.release, {"domain": SQUARE})}
+    return entries
+
+
+def whole_mechanism(mechanism):
+    """Entries of a mechanism that makes releases."""
+    name = type(mechanism).__name__
+    return {
+        f"{name}.plan": (mechanism.plan, {"domain": SQUARE, "n": 20, "expected_n": None}),
+        f"{name}.check": (mechanism.check, {"domain": SQUARE, "n": 20}),
+        f"{name}.release": (mechanism.release, {"pattern": PATTERN, "rng": 1}),
+    }
+
+
+CELLED = [
+    local.DiskAreaMechanism(epsilon=1.0, cells=3),
+    local.HybridUniformExponential(epsilon=1.0, cells=3),
+    local.SEMGeoI(epsilon=1.0, cells=3),
+    local.MultidimensionalSquareWave(epsilon=1.0, cells=3),
+]
+AREA = {"epsilon": 1.0, "cells": 3, "radius": None, "tolerance": None, "max_iter": 100, "smoothing": 0.0}
+SETTINGS = {"epsilon": 1.0, "oracle": RESPONSE, "post": "clip"}
+UNIFORM = local.UniformGrid(SQUARE, cells=(3, 2), **SETTINGS)
+ROUNDED = {"rounding_g1": "nearest", "rounding_g2": "floor", "consistent": True, "sigma": 0.2}
+PRIVAG = {"window": SQUARE, **SETTINGS, **ROUNDED, "alpha": 0.1}
+AAG = {"window": SQUARE, **SETTINGS, **ROUNDED, "alpha1": 0.1, "alpha2": 0.1, "margin": 0.1, "pieces": "exact"}
+ADAPTIVE = local.AdvancedAdaptiveGrid(**AAG)
+BOTH = ADAPTIVE.simulate(PATTERN, rng=1)
+SECOND = ADAPTIVE.second(BOTH.first, 20)
+REPORTS = CELLED[0].clients([1, 2, 3], 1)
+CENTRAL = {"bounds": BOX, "epsilon": 1.0, "expected_n": 100}
+WALKS = local.Trajectories(PATTERN.xy, [0, 8, 20])
+CELLS = WALKS.on_grid(SQUARE, 3)
+TRACE = local.LDPTrace(epsilon=2.0, cells=3, max_length=5)
+TRACED = TRACE.simulate(CELLS, rng=1)
+ROUND = TRACE.first
+SENT = ROUND.clients(CELLS, rng=1)
+MODEL = TRACE.estimate(*TRACED)
+LITERAL = baselines.LiteralHybridUniformExponential(epsilon=2.0, cells=3)
+
+LOCAL = {
+    "DiskAreaMechanism": (local.DiskAreaMechanism, {**AREA, "shrink": True}),
+    "HybridUniformExponential": (local.HybridUniformExponential, AREA),
+    "MultidimensionalSquareWave": (
+        local.MultidimensionalSquareWave,
+        {"epsilon": 1.0, "cells": 3, "half_width": None, "tolerance": 1e-3, "max_iter": 100},
+    ),
+    "SEMGeoI": (local.SEMGeoI, {"epsilon": 1.0, "cells": 3, "subset": None}),
+    "SEMGeoI.matching": (local.SEMGeoI.matching, {"epsilon": 1.0, "cells": 3}),
+    "UniformGrid": (local.UniformGrid, {"window": SQUARE, "cells": (3, 2), **SETTINGS}),
+    "UniformGrid.sized": (local.UniformGrid.sized, {"window": SQUARE, "epsilon": 1.0, "n": 100}),
+    "UniformGrid.values": (UNIFORM.values, {"xy": PATTERN.xy}),
+    "UniformGrid.simulate": (UNIFORM.simulate, {"xy": PATTERN.xy, "rng": 1, "fast": True}),
+    "GridCounts.query": (UNIFORM.simulate(PATTERN, rng=1).query, {"rectangles": QUERIES}),
+    "PrivAG": (local.PrivAG, PRIVAG),
+    "AdvancedAdaptiveGrid": (local.AdvancedAdaptiveGrid, AAG),
+    "AdvancedAdaptiveGrid.first": (ADAPTIVE.first, {"n": 20}),
+    "AdvancedAdaptiveGrid.second": (ADAPTIVE.second, {"first": BOTH.first, "n": 20}),
+    "AdvancedAdaptiveGrid.combine": (ADAPTIVE.combine, {"first": BOTH.first, "second": BOTH.second, "n": 20}),
+    "AdvancedAdaptiveGrid.simulate": (ADAPTIVE.simulate, {"xy": PATTERN.xy, "rng": 1, "fast": False}),
+    "AdvancedAdaptiveGrid.aggregate": (ADAPTIVE.aggregate, {"reports": REPORTS}),
+    "AdvancedAdaptiveGrid.value": (ADAPTIVE.value, {"place": (1.0, 2.0)}),
+    "AdvancedAdaptiveGrid.settings": (ADAPTIVE.settings, {"n": 20, "reports": (4, 16)}),
+    "AdaptiveCounts.query": (BOTH.query, {"rectangles": QUERIES}),
+    "AdaptiveCounts.release": (BOTH.release, {"domain": SQUARE}),
+    "SecondRound": (local.SecondRound, {"window": SQUARE, "grid": FINER, **SETTINGS}),
+    "Report": (local.Report, {"mechanism": "x", "values": (1, 2), "seeded": False}),
+    "Report.from_json": (local.Report.from_json, {"text": CELLED[0].client((1, 2), 1).to_json()}),
+    "Reports": (
+        local.Reports, {"mechanism": "x", "columns": ("i", "j"), "rows": np.ones((2, 2), int), "seeded": False},
+    ),
+    "Counts": (local.Counts, {"mechanism": CELLED[0], "values": np.ones(21, int), "n": 21, "seeded": False}),
+    "counts_from_dict": (
+        local.counts_from_dict,
+        {"mechanism": CELLED[0], "data": CELLED[0].aggregate(REPORTS).to_dict()},
+    ),
+    "write_reports": (
+        local.write_reports, {"reports": REPORTS, "path": "none/none.csv", "mechanism": CELLED[0]},
+    ),
+    "read_reports": (local.read_reports, {"path": "none.csv", "mechanism": CELLED[0]}),
+    "aggregate_files": (
+        local.aggregate_files,
+        {
+            "mechanism": CELLED[0], "paths": ["none.csv"], "batch": 10, "workers": None, "client": None,
+            "progress": None,
+        },
+    ),
+    "perturb_file": (
+        local.perturb_file,
+        {
+            "mechanism": CELLED[0], "points": "none.csv", "out": "none.parquet", "window": SQUARE, "x": "x", "y": "y",
+            "batch": 10, "rng": 1, "progress": None,
+        },
+    ),
+    "CentralUniformGrid": (local.CentralUniformGrid, {**CENTRAL, "c": 10.0}),
+    "CentralUniformGrid.release_counts": (
+        local.CentralUniformGrid(**CENTRAL).release_counts, {"xy": PATTERN.xy, "rng": 1},
+    ),
+    "CentralAdaptiveGrid": (local.CentralAdaptiveGrid, {**CENTRAL, "share": 0.5, "c": 10.0, "c2": 5.0}),
+    "CentralAdaptiveGrid.release_counts": (
+        local.CentralAdaptiveGrid(**CENTRAL).release_counts, {"xy": PATTERN.xy, "rng": 1},
+    ),
+    "CentralEstimate.query": (
+        local.CentralUniformGrid(**CENTRAL).release_counts(PATTERN.xy, 1).query, {"rectangles": QUERIES},
+    ),
+    "Trajectories": (local.Trajectories, {"xy": PATTERN.xy, "offsets": [0, 8, 20]}),
+    "Trajectories.of": (local.Trajectories.of, {"paths": [PATTERN.xy[:2], PATTERN.xy[2:]]}),
+    "Trajectories.path": (WALKS.path, {"which": 1}),
+    "Trajectories.on_grid": (WALKS.on_grid, {"window": SQUARE, "cells": 3}),
+    "GridTrajectories": (local.GridTrajectories, {"cells": 3, "values": [0, 1, 4], "offsets": [0, 2, 3]}),
+    "GridTrajectories.truncated": (CELLS.truncated, {"longest": 3}),
+    "GridTrajectories.part": (CELLS.part, {"first": 0, "last": 1}),
+    "points_budget": (local.points_budget, {"trajectories": WALKS, "epsilon": 1.0}),
+    "random_trajectories": (
+        local.random_trajectories,
+        {
+            "points": PATTERN.xy, "window": SQUARE, "number": 3, "grid": 4, "shortest": 2, "longest": 5, "rng": 1,
+        },
+    ),
+    "LDPTrace": (local.LDPTrace, {"epsilon": 2.0, "cells": 3, "max_length": 5}),
+    "LDPTrace.second": (TRACE.second, {"longest": 3}),
+    "LDPTrace.longest": (TRACE.longest, {"lengths": TRACED[0]}),
+    "LDPTrace.simulate": (TRACE.simulate, {"trajectories": CELLS, "rng": 1, "fast": False}),
+    "LDPTrace.estimate": (TRACE.estimate, {"lengths": TRACED[0], "mobility": TRACED[1]}),
+    "TraceRound.clients": (ROUND.clients, {"trajectories": CELLS, "rng": 1}),
+    "TraceRound.aggregate": (ROUND.aggregate, {"reports": [SENT]}),
+    "TraceReports.read": (local.TraceReports.read, {"asked": ROUND, "data": SENT.to_dict()}),
+    "TraceCounts.add": (TRACED[0].__add__, {"other": TRACED[0]}),
+    "TraceCounts.totals": (TRACED[0].totals, {"name": "length"}),
+    "TraceModel": (
+        local.TraceModel,
+        {
+            "cells": 2, "n": 10, "starts": [1, 0, 0, 0], "ends": np.zeros(4), "lengths": [1, 1],
+            "moves": np.ones((4, 8)),
+        },
+    ),
+    "TraceModel.intensity": (MODEL.intensity, {"domain": SQUARE}),
+    "TraceModel.transitions": (MODEL.transitions, {"length": 2}),
+    "TraceModel.synthesize": (MODEL.synthesize, {"n": 3, "rng": 1}),
+}  # fmt: skip
+for each in CELLED:
+    name = type(each).__name__
+    held = each.simulate(PATTERN, rng=1)
+    LOCAL |= of_mechanism(each, (1, 2), VALUES) | {
+        f"{name}.cell_values": (each.cell_values, {"cells": [[0, 1], [2, 2]]}),
+        f"{name}.estimate": (each.estimate, {"counts": held, **each.settings()}),
+        f"{name}.simulate": (each.simulate, {"pattern": PATTERN, "rng": 1, "fast": False}),
+    }
+LOCAL |= of_mechanism(UNIFORM, (100.0, 200.0), [0, 1, 5]) | whole_mechanism(ADAPTIVE)
+LOCAL |= of_mechanism(SECOND, (100.0, 200.0), [0, 0], rounds=True)
+
+BASELINES = {
+    "LiteralHybridUniformExponential": (
+        baselines.LiteralHybridUniformExponential, {"epsilon": 2.0, "cells": 3, "radius": 1, "unsafe": True},
+    ),
+    "LiteralHybridUniformExponential.plan": (LITERAL.plan, {"domain": SQUARE, "n": 20}),
+    "LiteralHybridUniformExponential.simulate": (LITERAL.simulate, {"pattern": PATTERN, "rng": 1, "fast": True}),
+    "best_uniform_grid": (
+        baselines.best_uniform_grid,
+        {
+            "xy": PATTERN.xy, "window": SQUARE, "queries": QUERIES, "epsilon": 1.0, "sides": [2, 3], "rng": 1,
+            "fast": True,
+        },
+    ),
+    "pivot_trace": (baselines.pivot_trace, {"trajectories": WALKS, "epsilon": 1.0, "rng": 1}),
+    "PaperLaplaceSynthesizer": (
+        baselines.PaperLaplaceSynthesizer, {"epsilon": 1.0, "shape": (4, 4), "resolution": None},
+    ),
+}  # fmt: skip
+
+PRIVACY = {
+    "Local.implies": (privacy.Local().implies, {"other": privacy.ReplaceOne()}),
+    "GeoIndistinguishability": (privacy.GeoIndistinguishability, {"cells": 3}),
+    "GeoIndistinguishability.implies": (privacy.GeoIndistinguishability(3).implies, {"other": privacy.Local()}),
+    "local_report": (privacy.local_report, {"randomizer": LAWS[0]}),
+    "local_rounds": (privacy.local_rounds, {"epsilon": 1.0, "randomizers": ORACLES[:2]}),
+}
+
+MODULES = baselines, grids, histograms, local, randomizers
+ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **BASELINES, **PRIVACY}
+# What the package makes, constants, bases, and what needs Dask.
+MADE = {
+    "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
+    "Fit", "SpatialAreaMechanism", "FrequencyOracle", "Match", "Randomizer", "CellMechanism", "Mechanism", "PointsBudget", "TraceCounts",
+    "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
+    "BaselineRelease", "BestUniformGrid", "PivotTrace",
+}  # fmt: skip
