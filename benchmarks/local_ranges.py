@@ -139,12 +139,12 @@ def adaptive_grids(work: Workload, repeats: int) -> Iterator[list]:
     points = work.points
     for epsilon in EPSILONS:
         made: dict[str, PrivAG | AdvancedAdaptiveGrid] = {
-            "PrivAG": PrivAG(points.bounds, epsilon=epsilon),
-            "AAG": AdvancedAdaptiveGrid(points.bounds, epsilon=epsilon),
+            "PrivAG": PrivAG(points.bounds, epsilon=epsilon, consistent=False),
+            "AAG": AdvancedAdaptiveGrid(points.bounds, epsilon=epsilon, consistent=False),
         }
         if epsilon == 1.0:
-            made["AAG, even cuts"] = EvenCuts(points.bounds, epsilon=epsilon)
-            made["AAG, alpha1 = .25"] = AdvancedAdaptiveGrid(points.bounds, epsilon=epsilon, alpha1=0.25)
+            made["AAG, even cuts"] = EvenCuts(points.bounds, epsilon=epsilon, consistent=False)
+            made["AAG, alpha1 = .25"] = replace(made["AAG"], alpha1=0.25)
         for name, mechanism in made.items():
             for run in range(repeats):
                 counts = mechanism.simulate(points.xy, source(points.name, name, epsilon, run), fast=True)

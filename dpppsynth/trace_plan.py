@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.arguments import instance, whole
+from dpppsynth.arguments import elements, instance, whole
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.local_plan import named
@@ -72,7 +72,7 @@ class TracePlan(LatticePlan):
     def __post_init__(self) -> None:
         instance("window", self.window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
         object.__setattr__(self, "n", whole("n", self.n, 1, most=2**53))
-        given = (self.n, self.n) if self.clients is None else tuple(self.clients)
+        given = (self.n, self.n) if self.clients is None else elements(self.clients) or ()
         object.__setattr__(self, "clients", tuple(whole("clients", each, 1, most=self.n) for each in given))
         if len(self.clients) != 2:
             msg = "clients: needs the numbers of persons in both rounds, none above n."

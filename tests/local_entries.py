@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpppsynth as dps
-from dpppsynth import baselines, grids, histograms, local, privacy, randomizers
+from dpppsynth import baselines, grids, histograms, local, privacy, randomizers, trajectories
 
 SQUARE = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 PATTERN = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (20, 2)), SQUARE)
@@ -26,7 +26,7 @@ def of_randomizer(randomizer):
         f"{name}.estimate": (
             randomizer.estimate, {"counts": counts, "n": 18, "inside": INSIDE, **randomizer.settings()},
         ),
-        f"{name}.settings": (randomizer.settings, randomizer.settings()),
+        f"{name}.settings": (randomizer.settings, {"tolerance": None, **randomizer.settings()}),
         f"{name}.log_ratio": (randomizer.log_ratio, {"reports": reports, "value": 1, "other": 2}),
     }  # fmt: skip
 
@@ -231,6 +231,7 @@ TRACE = local.LDPTrace(epsilon=2.0, cells=3, max_length=5)
 TRACED = TRACE.simulate(CELLS, rng=1)
 ROUND = TRACE.first
 SENT = ROUND.clients(CELLS, rng=1)
+WALKED = dps.PointPattern(PATTERN.xy, SQUARE, {"trajectory": np.arange(20) // 10})
 MODEL = TRACE.estimate(*TRACED)
 LITERAL = baselines.LiteralHybridUniformExponential(epsilon=2.0, cells=3)
 
@@ -313,7 +314,19 @@ LOCAL = {
             "points": PATTERN.xy, "window": SQUARE, "number": 3, "grid": 4, "shortest": 2, "longest": 5, "rng": 1,
         },
     ),
-    "LDPTrace": (local.LDPTrace, {"epsilon": 2.0, "cells": 3, "max_length": 5}),
+    "LDPTrace": (local.LDPTrace, {"epsilon": 2.0, "cells": 3, "max_length": 5, "user": "trajectory"}),
+    "LDPTrace.plan": (TRACE.plan, {"domain": SQUARE, "n": 2, "expected_n": None, "clients": (2, 1)}),
+    "LDPTrace.release": (TRACE.release, {"pattern": WALKED, "rng": 1, "expected_n": None}),
+    "LDPTrace.combine": (TRACE.combine, {"lengths": TRACED[0], "mobility": TRACED[1], "n": 2}),
+    "CombinedTraces": (
+        local.CombinedTraces, {"mechanism": TRACE, "lengths": TRACED[0], "mobility": TRACED[1], "n": 2},
+    ),
+    "CombinedTraces.release": (TRACE.combine(*TRACED).release, {"domain": SQUARE}),
+    "TraceProtocol": (trajectories.TraceProtocol, {"epsilon": 2.0, "cells": 3, "max_length": 5}),
+    "TraceRound": (
+        trajectories.TraceRound,
+        {"cells": 3, "longest": 5, "epsilon": 0.2, "moving": False},
+    ),
     "LDPTrace.second": (TRACE.second, {"longest": 3}),
     "LDPTrace.longest": (TRACE.longest, {"lengths": TRACED[0]}),
     "LDPTrace.simulate": (TRACE.simulate, {"trajectories": CELLS, "rng": 1, "fast": False}),
@@ -365,6 +378,7 @@ BASELINES = {
 }  # fmt: skip
 
 PRIVACY = {
+    "Local": (privacy.Local, {"of": "location"}),
     "Local.implies": (privacy.Local().implies, {"other": privacy.ReplaceOne()}),
     "GeoIndistinguishability": (privacy.GeoIndistinguishability, {"cells": 3}),
     "GeoIndistinguishability.implies": (privacy.GeoIndistinguishability(3).implies, {"other": privacy.Local()}),
@@ -372,12 +386,12 @@ PRIVACY = {
     "local_rounds": (privacy.local_rounds, {"epsilon": 1.0, "randomizers": ORACLES[:2]}),
 }
 
-MODULES = baselines, grids, histograms, local, randomizers
+MODULES = baselines, grids, histograms, local, randomizers, trajectories
 ALL = {**RANDOMIZERS, **GRIDS, **HISTOGRAMS, **LOCAL, **BASELINES, **PRIVACY}
 # What the package makes, constants, bases, and what needs Dask.
 MADE = {
     "AAG", "PIECES", "PRIVAG", "ROUNDINGS", "UNIFORM_ALPHA", "Agreeing", "Constants", "Ratios", "KINDS", "ORACLES",
-    "Fit", "SpatialAreaMechanism", "FrequencyOracle", "Match", "Randomizer", "CellMechanism", "Mechanism", "PointsBudget", "TraceCounts",
-    "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
+    "Fit", "SpatialAreaMechanism", "FrequencyOracle", "Match", "Randomizer", "CellMechanism", "Mechanism",
+    "PointsBudget", "TraceCounts", "aggregate_dask", "GridRelease", "LocalRelease", "local", "grids", "randomizers",
     "BaselineRelease", "BestUniformGrid", "PivotTrace",
 }  # fmt: skip

@@ -16,10 +16,12 @@ import numpy as np
 
 from dpppsynth import statistic
 from dpppsynth.auditing import audit
+from dpppsynth.baselines import LiteralHybridUniformExponential
 from dpppsynth.domains import Window
 from dpppsynth.errors import BudgetError, InputError, PrivacyCheckError
 from dpppsynth.heatmaps import aggregation
 from dpppsynth.ledger import Ledger
+from dpppsynth.local import DiskAreaMechanism, SEMGeoI, UniformGrid
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.patterns import PointPattern
@@ -30,10 +32,12 @@ from dpppsynth.privacy import (
     ReplaceOne,
     certificate,
     laplace_scale,
+    local_rounds,
     require_small_delta,
     verify,
 )
 from dpppsynth.privacy.noise import OpenDPLaplace
+from dpppsynth.randomizers import RandomizedResponse, SubsetExponential
 from dpppsynth.release import load_release
 from dpppsynth.synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
@@ -54,6 +58,8 @@ def lgcp(mechanism: str, **options: Any) -> LGCPSynthesizer:
 
 DRAWS = lgcp("posterior-draw", delta=1e-6, sampler="proximal")
 KERNEL = KernelSynthesizer(10.0, 1e-6, 25.0)
+CLIENTS = DiskAreaMechanism(epsilon=1.0, cells=4)
+GRID = UniformGrid(WINDOW, epsilon=1.0, cells=3, oracle="randomized-response")
 
 
 def widened(synthesizer: LGCPSynthesizer | KernelSynthesizer, **changes: Any) -> object:
@@ -111,6 +117,77 @@ def ledger(folder: Path) -> Ledger:
     """One that holds TENTS' budget once."""
     path = folder.parent / "ledger.json"
     return Ledger.open(path) if path.exists() else Ledger.create(path, epsilon=1.5, delta=0.0, alpha=25.0)
+
+
+def claimed_again(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """A certificate of reports that was edited, and hashed again."""
+    path = folder / "certificate.json"
+    original = path.read_text()
+    cert = json.loads(original)
+    change(cert)
+    cert["content_hash"] = certificate.content_hash(cert)
+    path.write_text(json.dumps(cert))
+    try:
+        verify(folder).require()
+    finally:
+        path.write_text(original)
+
+
+def geo_called_local(cert: dict[str, Any]) -> None:
+    cert["guarantee"]["relation"] = {"name": "local"}
+    cert["guarantee"]["by_distance"] = []
+
+
+def reports_beyond_the_grid(reported: Any) -> None:
+    rows = reported.rows.copy()
+    rows[0, 0] = 10**6
+    CLIENTS.aggregate(replace(reported, rows=rows))
+
+
+def local_refusals(
+    reports: Path, nearby: Path, ledger_of: Path
+) -> dict[str, tuple[type[Exception], Callable[[], object]]]:
+    """What local mechanisms must refuse."""
+    reported = CLIENTS.clients([1, 2, 3])
+    return {
+        "a law that spends more than it says": (
+            InputError, lambda: LiteralHybridUniformExponential(epsilon=0.5, cells=4, radius=1),
+        ),
+        "a release by it": (
+            InputError,
+            lambda: LiteralHybridUniformExponential(epsilon=0.5, cells=4, radius=1, unsafe=True).release(PATTERN),
+        ),
+        "reports of another mechanism": (
+            InputError, lambda: DiskAreaMechanism(epsilon=2.0, cells=4).aggregate(reported),
+        ),
+        "counts of another mechanism": (
+            InputError, lambda: CLIENTS.aggregate(reported) + GRID.aggregate(GRID.clients([1, 2])),
+        ),
+        "reports that no client sends": (InputError, lambda: reports_beyond_the_grid(reported)),
+        "rounds that spend more": (
+            PrivacyCheckError, lambda: local_rounds(1.0, [RandomizedResponse(epsilon=2.0, domain=4)]),
+        ),
+        "a metric law for a local round": (
+            PrivacyCheckError, lambda: local_rounds(1.0, [SubsetExponential(epsilon=0.1, cells=3, subset=1)]),
+        ),
+        "reports claimed at less": (
+            PrivacyCheckError,
+            lambda: claimed_again(reports, lambda cert: cert["guarantee"]["profile"].update(epsilon=0.1)),
+        ),
+        "another budget for their law": (
+            PrivacyCheckError,
+            lambda: claimed_again(reports, lambda cert: cert["parameters"]["randomizer"].update(epsilon=3.0)),
+        ),
+        "geo-indistinguishability called local": (
+            PrivacyCheckError, lambda: claimed_again(nearby, geo_called_local),
+        ),
+        "it in a ledger of replace-one": (
+            InputError,
+            lambda: SEMGeoI(epsilon=0.1, cells=4).release(
+                PATTERN, ledger=Ledger.create(ledger_of, epsilon=9.0, delta=0.0, relation=ReplaceOne())
+            ),
+        ),
+    }  # fmt: skip
 
 
 def spent_twice(folder: Path) -> None:
@@ -238,7 +315,11 @@ def main() -> int:
         verify(folder).require()
         kernel = KERNEL.release(PATTERN).save(Path(scratch) / "kernel")
         verify(kernel).require()
-        cases = refusals(folder, seeded, kernel)
+        reports = CLIENTS.release(PATTERN).save(Path(scratch) / "reports")
+        nearby = SEMGeoI(epsilon=1.0, cells=4).release(PATTERN).save(Path(scratch) / "nearby")
+        for each in (reports, nearby):
+            verify(each).require()
+        cases = refusals(folder, seeded, kernel) | local_refusals(reports, nearby, Path(scratch) / "local.json")
         for name, (error, call) in cases.items():
             try:
                 call()

@@ -54,7 +54,15 @@ RELATIONS = [AlphaNeighbours(300.0), ReplaceOne(2), AddRemove()]
 SECRET = generator(None)
 STORED = Path(__file__).parent / "data" / "releases_v1"
 NUTS, PERSONS = {"lgcp-kim-lim-3.8", "lgcp-kim-lim-3.9"}, {"heatmap"}
-LOCAL = {"disk-area", "hybrid-area", "square-wave", "subset-exponential", "uniform-grid", "adaptive-grid", "trajectories"}
+LOCAL = {
+    "disk-area",
+    "hybrid-area",
+    "square-wave",
+    "subset-exponential",
+    "uniform-grid",
+    "adaptive-grid",
+    "trajectories",
+}
 TRIALS = {
     "laplace-cells": 60,
     "laplace-tents": 60,

@@ -262,9 +262,9 @@ def local_cases():
     for window, oracle in ((SQUARE, "local-hashing"), (RING, "auto")):
         grid = functools.partial(local.UniformGrid, window, epsilon=1.0, cells=(9, 4), oracle=oracle)
         yield Case("uniform-grid", oracle, grid, window)
-    even = functools.partial(local.PrivAG, SQUARE, epsilon=3.0, alpha=0.1, oracle="optimized-unary")
+    even = functools.partial(local.PrivAG, SQUARE, epsilon=3.0, alpha=0.1, consistent=False, oracle="optimized-unary")
     yield Case("adaptive-grid", "even", even)
-    uneven = functools.partial(local.AdvancedAdaptiveGrid, RING, epsilon=3.0, alpha2=1.0, consistent=True)
+    uneven = functools.partial(local.AdvancedAdaptiveGrid, RING, epsilon=3.0, alpha2=1.0)
     yield Case("adaptive-grid", "adaptive, polygon with a hole", uneven, RING)
     for label, window in (("square", SQUARE), ("polygon with a hole", RING)):
         yield ByTrajectory("trajectories", label, functools.partial(local.LDPTrace, 3.0, cells=5, max_length=6), window)

@@ -18,9 +18,20 @@ from dpppsynth.domains import Window
 from dpppsynth.draw import PosteriorDrawPlan
 from dpppsynth.errors import BudgetError, InformationWarning, InputError, QualityError, ReleaseBlocked
 from dpppsynth.ledger import Ledger, compare
+from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI
 from dpppsynth.models import regular_triangulation
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, certificate, verify
+from dpppsynth.privacy import (
+    AddRemove,
+    AddRemovePerson,
+    AlphaNeighbours,
+    GeoIndistinguishability,
+    Local,
+    ReplaceOne,
+    certificate,
+    verify,
+)
+from dpppsynth.privacy.local import ONE_REPORT
 from dpppsynth.release import append_patterns, load_release
 from dpppsynth.release.folder import statement
 from dpppsynth.statistic import StatisticPlan
@@ -437,3 +448,47 @@ class TestCommandLine:
     def test_json_names_the_entry(self, points, tmp_path, path):
         done = self.synthesize(points, tmp_path / "out", path, "--epsilon", "0.5", "--json")
         assert json.loads(done.stdout)["ledger"] == Ledger.open(path).releases[0].id
+
+
+class TestLocalMechanisms:
+    """A custodian who runs all clients: local privacy is privacy under replace-one as well, and adds up."""
+
+    @pytest.mark.parametrize("relation", [ReplaceOne(), AlphaNeighbours(25.0)])
+    def test_two_of_epsilon_one_fit_into_two(self, relation, tmp_path):
+        ledger = Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=0.0, relation=relation)
+        release = DiskAreaMechanism(epsilon=1.0, cells=4).release(PATTERN, ledger=ledger)
+        PrivAG(WINDOW, epsilon=1.0, oracle="randomized-response").release(PATTERN, ledger=ledger)
+        assert 2 * (1 - 1e-8) <= ledger.spent <= 2
+        before = len(ledger.releases)
+        with pytest.raises(BudgetError, match=r"Requested: 1\.000"):
+            DiskAreaMechanism(epsilon=1.0, cells=4).release(PATTERN, ledger=ledger)
+        assert len(ledger.releases) == before
+        # Both releases took a report of each person: that only one is ever drawn would be false.
+        assumed = " ".join(ledger.guarantee.assumptions)
+        assert ONE_REPORT not in ledger.guarantee.assumptions
+        assert "each of the releases: every person sends one report" in assumed
+        release.save(tmp_path / "public", patterns=1)
+        verify(tmp_path / "public").require()
+        assert certificate.read(tmp_path / "public")["ledger"] == ledger.releases[0].id
+
+    @pytest.mark.parametrize(
+        ("relation", "mechanism", "words"),
+        [
+            (ReplaceOne(), SEMGeoI(epsilon=0.5, cells=4), "one cell of a public grid.*local.DiskAreaMechanism"),
+            (AlphaNeighbours(1.0), SEMGeoI(epsilon=0.5, cells=4), "one cell of a public grid"),
+            (ReplaceOne(2), DiskAreaMechanism(epsilon=1.0, cells=4), "people with more than one point"),
+            (ReplaceOne(2), SEMGeoI(epsilon=0.5, cells=4), "people with more than one point"),
+            (AddRemove(), DiskAreaMechanism(epsilon=1.0, cells=4), "number of reports.*added or removed"),
+            (AddRemovePerson(), SEMGeoI(epsilon=0.5, cells=4), "number of reports.*with all their points"),
+        ],
+    )
+    def test_what_promises_less_is_refused_before_the_points(self, relation, mechanism, words, tmp_path):
+        ledger = Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=0.0, relation=relation)
+        with pytest.raises(InputError, match=f"^relation: .*{words}"):
+            mechanism.release(PATTERN, ledger=ledger)
+        assert ledger.spent == 0
+
+    @pytest.mark.parametrize("relation", [Local(), GeoIndistinguishability(4)])
+    def test_no_ledger_promises_what_only_reports_can(self, relation, tmp_path):
+        with pytest.raises(InputError, match=r"a custodian's account.*take ReplaceOne\(\)"):
+            Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=0.0, relation=relation)

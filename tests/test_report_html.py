@@ -33,6 +33,7 @@ from dpppsynth import (
     PrivacyCheckError,
     ReplaceOne,
     Window,
+    local,
 )
 from dpppsynth.cli.program import _Program
 from dpppsynth.cli.report import report as command
@@ -86,6 +87,10 @@ def drawn():
     return LGCPSynthesizer(1.0, relation=AlphaNeighbours(25.0, max_points_per_person=2), **options)
 
 
+def uneven():
+    return local.AdvancedAdaptiveGrid(SQUARE, epsilon=3.0, alpha1=1.0, oracle="randomized-response")
+
+
 MAKE = {
     "tents": lambda: LaplaceSynthesizer(1.0, alpha=25.0, basis="tents").release(pattern(SQUARE)),
     "hidden": lambda: LaplaceSynthesizer(0.1, relation=AddRemove(3)).release(pattern(SQUARE), expected_n=50),
@@ -95,8 +100,13 @@ MAKE = {
     "levels": lambda: by_level(SQUARE, LaplaceSynthesizer(1.0, alpha=25.0)),
     "kernel levels": lambda: by_level(STREETS, KernelSynthesizer(10.0, 1e-6, alpha=25.0, spacing=100.0)),
     "seeded": lambda: LaplaceSynthesizer(1.0, alpha=25.0).release(pattern(SQUARE), 1),
+    "reports": lambda: local.DiskAreaMechanism(epsilon=1.0, cells=4).release(pattern(SQUARE)),
+    "nearby": lambda: local.SEMGeoI(epsilon=1.0, cells=4, subset=1).release(pattern(SQUARE)),
+    "uneven": lambda: uneven().release(pattern(SQUARE)),
 }
 PAID = ("kernel", "kernel levels")
+# Whose persons send reports of their own.
+SENT = ("reports", "nearby", "uneven")
 
 
 class Page(HTMLParser):
@@ -335,6 +345,28 @@ def test_what_outsiders_wrote_stays_text(shown, released):
             ],
         ),
         ("levels", ["It does not hide the <b>kind of any point", *(f"the noisy numbers, <b>kind {x}" for x in LEVELS)]),
+        (
+            "reports",
+            [
+                "from one random report of each person, whose locations stay secret.",
+                "each person's location by local differential privacy with epsilon 1 and delta 0,",
+                "The number of reports is 60, a public number.",
+                "person; one report of each",
+                "is in one place, or anywhere else in the published area",
+                "Private intensity, of persons, estimated from their reports.",
+            ],
+        ),
+        (
+            "nearby",
+            [
+                "by geo-indistinguishability with epsilon 1 and delta 0 for places one square of a public grid apart,",
+                "Attention: this is not local differential privacy",
+                "distance (squares)",
+                "delta 0 for places one square of a public grid apart, Theorem L",
+                "Epsilon for one person, by distance: 4.243 at the far end.",
+            ],
+        ),
+        ("uneven", ["This is a weak promise.", "The number of reports is 60,", "nobody reports in both"]),
         ("kernel levels", ["Separately for each level of <b>kind: Every point was replaced"]),
     ],
 )
@@ -349,7 +381,8 @@ def test_the_promise_in_plain_words(name, words, shown):
     plain = visible[visible.index("The guarantee in plain words") : visible.index("The guarantee for an auditor")]
     assert not re.search("[α-ωΑ-Ω]", plain)  # noqa: RUF001 - Greek on purpose
     # Who is in the data is public under moves, and hidden under add/remove.
-    assert ("does not hide who is in the data" in plain) == (name != "hidden")
+    assert ("does not hide who is in the data" in plain) == (name not in ("hidden", *SENT))
+    assert ("does not hide who sent a report" in plain) == (name in SENT)
 
 
 def test_how_often_a_guess_is_right():

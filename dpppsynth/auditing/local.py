@@ -28,8 +28,8 @@ from dpppsynth.randomness import generator
 Values = tuple[int, int]
 Scores = tuple[Floats, Floats]
 
-# Reports of weaker clients, by a fixed seed; and those by which pairs of values are compared.
-SEED, COUNT, FEW = 20261127, 20_000, 1000
+# Reports of weaker clients, by a fixed seed. With few, pairs look hard by events that are rare.
+SEED, COUNT = 20261127, 20_000
 # Pairs are compared by how well an audit of so many trials finds half of the noise missing.
 TRIALS, FALSE_ALARM, HALF = 5000, 1e-6, 2.0
 # Bits of one integer of a report.
@@ -221,7 +221,7 @@ def hard_values(randomizer: Randomizer) -> Values:
     cells = round(randomizer.inputs**0.5)
     centre = cells // 2 * (cells + 1)
     weaker, rng = with_epsilon(randomizer, HALF), np.random.default_rng(SEED)
-    reports = {value: weaker.draw(np.full(FEW, value), rng) for value in sorted({0, 1, centre - 1, centre, last})}
+    reports = {value: weaker.draw(np.full(COUNT, value), rng) for value in sorted({0, 1, centre - 1, centre, last})}
     return max(itertools.combinations(reports, 2), key=lambda values: _margin(randomizer, values, reports))
 
 

@@ -1,7 +1,7 @@
 """LDPTrace: all that one client sends in both rounds, with either of two trajectories.
 
-Who announces the length for the second round may announce any, so the audit takes the longest: then no kind of report is
-missing, and the reports are as many as they can be. Reports are independent, so their log-likelihood ratios add up.
+Who announces the length for the second round may announce any, so the audit takes the longest: then no kind of report
+is missing, and there are as many as there can be. Reports are independent, so their log-likelihood ratios add up.
 """
 
 import math
@@ -88,8 +88,8 @@ class TranscriptCounts:
 class LargerShares:
     """Clients whose reports have a larger epsilon than they claim, by the likelihood ratio of the claim.
 
-    Two bits decide a unary report's ratio: that of the own value, set with probability p, and that of the other one, set
-    with probability q.
+    Two bits decide a unary report's ratio: that of the own value, set with probability p, and that of the other one,
+    set with probability q.
     """
 
     parts: tuple[Differing, ...]
@@ -99,12 +99,10 @@ class LargerShares:
         rng, scores = np.random.default_rng(SEED), np.zeros((2, COUNT))
         for part in self.parts:
             faulty, times = cast("OptimizedUnary", with_epsilon(part.randomizer, factor)), len(part.first)
-            p, q, weaker = float(part.randomizer.p), float(part.randomizer.q), (faulty.p, faulty.q)
-            step = math.log(p * (1 - q) / (q * (1 - p)))
-            for sign, score in zip((1, -1), scores, strict=True):
-                own, other = (rng.binomial(times, float(chance), COUNT) for chance in weaker)
-                score += sign * step * (own - other)
-        return scores[0], scores[1]
+            p, q = float(part.randomizer.p), float(part.randomizer.q)
+            set_bits = rng.binomial(times, [[[float(faulty.p)], [float(faulty.q)]]] * 2, (2, 2, COUNT))
+            scores += math.log(p * (1 - q) / (q * (1 - p))) * (set_bits[:, 0] - set_bits[:, 1])
+        return scores[0], -scores[1]
 
 
 def trace_target(

@@ -114,7 +114,7 @@ def ideal_sides(frequencies: Any, epsilon: float, n: int, *, alpha: float, sigma
 
 def uniform_side(epsilon: float, n: int, *, alpha: float = UNIFORM_ALPHA, rounding: str = "nearest") -> int:
     """Side of a grid of one level under local privacy, at least 1; see `ideal_side`."""
-    return int(rounded_sides([ideal_side(epsilon, n, alpha)], rounding)[0])
+    return first_side(epsilon, n, alpha=alpha, rounding=rounding)
 
 
 def first_side(epsilon: float, n: int, *, alpha: float = AAG.first, rounding: str = "nearest") -> int:

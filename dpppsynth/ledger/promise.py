@@ -8,10 +8,14 @@ from dpppsynth.ledger.history import Entry
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.local import ONE_REPORT
+from dpppsynth.privacy.local import ONE_REPORT, TWO_ROUNDS
 
 COMPLETE = "Every release from these data stands in the ledger, which was never exchanged for an older copy."
-ONE_EACH = f"This holds for each of the releases: {ONE_REPORT[0].lower()}{ONE_REPORT[1:]}"
+# What holds within one release says nothing about another one.
+EACH = {
+    sentence: f"This holds for each of the releases: {sentence[0].lower()}{sentence[1:]}"
+    for sentence in (ONE_REPORT, TWO_ROUNDS)
+}
 EVERYWHERE = "Two patterns are neighbouring only if they are, or are the same, in each of the domains of the releases."
 
 
@@ -23,7 +27,7 @@ def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
         return None
     own = [sentence for entry in entries for sentence in entry.guarantee.assumptions if sentence != ONE_RELEASE]
     if len(entries) > 1:
-        own = [ONE_EACH if sentence == ONE_REPORT else sentence for sentence in own]
+        own = [EACH.get(sentence, sentence) for sentence in own]
     # Not by the kinds released so far: that no other kind was may itself depend on what was published.
     fixed = [] if budget.adaptive or budget.delta == 0 else [FIXED_BEFOREHAND]
     several = [EVERYWHERE] if len({entry.domain["fingerprint"] for entry in entries}) > 1 else []

@@ -29,6 +29,7 @@ HASHING = "local-hashing"
 MOST_EPSILON = 50.0
 # Of the constants of sides, which are shares of a mass.
 MOST_ALPHA = 1000.0
+SHARE = "be positive, and at most 1000"
 
 
 class GridMechanism(Mechanism):
@@ -381,7 +382,7 @@ class PrivAG(AdaptiveGrid):
     sigma : float
         Share of the persons who report in the first round.
     consistent : bool
-        Let the first round's reports take part in the estimate, which as published they do not.
+        Let the first round's reports take part in the estimate, which makes it better; as published they do not.
     rounding_g1, rounding_g2 : {"nearest", "ceil", "floor"}
         Of the sides.
     oracle, post
@@ -397,7 +398,7 @@ class PrivAG(AdaptiveGrid):
     epsilon: float
     alpha: float = PRIVAG.first
     sigma: float = PRIVAG.sigma
-    consistent: bool = False
+    consistent: bool = True
     rounding_g1: str = "nearest"
     rounding_g2: str = "floor"
     oracle: str = HASHING
@@ -450,7 +451,7 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
     sigma: float = AAG.sigma
     margin: float = 0.01
     pieces: str = "exact"
-    consistent: bool = False
+    consistent: bool = True
     rounding_g1: str = "nearest"
     rounding_g2: str = "floor"
     oracle: str = HASHING

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpppsynth.arguments import entries, flag, instance, whole
+from dpppsynth.arguments import entries, flag, instance, plain_array, whole
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Ints
 
@@ -118,7 +118,11 @@ class Counts:
     seeded: bool = False
 
     def __post_init__(self) -> None:
-        values = np.array(self.values, dtype=np.int64)
+        given = plain_array(self.values)
+        if given is None or given.ndim != 1 or given.dtype.kind not in "iu":
+            msg = "values: must be whole numbers, one for each that the mechanism counts; aggregate() makes them."
+            raise InputError(msg)
+        values = given.astype(np.int64)
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
@@ -161,6 +165,9 @@ class Counts:
 
 def counts_from_dict(mechanism: "Mechanism", data: Mapping[str, Any]) -> Counts:
     """Counts from their JSON form; InputError for those of another mechanism, or that are no counts."""
+    from dpppsynth.local.base import Mechanism
+
+    instance("mechanism", mechanism, Mechanism, "DiskAreaMechanism(epsilon=1.0) is one")
     data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
     if data["mechanism"] != mechanism.fingerprint:
         msg = f"counts: they are of another mechanism than {mechanism!r}."

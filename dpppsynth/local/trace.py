@@ -59,7 +59,7 @@ class LDPTrace(Synthesizer):
     Examples
     --------
     >>> mechanism = LDPTrace(epsilon=2.0, cells=3, max_length=20)
-    >>> walks = GridTrajectories(3, np.tile([0, 1, 4, 8], 500), 4 * np.arange(501))
+    >>> walks = GridTrajectories(3, [0, 1, 4, 8] * 500, list(range(0, 2001, 4)))
     >>> model = mechanism.estimate(*mechanism.simulate(walks, rng=1))
     >>> model.expected_visits.shape, len(model.synthesize(7, rng=1))
     ((3, 3), 7)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpppsynth.arguments import instance, several, shown
+from dpppsynth.arguments import instance, positive, several, shown
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
@@ -86,7 +86,7 @@ def local_rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
     PrivacyCheckError
         When one of them spends more.
     """
-    each = several("randomizers", randomizers, Randomizer)
+    each, epsilon = several("randomizers", randomizers, Randomizer), float(positive("epsilon", epsilon))
     assumed = (PUBLIC, ONE_REPORT, NOTHING_ELSE, TWO_GROUPS, ONE_RELEASE)
     if any(clients.metric or not clients.spent <= epsilon for clients in each):
         msg = f"randomizers: one of them does not keep to local privacy at epsilon = {shown(epsilon)}."
@@ -109,7 +109,7 @@ def local_trajectories(protocol: TraceProtocol, longest: int | None = None) -> G
         When the reports of both rounds, by their integer weights, spend more than the budget.
     """
     epsilon = instance("protocol", protocol, TraceProtocol).epsilon
-    for announced in {1, protocol.max_length} if longest is None else {longest}:
+    for announced in (1, protocol.max_length) if longest is None else (longest,):
         if protocol.first.spent + protocol.second(announced).spent > Fraction(epsilon):
             msg = f"epsilon: the rounds spend more than {epsilon:g}; this is a defect of their split."
             raise PrivacyCheckError(msg)

@@ -55,6 +55,8 @@ def optimal_radius(epsilon: float, side: float = 1.0) -> float:
     0.233247
     """
     epsilon, side = float(positive("epsilon", epsilon)), float(positive("side", side, most=LONGEST))
+    # Beyond it the radius is zero in doubles.
+    epsilon = min(epsilon, 1000.0)
     first, second = _moments(epsilon)
     shrunk = math.exp(-epsilon)
     root = math.sqrt((2 * second * shrunk) ** 2 + math.pi * shrunk * first * second)

@@ -12,7 +12,7 @@ from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local, Relation
 from dpppsynth.reporting.odds import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
 
-# Distances, in squares, whose factor is given in words where the grid is as wide.
+# Distances, in squares, whose factor is given in words where the grid has farther ones.
 TOLD = {2: "two squares", 5: "five squares"}
 ANYWHERE = "a certain person is in one place, or anywhere else in the published area"
 ANY_WAY = "a certain person went one way, or any other in the published area, short or long"
@@ -152,13 +152,13 @@ def squares(relation: GeoIndistinguishability, domain: Domain) -> str:
 
 
 def _farther(guarantee: Guarantee) -> str:
-    """How the factor grows, up to the whole width of the grid."""
+    """How the factor grows, up to the places farthest apart."""
     known = dict(guarantee.by_distance)
     across = max(known, default=1.0)
     if across < 2:
         return ""
-    words = {distance: name for distance, name in TOLD.items() if distance < across}
-    words[across] = f"from one side of the grid to the other ({across:g} squares)"
+    words = {distance: name for distance, name in TOLD.items() if distance in known}
+    words[across] = f"from one corner of the grid to the opposite one ({across:.3g} squares)"
     told = ", ".join(f"{name} {_times(known[float(distance)])}" for distance, name in words.items())
     end = ""
     if right(PureDP(known[across])) > NEXT_TO_NOTHING:

@@ -127,7 +127,7 @@ RELEASES: dict[str, Described] = {
     "subset-exponential": Described(local.SEMGeoI(0.5, cells=4)),
     "uniform-grid": Described(local.UniformGrid(WINDOW, epsilon=1.0, cells=(3, 2), oracle="hadamard-response")),
     "adaptive-grid": Described(local.AdvancedAdaptiveGrid(WINDOW, epsilon=2.0, alpha2=4.0)),
-    "adaptive-grid-even": Described(local.PrivAG(WINDOW, epsilon=2.0, alpha=1.0, consistent=True, oracle="auto")),
+    "adaptive-grid-even": Described(local.PrivAG(WINDOW, epsilon=2.0, alpha=1.0, consistent=False, oracle="auto")),
     "trajectories": Described(local.LDPTrace(2.0, cells=3, max_length=5)),
     "strata": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH), by_year=True),
     "strata-kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), by_year=True),
