@@ -140,7 +140,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize(
         "data",
-        [{}, {"name": "alpha-neighbours"}, {"name": "nearby", "alpha": 1}, {"name": "local", "of": "house"}, {"name": None}, {"name": "Replace-One"}],
+        [{}, {"name": "alpha-neighbours"}, {"name": "nearby", "alpha": 1}, {"name": None}, {"name": "Replace-One"}],
         ids=repr,
     )
     def test_json_form(self, data):
