@@ -1,4 +1,4 @@
-"""Reports from the cells of grids of one or two levels: frequency oracles, and a second grid that follows from the first.
+"""Reports from the cells of grids of one or two levels, counted by a frequency oracle.
 
 Both plans are made from public parameters alone, and `measure` runs all clients in one process. What is released are
 the oracle's counts, those of the second level after those of the first. The second grid is a function of the first

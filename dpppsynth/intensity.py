@@ -9,11 +9,20 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from dpppsynth.errors import InputError
 from dpppsynth.exponential import chunks, gauss_exp, integrate_exp
 from dpppsynth.mesh import Floats, Ints, Mesh, Pieces
 from dpppsynth.offset import Offset, weighted_pieces
+
+# Cells and tents with less than this share of the average measure get no mass.
+SPECK = 1e-4
+
+
+def held(measure: Floats) -> npt.NDArray[np.bool_]:
+    """Whether cells or tents of these measures are given mass: where the domain hardly is, all mass is noise."""
+    return measure > SPECK * measure.mean()
 
 
 class Intensity(Protocol):

@@ -13,6 +13,7 @@ import numpy as np
 
 from dpppsynth.arguments import instance, whole
 from dpppsynth.errors import InputError
+from dpppsynth.intensity import held
 from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.models.planar import cells_along, grid_cells
 from dpppsynth.patterns import PointPattern, require_match
@@ -110,9 +111,9 @@ class LocalPlan(LatticePlan):
 
     @cached_property
     def inside(self) -> Any:
-        """(inputs,) whether a cell meets the window at all."""
+        """(inputs,) whether enough of a cell lies in the window to hold anybody."""
         inside = np.zeros(self.randomizer.inputs, dtype=bool)
-        inside[self.element_values] = True
+        inside[self.element_values[held(self.mesh.element_measure)]] = True
         return inside
 
     def parameters(self) -> dict[str, Any]:

@@ -30,8 +30,8 @@ Scores = tuple[Floats, Floats]
 
 # Reports of weaker clients, by a fixed seed. With few, pairs look hard by events that are rare.
 SEED, COUNT = 20261127, 20_000
-# Pairs are compared by how well an audit of so many trials finds half of the noise missing.
-TRIALS, FALSE_ALARM, HALF = 5000, 1e-6, 2.0
+# Pairs are compared by how well an audit of so many trials, enough for small epsilons, finds half of the noise missing.
+TRIALS, FALSE_ALARM, HALF = 100_000, 1e-6, 2.0
 # Bits of one integer of a report.
 BITS = 64
 

@@ -1,7 +1,7 @@
 """What published experiments on local mechanisms compare with, and nobody may release with.
 
-The hybrid mechanism as the main text of its paper prints it spends 1 whatever epsilon is, and the best side of a uniform
-grid is found by looking at the truth.
+The hybrid mechanism as the main text of its paper prints it spends 1 whatever epsilon is, and the best side of a
+uniform grid is found by looking at the truth.
 """
 
 from collections.abc import Sequence

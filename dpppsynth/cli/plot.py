@@ -144,16 +144,19 @@ def _public(
 def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str, Axes]":
     """Mesh and intensity, where there are any."""
     from dpppsynth.plotting import plot_intensity, plot_mesh
-    from dpppsynth.release import CoxRelease, Drawn, FieldModel
+    from dpppsynth.release import CoxRelease, Drawn, FieldModel, GridRelease, LocalRelease
 
     if not isinstance(release, CoxRelease):
         return {}
     plan = release.statistic.plan
-    axes = {"mesh": plot_mesh(plan.mesh, title=f"Mesh of the {plan.basis}{of}")}
+    # The second of two grids is in no plan: it follows from the first one's reports.
+    mesh = release.intensity.mesh if isinstance(release, GridRelease) else plan.mesh
+    of_whom: dict[str, Any] = {"of": "persons"} if isinstance(release, GridRelease | LocalRelease) else {}
+    axes = {"mesh": plot_mesh(mesh, title=f"Mesh of the {plan.basis}{of}")}
     if not isinstance(release.estimator, FieldModel) or release.draws is not None:
         kinds = {FieldModel: ", posterior mean", Drawn: ", one posterior draw"}
         title = f"Private intensity{kinds.get(type(release.estimator), '')}{of}"
-        axes["intensity"] = plot_intensity(release.intensity, title=title, **marks)
+        axes["intensity"] = plot_intensity(release.intensity, title=title, **of_whom, **marks)
     return axes
 
 

@@ -1,4 +1,4 @@
-"""Local mechanisms for range queries: a uniform grid, and two rounds of which the first decides where the second is fine."""
+"""Local mechanisms for range queries: a uniform grid, and one in two rounds, fine where the first finds many people."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
@@ -40,7 +40,8 @@ class GridMechanism(Mechanism):
     post: str
     oracle: str
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Refuse what is wrong with the settings that all have."""
         if not isinstance(self.window, Window):
             try:
                 made = Window.rectangle(*self.window)
@@ -158,7 +159,7 @@ class UniformGrid(Round):
     post: str = POSTS[0]
 
     def __post_init__(self) -> None:
-        self._settle()
+        self.settle()
         given = self.cells if isinstance(self.cells, tuple | list) else (self.cells, self.cells)
         if len(given) != 2:
             msg = "cells: needs one whole number, or two along x and y."
@@ -196,7 +197,7 @@ class SecondRound(Round):
     post: str = POSTS[0]
 
     def __post_init__(self) -> None:
-        self._settle()
+        self.settle()
         instance("grid", self.grid, Rectangles)
 
     def plan(self, *_: Any, **__: Any) -> Plan:
@@ -464,7 +465,7 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
 
 def _check(mechanism: AdaptiveGrid) -> None:
     """Refuse settings that no number of persons makes right, before anybody reports."""
-    mechanism._settle()
+    mechanism.settle()
     flag("consistent", mechanism.consistent)
     for name in ("alpha1", "alpha2"):
         positive(

@@ -72,8 +72,8 @@ def label_of(path: Path, mechanism: Mechanism) -> Label | None:
     label = read_label(path)
     if label is not None and label.mechanism != mechanism.fingerprint:
         msg = (
-            f"paths: {path.name} holds reports of another mechanism{_differing(label, mechanism.randomizer)}; aggregate them "
-            "with the one that drew them, with the same settings."
+            f"paths: {path.name} holds reports of another mechanism{_differing(label, mechanism.randomizer)}; "
+            "aggregate them with the one that drew them, with the same settings."
         )
         raise InputError(msg)
     return label

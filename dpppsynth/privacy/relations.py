@@ -233,7 +233,9 @@ class Local(Relation):
 
     def implies(self, other: Relation) -> bool:
         """Whether the same bound under this relation is also a bound under `other`."""
-        return super().implies(other) or other == Local() or ReplaceOne().implies(other)
+        # Compared as relations only: arrays do not compare to one truth.
+        known = isinstance(other, Relation)
+        return known and (super().implies(other) or other == Local() or ReplaceOne().implies(other))
 
     def describe(self) -> str:
         """The relation in words."""

@@ -100,14 +100,15 @@ def expectation_maximisation(
     shares = shares / shares.sum()
     tolerance = finite("tolerance", tolerance, least=0.0)
     max_iter = whole("max_iter", max_iter, 1)
-    likely = _likely(forward(shares), seen)
+    likely = _likely(_shaped("forward", forward, shares, seen), seen)
     steps, change = 0, np.inf
     while steps < max_iter and not change < tolerance:
-        shares = shares * backward(np.divide(seen, likely, out=np.zeros_like(seen), where=seen > 0))
+        ratios = np.divide(seen, likely, out=np.zeros_like(seen), where=seen > 0)
+        shares = shares * _shaped("backward", backward, ratios, shares)
         if smooth is not None:
-            shares = smooth(shares)
+            shares = _shaped("smooth", smooth, shares, shares)
         shares = shares / shares.sum()
-        before, likely = likely, _likely(forward(shares), seen)
+        before, likely = likely, _likely(_shaped("forward", forward, shares, seen), seen)
         # A sum of small logarithms; the difference of two likelihoods has fewer digits.
         change = abs(_weighted_logs(seen, likely, before))
         steps += 1
@@ -299,6 +300,20 @@ def _masses(name: str, value: Any) -> Floats:
         msg = f"{name}: must not be negative, not all zero, and have a finite sum."
         raise InputError(msg)
     return array
+
+
+def _shaped(name: str, product: Product, values: Floats, like: Floats) -> Floats:
+    """What a given function makes of values, which must have the shape of `like`."""
+    try:
+        made = np.asarray(product(values), dtype=float)
+    except (TypeError, ValueError):
+        made = np.empty(0)
+    if made.shape != like.shape:
+        msg = (
+            f"{name}: must give an array of shape {like.shape} for one of {values.shape}; check start and counts."
+        )
+        raise InputError(msg)
+    return made
 
 
 def _likely(probabilities: Floats, seen: Floats) -> Floats:

@@ -121,6 +121,8 @@ def meeting(at: Ints, far: Ints, k: int, rng: np.random.Generator) -> Ints:
     k : int
     rng : numpy.random.Generator
     """
+    if not len(at):
+        return np.empty((0, k), dtype=np.int64)
     if k == 1:
         return below(at, rng)[:, None]
     taken, base = draws(rng, len(at)), int(far.max(initial=0)) + 1

@@ -1,9 +1,9 @@
 """Client laws by integer weights out of 2^62: what a client draws is exactly what is certified.
 
 A law is a table of whole numbers: an output is drawn with probability weight / 2^62, from 62 random bits and with no
-floating point. Most laws here have the same shape: every output has a base weight whatever the client's value, and a few
-outputs near the value have an excess on top. The largest ratio of two weights of one output is then a quotient of two
-integers, and its logarithm is the epsilon that the client really spends (docs/theory/local.md).
+floating point. Most laws here have the same shape: every output has a base weight whatever the client's value, and a
+few outputs near the value have an excess on top. The largest ratio of two weights of one output is then a quotient of
+two integers, and its logarithm is the epsilon that the client really spends (docs/theory/local.md).
 """
 
 import decimal

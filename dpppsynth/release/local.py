@@ -9,7 +9,7 @@ import numpy as np
 
 from dpppsynth.arguments import flag, one_of
 from dpppsynth.grid_plan import Fitted, GridPlan
-from dpppsynth.intensity import PiecewiseConstant
+from dpppsynth.intensity import PiecewiseConstant, held
 from dpppsynth.mesh import Floats
 from dpppsynth.models.rectangles import rectangle_mesh
 from dpppsynth.privacy.local import POSTS
@@ -85,9 +85,11 @@ class GridEstimator:
         """Persons per unit area, constant on every cell."""
         plan, (grid, masses) = statistic.plan, self.fitted(statistic)
         mesh = rectangle_mesh(plan.window, grid)
-        held = masses[mesh.find.cells]  # type: ignore[union-attr]
-        held = np.maximum(held, 0) if self.post == "clip" else project_to_simplex(held, float(plan.n))
-        return PiecewiseConstant(mesh, held / mesh.element_measure)
+        whole, values = held(mesh.element_measure), np.zeros(len(mesh.elements))
+        inside = masses[mesh.find.cells[whole]]  # type: ignore[union-attr]
+        inside = np.maximum(inside, 0) if self.post == "clip" else project_to_simplex(inside, float(plan.n))
+        values[whole] = inside / mesh.element_measure[whole]
+        return PiecewiseConstant(mesh, values)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

@@ -6,13 +6,10 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.errors import InputError
-from dpppsynth.intensity import PiecewiseConstant, PiecewiseLinear
+from dpppsynth.intensity import PiecewiseConstant, PiecewiseLinear, held
 from dpppsynth.mesh import Floats
 from dpppsynth.randomizers import norm_sub
 from dpppsynth.statistic import PrivateStatistic
-
-# Cells and tents with less than this share of the average measure get no mass.
-SPECK = 1e-4
 
 
 def project_to_simplex(masses: Floats, total: float) -> Floats:
@@ -46,12 +43,11 @@ class Projection:
             raise InputError(msg)
         cells = plan.basis == "cells"
         measure = plan.mesh.element_measure if cells else plan.mesh.measure
-        # What hardly touches the domain holds next to no point: its mass is all noise.
-        held = measure > SPECK * measure.mean()
-        masses, values = statistic.masses[held], np.zeros(len(measure))
+        whole = held(measure)
+        masses, values = statistic.masses[whole], np.zeros(len(measure))
         clip = self.postprocess == "clip"
         masses = np.maximum(masses, 0) if clip else project_to_simplex(masses, float(plan.n or 0))
-        values[held] = masses / measure[held]
+        values[whole] = masses / measure[whole]
         return (PiecewiseConstant if cells else PiecewiseLinear)(plan.mesh, values)
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Loc
 from dpppsynth.reporting.odds import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
 
 # Distances, in squares, whose factor is given in words where the grid has farther ones.
-TOLD = {2: "two squares", 5: "five squares"}
+TOLD = {2.0: "two squares", 5.0: "five squares"}
 ANYWHERE = "a certain person is in one place, or anywhere else in the published area"
 ANY_WAY = "a certain person went one way, or any other in the published area, short or long"
 NEXT_TO = "a certain person is in one square of the grid, or in another that shares a side with it"
@@ -110,7 +110,7 @@ def limit(guarantee: Guarantee, domain: Domain) -> str:
     whole = ALL_OF_IT if ways else BOTH
     likely = likelihood(guarantee, whole, whole)
     guessed = f"Then {likely}. {chance(right(guarantee.profile))}"
-    if isinstance(guarantee.relation, Local):
+    if not isinstance(guarantee.relation, GeoIndistinguishability):
         return f"Take two cases: {ANY_WAY if ways else ANYWHERE}. {guessed}"
     return f"{squares(guarantee.relation, domain)} Take two cases: {NEXT_TO}. {guessed}{_farther(guarantee)}"
 
@@ -159,7 +159,7 @@ def _farther(guarantee: Guarantee) -> str:
         return ""
     words = {distance: name for distance, name in TOLD.items() if distance in known}
     words[across] = f"from one corner of the grid to the opposite one ({across:.3g} squares)"
-    told = ", ".join(f"{name} {_times(known[float(distance)])}" for distance, name in words.items())
+    told = ", ".join(f"{name} {_times(known[distance])}" for distance, name in words.items())
     end = ""
     if right(PureDP(known[across])) > NEXT_TO_NOTHING:
         end = " At that distance a guess could be right practically every time."

@@ -170,7 +170,7 @@ class TraceRound:
         values, source = self.values(trajectories), generator(rng)
         counts = {}
         for part in self.parts:
-            draw = _fast if fast else _unary
+            draw = _fast if flag("fast", fast) else _unary
             counts[part.name] = draw(part.randomizer, values[part.name].ravel(), source)
         return TraceCounts(self, len(trajectories), counts, fast or rng is not None)
 
@@ -238,6 +238,7 @@ class TraceReports:
     @classmethod
     def read(cls, asked: TraceRound, data: Any) -> Self:
         """Reports to a round from what `to_dict` or `to_json` gave."""
+        instance("asked", asked, TraceRound, "first and second(...) of LDPTrace are some")
         if isinstance(data, str | bytes):
             try:
                 data = json.loads(data)
