@@ -256,7 +256,7 @@ WILD = (
 def test_arguments_that_break_their_rule_are_refused():
     matrix = np.array([[0.7, 0.3], [0.3, 0.7]])
     for wrong in (*WILD, [0, 0], [1e308, 1e308], [1, 2, 3]):
-        with pytest.raises(InputError, match="counts: "):
+        with pytest.raises(InputError, match="counts"):
             fit(matrix, wrong)
     for wrong in (*WILD, [0, 0], [1e308, 1e308]):
         with pytest.raises(InputError, match="start: "):
