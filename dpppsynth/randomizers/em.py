@@ -309,9 +309,7 @@ def _shaped(name: str, product: Product, values: Floats, like: Floats) -> Floats
     except (TypeError, ValueError):
         made = np.empty(0)
     if made.shape != like.shape:
-        msg = (
-            f"{name}: must give an array of shape {like.shape} for one of {values.shape}; check start and counts."
-        )
+        msg = f"{name}: must give an array of shape {like.shape} for one of {values.shape}; check start and counts."
         raise InputError(msg)
     return made
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Keep = Callable[[Finished | Failed], None]
 
-# Times that a cell may take its worker process with it, running alone, before the study gives up.
+# Times that a cell may take its worker process with it, running alone, or be lost by a cluster, before a study gives up.
 DEATHS = 3
 # Cells handed to an executor at once where it is not said how many it runs at a time.
 IN_FLIGHT = 64
@@ -76,14 +76,21 @@ def run_sent(sent: bytes, cell: Cell) -> Finished | Failed:
 def _hand_out(executor: Executor, sent: bytes, queue: deque[Cell], limit: int, keep: Keep) -> list[Cell]:
     """Run cells of the queue until it is empty, or the executor breaks: then return those that were under way."""
     under_way: dict[Future[Finished | Failed], Cell] = {}
+    losses: Counter[Cell] = Counter()
     try:
         while queue or under_way:
             while queue and len(under_way) < limit:
                 future = executor.submit(run_sent, sent, queue[0])
                 under_way[future] = queue.popleft()
             for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                keep(_result(future, under_way[future]))
+                cell = under_way[future]
+                losses[cell] += 1
+                result = _result(future, cell, losses[cell])
                 del under_way[future]
+                if result is None:
+                    queue.append(cell)
+                else:
+                    keep(result)
     except (BrokenExecutor, CellError) as error:
         lost = _gather(under_way, keep)
         if isinstance(error, CellError):
@@ -96,12 +103,15 @@ def _hand_out(executor: Executor, sent: bytes, queue: deque[Cell], limit: int, k
     return []
 
 
-def _result(future: "Future[Finished | Failed]", cell: Cell) -> Finished | Failed:
+def _result(future: "Future[Finished | Failed]", cell: Cell, time: int) -> Finished | Failed | None:
+    """What a worker sent back; None where a cluster lost it, as it may when a worker dies, for the first few times."""
     try:
         return future.result()
     except BrokenExecutor:
         raise
     except Exception as error:
+        if time < DEATHS:
+            return None
         msg = f"cell ({cell}) was lost: {type(error).__name__}: {error}"
         raise CellError(msg) from error
 
