@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Keep = Callable[[Finished | Failed], None]
 
-# Times that a cell may take its worker process with it, running alone, or be lost by a cluster, before a study gives up.
+# Times that a cell may take its process with it, running alone, or be lost by a cluster, before a study gives up.
 DEATHS = 3
 # Cells handed to an executor at once where it is not said how many it runs at a time.
 IN_FLIGHT = 64
