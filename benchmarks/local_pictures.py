@@ -149,8 +149,8 @@ def grid_cells(path: Path) -> None:
     points = local_ranges.workloads()[1].points
     made = {
         "UG, rule": UniformGrid.sized(points.bounds, epsilon=1.0, n=len(points.xy)),
-        "PrivAG": PrivAG(points.bounds, epsilon=1.0),
-        "AAG": AdvancedAdaptiveGrid(points.bounds, epsilon=1.0),
+        "PrivAG": PrivAG(points.bounds, epsilon=1.0, consistent=False),
+        "AAG": AdvancedAdaptiveGrid(points.bounds, epsilon=1.0, consistent=False),
     }
     figure, axes = plt.subplots(1, 4, figsize=(14, 3.3), sharey=True, layout="constrained", dpi=80)
     x0, y0, x1, y1 = points.bounds

@@ -45,8 +45,9 @@ def perturb(
 ) -> None:
     """Draw one report for every point of a file, as the persons' own devices would.
 
-    The file may be larger than memory. Reports leave it in another order than the points. Every run draws anew, and two
-    reports of a person spend the budget twice: publish one file, and delete the others.
+    The file may be larger than memory. Within blocks of up to a million rows, reports come in a random order; blocks
+    follow each other as in the file, so shuffle longer ones first where their order tells something. Every run draws
+    anew, and two reports of a person spend the budget twice: publish one file, and delete the others.
 
     With --ledger the budget is authorised before the file of points is opened.
     """

@@ -28,7 +28,7 @@ from dpppsynth.local.gathering import (
 )
 from dpppsynth.local.grids import Round
 from dpppsynth.local.labels import Label, label_for, label_of
-from dpppsynth.local.places import point_batches, values_in
+from dpppsynth.local.places import FEWEST, point_batches, values_in
 from dpppsynth.local.reports import Counts, Reports
 from dpppsynth.local.sinks import new_file, writing
 from dpppsynth.local.tables import files
@@ -129,7 +129,7 @@ def aggregate_files(
     Raises
     ------
     InputError
-        For files that are missing, unreadable, named twice, or labelled for another mechanism, with other columns, or
+        For files that are missing, unreadable, there twice (by links, too), or labelled for another mechanism, with other columns, or
         with a row that no client sends. Files are named, rows never.
 
     Examples
@@ -192,9 +192,10 @@ def perturb_file(
 ) -> int:
     """Draw one report for every row of a file of points, out of core: what all the persons' devices would have sent.
 
-    Reports leave each batch in a random order. Local privacy holds whatever the order; but points lie in files in an
-    order that means something, such as time or person, and rows that correspond would tie a report to whoever is
-    known to stand there. Batches follow each other as in the file: shuffle it first where even that tells something.
+    Reports leave each batch in a random order, and batches follow each other as in the file. Local privacy holds
+    whatever the order; but points lie in files in an order that means something, such as time or person, and rows that
+    correspond would tie a report to whoever is known to stand there. Where even a batch's place tells something,
+    shuffle the file of points first.
 
     Every call draws anew, and two reports of a person spend twice the budget: keep one file, and delete what you do
     not send.
@@ -210,7 +211,8 @@ def perturb_file(
     window : Window
         Public region that holds them.
     batch : int
-        Rows in memory at once, and in each group of rows of a Parquet file.
+        Rows that are shuffled together, at least 1000, and of each group of rows of a Parquet file; the last batch has
+        up to 999 more, so that only a shorter file has one of fewer than 1000. Memory is for three of them.
     rng : None, int or Generator
         None: secret random bits. Anything else marks the file as seeded: reproducible, not private.
     progress : callable, optional
@@ -228,7 +230,7 @@ def perturb_file(
         exists; nothing is written then.
     """
     randomizer = _of(mechanism).randomizer
-    rows = whole("batch", batch, 1, most=2**31 - 1)
+    rows = whole("batch", batch, FEWEST, most=2**31 - 1, remedy="among fewer, a random order hides little")
     source, say = generator(rng), announcer(progress)
     values = values_in(_at_once(mechanism), instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
     target, done = new_file(out, "out"), 0

@@ -23,6 +23,7 @@ from dpppsynth.local.tables import Piece, batches, files, integers, pieces, quie
 from dpppsynth.mesh import Ints
 from dpppsynth.processes import worker_pool
 from dpppsynth.randomizers import Randomizer
+from dpppsynth.randomizers.base import LARGEST
 
 # Rows that are in memory at once, in each process.
 BATCH = 1_000_000
@@ -218,9 +219,20 @@ def tally_table(randomizer: Randomizer, part: Any) -> Tally:
             columns = ", ".join(randomizer.columns)
             msg = f"reports: a partition has other columns than reports of this mechanism, {columns}."
             raise InputError(msg)
-        part = np.stack([np.asarray(part[name]) for name in randomizer.columns], axis=1)
-    counts = _counts(randomizer, part)
+        part = _stacked([part[name] for name in randomizer.columns])
+    counts = None if part is None else _counts(randomizer, part)
     if counts is None:
         msg = "reports: a partition holds a row that no client of this mechanism sends."
         raise InputError(msg)
     return Tally(counts, len(part))
+
+
+def _stacked(columns: list[Any]) -> Ints | None:
+    """(n, columns) whole numbers; None where a column holds others, or some beyond 64 bits.
+
+    Of each column by itself: int64 and uint64 together would become floats, which round.
+    """
+    cells = [np.asarray(column) for column in columns]
+    if any(each.dtype.kind not in "iu" or (each > LARGEST).any() for each in cells):
+        return None
+    return np.stack([each.astype(np.int64) for each in cells], axis=1)

@@ -1,6 +1,6 @@
 """Coordinates from large files, batch by batch, and the values of clients who are there: as sensitive as the file."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,8 @@ from dpppsynth.patterns import PointPattern
 
 # Of a CSV file, parsed at once.
 BLOCK_BYTES = 2**24
+# Rows of a batch; among fewer, a random order hides little.
+FEWEST = 1000
 
 
 def values_in(mechanism: CellMechanism | Round, window: Window) -> Callable[[Floats], Ints]:
@@ -39,7 +41,9 @@ def values_in(mechanism: CellMechanism | Round, window: Window) -> Callable[[Flo
 
 
 def point_batches(path: str | Path, x: str, y: str, rows: int) -> Iterator[Floats]:
-    """Coordinates (m, 2) of at most `rows` rows at a time, from the columns `x` and `y` of a CSV or Parquet file.
+    """Coordinates (rows, 2), batch by batch, from the columns `x` and `y` of a CSV or Parquet file.
+
+    The last batch takes up to `FEWEST` - 1 rows more, so none has fewer than that unless the file has.
 
     Raises
     ------
@@ -56,9 +60,21 @@ def point_batches(path: str | Path, x: str, y: str, rows: int) -> Iterator[Float
     _require_columns(source, names, x, y)
     opened = (lambda: _parquet(source, x, y, rows)) if parquet else (lambda: _csv(source, names, x, y))
     found: Iterator[Any] = quietly(source, opened, "points")
-    while (batch := quietly(source, lambda: next(found, None), "points")) is not None:
-        for k in range(0, batch.num_rows, rows):
-            yield _coordinates(batch.slice(k, rows), x, y, source)
+    read = iter(lambda: quietly(source, lambda: next(found, None), "points"), None)
+    yield from _regrouped((_coordinates(batch, x, y, source) for batch in read), rows)
+
+
+def _regrouped(parts: Iterable[Floats], rows: int) -> Iterator[Floats]:
+    """The same rows in batches of `rows`, but for the last, whatever parts a reader gives."""
+    held: list[Floats] = []
+    for part in parts:
+        held.append(part)
+        while sum(map(len, held)) >= rows + FEWEST:
+            together = np.concatenate(held)
+            yield together[:rows]
+            held = [together[rows:]]
+    if any(map(len, held)):
+        yield np.concatenate(held)
 
 
 def _require_columns(source: Path, names: tuple[str, ...], x: str, y: str) -> None:

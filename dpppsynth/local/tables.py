@@ -55,23 +55,40 @@ def files(paths: Any) -> list[Path]:
     Raises
     ------
     InputError
-        When nothing is there, a format is unknown, or a file is named twice: its reports would count twice.
+        When nothing is there, a format is unknown, or a file is there twice, be it by a link: its reports would count
+        twice.
     """
     given = [paths] if isinstance(paths, str | Path) else list(each(paths) or ())
     found = [file for name in given for file in _meant(name)]
     if not found:
         msg = "paths: needs at least one file of reports, .csv or .parquet, or a folder or a pattern of such."
         raise InputError(msg)
-    places = [file.resolve() for file in found]
-    if len(set(places)) < len(places):
-        twice = next(file for k, file in enumerate(found) if places[k] in places[:k])
-        msg = f"paths: {twice.name} is named twice, and its reports would count twice; name every file once."
-        raise InputError(msg)
+    known: set[Any] = set()
+    for file in found:
+        marks = _marks(file)
+        if not known.isdisjoint(marks):
+            msg = (
+                f"paths: {file.name} is named twice, or is a link to another of these files, and its reports would "
+                "count twice; name every file once."
+            )
+            raise InputError(msg)
+        known.update(marks)
     return found
+
+
+def _marks(file: Path) -> set[Any]:
+    """What tells one file from others: its place behind links, and the number that hard links share."""
+    about = file.stat()
+    # File systems that do not number their files say 0 of all.
+    return {file.resolve(), (about.st_dev, about.st_ino)} if about.st_ino else {file.resolve()}
 
 
 def _meant(name: Any) -> list[Path]:
     path = as_path(name, "paths")
+    if name == "":
+        # pathlib takes it for the working folder, with everything below.
+        msg = "paths: an empty text names no file; write '.' for all files below the working folder."
+        raise InputError(msg)
     if there(path, Path.is_dir):
         found = _tables(file for file in path.rglob("*") if not _hidden(file.relative_to(path)))
     elif not there(path, Path.exists) and glob.has_magic(str(name)):
