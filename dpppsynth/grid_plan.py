@@ -265,7 +265,7 @@ class AdaptiveGridPlan(GridPlan):
         sides = second_sides(shares, self.epsilon, self.n, **constants)  # type: ignore[arg-type]
         if self.cuts == "even":
             return even_cells(self.first, sides)
-        return adaptive_cells(self.first, counts, sides, delta=self.margin, pieces=self.pieces)
+        return adaptive_cells(self.first, counts, sides, margin=self.margin, pieces=self.pieces)
 
     def second_round(self, counts: Ints) -> tuple[Rectangles, FrequencyOracle]:
         """Cells and client mechanism of the second round, from the first round's counts of reports."""

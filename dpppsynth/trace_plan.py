@@ -28,8 +28,6 @@ from dpppsynth.statistic import LatticePlan, PrivateStatistic
 from dpppsynth.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
 from dpppsynth.trajectories.grid import starts
 
-WHOLE = "the file is not whole"
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TracePlan(LatticePlan):
@@ -182,14 +180,7 @@ class TracePlan(LatticePlan):
 
     def counts(self, lattice: Ints) -> tuple[TraceCounts, TraceCounts]:
         """The counts of both rounds, from what was released; InputError where they do not belong together."""
-        first = self.protocol.first
-        # Fewer numbers than the first round has are refused with the others below.
-        lengths = TraceCounts.of(first, self.clients[0], np.resize(lattice, first.size))
-        second = self.protocol.announced(lengths)
-        if len(lattice) != first.size + second.size or self.longest not in (None, second.longest):
-            msg = f"statistic: its first counts lead to another second round; {WHOLE}."
-            raise InputError(msg)
-        return lengths, TraceCounts.of(second, self.clients[1], lattice[first.size :])
+        return self.protocol.counts(lattice, self.clients, self.longest)
 
     def model(self, lattice: Ints) -> TraceModel:
         """Random walks behind the counts, as many as there were trajectories."""

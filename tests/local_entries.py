@@ -114,10 +114,10 @@ GRIDS = {
     ),
     "adaptive_cells": (
         grids.adaptive_cells,
-        {"grid": EVEN, "densities": np.ones(9), "sides": np.full(9, 2), "delta": 0.01, "pieces": "exact"},
+        {"grid": EVEN, "densities": np.ones(9), "sides": np.full(9, 2), "margin": 0.01, "pieces": "exact"},
     ),
     "even_cells": (grids.even_cells, {"grid": EVEN, "sides": np.full(9, 2)}),
-    "split_ratios": (grids.split_ratios, {"grid": EVEN, "densities": np.ones(9), "delta": 0.01}),
+    "split_ratios": (grids.split_ratios, {"grid": EVEN, "densities": np.ones(9), "margin": 0.01}),
     "pooled_levels": (
         grids.pooled_levels,
         {"grid": FINER, "first": np.ones(9), "second": np.ones(36), "first_weight": 1.0, "second_weight": 2.0},
@@ -231,6 +231,7 @@ TRACE = local.LDPTrace(epsilon=2.0, cells=3, max_length=5)
 TRACED = TRACE.simulate(CELLS, rng=1)
 ROUND = TRACE.first
 SENT = ROUND.clients(CELLS, rng=1)
+ONE = ROUND.clients(CELLS.part(0, 1), rng=1)
 WALKED = dps.PointPattern(PATTERN.xy, SQUARE, {"trajectory": np.arange(20) // 10})
 MODEL = TRACE.estimate(*TRACED)
 LITERAL = baselines.LiteralHybridUniformExponential(epsilon=2.0, cells=3)
@@ -333,8 +334,14 @@ LOCAL = {
     "LDPTrace.estimate": (TRACE.estimate, {"lengths": TRACED[0], "mobility": TRACED[1]}),
     "TraceRound.clients": (ROUND.clients, {"trajectories": CELLS, "rng": 1}),
     "TraceRound.aggregate": (ROUND.aggregate, {"reports": [SENT]}),
-    "TraceReports.read": (local.TraceReports.read, {"asked": ROUND, "data": SENT.to_dict()}),
+    "TraceReports.read": (local.TraceReports.read, {"asked": ROUND, "data": ONE.to_dict()}),
+    "TraceReports.read_batch": (local.TraceReports.read_batch, {"asked": ROUND, "data": SENT.to_dict()}),
     "TraceCounts.add": (TRACED[0].__add__, {"other": TRACED[0]}),
+    "TraceCounts.from_dict": (local.TraceCounts.from_dict, {"asked": ROUND, "data": TRACED[0].to_dict()}),
+    "TraceProtocol.counts": (
+        TRACE.protocol.counts,
+        {"flat": np.concatenate([each.flat for each in TRACED]), "clients": (2, 2), "longest": None},
+    ),
     "TraceCounts.totals": (TRACED[0].totals, {"name": "length"}),
     "TraceModel": (
         local.TraceModel,

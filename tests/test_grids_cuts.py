@@ -90,17 +90,17 @@ class TestEdges:
     def test_negative_densities_count_as_zero_and_are_clamped(self):
         grid = uniform_grid((0, 0, 3, 1), 3, 1)
         assert split_ratios(grid, [-40, 1, 10]).right[1] == 0.99
-        assert split_ratios(grid, [10, 1, -40], delta=0.2).right[1] == 0.2
-        assert split_ratios(grid, [10, 1, 0], delta=0).right[1] == 0
+        assert split_ratios(grid, [10, 1, -40], margin=0.2).right[1] == 0.2
+        assert split_ratios(grid, [10, 1, 0], margin=0).right[1] == 0
 
     def test_without_clamp_strips_without_width_are_left_out(self):
-        grid = adaptive_cells(uniform_grid((0, 0, 3, 1), 3, 1), [0, 1, 10], [1, 4, 1], delta=0)
+        grid = adaptive_cells(uniform_grid((0, 0, 3, 1), 3, 1), [0, 1, 10], [1, 4, 1], margin=0)
         x, y = grid.inner[1]
         # All of the width is left of the line: two pieces there, none beyond.
         assert x.tolist() == [1, 1.5, 2]
         assert len(y) == 5
         assert grid.areas.min() > 0
-        grid = adaptive_cells(uniform_grid((0, 0, 3, 1), 3, 1), [10, 1, 0], [1, 3, 1], delta=0)
+        grid = adaptive_cells(uniform_grid((0, 0, 3, 1), 3, 1), [10, 1, 0], [1, 3, 1], margin=0)
         assert grid.inner[1][0].tolist() == [1, 1.5, 2]
 
 
@@ -108,7 +108,7 @@ class TestNumbers:
     @few
     @given(DENSITIES, st.lists(st.integers(1, 7), min_size=9, max_size=9), st.sampled_from([0.01, 0.3]))
     def test_every_cell_becomes_side_times_side_cells(self, densities, sides, delta):
-        for grid in (adaptive_cells(THREE, densities, sides, delta=delta), even_cells(THREE, sides)):
+        for grid in (adaptive_cells(THREE, densities, sides, margin=delta), even_cells(THREE, sides)):
             assert grid.pieces.tolist() == [side**2 for side in sides]
             assert [(len(x) - 1, len(y) - 1) for x, y in grid.inner] == [(side, side) for side in sides]
 
@@ -182,8 +182,8 @@ class TestRefusals:
 
     @pytest.mark.parametrize("wild", [None, True, -0.1, 0.5, math.nan, math.inf, "0.1", 10**400])
     def test_options(self, wild):
-        with pytest.raises(InputError, match="delta"):
-            split_ratios(SQUARE, [1] * 4, delta=wild)
+        with pytest.raises(InputError, match="margin"):
+            split_ratios(SQUARE, [1] * 4, margin=wild)
         with pytest.raises(InputError, match="pieces"):
             adaptive_cells(SQUARE, [1] * 4, [2] * 4, pieces=wild)
 

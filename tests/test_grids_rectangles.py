@@ -45,7 +45,7 @@ def grids(draw):
     sides = draw(st.lists(st.integers(1, 6), min_size=cells, max_size=cells))
     densities = draw(st.lists(st.floats(-5, 100), min_size=cells, max_size=cells))
     cut = draw(st.sampled_from([0.0, 0.01, 0.3, None]))
-    return even_cells(grid, sides) if cut is None else adaptive_cells(grid, densities, sides, delta=cut)
+    return even_cells(grid, sides) if cut is None else adaptive_cells(grid, densities, sides, margin=cut)
 
 
 def scanned(grid, point):

@@ -111,15 +111,15 @@ AREAS = [
     DiskArea(epsilon=1.0, cells=3, radius=2, shrink=False),
     DiskArea(epsilon=1.0, cells=3, radius=2, shrink=False, tight=True),
     HybridArea(epsilon=1.0, cells=3, radius=2),
-    HybridArea(epsilon=5.0, cells=4, radius=2),
+    HybridArea(epsilon=5.0, cells=3, radius=1),
 ]
 SINGLE = [
     *((law, drawn) for law in AREAS),
-    (SquareWave(epsilon=1.0, cells=4, half_width=1), square_wave),
-    (SquareWave(epsilon=3.5, cells=3, half_width=0), square_wave),
+    (SquareWave(epsilon=1.0, cells=3, half_width=1), square_wave),
+    (SquareWave(epsilon=3.5, cells=2, half_width=0), square_wave),
     (RandomizedResponse(epsilon=1.0, domain=9), drawn),
     (RandomizedResponse(epsilon=0.1, domain=2), drawn),
-    (RandomizedResponse(epsilon=5.0, domain=30), drawn),
+    (RandomizedResponse(epsilon=5.0, domain=7), drawn),
 ]
 
 
@@ -185,8 +185,7 @@ def bits_of(law, value):
     return found
 
 
-@pytest.mark.parametrize("kind", [OptimizedUnary, SymmetricUnary])
-@pytest.mark.parametrize("epsilon", [0.1, 5.0])
+@pytest.mark.parametrize(("kind", "epsilon"), [(OptimizedUnary, 5.0), (SymmetricUnary, 0.1)])
 def test_every_bit_of_unary_reports_is_accounted_for(kind, epsilon):
     """All 2^d words: an own bit kept too often, or bits that are not set apart, would break a ratio."""
     law = kind(epsilon=epsilon, domain=3)
@@ -301,17 +300,16 @@ DRAWN = [
     (OptimizedUnary(epsilon=1.0, domain=4), lambda _, reports: reports[:, 0]),
     (SymmetricUnary(epsilon=1.0, domain=4), lambda _, reports: reports[:, 0]),
     (LocalHashing(epsilon=1.0, domain=3, hash_range=4), row_of_function),
-    (SubsetExponential(epsilon=1.0, cells=2, subset=2), row_of_subset),
-    (SubsetExponential(epsilon=0.3, cells=3, subset=3), row_of_subset),
+    (SubsetExponential(epsilon=0.3, cells=3, subset=2), row_of_subset),
 ]
 
 
 @pytest.mark.parametrize(("law", "rows"), DRAWN, ids=[called(law) for law, _ in DRAWN])
 def test_draws_follow_the_matrix(law, rows):
-    """Pearson's chi-square test of 40,000 reports of either of two values among others, over all reports."""
+    """Pearson's chi-square test of 16,000 reports of either of two values among others, over all reports."""
     matrix, rng = law.matrix(), np.random.default_rng(20261122)
-    values = rng.integers(law.inputs, size=100_000)
-    values[:80_000:2], values[1:80_000:2] = 0, law.inputs - 1
+    values = rng.integers(law.inputs, size=40_000)
+    values[:32_000:2], values[1:32_000:2] = 0, law.inputs - 1
     reports = law.draw(values, rng)
     for value in (0, law.inputs - 1):
         seen = np.bincount(rows(law, reports[values == value]), minlength=len(matrix))

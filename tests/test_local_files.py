@@ -4,6 +4,7 @@ import contextlib
 import functools
 import itertools
 import json
+import os
 import pickle
 import re
 
@@ -108,7 +109,7 @@ class TestRoundTrip:
 class TestPartitions:
     def test_any_partition_gives_the_same_counts(self, tmp_path):
         rng = np.random.default_rng(4)
-        for trial in range(12):
+        for trial in range(6):
             folder = tmp_path / str(trial)
             folder.mkdir()
             cuts = np.unique([0, *rng.integers(0, 1000, rng.integers(1, 6)), 1000])
@@ -138,7 +139,7 @@ class TestPartitions:
         whole = pa.table({"j": pa.array(MANY.rows[:, 1], pa.int8()), "i": pa.array(MANY.rows[:, 0], pa.int32())})
         for size in (7, 300, 1000):
             pq.write_table(whole, tmp_path / "a.parquet", row_group_size=size)
-            for batch in (1, 50, 10**6):
+            for batch in (5, 300, 10**6):
                 assert (aggregate_files(DISK, tmp_path / "a.parquet", batch=batch).values == COUNTS).all()
                 held = tables.pieces(tmp_path / "a.parquet", batch)
                 assert [(a.last, a.first) for a in held[:1]] == [(min(-(-batch // size), -(-1000 // size)), 0)]
@@ -276,6 +277,38 @@ class TestRefusals:
         (tmp_path / "b.csv").symlink_to(path)
         assert "named twice" in refused(lambda: aggregate_files(DISK, tmp_path))
 
+    def test_a_hard_link_is_the_same_file(self, tmp_path):
+        path = write_reports(MANY, tmp_path / "a.parquet")
+        os.link(path, tmp_path / "b.parquet")
+        assert "is a link to another of these files" in refused(lambda: aggregate_files(DISK, tmp_path))
+        # The same reports in a file of their own may be those of others.
+        (tmp_path / "b.parquet").unlink()
+        (tmp_path / "b.parquet").write_bytes(path.read_bytes())
+        assert aggregate_files(DISK, tmp_path).n == 2000
+
+    def test_files_without_numbers(self, tmp_path, monkeypatch):
+        """Where a file system numbers no files, all have number 0."""
+        paths = [write_reports(part(slice(k, k + 5)), tmp_path / f"{k}.csv") for k in (0, 5)]
+        whole = tables.Path.stat
+
+        def unnumbered(self, **given):
+            found = list(whole(self, **given))
+            found[1:3] = 0, 0
+            return os.stat_result(found)
+
+        monkeypatch.setattr(tables.Path, "stat", unnumbered)
+        assert aggregate_files(DISK, paths).n == 10
+        assert "named twice" in refused(lambda: aggregate_files(DISK, [*paths, paths[0]]))
+
+    def test_an_empty_name_is_not_the_working_folder(self, tmp_path, monkeypatch):
+        write_reports(MANY, tmp_path / "a.csv")
+        monkeypatch.chdir(tmp_path)
+        assert aggregate_files(DISK, ".").n == 1000
+        for nothing in ("", ["a.csv", ""]):
+            assert "paths: an empty text names no file" in refused(
+                lambda nothing=nothing: aggregate_files(DISK, nothing)
+            )
+
     def test_folders_hold_other_things(self, tmp_path):
         (tmp_path / "part=1").mkdir()
         write_reports(MANY, tmp_path / "part=1" / "a.parquet")
@@ -354,11 +387,30 @@ class TestPerturb:
         # Of the first 300 reports of an order drawn at random, all are of the first 300 points with probability 0.
         assert 20 < np.sum(reports.rows[:300, 1] == 1) < 200
 
-    def test_batches_follow_each_other(self, tmp_path):
-        source = self.points(tmp_path / "points.parquet")
-        perturb_file(PLAIN, source, tmp_path / "a.parquet", window=WINDOW, batch=300)
-        assert pq.read_metadata(tmp_path / "a.parquet").num_row_groups == 4
-        assert np.sum(read_reports(tmp_path / "a.parquet", PLAIN).rows[:300, 1] == 1) > 290
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    @pytest.mark.parametrize(("number", "batches"), [(500, [500]), (2999, [1000, 1999]), (4000, [1000] * 4)])
+    def test_a_random_order_within_batches_of_a_thousand(self, number, batches, suffix, tmp_path, monkeypatch):
+        """Neither a reader's small parts nor the rest at the end make batches in which an order shows."""
+        monkeypatch.setattr(places, "BLOCK_BYTES", 2000)
+        cells = np.arange(number) * 9 // number
+        xy = np.stack([cells // 3 * 10 + 5.0, cells % 3 * 20 + 10.0], axis=1)
+        perturb_file(PLAIN, self.points(tmp_path / f"p{suffix}", xy), tmp_path / "a.parquet", window=WINDOW, batch=1000)
+        about = pq.read_metadata(tmp_path / "a.parquet")
+        assert [about.row_group(k).num_rows for k in range(about.num_row_groups)] == batches
+        sent = read_reports(tmp_path / "a.parquet", PLAIN).rows @ [3, 1]
+        cuts = np.cumsum(batches)[:-1]
+        for true, found in zip(np.split(cells, cuts), np.split(sent, cuts), strict=True):
+            # Those of the batch's own points, as in the test above; a random order leaves over half in another place.
+            assert np.abs(np.bincount(true, minlength=9) - np.bincount(found, minlength=9)).sum() < 30
+            assert np.mean(true != found) > 0.3
+
+    @pytest.mark.parametrize("batch", [1, 999, 0, -1, 1000.0, True, None, "a", 2**31])
+    def test_refuses_batches_that_shuffle_nothing(self, batch, tmp_path):
+        source = self.points(tmp_path / "points.csv")
+        assert "batch: needs a whole number of at least 1000" in refused(
+            lambda: perturb_file(PLAIN, source, tmp_path / "a.csv", window=WINDOW, batch=batch)
+        )
+        assert not (tmp_path / "a.csv").exists()
 
     def test_no_two_runs_agree_unless_seeded(self, tmp_path):
         source = self.points(tmp_path / "points.csv")
@@ -373,10 +425,10 @@ class TestPerturb:
 
     def test_a_seed_does_not_repeat_itself(self, tmp_path):
         """Batches continue one stream: a generator made anew for each would give all of them the same reports."""
-        source = self.points(tmp_path / "points.parquet", np.repeat([[5.0, 30.0]], 200, axis=0))
-        perturb_file(DISK, source, tmp_path / "a.csv", window=WINDOW, batch=100, rng=5)
+        source = self.points(tmp_path / "points.parquet", np.repeat([[5.0, 30.0]], 2000, axis=0))
+        perturb_file(DISK, source, tmp_path / "a.csv", window=WINDOW, batch=1000, rng=5)
         rows = read_reports(tmp_path / "a.csv", DISK).rows
-        assert (np.sort(rows[:100], axis=0) != np.sort(rows[100:], axis=0)).any()
+        assert (np.sort(rows[:1000], axis=0) != np.sort(rows[1000:], axis=0)).any()
 
     def test_a_round_and_a_uniform_grid(self, tmp_path):
         source = self.points(tmp_path / "points.parquet")
@@ -392,18 +444,25 @@ class TestPerturb:
         source = tmp_path / "points.csv"
         # Whole numbers first: what the first block holds need not be what the last one does.
         source.write_text("\ufeffnote, lon ,lat\n" + "1,5,30\n" * 700 + "a,6.25,59.5\n" * 300)
-        assert perturb_file(PLAIN, source, tmp_path / "a.csv", window=WINDOW, x="lon", y="lat", batch=150) == 1000
+        assert perturb_file(PLAIN, source, tmp_path / "a.csv", window=WINDOW, x="lon", y="lat") == 1000
         assert "x: points.csv has no column 'x'" in refused(
             lambda: perturb_file(PLAIN, source, tmp_path / "b.csv", window=WINDOW)
         )
 
     @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
     @pytest.mark.parametrize("bad", [31.125, -0.125, np.nan, np.inf, None])
-    def test_refuses_points_without_telling_them(self, bad, suffix, tmp_path):
+    def test_refuses_points_without_telling_them(self, bad, suffix, tmp_path, monkeypatch):
+        """Nor is anything left of the batch that was written before."""
+        monkeypatch.setattr(places, "BLOCK_BYTES", 2000)
         source = tmp_path / f"points{suffix}"
-        whole = pa.table({"x": pa.array([5.0, bad, 3.375], pa.float64()), "y": [1.0, 1.0, 1.0]})
+        whole = pa.table({"x": pa.array([5.0] * 2500 + [bad, 3.375], pa.float64()), "y": [1.0] * 2502})
         (csv.write_csv if suffix == ".csv" else pq.write_table)(whole, source)
-        refused(lambda: perturb_file(DISK, source, tmp_path / "a.csv", window=WINDOW, batch=1), secret=("125", "375"))
+        out, said = tmp_path / "a.csv", []
+        refused(
+            lambda: perturb_file(DISK, source, out, window=WINDOW, batch=1000, progress=said.append),
+            secret=("125", "375"),
+        )
+        assert said[:1] == ["1 000 reports drawn"]
         assert [each.name for each in tmp_path.iterdir()] == [source.name]
 
     def test_refuses_files(self, tmp_path):
@@ -446,8 +505,30 @@ class TestDask:
             assert (counts.values == COUNTS).all()
             assert (counts.n, counts.seeded) == (1000, False)
             assert aggregate_dask(DISK, self.parts(made)[3], seeded=True).seeded
-            many = self.parts(made) * 20
-            assert (aggregate_dask(DISK, many).values == 20 * COUNTS).all()
+            # More parts than one task adds up.
+            many = self.parts(made) * 5
+            assert (aggregate_dask(DISK, many).values == 5 * COUNTS).all()
+
+    def test_columns_of_several_types(self):
+        """Each is made 64 bits by itself: together, signed and unsigned ones would be floats, which round."""
+        import pandas as pd
+
+        rr = UniformGrid(WINDOW, epsilon=1.0, cells=20, oracle="local-hashing")
+        sent = rr.clients(RNG.integers(0, 400, 40), rng=4)
+        expected = rr.aggregate(sent).values
+        assert sent.rows[:, 0].max() > 2**53
+        with self.dask.config.set(scheduler="synchronous"):
+            for kinds in (["int64", "uint64"], ["uint64", "int8"], ["Int64", "UInt16"], ["uint64", "uint64"]):
+                frame = pd.DataFrame(sent.rows, columns=list(sent.columns)).astype(
+                    dict(zip(sent.columns, kinds, strict=True))
+                )
+                assert (aggregate_dask(rr, [self.dask.delayed(frame)]).values == expected).all()
+                none = self.dask.delayed(frame.iloc[:0].astype(object))
+                assert aggregate_dask(rr, [self.dask.delayed(frame), none]).n == 40
+            beyond = pd.DataFrame({"i": np.array([2**64 - 1], dtype=np.uint64), "j": [1]})
+            for wrong in (beyond, pd.DataFrame({"i": [True], "j": [1]}), pd.DataFrame({"i": [None], "j": [1]})):
+                with pytest.raises(InputError, match="a row that no client of this mechanism sends"):
+                    aggregate_dask(DISK, [self.dask.delayed(wrong)])
 
     def test_an_array(self):
         import dask.array as da

@@ -4,6 +4,8 @@ The statistical test stops at a false alarm of 1e-6.
 """
 
 import json
+import pickle
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,10 +21,12 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import BudgetError, InputError, PrivacyCheckError
 from dpppsynth.ledger import Ledger
 from dpppsynth.local import LDPTrace
+from dpppsynth.local.trace import CombinedTraces
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Local, PureDP, ReplaceOne, certificate, verify
 from dpppsynth.privacy.local import local_trajectories
 from dpppsynth.privacy.relations import relation_from_dict
+from dpppsynth.randomizers.packing import pack
 from dpppsynth.release import TraceRelease, load_release
 from dpppsynth.reporting import promise
 from dpppsynth.trace_plan import TracePlan, number_of_trajectories
@@ -134,8 +138,11 @@ def test_counts_of_real_clients_become_the_same_release():
     assert TRACE.combine(lengths, mobility, 80).release(SQUARE).intensity.total == pytest.approx(
         80 / 60 * release.intensity.total
     )
-    with pytest.raises(InputError, match=r"^clients: "):
-        TRACE.combine(lengths, mobility, 59).release(SQUARE)
+    for wrong in (59, 0, True, 60.5, 2**53 + 1, "60"):
+        with pytest.raises(InputError, match=r"^n: "):
+            TRACE.combine(lengths, mobility, wrong)
+    with pytest.raises(InputError, match=r"^lengths: "):
+        CombinedTraces(TRACE, mobility, lengths, 60)
     with pytest.raises(InputError, match=r"^clients: the counts are not those"):
         release.statistic.plan.counted(lengths, mobility + mobility)
     with pytest.raises(InputError, match=r"^mobility: are counts of another round"):
@@ -214,40 +221,64 @@ def rewritten(folder, change):
     (folder / "certificate.json").write_text(json.dumps(cert))
 
 
+def all_zero(parameters, lattice, longest):
+    """As if no bit of any report were set, and this length were announced."""
+    parameters["longest"] = longest
+    lattice[:] = [0] * (4 + 9 + 9 + 73)
+
+
 @pytest.mark.parametrize(
-    ("change", "passes"),
+    "change",
     [
-        (lambda p, _: p.update(epsilon=1.0), False),
-        (lambda p, _: p.update(epsilon=3.5), False),
-        (lambda p, _: p.update(cells=4), False),
-        (lambda p, _: p.update(longest=9), False),
-        (lambda p, _: p.update(longest=0), False),
-        (lambda p, _: p.update(clients=[61, 60]), False),
-        (lambda p, _: p.update(clients=[60]), False),
-        (lambda p, _: p.update(user=""), False),
-        (lambda p, _: p.update(estimator={"kind": "trajectories", "post": "clip"}), False),
-        (lambda p, _: p.update(estimator={"kind": "grid", "post": "clip", "consistent": False}), False),
-        (lambda p, _: p.pop("user"), False),
-        (lambda _, lattice: lattice.pop(), False),
+        lambda p, _: p.update(epsilon=1.0),
+        lambda p, _: p.update(epsilon=3.5),
+        lambda p, _: p.update(cells=4),
+        lambda p, _: p.update(longest=9),
+        lambda p, _: p.update(longest=0),
+        lambda p, _: p.update(clients=[61, 60]),
+        lambda p, _: p.update(clients=[60]),
+        lambda p, _: p.update(user=""),
+        lambda p, _: p.update(estimator={"kind": "trajectories", "post": "clip"}),
+        lambda p, _: p.update(estimator={"kind": "grid", "post": "clip", "consistent": False}),
+        lambda p, _: p.pop("user"),
+        lambda _, lattice: lattice.pop(),
         # These keep to the bound, but are no counts of such reports.
-        (lambda _, lattice: lattice.__setitem__(0, 61), True),
-        (lambda _, lattice: lattice.__setitem__(-1, -1), True),
-        (
-            lambda p, lattice: lattice.__setitem__(slice(0, 4), [0, 0, 0, 60] if p["longest"] < 4 else [60, 0, 0, 0]),
-            True,
-        ),
+        lambda _, lattice: lattice.__setitem__(0, 61),
+        lambda _, lattice: lattice.__setitem__(0, -1),
+        lambda _, lattice: lattice.__setitem__(-1, -1),
+        lambda _, lattice: lattice.__setitem__(4, 61),
+        lambda p, lattice: lattice.__setitem__(-1, 60 * max(1, p["longest"] - 1) + 1),
+        lambda p, lattice: all_zero(p, lattice, 3),
+        lambda p, lattice: lattice.__setitem__(slice(0, 4), [60 * (k + 1 == 5 - p["longest"]) for k in range(4)]),
+        lambda p, _: p.update(longest=p["longest"] + 1),
+        lambda p, _: p.update(longest=p["longest"] - 1),
+        lambda p, _: p.update(longest=None),
+        lambda p, _: p.update(n=2**60),
+        lambda p, _: p.update(n=2**60, clients=[2**60, 60]),
+        lambda p, _: p.update(clients=[60, 0]),
+        lambda p, _: p.update(clients=[True, 60]),
+        lambda p, _: p.update(clients=[60, 60, 60]),
+        lambda p, _: p.update(clients="60"),
     ],
 )
-def test_tampered_folders_do_not_open(change, passes, tmp_path):
+def test_tampered_folders_neither_verify_nor_open(change, tmp_path):
     folder = TRACE.release(many()).save(tmp_path / "public", patterns=0)
     rewritten(folder, change)
     try:
         holds = verify(folder).holds
     except InputError:
         holds = False
-    assert holds is passes
+    assert not holds
     with pytest.raises((InputError, PrivacyCheckError)):
         load_release(folder)
+
+
+def test_counts_that_are_rare_but_possible_verify_and_open(tmp_path):
+    """Bits may all be zero; then lengths count alike, and nine of ten trajectories have up to four cells."""
+    folder = TRACE.release(many()).save(tmp_path / "public", patterns=0)
+    rewritten(folder, lambda p, lattice: all_zero(p, lattice, 4))
+    assert verify(folder).holds
+    assert load_release(folder).statistic.plan.longest == 4
 
 
 def test_a_release_that_claims_another_relation_does_not_verify(tmp_path):
@@ -378,6 +409,102 @@ def test_the_whole_transcript_of_a_client_is_audited(tmp_path):
     assert found.verification.holds
     assert not found.violated
     assert found.law_is_known
+
+
+# Small: all counts are looked at. Large: thousands, of which those that either trajectory is about are.
+AUDITED = {"small": LDPTrace(0.1, cells=3, max_length=4), "large": LDPTrace(0.1, cells=12, max_length=20)}
+
+
+@dataclass(frozen=True)
+class Faulty:
+    """A client that changes what an honest one would send."""
+
+    honest: object
+    change: object
+
+    def __call__(self, walk):
+        start = int(walk.values[0])
+        return self.change(self.honest(walk), start, walk)
+
+
+def first_cell_in_clear(sent, start, walk):
+    """One report of many is not randomised."""
+    return sent | {"start": pack(np.eye(walk.cells**2, dtype=bool)[[start]])}
+
+
+def first_cell_in_the_last(sent, start, walk):
+    """The bit of the first cell is set in the report about the last one, too."""
+    return sent | {"end": sent["end"] | pack(np.eye(walk.cells**2, dtype=bool)[[start]])}
+
+
+def high_bits(sent, start, walk):
+    """One of two bits that stand for nothing is set; no aggregator takes such reports."""
+    sent["moves"][0, -1] |= 1 << (60 + (start > 0))
+    return sent
+
+
+def one_more_move(sent, start, walk):
+    """A move is reported twice by whoever starts in the corner."""
+    return sent | {"moves": np.concatenate([sent["moves"], sent["moves"][: int(start == 0)]])}
+
+
+def no_moves(sent, start, walk):
+    return sent if start == 0 else {name: rows for name, rows in sent.items() if name != "moves"}
+
+
+def no_numbers(sent, start, walk):
+    return sent if start == 0 else sent | {"length": [["no", None]]}
+
+
+# Change, mechanism, the statistic that sees it, and runs on each input.
+FAULTS = [
+    (first_cell_in_clear, "large", "ratio of a part", 80),
+    (first_cell_in_clear, "large", "one count", 200),
+    (first_cell_in_the_last, "large", "one count", 200),
+    (high_bits, "small", "one number or bit", 80),
+    (one_more_move, "large", "one number or bit", 80),
+    (no_moves, "small", "one number or bit", 80),
+    (no_numbers, "small", "one number or bit", 80),
+]
+
+
+@pytest.mark.parametrize(("change", "size", "seen_by", "trials"), FAULTS)
+def test_faulty_clients_are_found_whatever_the_number_of_counts(change, size, seen_by, trials):
+    """Missed once in a hundred times at most, so three audits in a row are once in a million."""
+    made = target_of(AUDITED[size].plan(SQUARE, n=60))
+    seeing = tuple(each for each in made.statistics if each.name == seen_by)
+    faulty = replace(made, run=Faulty(made.run, change), statistics=seeing)
+    assert any(audit(faulty, trials=trials).violated for _ in range(3))
+
+
+def test_honest_clients_are_not_found_among_thousands_of_counts():
+    made = target_of(AUDITED["large"].plan(SQUARE, n=60))
+    assert not audit(made, trials=80).violated
+    values = {part.name: values.tolist() for part, values in made.statistics[2].features.places}
+    # Of the corners and of the moves to and fro, and "no move".
+    assert values == {"length": [0, 19], "start": [0, 1, 143], "end": [0, 1, 143], "moves": [4, 11, 1152]}
+    again = pickle.loads(pickle.dumps(made))
+    assert all(np.isfinite(each.features(again.run(again.pair[1]))).all() for each in again.statistics)
+
+
+def test_reports_too_many_are_about_the_same_once_more():
+    """And those that are missing tell nothing."""
+    made = target_of(TRACE.plan(SQUARE, n=60))
+    sent = made.run(made.pair[0])
+    ratio = made.statistics[0].features
+    twice = {name: np.concatenate([rows, rows]) for name, rows in sent.items()}
+    assert ratio(twice) == pytest.approx(2 * ratio(sent))
+    parts = made.statistics[1].features(sent)
+    assert parts.sum() == pytest.approx(ratio(sent))
+    assert ratio({"start": sent["start"]}) == pytest.approx(parts[1])
+    assert ratio({}) == 0.0
+    # A word with bits that stand for nothing is refused with its part, and with no other.
+    odd = made.statistics[2].features(sent | {"end": sent["end"] | 1 << 60})
+    assert (odd != made.statistics[2].features(sent)).tolist() == [
+        part == "end" and bool(sent["end"][0, 0] >> k & 1)
+        for part, m in {"length": 4, "start": 9, "end": 9, "moves": 73}.items()
+        for k in range(m)
+    ]
 
 
 def test_one_cell_hides_every_way():

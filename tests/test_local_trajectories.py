@@ -341,6 +341,13 @@ def test_counts_add_up_over_any_partition_and_through_json(second):
         asked.aggregate([one.to_json() for one in each]),
         asked.aggregate([json.loads(one.to_json()) for one in each]),
     ]
+    halves = [asked.aggregate(each[20:]), asked.aggregate(each[:20])]
+    forms += [
+        asked.aggregate(list(whole)),
+        asked.aggregate(TraceReports.read_batch(asked, whole.to_json())),
+        sum(halves),
+        sum(TraceCounts.from_dict(asked, json.loads(json.dumps(half.to_dict()))) for half in halves),
+    ]
     for other in forms:
         assert other.n == together.n == 30
         assert other.seeded
@@ -371,12 +378,85 @@ def test_reports_that_no_client_sends():
         ("end", [[1, 2], [3]]),
     ):
         with pytest.raises(InputError):
-            asked.aggregate([{"seeded": True, "words": good["words"] | {name: rows}}])
+            asked.aggregate([good | {"words": good["words"] | {name: rows}}])
     for bad in [*WILD, "{", "[]", '{"words": {}}', [[]], "[" * 99999]:
         with pytest.raises(InputError):
             asked.aggregate([bad])
         with pytest.raises(InputError):
             asked.aggregate(bad)
+
+
+OTHERS = [
+    TraceRound(3, 4, 16.0, True),
+    TraceRound(4, 4, 0.5, True),
+    TraceRound(3, 3, 0.5, True),
+    TraceRound(3, 1, 0.5, True),
+    TraceRound(3, 4, 0.5, False),
+    TraceRound(3, 4, float(np.nextafter(0.5, 1)), True),
+    LDPTrace(epsilon=40.0, cells=3, max_length=4).first,
+    LDPTrace(epsilon=0.5, cells=2, max_length=4).first,
+    LDPTrace(epsilon=0.5, cells=3, max_length=5).first,
+    LDPTrace(epsilon=0.5, cells=3, max_length=4).second(4),
+]
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_reports_and_counts_say_which_round_they_answer(other):
+    """Drawn with a larger epsilon they would be certified with the aggregator's; of the first round many words fit."""
+    second = TraceRound(3, 4, 0.5, True)
+    first = LDPTrace(epsilon=0.5, cells=3, max_length=4).first
+    one = other.clients(walks(other.cells, [0, 1]), rng=1)
+    counts = other.aggregate([one.to_json()])
+    for asked in {first, second} - {other}:
+        for form in (one.to_json(), one.to_dict(), one.to_json().encode()):
+            for call in (lambda x, a=asked: a.aggregate([x]), lambda x, a=asked: TraceReports.read_batch(a, x)):
+                with pytest.raises(InputError, match=r"^reports: are answers to another round"):
+                    call(form)
+        with pytest.raises(InputError, match=r"^counts: are answers to another round"):
+            TraceCounts.from_dict(asked, counts.to_dict())
+
+
+def test_equal_rounds_have_equal_fingerprints():
+    """However their numbers are given; an aggregator in another process has the same ones."""
+    same = [TraceRound(3, 4, 1, False), TraceRound(np.int64(3), np.int32(4), np.float64(1.0), np.bool_(False))]
+    assert len({TraceRound(3, 4, 1.0, False), *same}) == 1
+    assert {each.fingerprint for each in same} == {TraceRound(3, 4, 1.0, False).fingerprint}
+    # sha256 of {"cells": 3, "epsilon": 1.0, "kind": "trace-round", "longest": 4, "moving": false}
+    assert same[0].fingerprint == "75309280f3332ef6"
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_one_line_is_one_client(second):
+    mechanism = LDPTrace(epsilon=1.0, cells=2, max_length=3)
+    asked = mechanism.second(3) if second else mechanism.first
+    two = asked.clients(walks(2, [0, 1], [2]), rng=1)
+    none = two.to_dict() | {"words": {name: [] for name in two.words}}
+    for form in (two.to_json(), two.to_dict(), none):
+        with pytest.raises(InputError, match=r"^reports: "):
+            TraceReports.read(asked, form)
+        with pytest.raises(InputError, match=r"^reports: "):
+            asked.aggregate([form])
+    assert TraceReports.read_batch(asked, two.to_json()).n == 2
+    assert [TraceReports.read(asked, one.to_json()).n for one in two] == [1, 1]
+
+
+def test_counts_that_are_none():
+    asked = LDPTrace(epsilon=1.0, cells=2, max_length=3).first
+    counts = asked.simulate(walks(2, [0, 1]), rng=1)
+    good = counts.to_dict()
+    assert TraceCounts.from_dict(asked, good).seeded
+    changes = ({"n": 0}, {"n": 2.5}, {"n": 2**60}, {"seeded": 1}, {"mechanism": None}, {"counts": {}})
+    for change in (*changes, {"counts": {"length": [-1, 0, 0]}}, {"counts": {"length": [2, 0, 0]}}):
+        with pytest.raises(InputError):
+            TraceCounts.from_dict(asked, good | change)
+    for bad in [*WILD, "{"]:
+        with pytest.raises(InputError):
+            TraceCounts.from_dict(asked, bad)
+        with pytest.raises(InputError):
+            TraceCounts.from_dict(bad, good)
+    for bad in (1, None, False, 0.0):
+        with pytest.raises(InputError):
+            bad + counts
 
 
 def test_counts_of_other_rounds_do_not_mix():
@@ -422,9 +502,13 @@ def test_mechanism_refuses(bad):
 
 
 def test_budgets_that_integers_cannot_express():
-    for epsilon in (1e-12, 500.0):
-        with pytest.raises(InputError, match=r"take 0\.0402 to 40"):
+    """A smaller max_length helps where shares are too small, and never where that of a single cell is too large."""
+    for epsilon, advice in ((1e-12, ", or a smaller max_length"), (500.0, ""), (1e9, "")):
+        with pytest.raises(InputError, match=rf"take 0\.0402 to 40{advice}\.$"):
             LDPTrace(epsilon=epsilon, cells=2)
+    for max_length in (1, 200, 1000):
+        for epsilon in ((max_length + 1) / 5000, 40.0):
+            assert LDPTrace(epsilon=epsilon, cells=2, max_length=max_length).first.spent > 0
 
 
 def test_the_certificate_is_for_the_whole_trajectory():

@@ -26,6 +26,7 @@ from dpppsynth.randomizers import Randomizer, oracle
 from dpppsynth.randomness import generator
 
 Values = tuple[int, int]
+More = Iterable[Statistic | Callable[[Any], Any]]
 Scores = tuple[Floats, Floats]
 
 # Reports of weaker clients, by a fixed seed. With few, pairs look hard by events that are rare.
@@ -157,7 +158,7 @@ def local_target(
     *,
     guarantee: Guarantee | None = None,
     pair: Any = None,
-    statistics: Iterable[Statistic | Callable[[Any], Any]] = (),
+    statistics: More = (),
 ) -> Target:
     """One report of one client, with either of two values.
 
@@ -232,8 +233,13 @@ def cell_distance(randomizer: Randomizer, values: Values) -> float:
     return float(np.hypot(i - j, k - m))
 
 
+def held_to(spent: float, guarantee: Guarantee | None) -> float:
+    """Epsilon that clients are held to: what their integers certify, or a claim that is less."""
+    return spent if guarantee is None else min(spent, guarantee.epsilon())
+
+
 def _claimed(randomizer: Randomizer, values: Values, guarantee: Guarantee | None = None) -> float:
-    level = randomizer.spent if guarantee is None else min(randomizer.spent, guarantee.epsilon())
+    level = held_to(randomizer.spent, guarantee)
     # Values that are the same, or the only one, give nothing away, and no claim is as small as that.
     away = cell_distance(randomizer, values) if randomizer.metric else 1.0
     return level * away or randomizer.epsilon

@@ -5,23 +5,24 @@ is missing, and there are as many as there can be. Reports are independent, so t
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from dpppsynth.arguments import instance
-from dpppsynth.auditing.local import COUNT, SEED, Scores, with_epsilon
+from dpppsynth.auditing.local import BITS, COUNT, SEED, Bits, Counted, More, Scores, held_to, with_epsilon
 from dpppsynth.auditing.statistics import MOST_NUMBERS, named
 from dpppsynth.auditing.target import Statistic, Target, require_two
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Ints
+from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.randomizers import OptimizedUnary
 from dpppsynth.trace_plan import TracePlan
 from dpppsynth.trajectories import GridTrajectories, TraceRound
+from dpppsynth.trajectories.rounds import Part
 
 Walks = tuple[GridTrajectories, GridTrajectories]
 Rounds = tuple[TraceRound, TraceRound]
@@ -48,40 +49,74 @@ class Differing:
     first: Ints
     second: Ints
 
-    def ratio(self, reports: Ints) -> float:
-        """Log-likelihood ratio of the two trajectories, given these reports (k, words)."""
+    def ratio(self, sent: Sent) -> float:
+        """Log-likelihood ratio of the two trajectories, given what was sent; 0 where no client sends such reports.
+
+        Where a faulty client sends more reports than it is asked for, they are taken as about the same once more.
+        """
+        reports = _rows(sent, self.name, self.randomizer)
         pairs, which = np.unique(np.stack([self.first, self.second]), axis=1, return_inverse=True)
-        parts = [
-            self.randomizer.log_ratio(reports[which.ravel() == k], int(one), int(other)).sum()
-            for k, (one, other) in enumerate(pairs.T)
-        ]
+        which = np.resize(which, len(reports))
+        try:
+            parts = [
+                self.randomizer.log_ratio(reports[which == k], int(one), int(other)).sum()
+                for k, (one, other) in enumerate(pairs.T)
+            ]
+        except InputError:
+            return 0.0
         return float(sum(parts))
 
 
 @dataclass(frozen=True, eq=False)
 class TranscriptRatio:
-    """Log-likelihood ratio of two trajectories, given all that a client sent; 0 where no client sends such reports."""
+    """Log-likelihood ratio of two trajectories, given all that a client sent."""
 
     parts: tuple[Differing, ...]
 
     def __call__(self, sent: Sent) -> float:
         """Sum over all reports."""
-        try:
-            return sum(part.ratio(sent[part.name]) for part in self.parts)
-        except InputError:
-            return 0.0
+        return sum(part.ratio(sent) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class PartRatios:
+    """The same of each part alone: a leak in one report drowns in the noise of hundreds."""
+
+    parts: tuple[Differing, ...]
+
+    def __call__(self, sent: Sent) -> Floats:
+        """(k,) sums over the reports of each part."""
+        return np.array([part.ratio(sent) for part in self.parts])
 
 
 @dataclass(frozen=True, eq=False)
 class TranscriptCounts:
-    """What an aggregator counts of all that a client sent."""
+    """What an aggregator counts of all that a client sent, at some values of each part; 0 where it refuses."""
 
-    rounds: Rounds
+    places: tuple[tuple[Part, Ints], ...]
 
     def __call__(self, sent: Sent) -> Ints:
         """(size,) counts of all parts."""
-        parts = (part for each in self.rounds for part in each.parts)
-        return np.concatenate([part.randomizer.count(sent[part.name]) for part in parts])
+        return np.concatenate(
+            [Counted(part.randomizer)(_rows(sent, part.name, part.randomizer))[values] for part, values in self.places]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TranscriptForm:
+    """What came, whatever it means: how many reports of each part, the bits of their first words and the last."""
+
+    parts: tuple[Part, ...]
+
+    def __call__(self, sent: Sent) -> Ints:
+        """(m,) numbers."""
+        most = MOST_NUMBERS // BITS // len(self.parts)
+        seen = []
+        for part in self.parts:
+            rows = _rows(sent, part.name, part.randomizer)
+            width = rows.shape[1]
+            seen += [np.array([len(rows)]), Bits()(rows[:, np.unique([*range(width)[: most - 1], width - 1])])]
+        return np.concatenate(seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +145,7 @@ def trace_target(
     *,
     guarantee: Guarantee | None = None,
     pair: Any = None,
-    statistics: Iterable[Statistic | Callable[[Any], Any]] = (),
+    statistics: More = (),
 ) -> Target:
     """All that one client sends, with either of two trajectories.
 
@@ -132,8 +167,8 @@ def trace_target(
     return Target(
         run=Transcript(rounds),
         pair=walks,
-        claimed=PureDP(spent if guarantee is None else min(spent, guarantee.epsilon())),
-        statistics=(*_statistics(rounds, parts), *named(statistics)),
+        claimed=PureDP(held_to(spent, guarantee)),
+        statistics=(*_statistics(rounds, walks, parts), *named(statistics)),
         words=f"trajectories: all reports of one client with one or the other of two, of up to {plan.max_length} cells",
         weakened=LargerShares(parts),
         alike=not parts,
@@ -158,13 +193,38 @@ def _differing(rounds: Rounds, walks: Walks) -> Iterable[Differing]:
                 yield Differing(part.name, part.randomizer, first, second)
 
 
-def _statistics(rounds: Rounds, parts: tuple[Differing, ...]) -> tuple[Statistic, ...]:
-    ratio = Statistic("likelihood ratio", TranscriptRatio(parts))
-    if sum(each.size for each in rounds) > MOST_NUMBERS:
-        return (ratio,)
-    counted = TranscriptCounts(rounds)
-    learned = Statistic("counts", counted, learned=True), Statistic("one count", counted, learned=True, alone=True)
-    return ratio, *learned
+def _statistics(rounds: Rounds, walks: Walks, parts: tuple[Differing, ...]) -> tuple[Statistic, ...]:
+    counted = TranscriptCounts(_looked_at(rounds, walks))
+    form = TranscriptForm(tuple(part for each in rounds for part in each.parts))
+    return (
+        Statistic("likelihood ratio", TranscriptRatio(parts)),
+        *((Statistic("ratio of a part", PartRatios(parts), learned=True, alone=True),) if parts else ()),
+        Statistic("counts", counted, learned=True),
+        Statistic("one count", counted, learned=True, alone=True),
+        Statistic("numbers and bits", form, learned=True),
+        Statistic("one number or bit", form, learned=True, alone=True),
+    )
+
+
+def _looked_at(rounds: Rounds, walks: Walks) -> tuple[tuple[Part, Ints], ...]:
+    """All values of each part; where they are too many, those that either trajectory has in parts of this size."""
+    parts = [part for each in rounds for part in each.parts]
+    if sum(part.randomizer.size for part in parts) <= MOST_NUMBERS:
+        return tuple((part, np.arange(part.randomizer.size)) for part in parts)
+    about = [(part, each.values(walk)[part.name]) for each in rounds for walk in walks for part in each.parts]
+    return tuple(
+        (part, np.unique(np.concatenate([values.ravel() for of, values in about if of.randomizer.size == size]))[:most])
+        for part in parts
+        for size, most in [(part.randomizer.size, MOST_NUMBERS // len(parts))]
+    )
+
+
+def _rows(sent: Sent, name: str, randomizer: OptimizedUnary) -> Ints:
+    """(k, words) reports of a part, as they came; none where a faulty client sends something else."""
+    try:
+        return randomizer.rows(sent.get(name, ()))
+    except InputError:
+        return np.empty((0, len(randomizer.columns)), dtype=np.int64)
 
 
 def _two_walks(pair: Any) -> Walks:

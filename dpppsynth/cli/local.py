@@ -45,7 +45,7 @@ def perturb(
 ) -> None:
     """Draw one report for every point of a file, as the persons' own devices would.
 
-    The file may be larger than memory. Within blocks of up to a million rows, reports come in a random order; blocks
+    The file may be larger than memory. Within blocks of about a million rows, reports come in a random order; blocks
     follow each other as in the file, so shuffle longer ones first where their order tells something. Every run draws
     anew, and two reports of a person spend the budget twice: publish one file, and delete the others.
 

@@ -57,7 +57,7 @@ def even_cells(grid: Rectangles, sides: Any) -> Rectangles:
 
 
 def adaptive_cells(
-    grid: Rectangles, densities: Any, sides: Any, *, delta: float = 0.01, pieces: str = "exact"
+    grid: Rectangles, densities: Any, sides: Any, *, margin: float = 0.01, pieces: str = "exact"
 ) -> Rectangles:
     """Second level of a grid, every first-level cell cut unevenly, narrow towards its denser neighbours.
 
@@ -72,7 +72,7 @@ def adaptive_cells(
         Estimated mass of each first-level cell; a negative one counts as zero.
     sides : (K,) array of int
         At least 1; a cell becomes `side x side` cells.
-    delta : float
+    margin : float
         Lines stay this share of the width away from a cell's border; from 0 on, below 0.5. With 0 strips may have no
         width, and are left out: the axis then has fewer pieces.
     pieces : {"exact", "literal_floor", "literal_ceil"}
@@ -87,7 +87,7 @@ def adaptive_cells(
     [1.0, 1.667, 2.0]
     """
     number, pieces = _sides(one_level(grid), sides), one_of("pieces", pieces, PIECES)
-    ratios = split_ratios(grid, densities, delta=delta)
+    ratios = split_ratios(grid, densities, margin=margin)
     return nested(
         grid,
         [
@@ -97,7 +97,7 @@ def adaptive_cells(
     )
 
 
-def split_ratios(grid: Rectangles, densities: Any, *, delta: float = 0.01) -> Ratios:
+def split_ratios(grid: Rectangles, densities: Any, *, margin: float = 0.01) -> Ratios:
     """Where the first-level cells of a grid are divided: `R / (L + R)` of the width, `B / (U + B)` of the height.
 
     L, R, U and B are the densities of the left, right, upper and lower neighbours; for one that is missing, at the
@@ -109,8 +109,8 @@ def split_ratios(grid: Rectangles, densities: Any, *, delta: float = 0.01) -> Ra
         The first level.
     densities : (K,) array
         On any scale; negative ones count as zero.
-    delta : float
-        Ratios stay in [delta, 1 - delta].
+    margin : float
+        Ratios stay in [margin, 1 - margin].
 
     Examples
     --------
@@ -119,18 +119,18 @@ def split_ratios(grid: Rectangles, densities: Any, *, delta: float = 0.01) -> Ra
     >>> ratios.right.round(4).tolist(), ratios.below.round(4).tolist()
     ([0.75, 0.75, 0.6667, 0.6667], [0.3333, 0.4286, 0.3333, 0.4286])
     """
-    cells, delta = one_level(grid), _delta(delta)
+    cells, margin = one_level(grid), _margin(margin)
     mass = np.maximum(reals("densities", densities, (len(cells),)), 0.0)
     # Scaled, so sums neither overflow nor vanish.
     mass = (mass / (mass.max() or 1.0)).reshape(len(cells.rows) - 1, len(cells.columns) - 1)
     around = np.pad(mass, 1, mode="edge")
     left, right, below, above = around[1:-1, :-2], around[1:-1, 2:], around[:-2, 1:-1], around[2:, 1:-1]
-    return Ratios(_share(right, left, delta), _share(below, above, delta))
+    return Ratios(_share(right, left, margin), _share(below, above, margin))
 
 
-def _share(one: Floats, other: Floats, delta: float) -> Floats:
+def _share(one: Floats, other: Floats, margin: float) -> Floats:
     both = one + other
-    return np.clip(np.divide(one, both, out=np.full_like(one, 0.5), where=both > 0), delta, 1 - delta).ravel()
+    return np.clip(np.divide(one, both, out=np.full_like(one, 0.5), where=both > 0), margin, 1 - margin).ravel()
 
 
 def _lines(box: list[float], side: int, right: float, below: float, pieces: str) -> Edges:
@@ -173,9 +173,9 @@ def _sides(grid: Rectangles, sides: Any) -> Ints:
     return array.astype(np.int64)
 
 
-def _delta(delta: Any) -> float:
-    number = real(delta)
+def _margin(margin: Any) -> float:
+    number = real(margin)
     if number is None or not 0 <= number < 0.5:
-        msg = f"delta: must lie in [0, 0.5), got {shown(delta)}; 0.01 is usual."
+        msg = f"margin: must lie in [0, 0.5), got {shown(margin)}; 0.01 is usual."
         raise InputError(msg)
     return float(number)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.arguments import flag, instance, plain_array, whole
+from dpppsynth.arguments import flag, instance, one_of, plain_array, whole
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
-from dpppsynth.local.reports import Counts, Report, Reports, fingerprint
+from dpppsynth.local.reports import Counts, Report, Reports
 from dpppsynth.local_plan import LocalPlan, tally
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.models.planar import regular_squares
@@ -19,6 +19,7 @@ from dpppsynth.privacy.local import local_report
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomizers import Randomizer
+from dpppsynth.randomizers.identity import fingerprint
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.local import Estimator
 from dpppsynth.release.results import result
@@ -26,6 +27,7 @@ from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
 
 # Cells along a side, beyond which an estimate would not fit into memory.
 MOST_CELLS = 1000
+OUTSIDE = ("raise", "drop", "clip")
 
 
 class Mechanism(Synthesizer):
@@ -184,6 +186,29 @@ class CellMechanism(Mechanism):
             raise InputError(msg)
         return np.asarray(pairs[:, 0].astype(np.int64) * self.cells + pairs[:, 1].astype(np.int64))
 
+    def cell(self, place: Any, window: Window, *, outside: str = "raise") -> tuple[int, int]:
+        """The cell (i, j) of a point (x, y), as a person's device finds it.
+
+        Parameters
+        ----------
+        place : pair
+            x and y, in the window's coordinates.
+        window : Window
+            Public; the grid divides its bounding box.
+        outside : {"raise", "clip"}
+            What to do with a point beyond the box: refuse it, or take the nearest cell, which keeps the promise.
+        """
+        x0, y0, x1, y1 = instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one").bounds
+        xy = within(PointPattern.checked([place]), (x0, y0, x1, y1), one_of("outside", outside, ("raise", "clip")))
+        share = (xy[0] - [x0, y0]) / [x1 - x0, y1 - y0]
+        i, j = np.minimum(np.floor(share * self.cells).astype(np.int64), self.cells - 1).tolist()
+        return i, j
+
+    def clients(self, values: Any, rng: RngLike = None) -> Reports:
+        """Reports of many persons at once, from their cells (n, 2) or values (n,); see `Mechanism.clients`."""
+        given = plain_array(values)
+        return super().clients(values if given is None or given.ndim != 2 else self.cell_values(values), rng)
+
     def estimate(self, counts: Any, **settings: Any) -> Floats:
         """(cells, cells) estimated share of the persons in each cell, i along x and j along y, with sum one.
 
@@ -258,10 +283,28 @@ def fast_counts(randomizer: Randomizer, values: Ints, rng: np.random.Generator) 
     return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
 
 
+def within(places: Floats, bounds: Any, outside: str) -> Floats:
+    """Points (n, 2) in a box (x0, y0, x1, y1): those outside are refused, dropped or moved to its border.
+
+    Who drops points reveals that they are missing: that is a preparation of data, and no part of a mechanism.
+    """
+    low, high = np.array(bounds[:2]), np.array(bounds[2:])
+    inside = ((places >= low) & (places <= high)).all(axis=1)
+    if one_of("outside", outside, OUTSIDE) == "clip":
+        return np.clip(places, low, high)
+    if outside == "raise" and not inside.all():
+        msg = "xy: some points lie outside the window's bounding box; leave them out, or say outside='drop' or 'clip'."
+        raise InputError(msg)
+    return places[inside]
+
+
 def public_number(n: Any, expected_n: Any) -> int:
     """The public number of reports; InputError where it is missing."""
     if expected_n is not None:
         msg = "expected_n: the number of reports is public; pass n= instead."
+        raise InputError(msg)
+    if n is None:
+        msg = "n: the number of reports is needed, which is public, such as n=5000."
         raise InputError(msg)
     return whole("n", n, 1, most=2**53, remedy="the number of reports, which is public")
 

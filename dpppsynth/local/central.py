@@ -8,7 +8,7 @@ the noised counts depends on the points.
 import math
 from dataclasses import KW_ONLY, dataclass, field
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 from dpppsynth.arguments import positive, probability, whole
 from dpppsynth.domains import Window
@@ -19,6 +19,7 @@ from dpppsynth.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.grids.sides import (
     CENTRAL_C,
     CENTRAL_C2,
+    LARGEST_EPSILON,
     central_first_side,
     central_second_sides,
     central_uniform_side,
@@ -34,6 +35,7 @@ from dpppsynth.randomness import RngLike, generator
 PUBLIC = "Bounds, budget, constants and the guess of the number of points were chosen without looking at the points."
 INSIDE = "All points lie inside the bounds, since others are refused."
 ONE_POINT = "Each person has one point."
+BUDGET = f"be positive and at most {LARGEST_EPSILON}"
 GUESS = "guess it from public knowledge, 1000 if need be"
 TWO_LEVELS = "The second level's cells depend on the points through the noised counts of the first level alone."
 
@@ -63,24 +65,15 @@ class CentralEstimate:
 
 
 @dataclass(frozen=True)
-class CentralUniformGrid:
-    """Counts of equal cells, `sqrt(n eps / c)` along each axis, with Laplace noise.
+class CentralGrid:
+    """What both grids have: public numbers, checked, and noised counts that are released once.
 
-    Parameters
+    Attributes
     ----------
-    bounds : (float, float, float, float) or Window
-        x0, y0, x1, y1; a window stands for its bounding box.
+    bounds : (float, float, float, float)
     epsilon : float
     expected_n : int
-        A public guess of the number of points, which is secret; it decides the number of cells.
     c : float
-
-    Examples
-    --------
-    >>> grid = CentralUniformGrid((0, 0, 1, 1), epsilon=1.0, expected_n=40)
-    >>> estimate = grid.release_counts([[0.1, 0.2], [0.7, 0.7]], rng=1)
-    >>> len(estimate.rectangles), estimate.guarantee.epsilon(), estimate.query([[0, 0, 1, 1]]).shape
-    (4, 1.0, (1,))
     """
 
     bounds: Bounds
@@ -88,25 +81,28 @@ class CentralUniformGrid:
     epsilon: float
     expected_n: int
     c: float = CENTRAL_C
+    # What the guarantee says beyond what holds of both grids.
+    basis: ClassVar[str] = "Theorem 1 (counts)"
+    assumed: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        _settle(self)
-        _noise(self.epsilon, None)
-
-    @property
-    def rectangles(self) -> Rectangles:
-        """The cells, known before anybody looks at points."""
-        side = central_uniform_side(self.epsilon, self.expected_n, c=self.c)
-        return uniform_grid(self.bounds, side, side)
+        bounds = self.bounds.bounds if isinstance(self.bounds, Window) else checked_bounds(self.bounds)
+        epsilon = positive("epsilon", self.epsilon, rule=BUDGET, remedy="1.0 is usual", most=LARGEST_EPSILON)
+        object.__setattr__(self, "bounds", bounds)
+        object.__setattr__(self, "epsilon", float(epsilon))
+        object.__setattr__(self, "expected_n", whole("expected_n", self.expected_n, 1, most=2**53, remedy=GUESS))
+        object.__setattr__(self, "c", float(positive("c", self.c, remedy="10 is usual")))
+        for budget in self._budgets():
+            _noise(budget, None)
 
     @property
     def guarantee(self) -> Guarantee:
-        """Pure differential privacy when a point is added or removed: one count changes, by one."""
-        assumed = (DISCRETE, ONE_RELEASE, PUBLIC, INSIDE, ONE_POINT)
-        return Guarantee(AddRemove(), PureDP(self.epsilon), "Theorem 1 (counts)", assumed)
+        """Pure differential privacy when a point is added or removed: one count of a level changes, by one."""
+        assumed = (DISCRETE, ONE_RELEASE, PUBLIC, INSIDE, ONE_POINT, *self.assumed)
+        return Guarantee(AddRemove(), PureDP(self.epsilon), self.basis, assumed)
 
     def release_counts(self, xy: Any, rng: RngLike = None) -> CentralEstimate:
-        """Noised counts of points (n, 2).
+        """Cells and their masses, from noised counts of points (n, 2).
 
         Parameters
         ----------
@@ -120,13 +116,57 @@ class CentralUniformGrid:
         InputError
             When a point lies outside the bounds.
         """
-        cells = self.rectangles
-        masses = _noise(self.epsilon, rng).add(cells.count(xy)).astype(float)
-        return CentralEstimate(cells, masses, self.guarantee, rng is not None)
+        noise = None if rng is None else generator(rng)
+        cells, masses = self._masses(xy, noise)
+        return CentralEstimate(cells, masses, self.guarantee, noise is not None)
+
+    def _budgets(self) -> tuple[float, ...]:
+        """Epsilons of the levels, which add up to no more than `epsilon`."""
+        raise NotImplementedError
+
+    def _masses(self, xy: Any, rng: RngLike) -> tuple[Rectangles, Floats]:
+        """Cells (T) and their masses (T,), from noised counts alone."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
-class CentralAdaptiveGrid:
+class CentralUniformGrid(CentralGrid):
+    """Counts of equal cells, `sqrt(n eps / c)` along each axis, with Laplace noise.
+
+    Parameters
+    ----------
+    bounds : (float, float, float, float) or Window
+        x0, y0, x1, y1; a window stands for its bounding box.
+    epsilon : float
+        At most 50.
+    expected_n : int
+        A public guess of the number of points, which is secret; it decides the number of cells.
+    c : float
+
+    Examples
+    --------
+    >>> grid = CentralUniformGrid((0, 0, 1, 1), epsilon=1.0, expected_n=40)
+    >>> estimate = grid.release_counts([[0.1, 0.2], [0.7, 0.7]], rng=1)
+    >>> len(estimate.rectangles), estimate.guarantee.epsilon(), estimate.query([[0, 0, 1, 1]]).shape
+    (4, 1.0, (1,))
+    """
+
+    @property
+    def rectangles(self) -> Rectangles:
+        """The cells, known before anybody looks at points."""
+        side = central_uniform_side(self.epsilon, self.expected_n, c=self.c)
+        return uniform_grid(self.bounds, side, side)
+
+    def _budgets(self) -> tuple[float, ...]:
+        return (self.epsilon,)
+
+    def _masses(self, xy: Any, rng: RngLike) -> tuple[Rectangles, Floats]:
+        cells = self.rectangles
+        return cells, _noise(self.epsilon, rng).add(cells.count(xy)).astype(float)
+
+
+@dataclass(frozen=True)
+class CentralAdaptiveGrid(CentralGrid):
     """A coarse grid of noised counts, each cell cut evenly into as many as its count deserves, and both levels agreed.
 
     Parameters
@@ -134,6 +174,7 @@ class CentralAdaptiveGrid:
     bounds : (float, float, float, float) or Window
         x0, y0, x1, y1; a window stands for its bounding box.
     epsilon : float
+        At most 50.
     expected_n : int
         A public guess of the number of points, which is secret; it decides the first level.
     share : float
@@ -149,20 +190,16 @@ class CentralAdaptiveGrid:
     (100, True)
     """
 
-    bounds: Bounds
     _: KW_ONLY
-    epsilon: float
-    expected_n: int
     share: float = 0.5
-    c: float = CENTRAL_C
     c2: float = CENTRAL_C2
+    basis: ClassVar[str] = "Theorem 1 (counts), composed over two levels"
+    assumed: ClassVar[tuple[str, ...]] = (TWO_LEVELS,)
 
     def __post_init__(self) -> None:
-        _settle(self)
         object.__setattr__(self, "share", float(probability("share", self.share, remedy="0.5 is usual")))
         object.__setattr__(self, "c2", float(positive("c2", self.c2, remedy="5 is usual")))
-        for budget in self.budgets:
-            _noise(budget, None)
+        super().__post_init__()
 
     @property
     def budgets(self) -> tuple[float, float]:
@@ -179,43 +216,15 @@ class CentralAdaptiveGrid:
         side = central_first_side(self.epsilon, self.expected_n, c=self.c)
         return uniform_grid(self.bounds, side, side)
 
-    @property
-    def guarantee(self) -> Guarantee:
-        """Pure differential privacy when a point is added or removed; the epsilons of both levels add up."""
-        assumed = (DISCRETE, ONE_RELEASE, PUBLIC, INSIDE, ONE_POINT, TWO_LEVELS)
-        return Guarantee(AddRemove(), PureDP(self.epsilon), "Theorem 1 (counts), composed over two levels", assumed)
+    def _budgets(self) -> tuple[float, ...]:
+        return self.budgets
 
-    def release_counts(self, xy: Any, rng: RngLike = None) -> CentralEstimate:
-        """Masses of the second level's cells from noised counts of points (n, 2) on both levels.
-
-        Parameters
-        ----------
-        xy : (n, 2) array
-            In the bounds; may be empty.
-        rng : optional
-            Makes the noise reproducible, for studies: then nothing is private.
-
-        Raises
-        ------
-        InputError
-            When a point lies outside the bounds.
-        """
-        noise = None if rng is None else generator(rng)
+    def _masses(self, xy: Any, rng: RngLike) -> tuple[Rectangles, Floats]:
         above, below = self.budgets
-        coarse = _noise(above, noise).add(self.first.count(xy))
+        coarse = _noise(above, rng).add(self.first.count(xy))
         cells = even_cells(self.first, central_second_sides(coarse, below, c2=self.c2))
-        fine = _noise(below, noise).add(cells.count(xy))
-        masses = central_consistency(cells, coarse, fine, above / self.epsilon).second
-        return CentralEstimate(cells, masses, self.guarantee, noise is not None)
-
-
-def _settle(grid: Any) -> None:
-    """Check and convert what both grids have."""
-    bounds = grid.bounds.bounds if isinstance(grid.bounds, Window) else checked_bounds(grid.bounds)
-    object.__setattr__(grid, "bounds", bounds)
-    object.__setattr__(grid, "epsilon", float(positive("epsilon", grid.epsilon, remedy="1.0 is usual")))
-    object.__setattr__(grid, "expected_n", whole("expected_n", grid.expected_n, 1, most=2**53, remedy=GUESS))
-    object.__setattr__(grid, "c", float(positive("c", grid.c, remedy="10 is usual")))
+        fine = _noise(below, rng).add(cells.count(xy))
+        return cells, central_consistency(cells, coarse, fine, above / self.epsilon).second
 
 
 def _noise(epsilon: float, rng: RngLike) -> DiscreteNoise:

@@ -129,8 +129,8 @@ def aggregate_files(
     Raises
     ------
     InputError
-        For files that are missing, unreadable, there twice (by links, too), or labelled for another mechanism, with other columns, or
-        with a row that no client sends. Files are named, rows never.
+        For files that are missing, unreadable, there twice (by links, too), or labelled for another mechanism, with
+        other columns, or with a row that no client sends. Files are named, rows never.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def perturb_file(
         Public region that holds them.
     batch : int
         Rows that are shuffled together, at least 1000, and of each group of rows of a Parquet file; the last batch has
-        up to 999 more, so that only a shorter file has one of fewer than 1000. Memory is for three of them.
+        up to 999 more, so that only a shorter file has one of fewer than 1000. Memory grows with it.
     rng : None, int or Generator
         None: secret random bits. Anything else marks the file as seeded: reproducible, not private.
     progress : callable, optional

@@ -1,19 +1,21 @@
 """Local mechanisms for range queries: a uniform grid, and one in two rounds, fine where the first finds many people."""
 
+import json
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.arguments import flag, instance, one_of, plain_array, positive, whole
+from dpppsynth.arguments import entries, flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.grid_plan import AdaptiveGridPlan, Fitted, UniformGridPlan, estimated
 from dpppsynth.grids import AAG, PRIVAG, Rectangles, group_sizes, split_users, uniform_grid, uniform_side
-from dpppsynth.local.base import Mechanism, public_number
-from dpppsynth.local.reports import Counts
+from dpppsynth.local.base import Mechanism, public_number, within
+from dpppsynth.local.reports import Counts, Reports
 from dpppsynth.mesh import Floats, Ints
+from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.local import POSTS
 from dpppsynth.privacy.relations import Local
@@ -27,6 +29,7 @@ from dpppsynth.synthesizers.base import Plan
 HASHING = "local-hashing"
 # Beyond it a report hides nothing.
 MOST_EPSILON = 50.0
+NO_MORE = "be positive, and at most 50"
 # Of the constants of sides, which are shares of a mass.
 MOST_ALPHA = 1000.0
 SHARE = "be positive, and at most 1000"
@@ -49,7 +52,7 @@ class GridMechanism(Mechanism):
                 msg = "window: needs a Window, or its bounds x0, y0, x1, y1."
                 raise InputError(msg) from None
             object.__setattr__(self, "window", made)
-        object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon, most=MOST_EPSILON)))
+        object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon, rule=NO_MORE, most=MOST_EPSILON)))
         one_of("oracle", self.oracle, (AUTO, *ORACLES))
         one_of("post", self.post, POSTS)
 
@@ -60,15 +63,19 @@ class GridMechanism(Mechanism):
             raise InputError(msg)
         return self.window
 
-    def _places(self, xy: Any) -> Floats:
-        """(n, 2) coordinates of a pattern in the window, or an array of points in its bounding box."""
+    def _places(self, xy: Any, outside: str = "raise") -> Floats:
+        """(n, 2) coordinates of a pattern in the window, or an array of points in its bounding box; at least one."""
         if isinstance(xy, PointPattern):
             self.own_window(xy.domain)
             if xy.marks:
                 msg = "pattern: marks are not used by this mechanism; pass pattern.unmarked()."
                 raise InputError(msg)
             return np.asarray(xy.xy)
-        return PointPattern.checked(xy)
+        places = within(PointPattern.checked(xy), self.window.bounds, outside)
+        if not len(places):
+            msg = "xy: needs at least one point; there is nobody to report."
+            raise InputError(msg)
+        return places
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,13 +123,18 @@ class Round(GridMechanism):
             raise InputError(msg)
         return int(self.values(given[None, :])[0])
 
-    def values(self, xy: Any) -> Ints:
-        """(n,) numbers of the cells of points (n, 2), or of a pattern."""
-        return self.grid.locate(self._places(xy))
+    def values(self, xy: Any, *, outside: str = "raise") -> Ints:
+        """(n,) numbers of the cells of points (n, 2), or of a pattern; `outside` as in `CellMechanism.cell`."""
+        return self.grid.locate(self._places(xy, outside))
 
-    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False) -> GridCounts:
+    def clients(self, values: Any, rng: RngLike = None) -> Reports:
+        """Reports of many persons at once, from points (n, 2) or the numbers of their cells (n,)."""
+        given = plain_array(values)
+        return super().clients(values if given is None or given.ndim != 2 else self.values(values), rng)
+
+    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise") -> GridCounts:
         """Run all clients in one process; `xy` is a pattern or an array (n, 2), the rest as in other mechanisms."""
-        counts: Any = self.counts(self.values(xy), rng, fast=fast)
+        counts: Any = self.counts(self.values(xy, outside=outside), rng, fast=fast)
         return counts
 
 
@@ -199,6 +211,29 @@ class SecondRound(Round):
     def __post_init__(self) -> None:
         self.settle()
         instance("grid", self.grid, Rectangles)
+
+    def to_json(self) -> str:
+        """What is broadcast to the persons of this round: window, grid and oracle."""
+        grid = self.grid
+        inner = [[x.tolist(), y.tolist()] for x, y in grid.inner]
+        lines = {"columns": grid.columns.tolist(), "rows": grid.rows.tolist(), "inner": inner}
+        settings = {"epsilon": self.epsilon, "oracle": self.oracle, "post": self.post}
+        return json.dumps({"window": self.window.to_geojson(), "grid": lines} | settings)
+
+    @classmethod
+    def from_json(cls, text: str) -> "SecondRound":
+        """Inverse of `to_json`, on a person's device; InputError for anything else."""
+        keys = ("window", "grid", "epsilon", "oracle", "post")
+        try:
+            data = entries("round", json.loads(text), keys)
+            lines = entries("grid", data["grid"], ("columns", "rows", "inner"))
+            inner = tuple((x, y) for x, y in lines["inner"])
+        except (TypeError, ValueError, RecursionError):
+            msg = "round: a text must be what SecondRound.to_json() gave."
+            raise InputError(msg) from None
+        grid = Rectangles(lines["columns"], lines["rows"], inner)
+        settings = {name: data[name] for name in keys[2:]}
+        return cls(domain_from_geojson(data["window"]), grid=grid, **settings)
 
     def plan(self, *_: Any, **__: Any) -> Plan:
         """Refused: one round alone is no release."""
@@ -337,7 +372,7 @@ class AdaptiveGrid(GridMechanism):
         second = self.second(first, n).own(second)
         return AdaptiveCounts(self, self._rounds(first.n, second.n, n), first, second)
 
-    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False) -> AdaptiveCounts:
+    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise") -> AdaptiveCounts:
         """Run all clients of both rounds in one process, for studies and audits.
 
         Parameters
@@ -348,8 +383,10 @@ class AdaptiveGrid(GridMechanism):
             None: secret random bits. Anything else makes the run reproducible and therefore not private.
         fast : bool
             Draw counts at once from their law with floating-point numbers: for studies, never private.
+        outside : {"raise", "drop", "clip"}
+            As in `CellMechanism.cell`, for an array of points.
         """
-        places, source = self._places(xy), generator(rng)
+        places, source = self._places(xy, outside), generator(rng)
         n, seeded = len(places), rng is not None
         groups = split_users(n, self.sigma, source)
         one = self.first(n)

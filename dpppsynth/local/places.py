@@ -69,10 +69,11 @@ def _regrouped(parts: Iterable[Floats], rows: int) -> Iterator[Floats]:
     held: list[Floats] = []
     for part in parts:
         held.append(part)
-        while sum(map(len, held)) >= rows + FEWEST:
-            together = np.concatenate(held)
-            yield together[:rows]
-            held = [together[rows:]]
+        number = sum(map(len, held))
+        if number >= rows + FEWEST:
+            together, ready = np.concatenate(held), (number - FEWEST) // rows * rows
+            yield from np.split(together[:ready], range(rows, ready, rows))
+            held = [together[ready:]]
     if any(map(len, held)):
         yield np.concatenate(held)
 

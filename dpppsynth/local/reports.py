@@ -1,6 +1,5 @@
 """Reports of clients and their counts: what travels from a person to an aggregator, and what it keeps."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,12 +15,6 @@ if TYPE_CHECKING:
     from dpppsynth.local.base import Mechanism
 
 JSON = "a report is a JSON object with mechanism, report and seeded, as Report.to_json() gives it"
-
-
-def fingerprint(identity: Mapping[str, Any]) -> str:
-    """Sixteen digits that name a client mechanism with all its public numbers: reports of others are refused."""
-    text = json.dumps(identity, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -63,7 +56,9 @@ class Report:
         except (TypeError, ValueError, RecursionError):
             msg = f"report: not JSON; {JSON}."
             raise InputError(msg) from None
-        data = entries("report", data, ("mechanism", "report", "seeded"))
+        if not isinstance(data, dict) or not {"mechanism", "report", "seeded"} <= data.keys():
+            msg = f"report: something is missing; {JSON}."
+            raise InputError(msg)
         return cls(data["mechanism"], data["report"], data["seeded"])
 
 
@@ -172,6 +167,8 @@ def counts_from_dict(mechanism: "Mechanism", data: Mapping[str, Any]) -> Counts:
     if data["mechanism"] != mechanism.fingerprint:
         msg = f"counts: they are of another mechanism than {mechanism!r}."
         raise InputError(msg)
-    n = whole("n", data["n"], 1, most=2**53)
-    values = mechanism.randomizer.counts_of(data["counts"], n)
+    n = whole("n", data["n"], 0, most=2**53)
+    # Nobody may have reported to one of many machines.
+    none = n == 0 and data["counts"] == [0] * mechanism.randomizer.size
+    values = np.zeros(mechanism.randomizer.size, int) if none else mechanism.randomizer.counts_of(data["counts"], n)
     return mechanism.counts_kind(mechanism, values, n, flag("seeded", data["seeded"]))

@@ -3,7 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.arguments import instance
+from dpppsynth.arguments import instance, whole
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.local.base import public_number
@@ -120,8 +120,7 @@ class LDPTrace(Synthesizer):
             Public number of trajectories that the result stands for; as many as reported in the fuller round unless
             given. Fewer persons than that may report in either round.
         """
-        self.protocol.model(lengths, mobility)
-        return CombinedTraces(self, lengths, mobility, max(lengths.n, mobility.n) if n is None else n)
+        return CombinedTraces(self, lengths, mobility, _fuller(lengths, mobility) if n is None else n)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -216,6 +215,10 @@ class CombinedTraces:
 
     def __post_init__(self) -> None:
         instance("mechanism", self.mechanism, LDPTrace)
+        least = _fuller(self.lengths, self.mobility)
+        self.mechanism.protocol.model(self.lengths, self.mobility)
+        remedy = "it is the number of trajectories, and as many persons reported in one round"
+        object.__setattr__(self, "n", whole("n", self.n, least, most=2**53, remedy=remedy))
 
     def __repr__(self) -> str:
         return f"CombinedTraces({self.n} trajectories of {self.mechanism!r})"
@@ -235,3 +238,8 @@ class CombinedTraces:
         """
         plan = self.mechanism.plan(domain, n=self.n, clients=(self.lengths.n, self.mobility.n))
         return TraceRelease(plan.mechanism, plan.statistic.counted(self.lengths, self.mobility), plan.estimator)
+
+
+def _fuller(lengths: TraceCounts, mobility: TraceCounts) -> int:
+    """Number of persons who reported in the fuller round."""
+    return max(instance("lengths", lengths, TraceCounts).n, instance("mobility", mobility, TraceCounts).n)

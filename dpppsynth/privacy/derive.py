@@ -7,7 +7,7 @@ so that a certificate cannot describe another release than the one whose bound i
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -291,13 +291,18 @@ def _trajectories(parameters: Parameters, relation: Relation, domain: Domain) ->
     require(parameters["estimator"] == {"kind": "trajectories"}, "the estimator has no settings")
     require(parameters["basis"] == "trajectories", "the basis is trajectories")
     window(domain)
-    require(max(parameters["clients"]) <= parameters["n"], "nobody reports twice in a round")
+    clients, n = parameters["clients"], parameters["n"]
+    require(n <= 2**53, "there are at most 2**53 trajectories")
+    require(len(clients) == 2, "there are two rounds")
+    require(min(clients) >= 1 and max(clients) <= n, "somebody reports in each round, and nobody twice")
     split = {name: parameters[name] for name in ("epsilon", "cells", "max_length")}
-    # The longest length follows from the first counts; loading the release makes it again and compares.
     protocol, longest = TraceProtocol(**split), parameters["longest"]
     guarantee = local_trajectories(protocol, longest)
     require(relation == guarantee.relation, "the relation is local, of trajectories")
-    return Derived(guarantee, REPORTS, _holding(protocol.first.size + protocol.second(longest).size))
+    released = _holding(protocol.first.size + protocol.second(longest).size)
+    # The longest length follows from the first counts.
+    possible = partial(protocol.counts, clients=tuple(clients), longest=longest)
+    return Derived(guarantee, REPORTS, released, possible=possible)
 
 
 RECOMPUTE: dict[str, Recipe] = {

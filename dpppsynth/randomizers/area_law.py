@@ -224,7 +224,7 @@ class AreaRandomizer(Randomizer):
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         """(inputs,) shares of the cells, the maximum likelihood ones up to the tolerance unless smoothed."""
-        return self.fit(counts, n, inside=inside, **settings).shares
+        return self.fit(counts, n, inside=inside, **settings).warned().shares
 
 
 def _chunks(n: int) -> Iterator[slice]:

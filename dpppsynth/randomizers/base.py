@@ -116,9 +116,12 @@ class Randomizer:
     def tallies(self, counts: Any) -> Ints:
         """(size,) counts, checked: whole numbers that are not negative, and not all zero."""
         array = plain_array(counts)
-        if array is None or array.shape != (self.size,) or not _counts(array):
+        if array is None or array.shape != (self.size,):
             got = shown(counts) if array is None else f"shape {array.shape}"
-            msg = f"counts: must be {self.size} whole numbers, none negative, got {got}."
+            msg = f"counts: must be {self.size} whole numbers, got {got}."
+            raise InputError(msg)
+        if not _counts(array):
+            msg = "counts: must be whole numbers, none negative; some are not."
             raise InputError(msg)
         if not array.any():
             msg = "counts: all are zero; there are no reports to estimate from."

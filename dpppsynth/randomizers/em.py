@@ -5,6 +5,7 @@ step of expectation maximisation raises their likelihood and keeps the shares no
 only in the products `M shares` and `M^T ratios`. On a grid these are convolutions with the footprint of the law.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ import numpy as np
 from scipy import fft
 
 from dpppsynth.arguments import finite, function, plain_array, whole
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InformationWarning, InputError
 from dpppsynth.mesh import Floats
 
 MOST_STEPS = 10_000
@@ -44,6 +45,16 @@ class Fit:
     change: float
     converged: bool
     log_likelihood: float
+
+    def warned(self) -> "Fit":
+        """The fit itself, with an InformationWarning where it was not done within the steps allowed."""
+        if not self.converged:
+            msg = (
+                f"estimate: expectation maximisation was not done after max_iter = {self.iterations} steps; "
+                "allow more, or a larger tolerance."
+            )
+            warnings.warn(msg, InformationWarning, stacklevel=3)
+        return self
 
 
 def expectation_maximisation(

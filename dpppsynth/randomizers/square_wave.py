@@ -122,7 +122,7 @@ class SquareWave(Randomizer):
             Counts are none of this mechanism or of another number of reports, or a setting breaks its rule.
         """
         allowed = self._allowed(inside)
-        first, second = self.fit(counts, n, inside=inside, **settings)
+        first, second = (fit.warned() for fit in self.fit(counts, n, inside=inside, **settings))
         joint = np.where(allowed, np.outer(first.shares, second.shares), 0.0)
         # Marginals may meet outside alone, or in numbers too small for a double.
         return np.asarray((joint if joint.any() else allowed / 1.0).ravel() / (joint.sum() or allowed.sum()))

@@ -14,6 +14,7 @@ Source: Du, Hu, Zhang, Fang, Chen, Zheng and Gao, LDPTrace: locally differential
 PVLDB 16 (2023). Every move has a share of the budget to itself, there and here; the published code splits otherwise.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -21,15 +22,17 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import instance, positive, whole
+from dpppsynth.arguments import elements, instance, plain_array, positive, whole
 from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats
+from dpppsynth.mesh import Floats, Ints
 from dpppsynth.trajectories.grid import MOST_CELLS, MOVES
 from dpppsynth.trajectories.model import TraceModel
 from dpppsynth.trajectories.rounds import LONGEST, TraceCounts, TraceRound
 
 # Share of the budget for lengths, and of the clients whose trajectories are not cut.
 FOR_LENGTH, KEPT = Fraction(1, 10), 0.9
+# Up to it integers express the share of a trajectory of one cell.
+LARGEST_EPSILON = 40
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +72,9 @@ class TraceProtocol:
         except InputError:
             least = (self.max_length + 1) / 5000
             msg = f"epsilon: {self.epsilon:g} is split among up to {self.max_length + 2} reports, beyond what integer "
-            raise InputError(msg + f"weights can express; take {least:g} to 40, or a smaller max_length.") from None
+            # Shorter trajectories have larger shares, which help where shares are too small.
+            other = ", or a smaller max_length" if self.epsilon < least else ""
+            raise InputError(msg + f"weights can express; take {least:g} to {LARGEST_EPSILON}{other}.") from None
 
     @cached_property
     def first(self) -> TraceRound:
@@ -90,6 +95,36 @@ class TraceProtocol:
     def announced(self, lengths: TraceCounts) -> TraceRound:
         """The second round that follows from the counts of the first."""
         return self.second(self.longest(lengths))
+
+    def counts(self, flat: Ints, clients: Sequence[int], longest: int | None = None) -> tuple[TraceCounts, TraceCounts]:
+        """Counts of both rounds, from those of all parts one after the other.
+
+        Parameters
+        ----------
+        flat : (first.size + second.size,) array of int
+        clients : (int, int)
+            Numbers of persons who reported in the first and in the second round.
+        longest : int, optional
+            Length that is said to have been announced.
+
+        Raises
+        ------
+        InputError
+            For numbers that are no counts, and where the first ones lead to another second round.
+        """
+        numbers, persons = plain_array(flat), elements(clients) or ()
+        if numbers is None or numbers.ndim != 1 or len(persons) != 2:
+            msg = "flat: needs the counts of both rounds one after the other, and clients their numbers of persons."
+            raise InputError(msg)
+        size = self.first.size
+        # Fewer numbers than the first round has are refused with the others below.
+        lengths = TraceCounts.of(self.first, persons[0], np.resize(numbers, size))
+        second = self.announced(lengths)
+        said = second.longest if longest is None else whole("longest", longest, 1, most=self.max_length)
+        if (len(numbers), said) != (size + second.size, second.longest):
+            msg = "statistic: its first counts lead to another second round; the file is not whole."
+            raise InputError(msg)
+        return lengths, TraceCounts.of(second, persons[1], numbers[size:])
 
     def _lengths(self, lengths: TraceCounts) -> Floats:
         """(max_length,) estimated numbers of trajectories of each length; even where noise left nothing."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -13,6 +13,7 @@ from dpppsynth.arguments import elements, entries, flag, instance, one_of, plain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomizers import OptimizedUnary
+from dpppsynth.randomizers.identity import fingerprint
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.trajectories.grid import MOST_CELLS, MOVES, GridTrajectories
 
@@ -20,6 +21,8 @@ from dpppsynth.trajectories.grid import MOST_CELLS, MOVES, GridTrajectories
 LONGEST = 1000
 # Words of reports held in memory at once.
 CHUNK = 2**20
+ROUNDS = "first and second(...) of LDPTrace are some"
+SAME = "ask clients and count their reports with the same epsilon, cells and longest length"
 
 
 class Part(NamedTuple):
@@ -59,10 +62,12 @@ class TraceRound:
     moving: bool
 
     def __post_init__(self) -> None:
-        whole("cells", self.cells, 1, most=MOST_CELLS)
-        whole("longest", self.longest, 1, most=LONGEST)
-        flag("moving", self.moving)
-        self.parts  # noqa: B018 - refuses what integers cannot express
+        # Plain numbers, so that equal rounds have equal fingerprints.
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_CELLS))
+        object.__setattr__(self, "longest", whole("longest", self.longest, 1, most=LONGEST))
+        object.__setattr__(self, "moving", flag("moving", self.moving))
+        # The parts refuse what integers cannot express.
+        object.__setattr__(self, "epsilon", self.parts[0].randomizer.epsilon)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -74,6 +79,15 @@ class TraceRound:
         if self.longest == 1:
             return parts
         return *parts, Part("moves", self.longest - 1, OptimizedUnary(epsilon=self.epsilon, domain=self.no_move + 1))
+
+    def identity(self) -> dict[str, Any]:
+        """What clients and aggregator must have in common, in JSON form."""
+        return {"kind": "trace-round"} | {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Sixteen digits that stand for `identity` in reports and counts."""
+        return fingerprint(self.identity())
 
     @property
     def no_move(self) -> int:
@@ -130,12 +144,12 @@ class TraceRound:
         return TraceReports(self, words, rng is not None)
 
     def aggregate(self, reports: Iterable[Any]) -> "TraceCounts":
-        """Counts of reports: `TraceReports`, or what their `to_dict` or `to_json` gave.
+        """Counts of reports: `TraceReports`, or what `to_dict` or `to_json` of one client's gave.
 
         Raises
         ------
         InputError
-            For what no client sends, or no reports at all.
+            For what no client sends, answers to another round, or no reports at all.
         """
         if isinstance(reports, TraceReports):
             reports = (reports,)
@@ -191,6 +205,12 @@ def _fast(randomizer: OptimizedUnary, values: Ints, rng: np.random.Generator) ->
     return randomizer.fast_counts(np.bincount(values, minlength=randomizer.domain), rng)
 
 
+def _require_answers(name: str, mechanism: Any, asked: TraceRound) -> None:
+    if mechanism != asked.fingerprint:
+        msg = f"{name}: are answers to another round than {asked!r}; {SAME}."
+        raise InputError(msg)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TraceReports:
     """Reports of some clients of one round; they may be shown to anybody.
@@ -222,14 +242,21 @@ class TraceReports:
     def __repr__(self) -> str:
         return f"TraceReports({self.round!r})"
 
+    def __iter__(self) -> Iterator["TraceReports"]:
+        """The reports of each client."""
+        for k in range(self.n):
+            words = {part.name: self.words[part.name][k * part.times :][: part.times] for part in self.round.parts}
+            yield TraceReports(self.round, words, self.seeded)
+
     @property
     def n(self) -> int:
         """Number of clients."""
         return len(self.words[self.round.parts[0].name])
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form: words by part."""
-        return {"seeded": self.seeded, "words": {name: rows.tolist() for name, rows in self.words.items()}}
+        """JSON form: what the round was, and words by part."""
+        words = {name: rows.tolist() for name, rows in self.words.items()}
+        return {"mechanism": self.round.fingerprint, "seeded": self.seeded, "words": words}
 
     def to_json(self) -> str:
         """What a client sends."""
@@ -237,15 +264,32 @@ class TraceReports:
 
     @classmethod
     def read(cls, asked: TraceRound, data: Any) -> Self:
-        """Reports to a round from what `to_dict` or `to_json` gave."""
-        instance("asked", asked, TraceRound, "first and second(...) of LDPTrace are some")
+        """Reports of one client to a round, from what their `to_dict` or `to_json` gave.
+
+        Raises
+        ------
+        InputError
+            For answers to another round, for what no client sends, and for reports of several clients: whoever sends
+            one line of text counts once.
+        """
+        reports = cls.read_batch(asked, data)
+        if reports.n != 1:
+            msg = "reports: are those of several clients; read one by one, or with read_batch from whom you trust."
+            raise InputError(msg)
+        return reports
+
+    @classmethod
+    def read_batch(cls, asked: TraceRound, data: Any) -> Self:
+        """Reports of any number of clients, as `read`: from a collector who vouches for their number."""
+        instance("asked", asked, TraceRound, ROUNDS)
         if isinstance(data, str | bytes):
             try:
                 data = json.loads(data)
             except (ValueError, RecursionError):
                 msg = "reports: a text must be what to_json() gave."
                 raise InputError(msg) from None
-        data = entries("reports", data, ("seeded", "words"))
+        data = entries("reports", data, ("mechanism", "seeded", "words"))
+        _require_answers("reports", data["mechanism"], asked)
         words = entries("words", data["words"], [each.name for each in asked.parts])
         rows = {}
         for each in asked.parts:
@@ -305,6 +349,23 @@ class TraceCounts:
             raise InputError(msg)
         counts = {name: self.counts[name] + other.counts[name] for name in self.counts}
         return TraceCounts(self.round, self.n + other.n, counts, self.seeded or other.seeded)
+
+    def __radd__(self, other: Any) -> "TraceCounts":
+        """So that `sum(parts)` works."""
+        return self if type(other) is int and other == 0 else self + other
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, for an aggregator on another machine."""
+        counts = {name: values.tolist() for name, values in self.counts.items()}
+        return {"mechanism": self.round.fingerprint, "counts": counts, "n": self.n, "seeded": self.seeded}
+
+    @classmethod
+    def from_dict(cls, asked: TraceRound, data: Any) -> Self:
+        """Counts of a round from their JSON form; InputError for those of another round, or that are no counts."""
+        instance("asked", asked, TraceRound, ROUNDS)
+        data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
+        _require_answers("counts", data["mechanism"], asked)
+        return cls(asked, data["n"], data["counts"], data["seeded"])
 
     def totals(self, name: str) -> Floats:
         """(domain,) estimated numbers of reports about each value of a part, negative ones 0."""
