@@ -279,7 +279,7 @@ LOCAL = {
     "aggregate_files": (
         local.aggregate_files,
         {
-            "mechanism": CELLED[0], "paths": ["none.csv"], "batch": 10, "workers": None, "client": None,
+            "mechanism": CELLED[0], "paths": ["none.csv"], "batch": 1000, "workers": None, "client": None,
             "progress": None,
         },
     ),
@@ -287,7 +287,7 @@ LOCAL = {
         local.perturb_file,
         {
             "mechanism": CELLED[0], "points": "none.csv", "out": "none.parquet", "window": SQUARE, "x": "x", "y": "y",
-            "batch": 10, "rng": 1, "progress": None,
+            "batch": 1000, "rng": 1, "progress": None,
         },
     ),
     "CentralUniformGrid": (local.CentralUniformGrid, {**CENTRAL, "c": 10.0}),

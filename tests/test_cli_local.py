@@ -161,7 +161,9 @@ class TestAggregate:
         )
         assert "there is no file" in spoken(run("local", "aggregate", "none.csv", *PLAIN, *PLACE, *out, code=2))
         (tmp_path / "bad.csv").write_text("i,j\n1,1\n7654321,1\n")
-        said = spoken(run("local", "aggregate", tmp_path / "bad.csv", *PLAIN, *PLACE, *out, code=2))
+        bare = ("local", "aggregate", tmp_path / "bad.csv", *PLAIN, *PLACE, *out)
+        assert "bad.csv has no label" in spoken(run(*bare, code=2))
+        said = spoken(run(*bare, "--unlabelled", code=2))
         assert "bad.csv holds a row that no client" in said
         assert "765432" not in said
         (tmp_path / "o").mkdir()

@@ -261,6 +261,20 @@ class TestRefusals:
         assert aggregate_files(DISK, unlabelled).n == 5
         assert not aggregate_files(DISK, unlabelled).seeded
 
+    def test_windows_and_missing_labels(self, tmp_path):
+        """What was drawn in one window is not counted in another; a label that was lost is noticed where asked for."""
+        (tmp_path / "homes.csv").write_text("x,y\n" + "1,2\n" * 1000)
+        other = type(WINDOW).rectangle(0, 0, 7, 7)
+        for suffix in (".csv", ".parquet"):
+            path = tmp_path / f"a{suffix}"
+            perturb_file(DISK, tmp_path / "homes.csv", path, window=other, rng=1)
+            assert aggregate_files(DISK, path, window=other, labelled=True).seeded
+            with pytest.raises(InputError, match=f"a{suffix} holds reports about another window"):
+                aggregate_files(DISK, path, window=WINDOW)
+        (tmp_path / "a.csv.json").unlink()
+        with pytest.raises(InputError, match=r"a\.csv has no label.*--unlabelled"):
+            aggregate_files(DISK, tmp_path / "a.csv", labelled=True)
+
     @pytest.mark.parametrize(
         "text", ["", "{", "[]", "null", '{"mechanism": 1, "seeded": false}', '{"mechanism": "a"}', "[" * 10**5,
                  '{"mechanism": "a", "seeded": 0}', '{"mechanism": "a", "seeded": true, "parameters": 5}'],

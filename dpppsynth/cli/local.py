@@ -82,6 +82,14 @@ def aggregate(
     place: Place,
     out: Annotated[Path, typer.Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
     workers: WorkersOption = None,
+    unlabelled: Annotated[
+        bool,
+        typer.Option(
+            "--unlabelled",
+            help="Take files without a label: that their reports were drawn as the options say is then your word.",
+            rich_help_panel=o.READING,
+        ),
+    ] = False,
     patterns: o.PatternsOption = 1,
     fixed_n: o.FixedNOption = False,
     json: o.JsonOption = False,
@@ -93,11 +101,12 @@ def aggregate(
     from dpppsynth.local.files import aggregate_files
 
     require_new_folder(out)
-    domain = place.domain()
+    domain: Any = place.domain()
     mechanism = client.on(domain)
     with progress() as say:
         say("counting reports")
-        counts = aggregate_files(mechanism, paths, workers=workers, progress=say)
+        known = {"window": domain, "labelled": not unlabelled}
+        counts = aggregate_files(mechanism, paths, workers=workers, progress=say, **known)
         say("estimating from the counts")
         release = counts.release(domain)
         say("drawing and writing synthetic patterns")

@@ -132,6 +132,7 @@ def show_release(release: Any, out: Path, *, free: bool, json: bool) -> None:
                 "guarantee": release.guarantee.to_dict(),
                 "certificate": str(out / "certificate.json"),
                 "ledger": release.entry,
+                "seeded": release.seeded,
                 "patterns": [name for name in files if name.startswith("synthetic_")],
                 "files": files,
                 **({} if not isinstance(release, HeatmapRelease) else _persons_json(release)),
@@ -146,6 +147,8 @@ def show_release(release: Any, out: Path, *, free: bool, json: bool) -> None:
     show_line(f"\nWritten to {out}: {', '.join(files)}")
     if release.warning is not None:
         show_line(f"Warning: {release.warning}")
+    if release.seeded:
+        show_line("Warning: its random bits can be drawn again: it is not private and must not be released.")
     show_line(f"Check it: dpppsynth verify {out}")
     if free:
         show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100")

@@ -99,6 +99,8 @@ def aggregate_files(
     workers: int | None = None,
     client: Any = None,
     progress: Progress | None = None,
+    window: Window | None = None,
+    labelled: bool = False,
 ) -> Counts:
     """Count reports in files of any number and partition, in constant memory.
 
@@ -120,6 +122,10 @@ def aggregate_files(
         file and each 16 MiB of a CSV file, and a tree of sums.
     progress : callable, optional
         Told in words how many reports are counted, which is public.
+    window : Window, optional
+        Files whose label tells of another one are refused.
+    labelled : bool
+        Refuse files without a label: nothing says then what drew their reports, nor whether the bits were secret.
 
     Returns
     -------
@@ -147,7 +153,10 @@ def aggregate_files(
     if client is not None and workers is not None:
         msg = "workers: the cluster of client= has its own; give one of the two."
         raise InputError(msg)
-    done = tally_files(mechanism, paths, batch=batch, workers=workers, client=client, progress=progress)
+    if window is not None:
+        instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
+    known: dict[str, Any] = {"window": window, "labelled": flag("labelled", labelled)}
+    done = tally_files(mechanism, paths, batch=batch, workers=workers, client=client, progress=progress, **known)
     return _counts(mechanism, done)
 
 
@@ -234,7 +243,9 @@ def perturb_file(
     source, say = generator(rng), announcer(progress)
     values = values_in(_at_once(mechanism), instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
     target, done = new_file(out, "out"), 0
-    with writing(target, tuple(randomizer.columns), label_for(mechanism, seeded=rng is not None)) as write:
+    with writing(
+        target, tuple(randomizer.columns), label_for(mechanism, seeded=rng is not None, window=window)
+    ) as write:
         for xy in point_batches(points, x, y, rows):
             reports = randomizer.draw(values(xy), source)
             write(reports[source.permutation(len(reports))])

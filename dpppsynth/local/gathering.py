@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.arguments import function, whole
+from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.local.base import Mechanism
 from dpppsynth.local.labels import label_of
@@ -60,13 +61,16 @@ def tally_files(
     workers: int | None = None,
     client: Any = None,
     progress: Progress | None = None,
+    window: Window | None = None,
+    labelled: bool = False,
 ) -> Tally:
     """Counts of all reports in files; see `aggregate_files`."""
     rows = whole("batch", batch, 1, most=2**31 - 1)
     number = 1 if workers is None else whole("workers", workers, 1, most=4096)
     said = announcer(progress)
     found = files(paths)
-    randomizer, labels = mechanism.randomizer, [label_of(path, mechanism) for path in found]
+    randomizer = mechanism.randomizer
+    labels = [label_of(path, mechanism, window=window, labelled=labelled) for path in found]
     seeded = any(label is not None and label.seeded for label in labels)
     work = (piece for path in found for piece in checked_pieces(path, randomizer, rows))
     count = partial(tally_piece, randomizer, rows=rows)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.local.base import Mechanism
 from dpppsynth.local.tables import quietly
@@ -28,20 +29,25 @@ class Label:
         True when some of the reports can be drawn again: then nothing is private.
     parameters : dict, optional
         The mechanism's public numbers, for people to read.
+    window : str, optional
+        Fingerprint of the window whose cells the reports are about, where it is known.
     """
 
     mechanism: str
     seeded: bool
     parameters: Mapping[str, Any] | None = None
+    window: str | None = None
 
     def text(self) -> str:
         """JSON form."""
-        return json.dumps({"mechanism": self.mechanism, "seeded": self.seeded, "parameters": self.parameters})
+        place = {} if self.window is None else {"window": self.window}
+        return json.dumps({"mechanism": self.mechanism, "seeded": self.seeded, "parameters": self.parameters} | place)
 
 
-def label_for(mechanism: Mechanism, *, seeded: bool) -> Label:
-    """Label of reports drawn by this mechanism's clients."""
-    return Label(mechanism.fingerprint, seeded, mechanism.randomizer.parameters())
+def label_for(mechanism: Mechanism, *, seeded: bool, window: Window | None = None) -> Label:
+    """Label of reports drawn by this mechanism's clients, of places in this window."""
+    place = None if window is None else window.fingerprint()
+    return Label(mechanism.fingerprint, seeded, mechanism.randomizer.parameters(), place)
 
 
 def beside(path: Path) -> Path:
@@ -61,15 +67,26 @@ def read_label(path: Path) -> Label | None:
     return None if text is None else _label(path, text)
 
 
-def label_of(path: Path, mechanism: Mechanism) -> Label | None:
-    """Label of a file of reports, which must be of this mechanism if there is one.
+def label_of(path: Path, mechanism: Mechanism, *, window: Window | None = None, labelled: bool = False) -> Label | None:
+    """Label of a file of reports, which must be of this mechanism, and of this window, as far as it tells.
 
     Raises
     ------
     InputError
-        When it is of another one: its reports would be counted wrongly.
+        When it is of another one: its reports would be counted wrongly. When there is none, and it must be `labelled`.
     """
     label = read_label(path)
+    if label is None and labelled:
+        msg = (
+            f"paths: {path.name} has no label, which says what drew its reports and whether from secret random bits "
+            f"(of a CSV file it is {beside(path).name}); bring it, or say that it is missing: --unlabelled."
+        )
+        raise InputError(msg)
+    if label is not None and window is not None and label.window not in (None, window.fingerprint()):
+        msg = (
+            f"paths: {path.name} holds reports about another window; aggregate them with the one they were drawn with."
+        )
+        raise InputError(msg)
     if label is not None and label.mechanism != mechanism.fingerprint:
         msg = (
             f"paths: {path.name} holds reports of another mechanism{_differing(label, mechanism.randomizer)}; "
@@ -103,10 +120,11 @@ def _text(path: Path) -> str | None:
 def _label(path: Path, text: str) -> Label:
     try:
         data = json.loads(text)
-        label = Label(data["mechanism"], data["seeded"], data.get("parameters"))
+        label = Label(data["mechanism"], data["seeded"], data.get("parameters"), data.get("window"))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         label = Label("", seeded=False)
     numbers = label.parameters is None or isinstance(label.parameters, dict)
+    numbers = numbers and (label.window is None or isinstance(label.window, str))
     if not (isinstance(label.mechanism, str) and label.mechanism and isinstance(label.seeded, bool) and numbers):
         msg = (
             f"paths: the label of {path.name}, which names the mechanism of its reports, is not whole; write it again."
