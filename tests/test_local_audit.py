@@ -205,11 +205,11 @@ FAULTS = {
     "true cell": (lambda: broken(TrueCell, "disk-area"), "likelihood ratio", 100),
     "hash never perturbed": (lambda: broken(NeverPerturbed, "local-hashing"), "likelihood ratio", 200),
     "seed of the value": (lambda: broken(SeedOfTheValue, "local-hashing", pair=(1, 8)), "one bit", 100),
-    "two reports": (two_reports, "likelihood ratio", 500),
-    "own bit kept too often": (lambda: broken(TooOftenTrue, "optimized-unary"), "likelihood ratio", 800),
-    "fractional radius": (fractional_radius, "numbers", 2000),
-    "others only": (lambda: broken(OthersOnly, "randomized-response"), "likelihood ratio", 800),
-    "nothing empty": (lambda: broken(NothingEmpty, "subset-exponential", pair=(0, 4)), "likelihood ratio", 800),
+    "two reports": (two_reports, "likelihood ratio", 1500),
+    "own bit kept too often": (lambda: broken(TooOftenTrue, "optimized-unary"), "likelihood ratio", 1200),
+    "fractional radius": (fractional_radius, "numbers", 3000),
+    "others only": (lambda: broken(OthersOnly, "randomized-response"), "likelihood ratio", 1200),
+    "nothing empty": (lambda: broken(NothingEmpty, "subset-exponential", pair=(0, 4)), "likelihood ratio", 2400),
 }
 
 
