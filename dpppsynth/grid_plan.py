@@ -27,16 +27,15 @@ from dpppsynth.grids import (
     split_users,
     uniform_grid,
 )
-from dpppsynth.local_plan import named, tally
+from dpppsynth.local_plan import ReportsPlan, named, tally
 from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.models.planar import regular_squares
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.local import local_report, local_rounds
-from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomizers import FrequencyOracle, oracle
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.statistic import LatticePlan, PrivateStatistic
+from dpppsynth.statistic import PrivateStatistic
 
 CUTS = ("even", "adaptive")
 
@@ -48,7 +47,7 @@ class Fitted(NamedTuple):
     masses: Floats
 
 
-class GridPlan(LatticePlan):
+class GridPlan(ReportsPlan):
     """Base of plans to count the reports of a frequency oracle on the cells of a grid.
 
     Attributes
@@ -67,7 +66,6 @@ class GridPlan(LatticePlan):
     epsilon: float
     n: Any
     oracle: str
-    expected_n: ClassVar[None] = None
 
     def _settle(self) -> None:
         instance("window", self.window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
@@ -79,16 +77,6 @@ class GridPlan(LatticePlan):
     def domain(self) -> Domain:
         """Public window."""
         return self.window
-
-    @property
-    def bits(self) -> int:
-        """Zero: counts are whole."""
-        return 0
-
-    @property
-    def relation(self) -> Relation:
-        """One person's location is another one."""
-        return self.guarantee.relation
 
     @cached_property
     def first(self) -> Rectangles:

@@ -43,8 +43,26 @@ def named(seeded: bool) -> str:
     return SEEDED if seeded else REPORTS
 
 
+class ReportsPlan(LatticePlan):
+    """Base of plans to count reports: the counts are whole, and their number is public."""
+
+    guarantee: Any
+    expected_n: ClassVar[None] = None
+
+    @property
+    def bits(self) -> int:
+        """Zero: counts are whole."""
+        return 0
+
+    @property
+    def relation(self) -> Relation:
+        """One person's location, or trajectory, is another one."""
+        relation: Relation = self.guarantee.relation
+        return relation
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalPlan(LatticePlan):
+class LocalPlan(ReportsPlan):
     """Counts of the reports of n clients, whose values are the cells of a regular grid.
 
     Attributes
@@ -61,7 +79,6 @@ class LocalPlan(LatticePlan):
     randomizer: Any
     n: int
     basis: ClassVar[str] = "reports"
-    expected_n: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         instance("mesh", self.mesh, Mesh, "models.regular_squares(window, shape=(16, 16)) makes one")
@@ -82,16 +99,6 @@ class LocalPlan(LatticePlan):
     def epsilon(self) -> float:
         """Budget of one report."""
         return float(self.randomizer.epsilon)
-
-    @property
-    def relation(self) -> Relation:
-        """One person's location is another one."""
-        return self.guarantee.relation
-
-    @property
-    def bits(self) -> int:
-        """Zero: counts are whole."""
-        return 0
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -15,22 +15,21 @@ import numpy as np
 from dpppsynth.arguments import elements, instance, whole
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
-from dpppsynth.local_plan import named
+from dpppsynth.local_plan import ReportsPlan, named
 from dpppsynth.mesh import Ints, Mesh
 from dpppsynth.models.planar import grid_cells, regular_squares
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.persons import persons
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.local import local_trajectories
-from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.statistic import LatticePlan, PrivateStatistic
+from dpppsynth.statistic import PrivateStatistic
 from dpppsynth.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
 from dpppsynth.trajectories.grid import starts
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TracePlan(LatticePlan):
+class TracePlan(ReportsPlan):
     """Counts of the reports of both rounds of LDPTrace, those of the second after those of the first.
 
     In each round they are in the order of `TraceRound.parts`: of lengths; of first cells, last cells and moves.
@@ -65,7 +64,6 @@ class TracePlan(LatticePlan):
     user: str | None = "trajectory"
     longest: int | None = None
     basis: ClassVar[str] = "trajectories"
-    expected_n: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         instance("window", self.window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
@@ -85,16 +83,6 @@ class TracePlan(LatticePlan):
     def domain(self) -> Domain:
         """Public window."""
         return self.window
-
-    @property
-    def bits(self) -> int:
-        """Zero: counts are whole."""
-        return 0
-
-    @property
-    def relation(self) -> Relation:
-        """One person's trajectory is another one."""
-        return self.guarantee.relation
 
     @cached_property
     def protocol(self) -> TraceProtocol:

@@ -125,16 +125,29 @@ class Finder:
 
     def __call__(self, xy: npt.NDArray[np.float64]) -> Ints:
         """(n,) elements of points (n, 2)."""
-        x0, y0, x1, y1 = self.bounds
-        u = (xy[:, 0] - x0) / (x1 - x0) * self.nx
-        v = (xy[:, 1] - y0) / (y1 - y0) * self.ny
-        i = np.clip(np.floor(u).astype(np.int64), 0, self.nx - 1)
-        j = np.clip(np.floor(v).astype(np.int64), 0, self.ny - 1)
+        i, j = cell_places(xy, self.bounds, (self.nx, self.ny)).T
         cell = j * self.nx + i
-        return self.renumber[cell if self.kind == "square" else 2 * cell + (v - j > u - i)]
+        if self.kind == "square":
+            return self.renumber[cell]
+        u, v = _in_cells(xy, self.bounds, (self.nx, self.ny)).T
+        return self.renumber[2 * cell + (v - j > u - i)]
 
 
 Bounds = tuple[float, float, float, float]
+
+
+def cell_places(xy: Floats, bounds: Bounds, shape: tuple[int, int]) -> Ints:
+    """(n, 2) places (i, j) of the cells that hold points (n, 2), in a grid of (nx, ny) cells over a box.
+
+    A border belongs to the cell right and above, the box's own to the last cells; points outside take the nearest cell.
+    """
+    return np.clip(np.floor(_in_cells(xy, bounds, shape)).astype(np.int64), 0, np.array(shape) - 1)
+
+
+def _in_cells(xy: Floats, bounds: Bounds, shape: tuple[int, int]) -> Floats:
+    """(n, 2) coordinates in cells of the grid."""
+    x0, y0, x1, y1 = bounds
+    return (xy - np.array([x0, y0])) / np.array([x1 - x0, y1 - y0]) * np.array(shape)
 
 
 def grid(bounds: Bounds, nx: int, ny: int, kind: str) -> tuple[Floats, Ints]:

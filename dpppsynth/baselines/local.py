@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from dpppsynth.arguments import elements, flag, instance
 from dpppsynth.errors import InputError
 from dpppsynth.grids import average_query_error, true_answers
 from dpppsynth.local.base import CellMechanism
 from dpppsynth.local.grids import GridCounts, UniformGrid
+from dpppsynth.models.planar import grid_cells
 from dpppsynth.patterns import PointPattern
 from dpppsynth.randomizers import Randomizer, grid_radius
 from dpppsynth.randomizers.area import LiteralHybridArea
@@ -57,13 +56,7 @@ class LiteralHybridUniformExponential(CellMechanism):
     def simulate(self, pattern: PointPattern, rng: RngLike = None, *, fast: bool = False) -> Any:
         """Run all clients of a pattern in one process."""
         mesh = self.mesh(instance("pattern", pattern, PointPattern).domain)
-        i, j = np.clip(_place(mesh, pattern.xy, self.cells), 0, self.cells - 1).T
-        return self.counts(self.cell_values(np.column_stack([i, j])), rng, fast=fast)
-
-
-def _place(mesh: Any, xy: Any, cells: int) -> Any:
-    x0, y0, x1, y1 = mesh.domain.bounds
-    return np.floor((xy - [x0, y0]) / [x1 - x0, y1 - y0] * cells).astype(np.int64)
+        return self.counts(self.cell_values(grid_cells(mesh)[mesh.locate(pattern.positions)]), rng, fast=fast)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

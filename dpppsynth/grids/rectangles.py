@@ -94,6 +94,11 @@ class Rectangles:
     def __repr__(self) -> str:
         return f"Rectangles({len(self)} cells in {len(self.columns) - 1} x {len(self.rows) - 1})"
 
+    def to_dict(self) -> dict[str, Any]:
+        """The lines in JSON form: the fields, as lists."""
+        inner = [[x.tolist(), y.tolist()] for x, y in self.inner]
+        return {"columns": self.columns.tolist(), "rows": self.rows.tolist(), "inner": inner}
+
     @property
     def bounds(self) -> Bounds:
         """(x0, y0, x1, y1) of the rectangle they tile."""

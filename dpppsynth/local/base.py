@@ -13,7 +13,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.local.reports import Counts, Report, Reports
 from dpppsynth.local_plan import LocalPlan, tally
 from dpppsynth.mesh import Floats, Ints
-from dpppsynth.models.planar import regular_squares
+from dpppsynth.models.planar import cell_places, regular_squares
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.local import local_report
 from dpppsynth.privacy.profiles import PureDP
@@ -198,10 +198,9 @@ class CellMechanism(Mechanism):
         outside : {"raise", "clip"}
             What to do with a point beyond the box: refuse it, or take the nearest cell, which keeps the promise.
         """
-        x0, y0, x1, y1 = instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one").bounds
-        xy = within(PointPattern.checked([place]), (x0, y0, x1, y1), one_of("outside", outside, ("raise", "clip")))
-        share = (xy[0] - [x0, y0]) / [x1 - x0, y1 - y0]
-        i, j = np.minimum(np.floor(share * self.cells).astype(np.int64), self.cells - 1).tolist()
+        bounds = instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one").bounds
+        xy = within(PointPattern.checked([place]), bounds, one_of("outside", outside, ("raise", "clip")))
+        i, j = cell_places(xy, bounds, (self.cells, self.cells))[0].tolist()
         return i, j
 
     def clients(self, values: Any, rng: RngLike = None) -> Reports:
@@ -248,11 +247,7 @@ class CellMechanism(Mechanism):
 
     def mesh(self, domain: Domain) -> Any:
         """The grid on a window; InputError on a network."""
-        require_domain(domain)
-        if not isinstance(domain, Window):
-            msg = "domain: local mechanisms work on windows; on a network take LaplaceSynthesizer or LGCPSynthesizer."
-            raise InputError(msg)
-        return regular_squares(domain, shape=(self.cells + 1, self.cells + 1))
+        return regular_squares(require_window(domain), shape=(self.cells + 1, self.cells + 1))
 
     def simulate(self, pattern: PointPattern, rng: RngLike = None, *, fast: bool = False) -> Counts:
         """Run all clients of a pattern in one process, for studies and audits.
@@ -296,6 +291,15 @@ def within(places: Floats, bounds: Any, outside: str) -> Floats:
         msg = "xy: some points lie outside the window's bounding box; leave them out, or say outside='drop' or 'clip'."
         raise InputError(msg)
     return places[inside]
+
+
+def require_window(domain: Any) -> Window:
+    """The domain, which must be a window; InputError on a network, by name."""
+    require_domain(domain)
+    if not isinstance(domain, Window):
+        msg = "domain: local mechanisms work on windows; on a network take LaplaceSynthesizer or LGCPSynthesizer."
+        raise InputError(msg)
+    return domain
 
 
 def public_number(n: Any, expected_n: Any) -> int:

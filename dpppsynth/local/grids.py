@@ -110,10 +110,7 @@ class Round(GridMechanism):
 
     def identity(self) -> dict[str, Any]:
         """The client's law, and the lines of the grid that its values are the cells of."""
-        grid = self.grid
-        lines = {"columns": grid.columns.tolist(), "rows": grid.rows.tolist()}
-        inner = [[x.tolist(), y.tolist()] for x, y in grid.inner]
-        return self.randomizer.parameters() | lines | {"inner": inner}
+        return self.randomizer.parameters() | self.grid.to_dict()
 
     def value(self, place: Any) -> int:
         """The number of the cell that holds the point (x, y)."""
@@ -214,11 +211,8 @@ class SecondRound(Round):
 
     def to_json(self) -> str:
         """What is broadcast to the persons of this round: window, grid and oracle."""
-        grid = self.grid
-        inner = [[x.tolist(), y.tolist()] for x, y in grid.inner]
-        lines = {"columns": grid.columns.tolist(), "rows": grid.rows.tolist(), "inner": inner}
         settings = {"epsilon": self.epsilon, "oracle": self.oracle, "post": self.post}
-        return json.dumps({"window": self.window.to_geojson(), "grid": lines} | settings)
+        return json.dumps({"window": self.window.to_geojson(), "grid": self.grid.to_dict()} | settings)
 
     @classmethod
     def from_json(cls, text: str) -> "SecondRound":

@@ -4,9 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.arguments import instance, whole
-from dpppsynth.domains import Domain, Window
-from dpppsynth.errors import InputError
-from dpppsynth.local.base import public_number
+from dpppsynth.domains import Domain
+from dpppsynth.local.base import public_number, require_window
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.local import local_trajectories
@@ -16,7 +15,7 @@ from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.field import Progress
 from dpppsynth.release.trajectories import TraceEstimator, TraceRelease
 from dpppsynth.synthesizers.account import Ceiling, authorise
-from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
+from dpppsynth.synthesizers.base import Plan, Synthesizer
 from dpppsynth.trace_plan import TracePlan, checked_user, number_of_trajectories
 from dpppsynth.trajectories import (
     GridTrajectories,
@@ -149,13 +148,9 @@ class LDPTrace(Synthesizer):
         clients : (int, int), optional
             How many persons report in either round; all of them unless given.
         """
-        require_domain(domain)
-        if not isinstance(domain, Window):
-            msg = "domain: local mechanisms work on windows; on a network take LaplaceSynthesizer or LGCPSynthesizer."
-            raise InputError(msg)
-        number = public_number(n, expected_n)
+        window, number = require_window(domain), public_number(n, expected_n)
         split = {"clients": clients, "user": self.user}
-        plan = TracePlan(domain, self.epsilon, self.cells, self.max_length, number, **split)
+        plan = TracePlan(window, self.epsilon, self.cells, self.max_length, number, **split)
         return Plan(plan.basis, plan, TraceEstimator())
 
     def release(

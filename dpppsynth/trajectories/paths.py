@@ -11,6 +11,7 @@ from dpppsynth.arguments import elements, instance, positive, whole
 from dpppsynth.domains import LARGEST, Window, as_reals
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
+from dpppsynth.models.planar import cell_places
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.trajectories.grid import MOST_CELLS, MOVES, GridTrajectories, checked_offsets, neighbours, starts
 
@@ -96,9 +97,7 @@ class Trajectories:
                 "window: there are points outside it; cut the trajectories to the window, or move their points into it."
             )
             raise InputError(msg)
-        x0, y0, x1, y1 = window.bounds
-        place = np.floor((self.xy - (x0, y0)) / (x1 - x0, y1 - y0) * cells).astype(np.int64)
-        i, j = np.clip(place, 0, cells - 1).T
+        i, j = cell_places(self.xy, window.bounds, (cells, cells)).T
         return GridTrajectories(cells, i * cells + j, self.offsets)
 
 
