@@ -103,6 +103,7 @@ def best_uniform_grid(
 
     Examples
     --------
+    >>> import numpy as np
     >>> xy = np.random.default_rng(1).random((2000, 2))
     >>> best_uniform_grid(xy, (0, 0, 1, 1), [[0, 0, 0.5, 1]], epsilon=1.0, sides=[2, 40], rng=1)
     BestUniformGrid(side 2: not to be released)
