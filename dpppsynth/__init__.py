@@ -15,31 +15,37 @@ touched; then one release spends the budget, and everything drawn from that rele
 
 Where to look next:
 
-==================== ==========================================================================================
-`Window`             the public domain; `read_window` reads one from a file
-`LinearNetwork`      a public domain made of streets; `read_network` reads one from a file
-`PointPattern`       points in a domain; `read_pattern` reads one, `datasets` holds some
-`LaplaceSynthesizer` a private piecewise intensity from discrete Laplace noise
-`LGCPSynthesizer`    a log-Gaussian Cox process, from a private statistic or as one private posterior draw
-`KernelSynthesizer`  Poisson patterns around the points, every one of them paid for
-`HeatmapSynthesizer` a private heat map, where a person has many points and all are hidden at once
-`CoxRelease`         a private intensity to draw patterns from; `load_release` goes on from a saved one
-`PoissonRelease`     the patterns of the kernel synthesizer
-`HeatmapRelease`     a distribution over a grid, its heat maps and patterns
-`local`              mechanisms whose clients randomise themselves: nobody is trusted with the points
-`LocalRelease`       shares of the cells of a grid, from reports; `GridRelease` answers range queries
-`privacy`            neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
-`heatmaps`           private heat maps of plain arrays, their rivals and metrics
-`randomizers`        laws and estimators of local mechanisms; `grids` has cells and cuts for range queries
-`models`             covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
-`linear_network`     meshes of networks, the resistance metric, network K-functions
-`Ledger`             the budget of a data set over several releases: `release(pattern, ledger=ledger)`
-`audit`              lower bounds on what a mechanism gives away, by running it; `auditing` holds the parts
-`write_report`       a saved release explained in one self-contained page
-`recommend`          which mechanism, from public parameters and a simulation study
-`evaluation`         K-functions, distances, scores, a confidential report, simulation studies
-`io`, `plotting`     reading, writing and drawing patterns and releases
-==================== ==========================================================================================
+========================== ==========================================================================================
+`Window`                   the public domain; `read_window` reads one from a file
+`LinearNetwork`            a public domain made of streets; `read_network` reads one from a file
+`PointPattern`             points in a domain; `read_pattern` reads one, `datasets` holds some
+`LaplaceSynthesizer`       a private piecewise intensity from discrete Laplace noise
+`LGCPSynthesizer`          a log-Gaussian Cox process, from a private statistic or as one private posterior draw
+`KernelSynthesizer`        Poisson patterns around the points, every one of them paid for
+`BoundedErrorSynthesizer`  private counts of which none is off by more than a bound
+`PlanarLaplaceSynthesizer` the points themselves, each moved by noise: geomasking with a proof
+`HeatmapSynthesizer`       a private heat map, where a person has many points and all are hidden at once
+`CoxRelease`               a private intensity to draw patterns from; `load_release` goes on from a saved one
+`PoissonRelease`           the patterns of the kernel synthesizer
+`PointRelease`             the moved points of the planar Laplace synthesizer; a track of them can be filtered
+`BoundedErrorRelease`      counts within their bound and the intensity; by months they are a series to filter
+`HeatmapRelease`           a distribution over a grid, its heat maps and patterns
+`local`                    mechanisms whose clients randomise themselves: nobody is trusted with the points
+`LocalRelease`             shares of the cells of a grid, from reports; `GridRelease` answers range queries
+`privacy`                  neighbouring relations (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`), bounds, certificates
+`heatmaps`                 private heat maps of plain arrays, their rivals and metrics
+`randomizers`              laws and estimators of local mechanisms; `grids` has cells and cuts for range queries
+`models`                   covariances, planar meshes, the log-Gaussian Cox posterior and its samplers
+`linear_network`           meshes of networks, the resistance metric, network K-functions
+`BoundedErrorAnswers`      whole numbers counted elsewhere, released with bounded error; `filters` for series
+`truncated`                laws of noise with a bound, and what the bound costs
+`Ledger`                   the budget of a data set over several releases: `release(pattern, ledger=ledger)`
+`audit`                    lower bounds on what a mechanism gives away, by running it; `auditing` holds the parts
+`write_report`             a saved release explained in one self-contained page
+`recommend`                which mechanism, from public parameters and a simulation study
+`evaluation`               K-functions, distances, scores, a confidential report, simulation studies
+`io`, `plotting`           reading, writing and drawing patterns and releases
+========================== ==========================================================================================
 
 Every error raised on purpose is a `DpppsynthError`. Names load when first used, so importing the package is quick.
 """

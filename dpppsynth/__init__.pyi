@@ -3,6 +3,7 @@ from . import (
     baselines,
     datasets,
     evaluation,
+    filters,
     grids,
     heatmaps,
     io,
@@ -15,7 +16,9 @@ from . import (
     randomizers,
     reporting,
     synthesizers,
+    truncated,
 )
+from .answers import BoundedErrorAnswers
 from .auditing import Audit, audit
 from .domains import Window
 from .errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
@@ -26,9 +29,25 @@ from .mesh import Mesh
 from .patterns import PointPattern
 from .privacy import AddRemove, AddRemovePerson, AlphaNeighbours, GeoIndistinguishability, Guarantee, Local, ReplaceOne
 from .recommendation import Recommendation, recommend
-from .release import CoxRelease, GridRelease, HeatmapRelease, LocalRelease, PoissonRelease, load_release
+from .release import (
+    BoundedErrorRelease,
+    CoxRelease,
+    GridRelease,
+    HeatmapRelease,
+    LocalRelease,
+    PointRelease,
+    PoissonRelease,
+    load_release,
+)
 from .reporting import write_report
-from .synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+from .synthesizers import (
+    BoundedErrorSynthesizer,
+    HeatmapSynthesizer,
+    KernelSynthesizer,
+    LaplaceSynthesizer,
+    LGCPSynthesizer,
+    PlanarLaplaceSynthesizer,
+)
 
 __version__: str
 
@@ -37,6 +56,9 @@ __all__ = [
     "AddRemovePerson",
     "AlphaNeighbours",
     "Audit",
+    "BoundedErrorAnswers",
+    "BoundedErrorRelease",
+    "BoundedErrorSynthesizer",
     "BudgetError",
     "CoxRelease",
     "DpppsynthError",
@@ -54,7 +76,9 @@ __all__ = [
     "Local",
     "LocalRelease",
     "Mesh",
+    "PlanarLaplaceSynthesizer",
     "PointPattern",
+    "PointRelease",
     "PoissonRelease",
     "PrivacyCheckError",
     "QualityError",
@@ -67,6 +91,7 @@ __all__ = [
     "baselines",
     "datasets",
     "evaluation",
+    "filters",
     "grids",
     "heatmaps",
     "io",
@@ -84,5 +109,6 @@ __all__ = [
     "recommend",
     "reporting",
     "synthesizers",
+    "truncated",
     "write_report",
 ]

@@ -352,7 +352,7 @@ class PrivateStatistic:
         self.lattice.flags.writeable = False
 
     def __repr__(self) -> str:
-        return f"PrivateStatistic({self.plan.basis} on {self.plan.mesh!r})"
+        return f"PrivateStatistic({self.plan.basis} on {getattr(self.plan, 'mesh', self.plan.domain)!r})"
 
     @property
     def values(self) -> Floats:

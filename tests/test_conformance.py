@@ -22,7 +22,7 @@ import pytest
 import shapely
 from chance import Chance
 
-from dpppsynth import grid_plan, kernel_plan, local, local_plan
+from dpppsynth import bounded_plan, grid_plan, kernel_plan, local, local_plan, moved_plan
 from dpppsynth import statistic as statistic_module
 from dpppsynth.domains import Window
 from dpppsynth.draw import ConfidentialFit
@@ -53,17 +53,25 @@ from dpppsynth.privacy import (
     verify,
 )
 from dpppsynth.privacy.derive import RECOMPUTE
-from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace, gaussian_noise
+from dpppsynth.privacy.noise import (
+    TRUNCATED,
+    OpenDPGaussian,
+    OpenDPLaplace,
+    gaussian_noise,
+    truncated_laplace_noise,
+)
 from dpppsynth.release import field as field_module
 from dpppsynth.release import load_release
 from dpppsynth.release.base import Release
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.statistic import StatisticPlan, cell_counts, lattice_masses
 from dpppsynth.synthesizers import (
+    BoundedErrorSynthesizer,
     HeatmapSynthesizer,
     KernelSynthesizer,
     LaplaceSynthesizer,
     LGCPSynthesizer,
+    PlanarLaplaceSynthesizer,
     feasibility,
 )
 from dpppsynth.synthesizers.lgcp import MECHANISMS
@@ -247,6 +255,27 @@ def cases():
         build = functools.partial(HeatmapSynthesizer, **{"epsilon": 1.0, "shape": (16, 16)} | options)
         yield ByPerson("heatmap", label, build, window)
     yield from local_cases()
+    yield from bounded_cases()
+
+
+def bounded_cases():
+    """Mechanisms with a hard bound on their error."""
+    for relation in RELATIONS:
+        build = functools.partial(BoundedErrorSynthesizer, epsilon=1.0, delta=1e-6, relation=relation)
+        yield Case("bounded-cells", str(relation), build)
+    few = functools.partial(BoundedErrorSynthesizer, epsilon=1.0, max_error=40, spacing=200.0, postprocess="keep-n")
+    for window in (RING, STREETS):
+        yield Case("bounded-cells", f"keep-n, {type(window).__name__}", few, window)
+    by_level = functools.partial(BoundedErrorSynthesizer, epsilon=1.0, max_error=40, spacing=300.0)
+    yield ByYear("strata", "bounded counts", by_level)
+    for relation in RELATIONS[:2]:
+        yield Case("planar-laplace", str(relation), functools.partial(PlanarLaplaceSynthesizer, 1.0, relation=relation))
+    yield Case("planar-laplace", "bounded", functools.partial(PlanarLaplaceSynthesizer, 1.0, 1e-6, 25.0), RING)
+    track = functools.partial(AlphaNeighbours, 25.0, max_points_per_person=N)
+    walk = functools.partial(PlanarLaplaceSynthesizer, 1e3, relation=track(), max_error=900.0, track=True)
+    yield Case("planar-laplace", "track", walk)
+    moved = functools.partial(PlanarLaplaceSynthesizer, 1.0, alpha=25.0, max_error=500.0)
+    yield ByYear("strata", "moved points", moved)
 
 
 def local_cases():
@@ -365,12 +394,14 @@ def nuts_cases():
 # What no theorem covers, and the words of the refusal.
 ONE_MOVE = r"^relation: Kim & Lim's bounds are for alpha-neighbours with one point per person"
 CLUSTER = r"^relation: adding or removing a point adds or removes its whole cluster"
+DISTANCE = r"^relation: needs a AlphaNeighbours, got .*; the bound grows with the distance"
 REFUSED = (
     {(kernel, relation): CLUSTER for relation in RELATIONS[4:] for kernel in ("kernel", "kernel-diffusion")}
     | {
         ("lgcp-lipschitz", relation): r"^relation: 'add-remove' has no guarantee from the slope"
         for relation in RELATIONS[4:]
     }
+    | {("planar-laplace", relation): DISTANCE for relation in RELATIONS[2:]}
     | {(f"lgcp-kim-lim-{bound}", relation): ONE_MOVE for bound in ("3.8", "3.9") for relation in RELATIONS[1:]}
 )
 # One report for each person, whatever the others do.
@@ -452,7 +483,9 @@ def test_what_no_theorem_covers_is_refused_before_the_data(mechanism, relation):
     size = {"n": N} if relation.n_is_public else {"expected_n": EXPECTED}
     settings = {} if "lipschitz" in mechanism else {"delta": 1e-6}
     settings |= {} if "kernel" in mechanism else {"mechanism": mechanism[5:]}
-    kind = KernelSynthesizer if "kernel" in mechanism else LGCPSynthesizer
+    settings = {"delta": 1e-6} if mechanism == "planar-laplace" else settings
+    kind = {"kernel": KernelSynthesizer, "kernel-diffusion": KernelSynthesizer}.get(mechanism, LGCPSynthesizer)
+    kind = PlanarLaplaceSynthesizer if mechanism == "planar-laplace" else kind
     with pytest.raises(InputError, match=REFUSED[mechanism, relation]):
         kind(1.0, relation=relation, **settings).plan(STREETS if "diffusion" in mechanism else SQUARE, **size)
 
@@ -486,6 +519,15 @@ class ConstantGaussian(Constant):
     """The same in the place of discrete Gaussian noise."""
 
     name = OpenDPGaussian.name
+
+
+class ConstantTruncated(Constant):
+    """The same in the place of noise within a bound."""
+
+    name = TRUNCATED + OpenDPLaplace.name
+
+    def __init__(self, scale, bound, **public):
+        super().__init__(scale)
 
 
 class Recorder(logging.Handler):
@@ -546,6 +588,8 @@ def forget(monkeypatch, case):
     monkeypatch.setattr(statistic_module, "laplace_noise", Constant)
     monkeypatch.setattr(statistic_module, "gaussian_noise", ConstantGaussian)
     monkeypatch.setattr(aggregation, "laplace_noise", Constant)
+    monkeypatch.setattr(bounded_plan, "truncated_laplace_noise", ConstantTruncated)
+    monkeypatch.setattr(moved_plan, "move", lambda xy, **public: np.arange(2 * len(xy)).reshape(-1, 2))
     for module in (local_plan, grid_plan):
         monkeypatch.setattr(module, "tally", reports_of_nobody)
     monkeypatch.setattr(rounds, "_unary", reports_of_nobody)
@@ -870,7 +914,38 @@ class TestCertificate:
 
     @over(FAST)
     def test_is_laplace_noise_where_it_is_thought_to_be(self, case):
-        assert isinstance(plans(case.known_plan)[0], StatisticPlan) == (case in LAPLACE)
+        assert (type(plans(case.known_plan)[0]) is StatisticPlan) == (case in LAPLACE)
+
+    @over([case for case in FAST if case.mechanism == "bounded-cells"])
+    def test_noise_within_a_bound_is_asked_for_as_promised(self, case, monkeypatch):
+        """The scale and the bound that reach the sampler are those of the guarantee."""
+        asked = []
+
+        def spy(scale, bound, **arguments):
+            asked.append((scale, bound, arguments["sensitivity"], arguments["epsilon"]))
+            return truncated_laplace_noise(scale, bound, **arguments)
+
+        monkeypatch.setattr(bounded_plan, "truncated_laplace_noise", spy)
+        plan = case.known_plan
+        plan.release(case.patterns()[0])
+        [(scale, bound, sensitivity, epsilon)] = asked
+        profile = plan.guarantee.profile
+        assert (scale, bound) == (profile.scale, profile.bound)
+        assert sum(profile.shifts) == sensitivity
+        assert sensitivity / scale <= epsilon == case.synthesizer.epsilon
+
+    @over([case for case in FAST if case.mechanism == "planar-laplace"])
+    def test_points_are_moved_as_promised(self, case, monkeypatch):
+        """The rate and the bound that reach the sampler are those of the guarantee."""
+        asked, move = [], moved_plan.move
+        monkeypatch.setattr(moved_plan, "move", lambda xy, **public: (asked.append(public), move(xy, **public))[1])
+        plan = case.known_plan.statistic
+        case.known_plan.release(case.patterns()[0])
+        [public] = asked
+        k, alpha = plan.relation.max_points_per_person, plan.relation.alpha
+        assert public["epsilon"] * k * alpha == pytest.approx(case.synthesizer.epsilon, rel=1e-14)
+        assert public["bound"] == math.inf if plan.max_error is None else public["bound"] < plan.max_error
+        assert (plan.guarantee.profile.at > 0) == (public["bound"] < math.inf)
 
     @over(LAPLACE)
     def test_noise_is_asked_for_as_promised(self, case, monkeypatch):

@@ -16,6 +16,7 @@ from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.mesh import Floats
+from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.relations import CappedRelation, Relation
 
@@ -42,7 +43,8 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
     -------
     tuple of PointPattern
         With exactly `n` points each; under add/remove the first has those of one person, the second has not, and the
-        first has about `expected_n` points. The moved points come last. Of a heat map, the pair of `person_pair`.
+        first has about `expected_n` points. The moved points come last; where points are released one by one, they come
+        first in the second pattern, all of whose rows are turned round. Of a heat map, the pair of `person_pair`.
 
     Raises
     ------
@@ -73,8 +75,11 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
     ends = np.stack([before[worst], after[worst]])
     count = min(relation.max_points_per_person, plan.n)
     others = far_from(plan.domain, ends, plan.n - count, rng)
-    one, other = (PointPattern.at(np.concatenate([others, np.tile(end, (count, 1))]), plan.domain) for end in ends)
-    return one, other
+    one, other = (np.concatenate([others, np.tile(end, (count, 1))]) for end in ends)
+    if isinstance(plan, MovedPlan) and not plan.track:
+        # The order of the rows is nobody's business, so it must not tell the patterns apart.
+        other = other[::-1]
+    return PointPattern.at(one, plan.domain), PointPattern.at(other, plan.domain)
 
 
 def _require_size(plan: Any) -> None:

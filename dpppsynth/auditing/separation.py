@@ -11,10 +11,13 @@ from dpppsynth.draw import DrawPlan
 from dpppsynth.kernel import hull, mass
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
 from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 
 # Rows of a stochastic matrix that are compared at a time.
 BLOCK = 2000
+# How much more a move along both axes counts than one along a single axis, in which one coordinate tells nothing.
+ASLANT = 0.01
 
 
 def separation(plan: Any, first: Floats, second: Floats) -> Floats:
@@ -23,6 +26,7 @@ def separation(plan: Any, first: Floats, second: Floats) -> Floats:
     Cells: 2 where they differ. Tents: the Kullback-Leibler divergence of the noised masses, which at equal L1 distance
     is larger for a change of few masses. Fields: the prior standard deviation of `Y(x) - Y(x')`. Heat flow: the L1
     distance of the laws of a child. Kernels: the distance moved, times the share of the kernel that is not cut off.
+    Moved points: the distance, and among equal ones that which changes both coordinates.
     """
     match plan:
         case StatisticPlan(basis="cells"):
@@ -37,6 +41,9 @@ def separation(plan: Any, first: Floats, second: Floats) -> Floats:
             window = hull(plan.domain)
             inside = [mass(each, window, plan.bandwidth) for each in (first, second)]
             return np.asarray(np.hypot(*(second - first).T) * np.minimum(*inside))
+        case MovedPlan():
+            along = np.abs(second - first)
+            return np.asarray(np.hypot(*along.T) + ASLANT * along.min(axis=1))
         case _:
             apart = plan.domain.coordinates(second) - plan.domain.coordinates(first)
             return np.asarray(np.hypot(*apart.T))

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.arguments import elements
+from dpppsynth.auditing.bounded import counts_statistics
+from dpppsynth.auditing.moved import move_statistics
 from dpppsynth.auditing.pairs import changed, unchanged
 from dpppsynth.auditing.pyramid import (
     CellRatio,
@@ -26,6 +28,7 @@ from dpppsynth.auditing.pyramid import (
 from dpppsynth.auditing.residuals import Extremes, SharedNoise
 from dpppsynth.auditing.stated import of_number
 from dpppsynth.auditing.target import Statistic
+from dpppsynth.bounded_plan import BoundedCountsPlan
 from dpppsynth.domains import Domain
 from dpppsynth.draw import DrawPlan
 from dpppsynth.errors import InputError
@@ -34,6 +37,7 @@ from dpppsynth.kernel import gaussian_sum, hull, mass
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan, PatternPlan
 from dpppsynth.linear_network.diffusion import diffusion_density
 from dpppsynth.mesh import Floats, Ints, Mesh
+from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.statistic import FieldStatisticPlan, LatticePlan, MeasurementPlan, StatisticPlan
@@ -195,7 +199,7 @@ def built_in(plan: Any, pair: Pair) -> tuple[Statistic, ...]:
 
     Parameters
     ----------
-    plan : StatisticPlan, FieldStatisticPlan, DrawPlan, PatternPlan or HeatmapPlan
+    plan : StatisticPlan, FieldStatisticPlan, BoundedCountsPlan, MovedPlan, DrawPlan, PatternPlan or HeatmapPlan
     pair : tuple of PointPattern
 
     Raises
@@ -213,6 +217,10 @@ def built_in(plan: Any, pair: Pair) -> tuple[Statistic, ...]:
     ['likelihood ratio', 'near', 'total', 'cells', 'one number']
     """
     match plan:
+        case BoundedCountsPlan():
+            return (*counts_statistics(plan, pair), *_of_measurement(plan, pair))
+        case MovedPlan():
+            return move_statistics(plan, pair)
         case StatisticPlan() | FieldStatisticPlan():
             return (Statistic("likelihood ratio", _noise_ratio(plan, pair)), *_of_measurement(plan, pair))
         case DrawPlan():

@@ -26,6 +26,7 @@ from dpppsynth.errors import DpppsynthError, InputError, ReleaseBlocked
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.recipes import domain_from_geojson
+from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
@@ -80,7 +81,8 @@ def target_of(
 
     Parameters
     ----------
-    thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, DrawPlan, PatternPlan, HeatmapPlan, or Randomizer
+    thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, MovedPlan, DrawPlan, PatternPlan, HeatmapPlan or
+        Randomizer
         Of a `StratifiedPlan` the level with the largest epsilon is audited: levels are released separately. Of a local
         mechanism, or its plan, the report of one client; of several rounds, that with the largest epsilon. Of
         LDPTrace all reports of one client.
@@ -126,7 +128,7 @@ def target_of(
         return trace_target(held, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
     if isinstance(thing, Plan):
         return _target(thing.statistic, thing.mechanism + level, thing.guarantee.profile, pair, statistics)
-    if isinstance(thing, MeasurementPlan | DrawPlan | PatternPlan | HeatmapPlan):
+    if isinstance(thing, MeasurementPlan | MovedPlan | DrawPlan | PatternPlan | HeatmapPlan):
         return _target(thing, type(thing).__name__, _claim(thing).profile, pair, statistics)
     msg = (
         f"target: needs a Synthesizer, a plan, the path of a saved release, or a callable with pair=, claimed= and "

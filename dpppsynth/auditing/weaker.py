@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
+from dpppsynth.auditing.bounded import LessTruncated
+from dpppsynth.auditing.moved import ShorterMoves, move_shifts
 from dpppsynth.auditing.pairs import changed
 from dpppsynth.auditing.pyramid import always_seen, branches
 from dpppsynth.auditing.target import Weakened
+from dpppsynth.bounded_plan import BoundedCountsPlan
 from dpppsynth.draw import PosteriorDrawPlan
 from dpppsynth.draw.base import DrawPlan
 from dpppsynth.errors import QualityError
@@ -22,6 +25,7 @@ from dpppsynth.kernel_plan import DiffusionPlan
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.target import FieldPrior
+from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.patterns import PointPattern
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 
@@ -112,10 +116,16 @@ class WiderPrior:
 def weakened(plan: Any, pair: Pair) -> Weakened | None:
     """Law of a plan's likelihood ratio at a pair, by how many times too little noise there is; None if it is not known.
 
-    Of noised statistics it is exact, or simulated; of heat maps that of the cells looked at whatever the noise; of
-    normal posterior draws approximate.
+    Of noised statistics and moved points it is exact, or simulated; of heat maps that of the cells looked at whatever
+    the noise; of normal posterior draws approximate.
     """
     match plan:
+        case BoundedCountsPlan():
+            change = _change(plan, pair)
+            return LessTruncated(change[change != 0], plan.scale, plan.max_error)
+        case MovedPlan():
+            shifts = move_shifts(plan, pair)
+            return None if shifts is None else ShorterMoves(shifts, plan.rate * plan.bound)
         case StatisticPlan():
             change = _change(plan, pair)
             return LessLaplace(change[change != 0], plan.scale)
@@ -133,6 +143,9 @@ def weakened(plan: Any, pair: Pair) -> Weakened | None:
 def alike(plan: Any, pair: Pair) -> bool:
     """Whether a plan's mechanism treats both patterns alike: on its mesh they are the same."""
     match plan:
+        case MovedPlan():
+            shifts = move_shifts(plan, pair)
+            return shifts is not None and not len(shifts)
         case StatisticPlan() | FieldStatisticPlan():
             return not _change(plan, pair).any()
         case DrawPlan():

@@ -44,17 +44,15 @@ class AskedJob(Job):
     """A job that need not be there: a saved release names its own."""
 
     method: Annotated[o.Method | None, Option(help=o.METHODS, rich_help_panel=o.HOW)] = None  # type: ignore[assignment]
-    epsilon: Annotated[float | None, Option(help="Privacy budget.", rich_help_panel=o.PRIVACY)] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         """Checked when it is settled."""
 
     def settled(self) -> Job:
         """The job itself."""
-        for name in ("method", "epsilon"):
-            if getattr(self, name) is None:
-                msg = f"{name}: say what to audit, --method with --epsilon, or give the folder of a saved release"
-                raise InputError(msg)
+        if self.method is None:
+            msg = "method: say what to audit, --method with --epsilon, or give the folder of a saved release"
+            raise InputError(msg)
         return Job(**_values(self))
 
 

@@ -3,6 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+from dpppsynth.cli.limits import moves, noise_of
 from dpppsynth.cli.screen import show_table, show_text
 from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan
 from dpppsynth.grid_plan import AdaptiveGridPlan, GridPlan
@@ -11,10 +12,12 @@ from dpppsynth.kernel_plan import DiffusionPlan, PatternPlan
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.local_plan import LocalPlan
 from dpppsynth.models.trace import around
+from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
+from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.release import FieldModel, Projection, Reconstruction
 from dpppsynth.release.local import Estimator, GridEstimator
 from dpppsynth.reporting import heatmaps
@@ -47,7 +50,9 @@ def show_plan(plan: "Plan | StratifiedPlan") -> None:
 def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
     """Print what an attacker can tell apart, by the distance that one point moves."""
     pairs, relation, delta = guarantee.by_distance, guarantee.relation, guarantee.profile.at
-    if not pairs and math.isfinite(relation.reach) and not isinstance(guarantee.profile, PureDP):
+    # Of counts it does not matter how far a point moves.
+    everywhere = isinstance(guarantee.profile, PureDP | TruncatedLaplaceDP)
+    if not pairs and math.isfinite(relation.reach) and not everywhere:
         show_text("Nothing is promised about one point that moves farther than the privacy radius.")
         return
     if not pairs:
@@ -136,13 +141,13 @@ def _bought(statistic: Any) -> list[tuple[str, str]]:
         ]
     if isinstance(statistic, LocalPlan | GridPlan):
         return _reports(statistic)
+    if isinstance(statistic, MovedPlan):
+        return moves(statistic)
     mesh = _mesh_words(statistic.mesh)
     if isinstance(statistic, HeatmapPlan):
         return _pyramid(statistic, mesh)
     if isinstance(statistic, StatisticPlan):
-        scale = statistic.noise_scale
-        noise = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
-        return [("measured", f"{statistic.basis} on {mesh}"), ("noise", noise)]
+        return [("measured", f"{statistic.basis} on {mesh}"), *noise_of(statistic)]
     if isinstance(statistic, DrawPlan):
         engine = f" ({statistic.engine})" if statistic.sampler == "nuts" else ""
         return [("drawn", f"one field on {mesh}"), *_field(statistic), ("sampler", statistic.sampler + engine)]

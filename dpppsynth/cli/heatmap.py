@@ -134,7 +134,7 @@ def heatmap_synthesizer(job: "Job", domain: "Domain") -> "HeatmapSynthesizer":
     }
     if job.shape is not None:
         options["shape"] = _shape(job.shape)
-    return HeatmapSynthesizer(job.epsilon, user=user_column(job), **options)
+    return HeatmapSynthesizer(job.budget, user=user_column(job), **options)
 
 
 def _shape(text: str) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
+from dpppsynth.cli.bounded import BOUNDED, bounded_synthesizer, moving_synthesizer, require_radius
 from dpppsynth.cli.covariance import covariance_of, require_one_covariance
 from dpppsynth.cli.heatmap import heatmap_relation, heatmap_synthesizer, require_unit
 from dpppsynth.cli.laws import LOCAL, RADIAL, local_relation, local_synthesizer, require_one_report
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 OF_METHODS = {
     "mechanism": (Method.LGCP,),
     "basis": (Method.LGCP, Method.LAPLACE),
-    "spacing": (Method.LGCP, Method.LAPLACE),
+    "spacing": (Method.LGCP, Method.LAPLACE, Method.BOUNDED_ERROR),
     "length_scale": (Method.LGCP,),
     "sigma": (Method.LGCP,),
     "covariance": (Method.LGCP,),
@@ -32,7 +33,7 @@ OF_METHODS = {
     "sampler": (Method.LGCP,),
     "bandwidth": (Method.KERNEL,),
     "bound": (Method.KERNEL,),
-    "postprocess": (Method.LAPLACE,),
+    "postprocess": (Method.LAPLACE, Method.BOUNDED_ERROR),
     "inference": (Method.LGCP,),
     "engine": (Method.LGCP,),
     "offset_file": (Method.LGCP,),
@@ -46,8 +47,10 @@ OF_METHODS = {
     "radius": RADIAL,
     "user": (Method.HEATMAP,),
     "no_user": (Method.HEATMAP,),
-    "resolution": (Method.LGCP, Method.LAPLACE, Method.KERNEL),
-    "delta": (Method.LGCP, Method.KERNEL),
+    "resolution": (Method.LGCP, Method.LAPLACE, Method.KERNEL, Method.BOUNDED_ERROR),
+    "track": (Method.PLANAR_LAPLACE,),
+    "max_error": BOUNDED,
+    "delta": (Method.LGCP, Method.KERNEL, *BOUNDED),
     "allow_large_delta": (Method.LGCP, Method.KERNEL),
 }
 
@@ -57,7 +60,7 @@ class Job:
     """Options that say what to do with them: everything public that a release depends on."""
 
     method: o.MethodOption
-    epsilon: o.EpsilonOption
+    epsilon: o.ThirdEpsilonOption = None
     mechanism: o.MechanismOption = None
     basis: o.BasisOption = None
     spacing: o.SpacingOption = None
@@ -85,7 +88,9 @@ class Job:
     radius: o.RadiusOption = None
     user: o.UserOption = None
     no_user: o.NoUserOption = False
-    delta: o.DeltaOption = 0.0
+    track: o.TrackOption = False
+    delta: o.ThirdDeltaOption = None
+    max_error: o.MaxErrorOption = None
     alpha: o.AlphaOption = None
     relation: o.RelationOption = None
     max_points_per_person: o.CapOption = 1
@@ -106,6 +111,17 @@ class Job:
             msg = f"inference: --mechanism {self.mechanism} draws its field at once; leave --inference out"
             raise InputError(msg)
         require_one_covariance(self)
+        if self.method is not Method.BOUNDED_ERROR:
+            self.budget  # noqa: B018 - a missing one is said before anything else is looked at
+        require_radius(self)
+
+    @property
+    def budget(self) -> float:
+        """Epsilon of the methods that must be told it."""
+        if self.epsilon is None:
+            msg = f"epsilon: --method {self.method} needs a privacy budget, for instance --epsilon 1"
+            raise InputError(msg)
+        return self.epsilon
 
     def neighbours(self) -> "Relation":
         """The neighbouring relation in force."""
@@ -141,13 +157,18 @@ class Job:
             return heatmap_synthesizer(self, domain)
         relation = self.of_points()
         self._require_fineness(domain)
+        if self.method is Method.PLANAR_LAPLACE:
+            return moving_synthesizer(self, domain)
+        if self.method is Method.BOUNDED_ERROR:
+            given = _given(postprocess=self.postprocess) | self._cells_or_tents(domain)
+            return bounded_synthesizer(self, relation, given)
         if self.method is Method.LAPLACE:
             given = _given(basis=self.basis, postprocess=self.postprocess) | self._cells_or_tents(domain)
-            return LaplaceSynthesizer(self.epsilon, relation=relation, **given)
+            return LaplaceSynthesizer(self.budget, relation=relation, **given)
         if self.method is Method.KERNEL:
             given = _given(bandwidth=self.bandwidth, bound=self.bound, spacing=self.resolution)
-            large = self.allow_large_delta
-            return KernelSynthesizer(self.epsilon, self.delta, relation=relation, allow_large_delta=large, **given)
+            given |= {"allow_large_delta": self.allow_large_delta}
+            return KernelSynthesizer(self.budget, self.delta or 0.0, relation=relation, **given)
         return self._lgcp(domain, relation)
 
     def _require_fineness(self, domain: "Domain") -> None:
@@ -166,13 +187,13 @@ class Job:
             raise InputError(msg)
 
     def _cells_or_tents(self, domain: "Domain") -> dict[str, Any]:
-        """Spacing or mesh of laplace, where one is given: its cells on a network are always segments."""
+        """Spacing or mesh of counts or masses, where one is given: cells on a network are always segments."""
         from dpppsynth.linear_network import LinearNetwork
 
         if self.basis is Basis.TENTS and self.resolution is not None:
             return {"mesh": self._mesh(domain)}
         if isinstance(domain, LinearNetwork) and self.basis is not Basis.TENTS and self.spacing is not None:
-            msg = "spacing: laplace's cells are segments of the network's edges; give --resolution"
+            msg = f"spacing: {self.method}'s cells are segments of the network's edges; give --resolution"
             raise InputError(msg)
         return _given(spacing=self.resolution if self.spacing is None else self.spacing)
 
@@ -184,8 +205,8 @@ class Job:
         if covariance is None:
             given |= _given(sigma=self.sigma, length_scale=self.length_scale)
         return LGCPSynthesizer(
-            self.epsilon,
-            delta=self.delta,
+            self.budget,
+            delta=self.delta or 0.0,
             covariance=covariance,
             mesh=self._mesh(domain),
             offset=self._offset(domain),

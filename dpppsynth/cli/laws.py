@@ -93,7 +93,7 @@ def local_synthesizer(job: "Job", domain: "Domain", n: int | None) -> "Synthesiz
     InputError
         When the domain is a network, or an option is out of range.
     """
-    made: Synthesizer = _mechanism(job.method, _window(domain), job.epsilon, job.cells, job.radius, n)
+    made: Synthesizer = _mechanism(job.method, _window(domain), job.budget, job.cells, job.radius, n)
     return made
 
 

@@ -111,4 +111,4 @@ def aggregate(
         release = counts.release(domain)
         say("drawing and writing synthetic patterns")
         release.save(out, patterns=patterns, fixed_n=fixed_n)
-    show_release(release, out, free=True, json=json)
+    show_release(release, out, json=json)

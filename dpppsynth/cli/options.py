@@ -16,6 +16,8 @@ class Method(StrEnum):
     LAPLACE = "laplace"
     KERNEL = "kernel"
     HEATMAP = "heatmap"
+    BOUNDED_ERROR = "bounded-error"
+    PLANAR_LAPLACE = "planar-laplace"
     DISK_AREA = "disk-area"
     HYBRID_AREA = "hybrid-area"
     SQUARE_WAVE = "square-wave"
@@ -101,7 +103,7 @@ class Fit(StrEnum):
 
 
 class Postprocess(StrEnum):
-    """How `laplace` makes its masses non-negative."""
+    """How `laplace` and `bounded-error` make their masses non-negative."""
 
     CLIP = "clip"
     KEEP_N = "keep-n"
@@ -169,8 +171,8 @@ ToCrsOption = Annotated[
 ]
 
 METHODS = (
-    "Log-Gaussian Cox process, noised masses alone, a kernel at each point, or a heat map of persons; the others "
-    "randomise everybody's location on its own."
+    "Log-Gaussian Cox process, noised masses alone, a kernel at each point, a heat map of persons, counts with bounded "
+    "error, or points moved by planar Laplace noise; the others randomise everybody's location on its own."
 )
 MethodOption = Annotated[Method, Option(help=METHODS, rich_help_panel=HOW)]
 MechanismOption = Annotated[
@@ -235,7 +237,10 @@ BoundOption = Annotated[
 ]
 PostprocessOption = Annotated[
     Postprocess | None,
-    Option(help="How laplace removes negative masses. Unless given: keep-n where n is public.", rich_help_panel=HOW),
+    Option(
+        help="How negative masses are removed. Unless given: keep-n where n is public; clip for bounded-error.",
+        rich_help_panel=HOW,
+    ),
 ]
 InferenceOption = Annotated[
     Inference | None,
@@ -271,6 +276,14 @@ GridOption = Annotated[
         rich_help_panel=HOW,
     ),
 ]
+TrackOption = Annotated[
+    bool,
+    Option(
+        "--track",
+        help="The points are one person's, in public order, which planar-laplace keeps.",
+        rich_help_panel=HOW,
+    ),
+]
 LawOption = Annotated[
     Law, Option("--mechanism", help="Local mechanism that the reports are drawn by.", rich_help_panel=HOW)
 ]
@@ -291,6 +304,28 @@ OffsetColumnOption = Annotated[
 EpsilonOption = Annotated[float, Option(help="Privacy budget.", rich_help_panel=PRIVACY)]
 DeltaOption = Annotated[
     float, Option(help="Budget of mechanisms that are not purely epsilon-private.", rich_help_panel=PRIVACY)
+]
+ThirdEpsilonOption = Annotated[
+    float | None,
+    Option(
+        help="Privacy budget. Needed, unless it follows from --delta and --max-error (bounded-error).",
+        rich_help_panel=PRIVACY,
+    ),
+]
+ThirdDeltaOption = Annotated[
+    float | None,
+    Option(
+        help="Budget of mechanisms that are not purely epsilon-private. Unless given: 0, or what --max-error costs.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+MaxErrorOption = Annotated[
+    float | None,
+    Option(
+        help="No count is off by more (bounded-error), no point moved further (planar-laplace). Unless given: what "
+        "--epsilon and --delta allow.",
+        rich_help_panel=PRIVACY,
+    ),
 ]
 LargeDeltaOption = Annotated[
     bool,

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
+from dpppsynth.cli.bounded import require_one_pattern
 from dpppsynth.cli.heatmap import require_free_of_levels
 from dpppsynth.cli.job import Job
 from dpppsynth.cli.laws import LOCAL, require_no_levels
@@ -71,6 +72,7 @@ class People:
         return self._settle(job, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
 
     def _settle(self, job: Job, domain: Any, patterns: int, n: Any) -> "Plan | StratifiedPlan":
+        require_one_pattern(job, patterns)
         synthesizer: Any = job.synthesizer(domain, n if isinstance(n, int) else None)
         # Only kernel pays for each pattern.
         paid = {"patterns": patterns} if job.method is o.Method.KERNEL else {}

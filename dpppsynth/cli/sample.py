@@ -85,10 +85,16 @@ def sample(
 
 
 def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
-    from dpppsynth.release import CoxRelease, FieldModel, StratifiedRelease
+    from dpppsynth.release import CoxRelease, FieldModel, PointRelease, StratifiedRelease
 
     parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     cox = [part for part in parts if isinstance(part, CoxRelease)]
+    if isinstance(parts[0], PointRelease):
+        msg = (
+            f"release: {folder} holds points that were moved once; moving them again would be a new spend (synthesize, "
+            "with a new budget), and there is no intensity to draw others from"
+        )
+        raise InputError(msg)
     if not cox:
         msg = (
             f"release: {folder} is a {parts[0].mechanism} release; its patterns were paid for one by one, and a "

@@ -29,6 +29,9 @@ WORDS = {
     "a relation such as ReplaceOne()": "--relation replace-one",
     "AddRemove()": "--relation add-remove",
     "LGCPSynthesizer": "--method lgcp",
+    "PlanarLaplaceSynthesizer": "--method planar-laplace",
+    "LaplaceSynthesizer": "--method laplace",
+    "BoundedErrorSynthesizer": "--method bounded-error",
     "HeatmapSynthesizer": "--method heatmap",
     "user=None": "--no-user",
     "kim_lim_38": "--mechanism kim-lim-3.8",
@@ -68,13 +71,13 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     Parameters
     ----------
     message : str
-        Its head, up to the colon, may be the name of an argument.
+        Its head, up to the colon, may be the name of an argument, or names separated by commas.
     options : mapping
         Option by the name of its argument.
     """
     names = {**options, **RENAMED}
     head, colon, rest = message.partition(":")
-    start = names.get(head, head) + colon
+    start = ", ".join(names.get(each, each) for each in head.split(", ")) + colon
     for word, option in WORDS.items():
         rest = rest.replace(word, option)
     rest = PAIR.sub(r"\1,\2", WRITTEN.sub("this function", rest))

@@ -9,6 +9,7 @@ from typer import Option
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.account import Account
+from dpppsynth.cli.bounded import require_one_pattern
 from dpppsynth.cli.heatmap import require_own_column, user_column
 from dpppsynth.cli.job import Job, require_new_folder
 from dpppsynth.cli.people import People
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from dpppsynth.release import HeatmapRelease
     from dpppsynth.synthesizers import Plan, StratifiedPlan
     from dpppsynth.synthesizers.account import Ceiling
+
+# Methods whose patterns are paid for, and why a further one is a new spend.
+PAID = {
+    o.Method.KERNEL: "every pattern of the kernel synthesizer is paid for",
+    o.Method.PLANAR_LAPLACE: "every point was moved once, and moving it again would tell more of where it was",
+}
 
 
 @spread
@@ -53,6 +60,7 @@ def synthesize(
     known = job.neighbours().n_is_public
     if fixed_n:
         _require_free_number(job, known=known)
+    require_one_pattern(job, patterns)
     require_new_folder(out)
     domain = place.domain()
     require_snap(domain, snap)
@@ -75,9 +83,9 @@ def synthesize(
         say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
         release = _release(plan, pattern, account, out, say)
         say("drawing and writing synthetic patterns")
-        drawing = {} if job.method is o.Method.KERNEL else {"patterns": patterns, "fixed_n": fixed_n}
+        drawing = {} if job.method in PAID else {"patterns": patterns, "fixed_n": fixed_n}
         release.save(out, **drawing)
-    show_release(release, out, free=bool(drawing), json=json)
+    show_release(release, out, paid=PAID.get(job.method), json=json)
     account.report(json=json)
 
 
@@ -96,6 +104,9 @@ def _require_free_number(job: Job, *, known: bool) -> None:
         raise InputError(msg)
     if job.method is o.Method.KERNEL:
         msg = "fixed_n: the kernel synthesizer draws a Poisson number of points; leave --fixed-n out"
+        raise InputError(msg)
+    if job.method is o.Method.PLANAR_LAPLACE:
+        msg = "fixed_n: points that are moved keep their number; leave --fixed-n out"
         raise InputError(msg)
 
 
@@ -118,8 +129,9 @@ def _release(
         raise QualityError(msg, kept) from None
 
 
-def show_release(release: Any, out: Path, *, free: bool, json: bool) -> None:
-    """Say what was written, and how to go on."""
+def show_release(release: Any, out: Path, *, paid: str | None = None, json: bool) -> None:
+    """Say what was written, and how to go on; `paid` is why a further pattern would be a new spend, if it were."""
+    from dpppsynth.cli.limits import error_bound
     from dpppsynth.release import HeatmapRelease
     from dpppsynth.reporting.heatmaps import drowned, persons
 
@@ -144,16 +156,18 @@ def show_release(release: Any, out: Path, *, free: bool, json: bool) -> None:
         show_text(f"The private numbers tell of {persons(release)}.")
         if (noise := drowned(release)) is not None:
             show_text(f"Warning: {noise}")
+    if (bound := error_bound(release)) is not None:
+        show_text(bound)
     show_line(f"\nWritten to {out}: {', '.join(files)}")
     if release.warning is not None:
         show_line(f"Warning: {release.warning}")
     if release.seeded:
         show_line("Warning: its random bits can be drawn again: it is not private and must not be released.")
     show_line(f"Check it: dpppsynth verify {out}")
-    if free:
+    if paid is None:
         show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100")
     else:
-        show_line("Further patterns would be a new spend: every pattern of the kernel synthesizer is paid for.")
+        show_line(f"Further patterns would be a new spend: {paid}.")
 
 
 def _persons_json(release: "HeatmapRelease") -> dict[str, Any]:

@@ -1,7 +1,10 @@
 """Whether one profile is nowhere above another: what a release turned out to spend, and what was authorised for it."""
 
+from dataclasses import replace
+
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
+from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 
 # Budgets and what is calibrated to them may differ by rounding.
 ROUNDING = 1 + 1e-9
@@ -33,6 +36,9 @@ def _below(new: Profile, old: Profile) -> bool:
         return isinstance(new, GaussianDP) and new.mu <= old.mu * ROUNDING
     if isinstance(old, PoissonGaussianDP) and isinstance(new, PoissonGaussianDP):
         return new.ratio <= old.ratio * ROUNDING and new.rate <= old.rate * ROUNDING
+    if isinstance(old, TruncatedLaplaceDP):
+        # More noise within a bound raises the floor: these are ordered only where they are the same.
+        return isinstance(new, TruncatedLaplaceDP) and replace(new, at=old.at) == old
     return isinstance(old, DiscreteLosses) and isinstance(new, DiscreteLosses) and _table_below(new, old)
 
 

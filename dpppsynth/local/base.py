@@ -22,7 +22,7 @@ from dpppsynth.randomizers import Randomizer
 from dpppsynth.randomizers.identity import fingerprint
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.local import Estimator
-from dpppsynth.release.results import result
+from dpppsynth.release.results import made
 from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
 
 # Cells along a side, beyond which an estimate would not fit into memory.
@@ -147,7 +147,7 @@ class Mechanism(Synthesizer):
         counts = self.own(counts)
         plan = self.plan(domain, n=counts.n)
         statistic = plan.statistic.counted(counts.values, seeded=counts.seeded)
-        return result(plan.estimator)(plan.mechanism, statistic, plan.estimator)
+        return made(plan.mechanism, statistic, plan.estimator)
 
 
 @dataclass(frozen=True)

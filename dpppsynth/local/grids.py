@@ -23,7 +23,7 @@ from dpppsynth.randomizers import FrequencyOracle, oracle
 from dpppsynth.randomizers.registry import AUTO, ORACLES
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.local import GridEstimator
-from dpppsynth.release.results import result
+from dpppsynth.release.results import made
 from dpppsynth.synthesizers.base import Plan
 
 HASHING = "local-hashing"
@@ -283,7 +283,7 @@ class AdaptiveCounts:
         self.mechanism.own_window(domain)
         plan = self.mechanism.settled(self.plan)
         statistic = self.plan.counted(self._values, seeded=self.seeded)
-        return result(plan.estimator)(plan.mechanism, statistic, plan.estimator)
+        return made(plan.mechanism, statistic, plan.estimator)
 
     @property
     def _values(self) -> Ints:

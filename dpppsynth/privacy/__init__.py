@@ -3,12 +3,13 @@
 Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`, `AddRemovePerson`, `Local`,
 `GeoIndistinguishability`). Bound functions (`counts`, `tents`, `theorem_a`, `lipschitz`, `field_statistic`,
 `superposition`, `diffusion`, `kim_lim_36`, `kim_lim_38`, `kim_lim_39`, `heatmap`, `local_report`, `local_rounds`,
-`parallel`) turn public numbers into a `Guarantee`, whose profile gives delta for every epsilon. `verify` derives the
-bound of a certificate again. `compose` adds up the profiles of several releases.
+`bounded_counts`, `moved_points`, `parallel`) turn public numbers into a `Guarantee`, whose profile gives delta for
+every epsilon. `verify` derives the bound of a certificate again. `compose` adds up the profiles of several releases.
 """
 
 from dpppsynth.errors import InformationWarning
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND, Composed, adaptive, compose, gaussian_filter, largest
+from dpppsynth.privacy.bounded import bounded_counts, bounded_delta, smallest_bounded_epsilon, smallest_max_error
 from dpppsynth.privacy.bounds import (
     counts,
     counts_sensitivity,
@@ -24,7 +25,8 @@ from dpppsynth.privacy.kernels import kim_lim_36, smallest_bandwidth, smallest_b
 from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_38, kim_lim_39, kim_lim_ratio
 from dpppsynth.privacy.local import local_report, local_rounds
 from dpppsynth.privacy.losses import DiscreteLosses
-from dpppsynth.privacy.noise import laplace_noise, laplace_scale
+from dpppsynth.privacy.moved import moved_delta, moved_points, smallest_move_bound
+from dpppsynth.privacy.noise import laplace_noise, laplace_scale, truncated_laplace_noise
 from dpppsynth.privacy.posterior_draw import (
     increment_sd,
     largest_intercept_sd,
@@ -57,7 +59,14 @@ from dpppsynth.privacy.relations import (
     ReplaceOne,
     relation_from_dict,
 )
+from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.privacy.verify import Check, Verification, verify
+from dpppsynth.truncated import (
+    planar_laplace_bound,
+    planar_laplace_delta,
+    truncated_laplace_bound,
+    truncated_laplace_delta,
+)
 
 __all__ = [
     "FIXED_BEFOREHAND",
@@ -81,8 +90,11 @@ __all__ = [
     "Relation",
     "ReplaceOne",
     "SmallestOf",
+    "TruncatedLaplaceDP",
     "Verification",
     "adaptive",
+    "bounded_counts",
+    "bounded_delta",
     "carries_no_information",
     "compose",
     "counts",
@@ -111,7 +123,11 @@ __all__ = [
     "lipschitz",
     "local_report",
     "local_rounds",
+    "moved_delta",
+    "moved_points",
     "parallel",
+    "planar_laplace_bound",
+    "planar_laplace_delta",
     "point_sd",
     "posterior_mu",
     "profile_from_dict",
@@ -119,11 +135,17 @@ __all__ = [
     "require_small_delta",
     "smallest_bandwidth",
     "smallest_bandwidth_36",
+    "smallest_bounded_epsilon",
     "smallest_diffusion_bandwidth",
+    "smallest_max_error",
+    "smallest_move_bound",
     "start_level",
     "superposition",
     "tents",
     "tents_sensitivity",
     "theorem_a",
+    "truncated_laplace_bound",
+    "truncated_laplace_delta",
+    "truncated_laplace_noise",
     "verify",
 ]

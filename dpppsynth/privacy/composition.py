@@ -72,6 +72,8 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
 def weakest(profiles: Sequence[Profile]) -> Profile:
     """The profile that is worst at every epsilon; profiles that differ in one number alone are ordered by it."""
     first = profiles[0]
+    if all(profile == first for profile in profiles):
+        return first
     if isinstance(first, DiscreteLosses):
         return DiscreteLosses.worst([p for p in profiles if isinstance(p, DiscreteLosses)])
     name = next((name for kind, name in ORDERED.items() if isinstance(first, kind)), None)

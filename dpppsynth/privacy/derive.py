@@ -21,6 +21,7 @@ from dpppsynth.models.covariances import covariance_from_dict
 from dpppsynth.models.planar import cells_along
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
 from dpppsynth.privacy import bounds, certificate, pyramids
+from dpppsynth.privacy.bounded import bounded_counts
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.fields import UNIT_SCALE, field_statistic
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
@@ -28,10 +29,11 @@ from dpppsynth.privacy.heat import diffusion
 from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.privacy.local import POSTS, REPORTS, local_report, local_rounds, local_trajectories, square_grid
-from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
+from dpppsynth.privacy.moved import MOVES, moved_points, noise_bound, rate
+from dpppsynth.privacy.noise import TRUNCATED, OpenDPGaussian, OpenDPLaplace, laplace_scale
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.profiles import ApproximateDP
-from dpppsynth.privacy.relations import CappedRelation, Local, Relation
+from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Local, Relation
 from dpppsynth.randomizers import Randomizer, oracle, randomizer_from_dict
 from dpppsynth.randomness import CHILDREN, drawn_by, source
 from dpppsynth.trajectories.protocol import TraceProtocol
@@ -122,6 +124,45 @@ def _cells(parameters: Parameters, relation: CappedRelation, domain: Domain) -> 
     mesh = mesh_from_recipe(parameters["mesh"], domain)
     guarantee = bounds.counts(relation, scale=parameters["scale"], domain=domain)
     return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.elements)))
+
+
+@_stating("projection", "basis", "mesh", "lattice_bits", "scale", "delta", "max_error")
+def _bounded(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
+    require((parameters["basis"], parameters["lattice_bits"]) == ("cells", 0), "cells are counted in whole numbers")
+    mesh, most, n = mesh_from_recipe(parameters["mesh"], domain), parameters["max_error"], parameters["n"]
+    require(type(most) is int, "max_error is a whole number")
+    scale = laplace_scale(bounds.counts_sensitivity(relation), parameters["epsilon"])
+    require(parameters["scale"] == scale, "the scale is that of the budget")
+    public = {"scale": scale, "max_error": most, "delta": parameters["delta"]}
+    guarantee = bounded_counts(relation, **public, domain=domain)
+
+    def possible(lattice: Ints) -> None:
+        low, high = int(lattice.min()), int(lattice.max())
+        total, room = int(lattice.sum()), most * len(lattice)
+        require(low >= -most, "no count is off by more than max_error")
+        require(n is None or (high <= n + most and abs(total - n) <= room), "no count is off by more than max_error")
+
+    noise = TRUNCATED + OpenDPLaplace.name
+    return Derived(guarantee, noise, _holding(len(mesh.elements)), possible=possible)
+
+
+@_stating(None, "basis", "delta", "max_error", "track")
+def _moved(parameters: Parameters, relation: AlphaNeighbours, domain: Domain) -> Derived:
+    n, most, place = parameters["n"], parameters["max_error"], window(domain)
+    require(parameters["basis"] == "moved", "points are moved")
+    require(isinstance(relation, AlphaNeighbours), "the bound grows with the distance, so alpha is stated")
+    capped = not parameters["track"] or relation.max_points_per_person >= n
+    require(isinstance(parameters["track"], bool) and capped, "all points of a track are one person's")
+    bound = noise_bound(place, most)
+    public: dict[str, Any] = {"rate": rate(relation, parameters["epsilon"]), "farthest": place.diameter}
+    guarantee = moved_points(relation, **public, bound=bound, domain=domain)
+
+    def possible(lattice: Ints) -> None:
+        xy, (x0, y0, x1, y1) = lattice.reshape(-1, 2) * place.resolution, place.bounds
+        near = math.inf if most is None else most
+        require(bool(((xy >= [x0 - near, y0 - near]) & (xy <= [x1 + near, y1 + near])).all()), "no move is longer")
+
+    return Derived(guarantee, MOVES, _holding(2 * n), 1, possible=possible)
 
 
 def _tents(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
@@ -308,6 +349,8 @@ def _trajectories(parameters: Parameters, relation: Relation, domain: Domain) ->
 RECOMPUTE: dict[str, Recipe] = {
     "laplace-cells": _cells,
     "laplace-tents": _stating("projection", "basis", "mesh", "lattice_bits", "scale")(_tents),
+    "bounded-cells": _bounded,
+    "planar-laplace": _moved,
     "lgcp-tents": _stating("field", "basis", "mesh", "lattice_bits", "scale")(_tents),
     "lgcp-field": _field,
     "lgcp-posterior-draw": _posterior_draw,

@@ -15,6 +15,10 @@ from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Ints
 from dpppsynth.randomness import RngLike, generator
 
+# How certificates begin the name of noise with a bound.
+TRUNCATED = "drawn again beyond the bound: "
+# Noise of this many times the bound is as good as uniform, and hardly any draw is kept.
+WIDEST = 100
 # Lattice values and noise stay far inside 64-bit integers.
 LARGEST = 2**60
 
@@ -89,6 +93,32 @@ class SeededLaplace:
         return values + up - down
 
 
+class TruncatedNoise:
+    """Discrete Laplace noise of at most `bound` in absolute value: what is larger is drawn again, never cut to it.
+
+    How often noise is drawn again depends on the noise alone, not on the values.
+
+    Parameters
+    ----------
+    noise : OpenDPLaplace or SeededLaplace
+        Not yet bounded.
+    bound : int
+        In lattice units.
+    """
+
+    def __init__(self, noise: "OpenDPLaplace | SeededLaplace", bound: int) -> None:
+        self._noise, self._bound = noise, bound
+        self.name, self.seeded = f"{TRUNCATED}{noise.name}", noise.seeded
+
+    def add(self, values: Ints) -> Ints:
+        """Values plus noise; none is off by more than the bound."""
+        noise, missing = np.zeros(len(values), dtype=np.int64), np.arange(len(values))
+        while len(missing):
+            noise[missing] = self._noise.add(np.zeros(len(missing), dtype=np.int64))
+            missing = missing[np.abs(noise[missing]) > self._bound]
+        return values + noise
+
+
 class OpenDPGaussian:
     """Discrete Gaussian noise, P(k) proportional to exp(-k^2 / (2 scale^2)), from OpenDP.
 
@@ -157,7 +187,9 @@ def gaussian_noise(scale: float, *, sensitivity: float, mu: float, rng: RngLike 
     return OpenDPGaussian(scale, sensitivity=sensitivity, mu=mu)
 
 
-def laplace_noise(scale: float, *, sensitivity: int, epsilon: float, rng: RngLike = None) -> DiscreteNoise:
+def laplace_noise(
+    scale: float, *, sensitivity: int, epsilon: float, rng: RngLike = None
+) -> OpenDPLaplace | SeededLaplace:
     """The discrete Laplace noise of a release: OpenDP's, or the seeded one when `rng` is given."""
     sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon)
     # An infinite one is that of a tiny epsilon, and refused below.
@@ -167,6 +199,25 @@ def laplace_noise(scale: float, *, sensitivity: int, epsilon: float, rng: RngLik
     if rng is not None:
         return SeededLaplace(scale, rng)
     return OpenDPLaplace(scale, sensitivity=sensitivity, epsilon=epsilon)
+
+
+def truncated_laplace_noise(
+    scale: float, bound: int, *, sensitivity: int, epsilon: float, rng: RngLike = None
+) -> TruncatedNoise:
+    """Discrete Laplace noise within -bound .. bound; parameters as in `laplace_noise`.
+
+    Where both of two neighbouring answers are possible their odds are those of the noise without a bound; how likely an
+    answer is that only one of them can give, delta, depends on the bound (`privacy.bounded_counts`).
+    """
+    bound = whole("bound", bound, 1, most=LARGEST)
+    noise = laplace_noise(scale, sensitivity=sensitivity, epsilon=epsilon, rng=rng)
+    if not scale <= WIDEST * bound:
+        msg = (
+            f"epsilon: noise of scale {scale:.6g} within {bound} is as good as uniform, and epsilon promises nothing; "
+            "take a larger epsilon, or a larger bound."
+        )
+        raise InputError(msg)
+    return TruncatedNoise(noise, bound)
 
 
 def require_room(scale: float, sensitivity: int, epsilon: float) -> None:

@@ -265,6 +265,7 @@ def profile_from_dict(data: Mapping[str, Any]) -> Profile:
     """Profile from its JSON form; InputError for a kind this version does not know, or without what it needs."""
     from dpppsynth.privacy.composed import Composed
     from dpppsynth.privacy.losses import DiscreteLosses
+    from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 
     makers: dict[str, tuple[Callable[..., Profile], tuple[str, ...]]] = {
         "pure": (PureDP, ("epsilon",)),
@@ -272,6 +273,7 @@ def profile_from_dict(data: Mapping[str, Any]) -> Profile:
         "poisson-gaussian": (PoissonGaussianDP, ("ratio", "rate", "delta")),
         "approximate": (ApproximateDP, ("level", "slack")),
         "discrete-losses": (lambda *_: DiscreteLosses.from_dict(data), ("rows", "delta")),
+        "truncated-laplace": (lambda *_: TruncatedLaplaceDP.from_dict(data), ("scale", "bound", "shifts", "delta")),
         "smallest": (lambda parts, at: SmallestOf(_read(parts), at), ("parts", "delta")),
         "composed": (lambda parts, at: Composed(_read(parts), at), ("parts", "delta")),
     }

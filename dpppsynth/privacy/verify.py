@@ -164,10 +164,9 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
         if not (same and whole and fits):
             return Check("statistic", False, f"{name} is not the one this certificate speaks of.")
     paid = 0 if isinstance(derived, str) else derived.patterns
-    if paid and len(cert["files"]) != paid + 1:
-        return Check(
-            "statistic", False, f"{paid} patterns were paid for; beside the domain no other file belongs here."
-        )
+    if paid and len(cert["files"]) != paid + 1 + len(expected):
+        beside = "the domain and what was drawn" if expected else "the domain"
+        return Check("statistic", False, f"{paid} patterns were paid for; beside {beside} no other file belongs here.")
     numbers = sum(count for count in expected.values() if count > 0)
     return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
 

@@ -1,18 +1,22 @@
 """Results: what a synthesizer hands back, how its intensity was estimated, and its folder on disk."""
 
 from dpppsynth.release.base import Release
+from dpppsynth.release.bounded import BoundedErrorRelease, BoundedErrorSeries
 from dpppsynth.release.cox import CoxRelease, CredibleInterval
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
 from dpppsynth.release.folder import append_patterns, load_release
 from dpppsynth.release.heatmap import HeatmapRelease, Reconstruction
 from dpppsynth.release.local import Estimator, GridEstimator, GridRelease, LocalRelease
+from dpppsynth.release.points import PointRelease
 from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection, project_to_simplex
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.release.trajectories import TraceEstimator, TraceRelease
 
 __all__ = [
+    "BoundedErrorRelease",
+    "BoundedErrorSeries",
     "CoxRelease",
     "CredibleInterval",
     "Drawn",
@@ -22,6 +26,7 @@ __all__ = [
     "GridRelease",
     "HeatmapRelease",
     "LocalRelease",
+    "PointRelease",
     "PoissonRelease",
     "Posterior",
     "Projection",

@@ -17,6 +17,7 @@ from dpppsynth.io import read_synthetic, write_pattern
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.recipes import domain_from_geojson, mesh_from_recipe
+from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
@@ -32,9 +33,10 @@ from dpppsynth.release.field import FieldModel, Posterior
 from dpppsynth.release.heatmap import Reconstruction
 from dpppsynth.release.local import Estimator, GridEstimator
 from dpppsynth.release.measurements import measurement
+from dpppsynth.release.points import PointRelease
 from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection
-from dpppsynth.release.results import result
+from dpppsynth.release.results import made, together
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.release.trajectories import TraceEstimator
 
@@ -142,7 +144,7 @@ def _load(folder: Path, cert: dict[str, Any]) -> Release | StratifiedRelease:
         level: saved.release(part["mechanism"], part["parameters"], prefix(k), {parameters["by"]: level})
         for k, (level, part) in enumerate(parts)
     }
-    return StratifiedRelease(parameters["by"], releases, guarantee, cert.get("ledger"))
+    return together(releases)(parameters["by"], releases, guarantee, cert.get("ledger"))
 
 
 @dataclass(frozen=True)
@@ -162,11 +164,14 @@ class _Saved:
         if isinstance(plan, PatternPlan):
             patterns = tuple(self._patterns(level or {}))
             return PoissonRelease(mechanism, plan.restore(patterns, self.cert["noise"], seeded=self.cert["seeded"]))
-        estimator = _estimator(parameters["estimator"], self.domain, self.folder)
         statistic = plan.restore(_json(self.folder / (start + certificate.STATISTIC)))
+        if isinstance(plan, MovedPlan):
+            return PointRelease(mechanism, statistic)
+        estimator = _estimator(parameters["estimator"], self.domain, self.folder)
         file = self.folder / (start + POSTERIOR)
         draws = _posterior(file, len(estimator.mesh.vertices)) if isinstance(estimator, FieldModel) else None
-        return result(estimator)(mechanism, statistic, estimator, draws)
+        release: Release = made(mechanism, statistic, estimator, draws)
+        return release
 
     def _patterns(self, level: dict[str, str]) -> Iterator[PointPattern]:
         names = (name for name in self.cert["files"] if SYNTHETIC.fullmatch(name))
@@ -179,12 +184,13 @@ class _Saved:
 
 def _write_parts(release: Saveable, work: Path, patterns: list[PointPattern]) -> None:
     _dump(release.domain.to_geojson(), work / DOMAIN)
-    parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
+    parts: list[Any] = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     for k, part in enumerate(parts):
-        if isinstance(part, CoxRelease):
-            start = prefix(k) if isinstance(release, StratifiedRelease) else ""
+        start = prefix(k) if isinstance(release, StratifiedRelease) else ""
+        if not isinstance(part, PoissonRelease):
             name, text = _statistic(part, start)
             _put(text, work / name)
+        if isinstance(part, CoxRelease):
             _write_cox(part, work, start)
     for k, pattern in enumerate(patterns):
         write_pattern(pattern, work / _synthetic(k))
@@ -192,15 +198,14 @@ def _write_parts(release: Saveable, work: Path, patterns: list[PointPattern]) ->
 
 def _bought(release: Saveable) -> dict[str, str]:
     """Files that hold what the budget was spent on, by name: sampling and inferring again leave them as they are."""
-    parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
+    parts: list[Any] = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     if isinstance(release, StratifiedRelease | PoissonRelease) and isinstance(parts[0], PoissonRelease):
         return {_synthetic(k): geojson_text(pattern) for k, pattern in enumerate(release.patterns)}
     starts = map(prefix, range(len(parts))) if isinstance(release, StratifiedRelease) else ("",)
-    cox = [(part, start) for part, start in zip(parts, starts, strict=True) if isinstance(part, CoxRelease)]
-    return dict(_statistic(part, start) for part, start in cox)
+    return dict(_statistic(part, start) for part, start in zip(parts, starts, strict=True) if isinstance(part, Release))
 
 
-def _statistic(release: CoxRelease, start: str) -> tuple[str, str]:
+def _statistic(release: Release, start: str) -> tuple[str, str]:
     return start + certificate.STATISTIC, _text(release.statistic.to_dict())
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dpppsynth.bounded_plan import BoundedCountsPlan
 from dpppsynth.domains import Domain
 from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
 from dpppsynth.grid_plan import AdaptiveGridPlan, UniformGridPlan
@@ -12,7 +13,8 @@ from dpppsynth.local_plan import LocalPlan
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance, covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
-from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.moved_plan import MovedPlan
+from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Relation
 from dpppsynth.randomizers import randomizer_from_dict
 from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 from dpppsynth.trace_plan import TracePlan
@@ -28,6 +30,16 @@ def measurement(mechanism: str, parameters: Mapping[str, Any], relation: Relatio
 def _statistic(p: Mapping[str, Any], relation: CappedRelation, domain: Domain) -> StatisticPlan:
     mesh = mesh_from_recipe(p["mesh"], domain)
     return StatisticPlan(p["basis"], mesh, relation, p["n"], p["expected_n"], p["epsilon"])
+
+
+def _bounded(p: Mapping[str, Any], relation: CappedRelation, domain: Domain) -> BoundedCountsPlan:
+    mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
+    return BoundedCountsPlan(p["basis"], mesh, relation, *sizes, p["epsilon"], p["delta"], p["max_error"])
+
+
+def _moved(p: Mapping[str, Any], relation: AlphaNeighbours, domain: Domain) -> MovedPlan:
+    budget = p["epsilon"], p["delta"], p["max_error"]
+    return MovedPlan(window(domain), relation, p["n"], *budget, track=p["track"])
 
 
 Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
@@ -100,6 +112,8 @@ def _trajectories(p: Mapping[str, Any], _: Relation, domain: Domain) -> TracePla
 MEASUREMENTS: dict[str, Builder] = {
     "laplace-cells": _statistic,
     "laplace-tents": _statistic,
+    "bounded-cells": _bounded,
+    "planar-laplace": _moved,
     "lgcp-tents": _statistic,
     "lgcp-field": _field,
     "lgcp-posterior-draw": _posterior_draw,

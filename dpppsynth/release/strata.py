@@ -15,7 +15,6 @@ from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.base import Release
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.field import Progress
-from dpppsynth.release.poisson import PoissonRelease
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,7 +64,7 @@ class StratifiedRelease:
 
     @property
     def patterns(self) -> list[PointPattern]:
-        """The synthetic patterns of a kernel release, marked by level."""
+        """The synthetic patterns that were paid for one by one, marked by level."""
         drawn = [_paid(release).patterns for release in self.releases.values()]
         return [self._join(each) for each in zip(*drawn, strict=True)]
 
@@ -93,7 +92,7 @@ class StratifiedRelease:
         """Write the release to a new or empty folder; parameters as in `CoxRelease.save`."""
         from dpppsynth.release.folder import save
 
-        if isinstance(self._first, PoissonRelease):
+        if not isinstance(self._first, CoxRelease):
             return save(self, Path(path), self.patterns)
         return save(self, Path(path), self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
 
@@ -115,8 +114,8 @@ def _free(release: Release) -> CoxRelease:
     return release
 
 
-def _paid(release: Release) -> PoissonRelease:
-    if not isinstance(release, PoissonRelease):
+def _paid(release: Any) -> Any:
+    if isinstance(release, CoxRelease):
         msg = f"release: a {release.mechanism} release holds no patterns; draw some with `sample(m)`."
         raise InputError(msg)
     return release

@@ -5,10 +5,10 @@ import math
 from dpppsynth.domains import Domain
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.plotting.words import what_changes
-from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, GeoIndistinguishability
 from dpppsynth.reporting import local
-from dpppsynth.reporting.promise import length, several, way
+from dpppsynth.reporting.promise import length, several, silent_beyond, way
 from dpppsynth.reporting.rounding import upward
 
 
@@ -61,16 +61,10 @@ def alternative(guarantee: Guarantee, domain: Domain) -> str:
     start = f"Epsilon for {_one(guarantee)}, by distance"
     if guarantee.by_distance:
         return f"{start}: {upward(guarantee.by_distance[-1][1], 4)} at the far end."
-    if ends(guarantee):
+    if silent_beyond(guarantee):
         away = length(guarantee.relation.reach, domain)
         return f"{start}: level up to the privacy radius of {away}, where the curve ends; nothing is promised beyond."
     return f"{start}: the same at all distances."
-
-
-def ends(guarantee: Guarantee) -> bool:
-    """Whether nothing is proved beyond the privacy radius."""
-    finite = math.isfinite(guarantee.relation.reach)
-    return finite and not guarantee.by_distance and not isinstance(guarantee.profile, PureDP)
 
 
 def _in_squares(guarantee: Guarantee) -> bool:
@@ -98,11 +92,12 @@ def _shown(guarantee: Guarantee, domain: Domain) -> str:
             f"{local.squares(guarantee.relation, domain)}"
         )
     if guarantee.by_distance:
+        end = " Nothing is promised beyond the privacy radius; there the curve ends." * silent_beyond(guarantee)
         return (
             f"What can be told apart about one point that moves, at most, by the distance it moves {way(domain)}: the "
-            "smaller epsilon, the less."
+            f"smaller epsilon, the less.{end}"
         )
-    if ends(guarantee):
+    if silent_beyond(guarantee):
         return "Nothing is promised about one point that moves farther than the privacy radius; the curve ends there."
     what = what_changes(guarantee)
     return f"The bound of this mechanism does not depend on distance, so the curve is level: {what}."

@@ -18,6 +18,10 @@ DESCRIPTIONS = {
     "count. The synthetic points were drawn from the noisy counts.",
     "laplace-tents": "The points were shared out to the corners of a public mesh, and random noise was added to every "
     "corner's sum. The synthetic points were drawn from the noisy sums.",
+    "bounded-cells": "The points in every cell of a public grid were counted, and random noise was added to every "
+    "count, none of it beyond a public bound. The synthetic points were drawn from the noisy counts.",
+    "planar-laplace": "Every point was moved at random, by a distance and in a direction of its own. Marks are not "
+    "released.",
     "lgcp-tents": "The points were shared out to the corners of a public mesh, and random noise was added to every "
     f"corner's sum. {_FITTED}, and the synthetic points were drawn from the model.",
     "lgcp-field": "The points were reduced to smooth averages over the area, and random noise was added to each. "

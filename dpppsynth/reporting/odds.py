@@ -49,7 +49,7 @@ def rare(guarantee: Guarantee) -> str:
 
 def likelihood(guarantee: Guarantee, what: str = "whatever is in this release", several: str = "the release") -> str:
     """How much likelier outcomes may be in one case than in the other, in words."""
-    aside = f", give or take a probability of {_fraction(guarantee.profile.at)}" if guarantee.profile.at else ""
+    aside = f", give or take a probability of {fraction(guarantee.profile.at)}" if guarantee.profile.at else ""
     odds = factor(guarantee.epsilon())
     if odds is None:
         return f"{several} may be more than a million times as likely in one case as in the other{aside}"
@@ -64,7 +64,7 @@ def factor(epsilon: float) -> str | None:
     return f"{math.ceil(100 * odds) / 100:g}" if odds < 100 else f"{math.ceil(odds):,}"
 
 
-def _fraction(delta: float) -> str:
+def fraction(delta: float) -> str:
     """A probability as one in so many, or rounded up."""
     many = round(1 / delta)
     return f"1 in {many:,}" if math.isclose(1 / many, delta, rel_tol=1e-9) else upward(delta, 4)

@@ -16,7 +16,7 @@ from dpppsynth.release import (
     Reconstruction,
     TraceEstimator,
 )
-from dpppsynth.reporting import cautions, distances, heatmaps, local, mechanisms, pictures, promise, tables
+from dpppsynth.reporting import bounded, cautions, distances, heatmaps, local, mechanisms, pictures, promise, tables
 from dpppsynth.reporting.rounding import upward
 from dpppsynth.reporting.second_order import gathering
 from dpppsynth.reporting.subject import Subject
@@ -58,11 +58,14 @@ def page(subject: Subject, progress: Callable[[str], object] | None = None) -> s
 
 def _words(subject: Subject) -> dict[str, Any]:
     cert, guarantee = subject.certificate, subject.guarantee
+    moved = bounded.moves(cert["parameters"])
     return {
         "subject": subject,
         "certificate": cert,
         "streets": isinstance(subject.domain, LinearNetwork),
         "mechanism": mechanisms.describe(cert),
+        "errors": bounded.errors(_measured(subject), subject.by),
+        "moved": bounded.shown(_measured(subject)),
         "epsilon": upward(guarantee.epsilon(), 4),
         "delta": upward(guarantee.profile.at, 4),
         "version": _version(cert["versions"].get("dpppsynth", "")),
@@ -71,13 +74,19 @@ def _words(subject: Subject) -> dict[str, Any]:
         "opening": local.opening(guarantee.relation),
         "reports": local.reports(guarantee, cert["parameters"]),
         "promise": promise.promise(guarantee, subject.domain, cert["parameters"]),
-        "not_promised": promise.not_promised(guarantee, subject.domain, subject.by),
+        "not_promised": promise.not_promised(guarantee, subject.domain, subject.by, moved=moved),
         "by_distance": distances.explained(guarantee, subject.domain),
         "distance_caption": distances.caption(guarantee),
         "distance_title": distances.title(guarantee, subject.domain),
         "unit": distances.unit(guarantee, subject.domain),
         "sizes": [len(each) for each in subject.patterns],
     }
+
+
+def _measured(subject: Subject) -> Any:
+    """What the budget was spent on, of the first level where there are several."""
+    first = next(iter(subject.levels.values()))
+    return getattr(first.statistic, "plan", None)
 
 
 def _tables(subject: Subject) -> dict[str, Any]:

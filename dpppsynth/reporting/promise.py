@@ -13,7 +13,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
-from dpppsynth.reporting import local
+from dpppsynth.reporting import bounded, local
 from dpppsynth.reporting.cautions import averaged, cautions
 from dpppsynth.reporting.odds import chance, guesses, likelihood, rare
 from dpppsynth.reporting.rounding import upward
@@ -21,6 +21,10 @@ from dpppsynth.reporting.rounding import upward
 GROUPS = (
     "It does not hide what is true of a neighbourhood or a group: that is what the patterns are published for, and it "
     "may concern people who live there, whether or not they are in the data."
+)
+MOVED = (
+    "It does not hide how many points lie in some part of the area, as long as that is wide beside the moves: every "
+    "released point stands for a point of the data, not far from it."
 )
 
 
@@ -45,11 +49,22 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
     start = cautions(guarantee, parameters)
     if local.by_reports(guarantee.relation):
         return [*start, local.whom(guarantee.relation), local.limit(guarantee, domain), local.firmness(guarantee)]
-    return [*start, _whom(guarantee), _limit(guarantee, domain), _firmness(guarantee)]
+    costs = bounded.price(guarantee, parameters)
+    return [*start, _whom(guarantee), _limit(guarantee, domain), *costs, _firmness(guarantee)]
 
 
-def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[str]:
-    """What a reader might take to be promised, and is not."""
+def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved: bool = False) -> list[str]:
+    """What a reader might take to be promised, and is not.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+    domain : Window or LinearNetwork
+    by : str or None
+        Name of the mark whose levels were released one by one.
+    moved : bool
+        Whether the released points are those of the data, each moved.
+    """
     relation = guarantee.relation
     said = []
     if local.by_reports(relation):
@@ -69,7 +84,7 @@ def not_promised(guarantee: Guarantee, domain: Domain, by: str | None) -> list[s
         *said,
         "It does not cover other releases from the same data. What several releases reveal adds up.",
         GROUPS,
-        "It does not say that the synthetic patterns are accurate. No synthetic point is a person.",
+        MOVED if moved else "It does not say that the synthetic patterns are accurate. No synthetic point is a person.",
     ]
 
 
@@ -159,7 +174,7 @@ def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
     if not math.isfinite(reach) or (not guarantee.by_distance and isinstance(guarantee.profile, PureDP)):
         return []
     away = length(reach, domain)
-    if guarantee.by_distance:
+    if guarantee.by_distance and not silent_beyond(guarantee):
         curve = "the curve by distance bounds how well"
         if several(guarantee.relation):
             curve += " for a single point, and for several points of a person it may be better"
@@ -169,6 +184,14 @@ def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
         )
         return [less]
     return [f"It says nothing about two places farther apart than {away}."]
+
+
+def silent_beyond(guarantee: Guarantee) -> bool:
+    """Whether nothing is proved of places farther apart than the privacy radius."""
+    reach, curve = guarantee.relation.reach, guarantee.by_distance
+    if not math.isfinite(reach) or isinstance(guarantee.profile, PureDP):
+        return False
+    return not curve or math.isclose(curve[-1][0], reach)
 
 
 def way(domain: Domain) -> str:

@@ -14,13 +14,12 @@ from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.release import PoissonRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Progress
 from dpppsynth.release.heatmap import Reconstruction
 from dpppsynth.release.local import Estimator, GridEstimator
 from dpppsynth.release.projection import Projection
-from dpppsynth.release.results import result
+from dpppsynth.release.results import made
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.release.trajectories import TraceEstimator
 from dpppsynth.synthesizers.account import Ceiling, authorise, record
@@ -43,8 +42,8 @@ class Plan:
     Attributes
     ----------
     mechanism : str
-    statistic : LatticePlan or KernelPlan
-        What the budget will be spent on: a noised statistic, a posterior draw, or patterns.
+    statistic : LatticePlan or PatternPlan
+        What the budget will be spent on: a noised statistic, a posterior draw, moved points or patterns.
     estimator : Projection, FieldModel, Drawn, Reconstruction, Estimator, GridEstimator, TraceEstimator or None
         How the intensity will be made from it; None where patterns are all that is released.
     """
@@ -92,7 +91,7 @@ class Plan:
 
         Returns
         -------
-        CoxRelease or PoissonRelease
+        CoxRelease, PoissonRelease or PointRelease
 
         Raises
         ------
@@ -111,11 +110,7 @@ class Plan:
         # One generator for both, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)
         statistic = self.statistic.measure(pattern, rng)
-        if self.estimator is None:
-            patterns = PoissonRelease(self.mechanism, statistic, entry=entry)
-            record(patterns, ledger)
-            return patterns
-        release = result(self.estimator)(self.mechanism, statistic, self.estimator, entry=entry)
+        release = made(self.mechanism, statistic, self.estimator, entry=entry)
         record(release, ledger)
         return release.infer(rng, progress=progress) if isinstance(self.estimator, FieldModel) else release
 

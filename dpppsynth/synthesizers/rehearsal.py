@@ -16,6 +16,7 @@ from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.intensity import mass_distance
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.covariances import PoweredExponential, factor
+from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.patterns import PointPattern
 from dpppsynth.release import CoxRelease
 from dpppsynth.release.drawn import Drawn
@@ -143,7 +144,7 @@ def _run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.rand
             fit = plan.statistic.fit(pattern, rng)
             attempts, diagnostics = fit.attempts, fit.diagnostics
             estimate = CoxRelease(plan.mechanism, fit.draw, Drawn(plan.statistic.offset)).intensity(xy)
-        elif isinstance(plan.statistic, PatternPlan):
+        elif isinstance(plan.statistic, PatternPlan | MovedPlan):
             plan.statistic.measure(pattern, rng)
             estimate = plan.statistic.density(pattern, xy)
         else:

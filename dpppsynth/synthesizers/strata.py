@@ -14,6 +14,7 @@ from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.field import Progress
+from dpppsynth.release.results import together
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.synthesizers.account import authorise, record
 
@@ -89,7 +90,7 @@ class StratifiedPlan:
                 releases[level] = plan.release(parts[level], rng, progress=progress)
             except QualityError as error:
                 releases[level], failed = error.release, error
-        release = StratifiedRelease(self.by, releases, self.guarantee, entry)
+        release = together(releases)(self.by, releases, self.guarantee, entry)
         record(release, ledger)
         if failed is not None:
             raise QualityError(str(failed), release) from None

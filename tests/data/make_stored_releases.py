@@ -28,7 +28,14 @@ from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
 from dpppsynth.release import CoxRelease
 from dpppsynth.release.field import Posterior
-from dpppsynth.synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+from dpppsynth.synthesizers import (
+    BoundedErrorSynthesizer,
+    HeatmapSynthesizer,
+    KernelSynthesizer,
+    LaplaceSynthesizer,
+    LGCPSynthesizer,
+    PlanarLaplaceSynthesizer,
+)
 
 FOLDER = Path(__file__).parent / "releases_v1"
 GUARANTEES = FOLDER / "guarantees.json"
@@ -129,6 +136,20 @@ RELEASES: dict[str, Described] = {
     "adaptive-grid": Described(local.AdvancedAdaptiveGrid(WINDOW, epsilon=2.0, alpha2=4.0)),
     "adaptive-grid-even": Described(local.PrivAG(WINDOW, epsilon=2.0, alpha=1.0, consistent=False, oracle="auto")),
     "trajectories": Described(local.LDPTrace(2.0, cells=3, max_length=5)),
+    "bounded-cells": Described(BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)),
+    "bounded-cells-secret-n": Described(
+        BoundedErrorSynthesizer(epsilon=2.0, max_error=20, spacing=250.0, relation=AddRemove(2))
+    ),
+    "planar-laplace": Described(PlanarLaplaceSynthesizer(1.0, alpha=25.0)),
+    "planar-laplace-bounded": Described(PlanarLaplaceSynthesizer(1.0, alpha=25.0, max_error=500.0)),
+    "planar-laplace-track": Described(
+        PlanarLaplaceSynthesizer(
+            24.0, 1e-4, relation=AlphaNeighbours(25.0, max_points_per_person=POINTS), max_error=600.0, track=True
+        )
+    ),
+    "strata-bounded-cells": Described(
+        BoundedErrorSynthesizer(delta=1e-6, max_error=25, spacing=250.0, alpha=25.0), by_year=True
+    ),
     "strata": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH), by_year=True),
     "strata-kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), by_year=True),
 }

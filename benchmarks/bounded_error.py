@@ -1,0 +1,116 @@
+"""Does noise with a hard bound pay? A published comparison made again, with delta and standard errors on every row.
+
+Writes all of docs/results/bounded_error.md, its table of all rows and its picture:
+
+    OMP_NUM_THREADS=1 python benchmarks/bounded_error.py --out docs/results
+
+Nothing here is private: truths are compared with noisy answers, and the noise is seeded. Simulated numbers are held
+against closed forms where there are any; one that is off by more than five standard errors ends the run.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import bounded_error_compared as closed
+import bounded_error_page as page
+import bounded_error_ranges as ranges
+import bounded_error_runs as runs
+import bounded_error_studies as studies
+from bounded_error_laws import EPSILONS
+from bounded_error_pictures import draw
+from bounded_error_scores import FARTHEST, Figure
+from bounded_error_text import document
+
+from dpppsynth.processes import worker_pool
+
+Task = tuple[str, Callable[..., Any], tuple[Any, ...]]
+
+
+def tasks(setting: runs.Setting) -> Iterator[Task]:
+    """Name of the table, function and arguments; the longest first."""
+    for epsilon in EPSILONS:
+        yield "friends", runs.friends, (epsilon, setting)
+    for epsilon in EPSILONS:
+        yield "tracks", runs.tracks, (epsilon, setting)
+        yield "checkins", runs.checkins, (epsilon, setting)
+        yield "ages", runs.ages, (epsilon, setting)
+    for truth, step in studies.TRUTHS:
+        yield "smoothness", studies.smoothness, (truth, step, setting)
+    for data in ("ages", "friends"):
+        for epsilon in (EPSILONS[0], EPSILONS[-1]):
+            yield f"ranges of {data}", ranges.of_ranges, (data, epsilon, setting)
+    yield "draws", studies.thousand_draws, ()
+    yield "leaks", studies.leaks, (setting.draws,)
+    yield "accuracy", closed.accuracy, (setting.draws,)
+    yield "compared", closed.compared, ()
+    yield "replaced", closed.compared_replaced, ()
+    yield "optima", closed.optima, ()
+
+
+def timed(run: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float]:
+    """A result, and the processor time that it took."""
+    start = time.process_time()
+    return run(*arguments), time.process_time() - start
+
+
+def results(setting: runs.Setting, workers: int) -> dict[str, list[Any]]:
+    """Rows of all tables, in the order of the tasks."""
+    found: dict[str, list[Any]] = {}
+    with worker_pool(workers) as pool:
+        waiting = [(name, pool.submit(timed, run, arguments)) for name, run, arguments in tasks(setting)]
+        for name, future in waiting:
+            made, seconds = future.result()
+            found.setdefault(name, []).extend(made if isinstance(made, list) else [made])
+            print(f"{name}: {seconds:.1f} s", flush=True)
+    return found
+
+
+def figures(value: Any) -> Iterator[Figure]:
+    """All simulated numbers in nested rows."""
+    if isinstance(value, Figure):
+        yield value
+    elif isinstance(value, dict):
+        yield from figures(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from figures(each)
+
+
+def check(found: dict[str, list[Any]]) -> tuple[int, float]:
+    """Number of comparisons with closed forms and their largest z-score; ends the run where one is too large."""
+    far = [(name, row) for name, rows in found.items() for row in rows if any(wrong(each) for each in figures(row))]
+    for name, row in far:
+        print(f"{name}: further than {FARTHEST:g} standard errors from its closed form: {row}")
+    if far:
+        raise SystemExit(1)
+    scores = [abs(each.z) for each in figures(found) if each.known is not None]
+    return len(scores), max(scores)
+
+
+def wrong(found: Figure) -> bool:
+    return not abs(found.z) <= FARTHEST
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="folder of bounded_error.md; nothing is written without it")
+    parser.add_argument("--quick", action="store_true", help="few repetitions, to see that all runs")
+    parser.add_argument("--workers", type=int, default=2)
+    given = parser.parse_args()
+    setting = runs.QUICK if given.quick else runs.FULL
+    found = results(setting, given.workers)
+    compared, worst = check(found)
+    print(f"{compared} comparisons with closed forms, largest z-score {worst:.2f}")
+    if given.out:
+        command = "OMP_NUM_THREADS=1 python benchmarks/bounded_error.py --out docs/results"
+        page.write_csv(given.out / "bounded_error.csv", {name: found[name] for name in runs.DATA})
+        draw(given.out / "bounded_error.png", found["smoothness"], found["draws"])
+        text = document(found, setting, f"{command} --quick" if given.quick else command, (compared, worst))
+        (given.out / "bounded_error.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

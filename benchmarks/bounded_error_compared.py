@@ -1,0 +1,104 @@
+"""Closed forms of benchmarks/bounded_error.py: laws at equal epsilon and delta, accuracy, the smallest delta of all."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from bounded_error_laws import EPSILONS, THRESHOLD, Noise, number_noises, replaced_noises
+from bounded_error_runs import SEED
+from bounded_error_scores import Figure
+
+from dpppsynth.truncated import (
+    PlanarLaplace,
+    TruncatedLaplace,
+    optimal_delta,
+    planar_laplace_delta,
+    smallest_delta,
+    truncated_geometric_delta,
+    truncated_laplace_delta,
+)
+
+THRESHOLDS = (1, 2, 3, 5, 10)
+RATIOS = (0.75, 1.0, 1.5, 2.0, 2.5, 5.0, 5.5, 10.0)
+
+
+class Compared(NamedTuple):
+    """A law at one epsilon and delta, known without simulation."""
+
+    law: str
+    epsilon: float
+    delta: float
+    max_error: float
+    variance: float
+    mean_absolute: float
+    beta: float
+
+
+def compared() -> list[Compared]:
+    """Laws for numbers of which one changes by one."""
+    return [of_noise(noise, epsilon) for epsilon in EPSILONS for noise in number_noises(epsilon)]
+
+
+def compared_replaced() -> list[Compared]:
+    """Laws for histograms in which a record is replaced."""
+    return [of_noise(noise, epsilon) for epsilon in (EPSILONS[0], EPSILONS[-1]) for noise in replaced_noises(epsilon)]
+
+
+def of_noise(noise: Noise, epsilon: float) -> Compared:
+    """Closed forms of a law."""
+    numbers = noise.max_error, noise.variance, noise.mean_absolute, noise.tail(THRESHOLD)
+    return Compared(noise.name, epsilon, noise.delta, *numbers)
+
+
+class Accuracy(NamedTuple):
+    """Shares of errors above each threshold, simulated and known."""
+
+    law: str
+    delta: float
+    max_error: float
+    thresholds: tuple[float, ...]
+    betas: tuple[Figure, ...]
+
+
+def accuracy(draws: int) -> list[Accuracy]:
+    """Epsilon 1, as published: numbers and places, with and without bounds."""
+    rng = np.random.default_rng([SEED, 10])
+    rows = []
+    for bound in (math.inf, 5.0, 10.0):
+        line, plane = TruncatedLaplace(1.0, bound), PlanarLaplace(1.0, bound)
+        named = "" if bound == math.inf else "truncated "
+        deltas = truncated_laplace_delta(1.0, bound, allow_large_delta=True), planar_laplace_delta(1.0, bound)
+        sizes = np.abs(line.sample(draws, rng)), np.hypot(*plane.sample(draws, rng).T)
+        for law, name, delta, size in zip((line, plane), ("Laplace", "planar Laplace"), deltas, sizes, strict=True):
+            betas = tuple(share(size > each, float(law.tail(each))) for each in THRESHOLDS)
+            rows.append(Accuracy(f"{named}{name}", delta, bound, THRESHOLDS, betas))
+    return rows
+
+
+def share(beyond: np.ndarray, known: float) -> Figure:
+    """How often something was seen, with the standard error of its known probability."""
+    return Figure(float(beyond.mean()), math.sqrt(known * (1 - known) / beyond.size), known)
+
+
+class Optimum(NamedTuple):
+    """Smallest delta of any additive noise within the bound, and those of two laws."""
+
+    epsilon: float
+    ratio: float
+    smallest: float
+    closed: float | None
+    laplace: float
+    geometric: float | None
+
+
+def optima() -> list[Optimum]:
+    """By the bound in units of the sensitivity."""
+    rows = []
+    for epsilon in (0.1, 1.0):
+        for ratio in RATIOS:
+            halves = 2 * ratio == int(2 * ratio)
+            laplace = truncated_laplace_delta(epsilon, ratio, allow_large_delta=True)
+            geometric = truncated_geometric_delta(epsilon, int(ratio)) if ratio == int(ratio) else None
+            closed = smallest_delta(epsilon, ratio) if halves else None
+            rows.append(Optimum(epsilon, ratio, optimal_delta(epsilon, ratio), closed, laplace, geometric))
+    return rows

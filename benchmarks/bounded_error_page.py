@@ -1,0 +1,190 @@
+"""Tables of benchmarks/bounded_error.py in Markdown, every number with its standard error."""
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from bounded_error_compared import Accuracy, Compared, Optimum
+from bounded_error_laws import EPSILONS
+from bounded_error_ranges import LENGTHS, Ranged
+from bounded_error_runs import Row
+from bounded_error_scores import Figure, Scores
+from bounded_error_studies import Leak, Smooth, Spread
+
+Table = list[str]
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Lines of a Markdown table, with an empty line after it."""
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
+
+
+def number(value: float) -> str:
+    """Four significant digits, without exponent from 0.001 to a million."""
+    if math.isinf(value):
+        return "none"
+    if value == 0 or 1e-3 <= abs(value) < 1e6:
+        digits = 3 if value == 0 else max(0, 3 - math.floor(math.log10(abs(value))))
+        return f"{value:.{digits}f}" if value else "0"
+    return f"{value:.2e}"
+
+
+def shown(found: Figure | None) -> str:
+    """Value ± standard error, whose first two digits say where the value ends."""
+    if found is None:
+        return ""
+    if not found.error:
+        return number(found.value)
+    if found.value >= 1e6:
+        return f"{found.value:.2e} ± {found.error:.0e}"
+    digits = min(7, max(0, 1 - math.floor(math.log10(found.error))))
+    return f"{found.value:.{digits}f} ± {found.error:.{digits}f}"
+
+
+def percent(found: Figure) -> str:
+    return f"{100 * found.value:.1f} ± {100 * found.error:.1f} %"
+
+
+def small(delta: float) -> str:
+    """A delta, rounded to three digits."""
+    return "0" if delta == 0 else f"{delta:.3g}"
+
+
+def by_epsilon(rows: Sequence[Row], of: Callable[[Scores], Figure]) -> Table:
+    """One line a mechanism, one column an epsilon; delta is the largest of the line."""
+    laws = list(dict.fromkeys(row.law for row in rows))
+    found = {(row.law, row.epsilon): row for row in rows}
+    lines = []
+    for law in laws:
+        mine = [found[law, epsilon] for epsilon in EPSILONS if (law, epsilon) in found]
+        cells = [shown(of(found[law, epsilon].scores)) if (law, epsilon) in found else "" for epsilon in EPSILONS]
+        lines.append([law, small(max(row.delta for row in mine)), f"{mine[0].repetitions}", *cells])
+    return table(["mechanism", "delta", "runs", *(f"epsilon {each:g}" for each in EPSILONS)], lines)
+
+
+def promises(rows: Sequence[Row], epsilon: float) -> Table:
+    """Largest errors seen, beside what is promised, at one epsilon."""
+    lines = [
+        [row.law, small(row.delta), number(row.promised), number(row.scores.largest), shown(row.scores.mean)]
+        for row in rows
+        if row.epsilon == epsilon
+    ]
+    return table(["mechanism", "delta", "error at most", "largest seen", "mean of the error"], lines)
+
+
+def of_ranges(rows: Sequence[Ranged]) -> Table:
+    head = ["mechanism", "epsilon", "delta", "runs", *(f"{length} cells" for length in LENGTHS)]
+    about = ([row.law, f"{row.epsilon:g}", small(row.delta), f"{row.repetitions}"] for row in rows)
+    return table(head, [[*cells, *map(shown, row.errors)] for cells, row in zip(about, rows, strict=True)])
+
+
+def of_smoothness(rows: Sequence[Smooth]) -> Table:
+    head = ["truth, step", "raw", "step given", "gain", "step estimated", "gain", "as printed", "grid", "smoother"]
+    head += ["restarts", "largest error"]
+    lines = [
+        [
+            f"{row.truth}, {row.step:g}" if row.step else f"{row.truth}, none",
+            shown(row.raw),
+            shown(row.given),
+            shown(row.gain_given),
+            shown(row.estimated),
+            shown(row.gain_estimated),
+            shown(row.literal),
+            shown(row.grid),
+            shown(row.smoother),
+            f"{row.restarts:.1f}",
+            f"{row.worst:.1f}",
+        ]
+        for row in rows
+    ]
+    return table(head, lines)
+
+
+def of_spreads(rows: Sequence[Spread]) -> Table:
+    head = ["published", "bound", "delta", "true variance", "standard error of 1000 draws"]
+    head += ["mean of 1000 studies", "their spread", "95 % of them", "larger than a study of Laplace noise"]
+    lines = [
+        [
+            row.published,
+            number(row.bound),
+            small(row.delta),
+            number(row.variance),
+            f"{row.deviation:.1f}",
+            shown(row.mean),
+            f"{row.found:.1f}",
+            f"{row.low:.0f} to {row.high:.0f}",
+            f"{100 * row.above:.0f} %",
+        ]
+        for row in rows
+    ]
+    return table(head, lines)
+
+
+def of_leaks(rows: Sequence[Leak]) -> Table:
+    lines = [
+        [row.what, f"{row.epsilon:g}", number(row.max_error), shown(row.seen), number(row.seen.known or 0.0)]
+        for row in rows
+    ]
+    return table(["released", "epsilon", "error at most", "share of certain answers", "delta"], lines)
+
+
+def of_accuracy(rows: Sequence[Accuracy]) -> Table:
+    head = ["mechanism", "delta", "error at most", *(f"beta({each:g})" for each in rows[0].thresholds)]
+    lines = [[row.law, small(row.delta), number(row.max_error), *map(shown, row.betas)] for row in rows]
+    return table(head, lines)
+
+
+def of_compared(rows: Sequence[Compared]) -> Table:
+    head = ["mechanism", "epsilon", "delta", "error at most", "variance", "mean absolute", "beta(10)"]
+    lines = [
+        [
+            row.law,
+            f"{row.epsilon:g}",
+            small(row.delta),
+            number(row.max_error),
+            number(row.variance),
+            number(row.mean_absolute),
+            number(row.beta),
+        ]
+        for row in rows
+    ]
+    return table(head, lines)
+
+
+def of_optima(rows: Sequence[Optimum]) -> Table:
+    head = ["epsilon", "error at most", "smallest delta (LP)", "closed form", "truncated Laplace", "excess"]
+    head += ["truncated geometric, whole numbers"]
+    lines = [
+        [
+            f"{row.epsilon:g}",
+            f"{row.ratio:g}",
+            f"{row.smallest:.6g}",
+            "" if row.closed is None else f"{row.closed:.6g}",
+            f"{row.laplace:.6g}",
+            f"{100 * (row.laplace / row.smallest - 1):.1f} %",
+            "" if row.geometric is None else f"{row.geometric:.6g}",
+        ]
+        for row in rows
+    ]
+    return table(head, lines)
+
+
+def write_csv(path: Path, rows: dict[str, list[Row]]) -> None:
+    """All rows of all data sets; every one carries delta, standard errors and the closed form where there is one."""
+    metrics = ("mean", "variance", "mse", "beta")
+    head = ["data", "mechanism", "epsilon", "delta", "promised", "repetitions", "largest"]
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([*head, *(f"{name}{part}" for name in metrics for part in ("", "_se", "_known"))])
+        for data, found in rows.items():
+            for row in found:
+                figures = [getattr(row.scores, name) for name in metrics]
+                cells = [part for each in figures for part in each]
+                about = [row.epsilon, row.delta, row.promised, row.repetitions, row.scores.largest]
+                writer.writerow([data, row.law, *(text(each) for each in (*about, *cells))])
+
+
+def text(value: float | None) -> str:
+    return "" if value is None else f"{value:.6g}"

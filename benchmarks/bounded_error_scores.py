@@ -1,0 +1,90 @@
+"""Scores of benchmarks/bounded_error.py: of every repetition, their means with standard errors, and known values."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from dpppsynth.mesh import Floats
+
+# Simulated numbers further than this many standard errors from a closed form end the run.
+FARTHEST = 5.0
+
+
+class Figure(NamedTuple):
+    """A simulated number, its standard error, and the closed form where there is one."""
+
+    value: float
+    error: float
+    known: float | None = None
+
+    @property
+    def z(self) -> float:
+        """Standard errors between number and closed form; 0 where there is none."""
+        if self.known is None or self.value == self.known:
+            return 0.0
+        return (self.value - self.known) / self.error if self.error else math.inf
+
+
+class Scores(NamedTuple):
+    """What a mechanism does: errors' mean, variance (per coordinate), mean square (in the plane: squared distance)."""
+
+    mean: Figure
+    variance: Figure
+    mse: Figure
+    beta: Figure
+    largest: float
+
+    def worst(self) -> float:
+        """Largest absolute z-score."""
+        return max(abs(each.z) for each in (self.mean, self.variance, self.mse, self.beta))
+
+
+class Known(NamedTuple):
+    """Closed forms of a law: variance (per coordinate) and probability of an error above the threshold."""
+
+    variance: float
+    beta: float
+
+
+def figure(values: Floats, known: float | None = None, *, least_error: float = 0.0) -> Figure:
+    """Mean over repetitions (R,) and its standard error."""
+    return Figure(float(values.mean()), max(float(values.std(ddof=1)) / math.sqrt(len(values)), least_error), known)
+
+
+def of_numbers(errors: Floats, threshold: float) -> Floats:
+    """(R, 5) mean, variance, mean square, share beyond the threshold, largest, of errors (R, N) of each repetition."""
+    size = np.abs(errors)
+    columns = [errors.mean(axis=1), errors.var(axis=1, ddof=1), (errors**2).mean(axis=1)]
+    return np.column_stack([*columns, (size > threshold).mean(axis=1), size.max(axis=1)])
+
+
+def of_places(errors: Floats, threshold: float) -> Floats:
+    """(R, 5) the same of offsets (R, N, 2): mean of x, variance per coordinate, and distances for the rest."""
+    square = (errors**2).sum(axis=2)
+    distance = np.sqrt(square)
+    columns = [errors[:, :, 0].mean(axis=1), errors.var(axis=1, ddof=1).mean(axis=1), square.mean(axis=1)]
+    return np.column_stack([*columns, (distance > threshold).mean(axis=1), distance.max(axis=1)])
+
+
+def repeated(run: Callable[[int], Floats], sizes: Iterable[int]) -> Floats:
+    """Scores (R, 5) of all repetitions, run by so many at a time."""
+    return np.concatenate([run(size) for size in sizes])
+
+
+def summary(scores: Floats, numbers: int, known: Known | None = None, *, dimension: int = 1) -> Scores:
+    """Means over repetitions; closed forms are those of `numbers` independent errors a repetition."""
+    if known is None:
+        mean, variance, mse, beta = (figure(scores[:, k]) for k in range(4))
+    else:
+        chance = math.sqrt(known.beta * (1 - known.beta) / (len(scores) * numbers))
+        mean, variance = figure(scores[:, 0], 0.0), figure(scores[:, 1], known.variance)
+        mse = figure(scores[:, 2], dimension * known.variance)
+        beta = Figure(float(scores[:, 3].mean()), chance, known.beta)
+    return Scores(mean, variance, mse, beta, float(scores[:, 4].max()))
+
+
+def batches(repetitions: int, at_once: int) -> list[int]:
+    """So many repetitions, at most `at_once` together."""
+    return [min(at_once, repetitions - start) for start in range(0, repetitions, at_once)]

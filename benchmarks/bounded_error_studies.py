@@ -1,0 +1,160 @@
+"""Studies of benchmarks/bounded_error.py: what smoothness does for the filter, what 1000 draws can tell, what leaks."""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from bounded_error_runs import SEED, Setting
+from bounded_error_scores import Figure, figure
+from scipy.special import gammainc
+
+from dpppsynth.filters import grid_filter, grid_smoother, particle_filter
+from dpppsynth.mesh import Floats
+from dpppsynth.truncated import PlanarLaplace, TruncatedLaplace, truncated_laplace_delta
+
+# The setting of the filter study: epsilon 0.1, sensitivity 1, bound 50, series of 200.
+SCALE, BOUND, LENGTH = 10.0, 50.0, 200
+WALKS = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+# Independent answers are uniform up to here; waves have steps of 2.2 in the mean square.
+WIDEST, AMPLITUDE, PERIOD = 300.0, 50.0, 100
+TRUTHS = (*(("walk", step) for step in WALKS), ("sine", 2.2), ("independent", 1.0), ("independent", 300.0))
+DRAWS, STUDIES = 1000, 1000
+# Published mean squared errors at epsilon 0.1, and the bounds of the truncated laws with these variances.
+PUBLISHED = {"187": 58.78, "197": 78.56, "199, 200": math.inf}
+
+
+class Smooth(NamedTuple):
+    """Mean squared errors of one kind of series, by a step that is given (0: none) and by an estimated one."""
+
+    truth: str
+    step: float
+    raw: Figure
+    given: Figure | None
+    gain_given: Figure | None
+    estimated: Figure
+    gain_estimated: Figure
+    literal: Figure
+    grid: Figure | None
+    smoother: Figure | None
+    restarts: float
+    worst: float
+
+
+def series(truth: str, step: float, runs: int, rng: np.random.Generator) -> Floats:
+    """(200, runs) true answers."""
+    if truth == "walk":
+        return step * rng.standard_normal((LENGTH, runs)).cumsum(axis=0)
+    if truth == "sine":
+        turns = np.arange(LENGTH)[:, None] / PERIOD + rng.uniform(0, 1, runs)
+        return AMPLITUDE * np.sin(2 * np.pi * turns)
+    return rng.uniform(0, WIDEST, (LENGTH, runs))
+
+
+def smoothness(truth: str, step: float, setting: Setting) -> Smooth:
+    """Raw, filtered and smoothed errors of series; restarts and the largest error are those with an estimated step."""
+    rng = np.random.default_rng([SEED, 7, round(10 * step), len(truth)])
+    hidden = series(truth, step, setting.series, rng)
+    observed = hidden + TruncatedLaplace(SCALE, BOUND).sample(hidden.shape, rng)
+    known = {"scale": SCALE, "bound": BOUND}
+    settings = {**known, "particles": setting.particles, "rng": rng}
+    raw, guess = mse(observed, hidden), particle_filter(observed, **settings)
+    literal = particle_filter(observed, **settings, step=step or None, proposal="uniform", resample=False)
+    estimated = mse(guess.estimate, hidden)
+    given = grid = smoother = None
+    if step:
+        given = mse(particle_filter(observed, **settings, step=step).estimate, hidden)
+        seen, few = observed[:, : setting.grids], hidden[:, : setting.grids]
+        grid, smoother = (mse(each_series(seen, step, run), few) for run in (grid_filter, grid_smoother))
+    return Smooth(
+        truth=truth,
+        step=step,
+        raw=figure(raw),
+        given=None if given is None else figure(given),
+        gain_given=None if given is None else figure(raw - given),
+        estimated=figure(estimated),
+        gain_estimated=figure(raw - estimated),
+        literal=figure(mse(literal.estimate, hidden)),
+        grid=None if grid is None else figure(grid),
+        smoother=None if smoother is None else figure(smoother),
+        restarts=guess.restarts / setting.series,
+        worst=float(np.abs(guess.estimate - hidden).max()),
+    )
+
+
+def mse(estimate: Floats, truth: Floats) -> Floats:
+    """(runs,) mean squared errors of series (200, runs)."""
+    return ((estimate - truth) ** 2).mean(axis=0)
+
+
+def each_series(observed: Floats, step: float, run: Callable[..., Floats]) -> Floats:
+    """(200, T) a deterministic filter over every column."""
+    return np.column_stack([run(one, scale=SCALE, bound=BOUND, step=step) for one in observed.T])
+
+
+class Spread(NamedTuple):
+    """Variances of 1000 draws: the law's own, then mean, standard deviation and quantiles over 1000 such studies."""
+
+    published: str
+    bound: float
+    delta: float
+    variance: float
+    deviation: float
+    mean: Figure
+    found: float
+    low: float
+    high: float
+    above: float
+
+
+def thousand_draws() -> list[Spread]:
+    """How far published variances from 1000 draws scatter; `above`: how often the Laplace law's is the smaller one."""
+    rng = np.random.default_rng([SEED, 8])
+    drawn = {
+        name: TruncatedLaplace(SCALE, bound).sample((STUDIES, DRAWS), rng).var(axis=1, ddof=1)
+        for name, bound in PUBLISHED.items()
+    }
+    plain = TruncatedLaplace(SCALE, math.inf).sample((STUDIES, DRAWS), rng).var(axis=1, ddof=1)
+    rows = []
+    for name, found in drawn.items():
+        law = TruncatedLaplace(SCALE, PUBLISHED[name])
+        fourth = fourth_moment(law)
+        deviation = math.sqrt((fourth - law.variance**2) / DRAWS)
+        low, high = np.quantile(found, (0.025, 0.975))
+        mean, above = figure(found, law.variance), float((found > plain).mean())
+        delta = truncated_laplace_delta(1 / SCALE, law.bound)
+        rows.append(Spread(name, law.bound, delta, law.variance, deviation, mean, found.std(ddof=1), low, high, above))
+    return rows
+
+
+def fourth_moment(law: TruncatedLaplace) -> float:
+    """Mean of `z^4`: `24 scale^4 P(5, a) / P(1, a)`."""
+    a = law.bound / law.scale
+    return 24 * law.scale**4 * float(gammainc(5, a) / gammainc(1, a))
+
+
+class Leak(NamedTuple):
+    """How often a release says for certain which of two data sets it came from."""
+
+    what: str
+    epsilon: float
+    max_error: float
+    seen: Figure
+
+
+def leaks(draws: int) -> list[Leak]:
+    """Answers that only one of two neighbours can give, counted and known."""
+    rng = np.random.default_rng([SEED, 9])
+    rows = []
+    for epsilon, bound in ((1.0, 5.0), (0.1, 10.0), (0.9, 10.0), (1.0, 10.0)):
+        noise = TruncatedLaplace(1 / epsilon, bound).sample(draws, rng)
+        seen, known = float((noise > bound - 1).mean()), truncated_laplace_delta(epsilon, bound, allow_large_delta=True)
+        chance = math.sqrt(known * (1 - known) / draws)
+        rows.append(Leak("number, neighbour differs by 1", epsilon, bound, Figure(seen, chance, known)))
+    for epsilon, bound, distance in ((1.0, 5.0, 1.0), (0.1, 10.0, 1.0), (0.1, 10.0, 10.0)):
+        law = PlanarLaplace(epsilon, bound)
+        seen = float((np.hypot(*(law.sample(draws, rng) - (distance, 0)).T) > bound).mean())
+        known = law.exposed(distance)
+        chance = math.sqrt(known * (1 - known) / draws)
+        rows.append(Leak(f"place, neighbour {distance:g} away", epsilon, bound, Figure(seen, chance, known)))
+    return rows

@@ -1,0 +1,25 @@
+"""Filters: series of answers with bounded noise made smoother, from what was released alone.
+
+A filter sees released numbers and public parameters, never true answers, and therefore costs no privacy. It assumes
+that the hidden series changes little from one step to the next; where that is wrong it makes matters worse
+(docs/bounded_error.md has numbers). Its estimates stay within the bound of the released numbers, and hence within
+twice the bound of the truth: the bound of the release itself is lost.
+"""
+
+from dpppsynth.filters.grid import grid_filter, grid_smoother
+from dpppsynth.filters.particle import estimated_step, particle_filter
+from dpppsynth.filters.planar import cartesian_filter
+from dpppsynth.filters.polar import polar_filter
+from dpppsynth.filters.result import Filtered
+from dpppsynth.filters.variance import relative_variance
+
+__all__ = [
+    "Filtered",
+    "cartesian_filter",
+    "estimated_step",
+    "grid_filter",
+    "grid_smoother",
+    "particle_filter",
+    "polar_filter",
+    "relative_variance",
+]

@@ -1,0 +1,33 @@
+"""`Filtered`: what a filter found."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpppsynth.mesh import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Filtered:
+    """A filtered series: post-processing of what was released, and as private.
+
+    Attributes
+    ----------
+    estimate : (N,), (N, T) or (N, 2) array
+        As the observations: one series, T of them side by side, or points.
+    restarts : int
+        How often, in all series together, the particles lost the series and began anew at an observation. Many
+        restarts say that the series is not as smooth as its `step`.
+    step : float, (T,) array or tuple of float
+        Standard deviation of what the hidden series was taken to change by per step; of distance and angle in polar
+        coordinates.
+    bound : float
+        No estimate is further from the truth: twice the bound of the release, infinite without one.
+    """
+
+    estimate: Floats
+    restarts: int
+    step: Any
+    bound: float
+
+    def __repr__(self) -> str:
+        return f"Filtered(shape={self.estimate.shape}, restarts={self.restarts}, bound={self.bound:g})"

@@ -1,0 +1,153 @@
+"""Counts whose error has a hard bound: what the bound costs (docs/theory/bounded_error.md, Theorem E).
+
+A count that is never off by more than A tells its truth apart from any other that is further than A away: no such noise
+is purely private, and the smallest delta follows from the bound and the scale of the noise.
+"""
+
+import math
+from typing import Any
+
+from dpppsynth.arguments import instance, positive, probability, whole
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.privacy.bounds import EXAMPLE, assumptions, counts_sensitivity
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.noise import LARGEST, laplace_scale
+from dpppsynth.privacy.relations import AddRemove, CappedRelation
+from dpppsynth.privacy.truncated import TruncatedLaplaceDP
+from dpppsynth.truncated import TruncatedGeometric
+
+REDRAWN = (
+    "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system, and drawn "
+    "again where it exceeds the bound on the error."
+)
+# A delta that nobody asked for, but a bound on the error costs, may be this large.
+MOST_DERIVED = 1e-3
+# The price of a bound that no error exceeds, in words.
+WHY_DELTA = (
+    "an error that never exceeds a bound excludes, for some answers, one of two neighbouring patterns with certainty, "
+    "which no finite epsilon covers"
+)
+
+
+def worst_shifts(relation: CappedRelation) -> tuple[int, ...]:
+    """By how much counts change between the worst neighbours: k points leave one cell for another, or are new in one.
+
+    Any other way to spread the change over cells is easier to hide, at every epsilon (Theorem E).
+    """
+    instance("relation", relation, CappedRelation, EXAMPLE)
+    k = relation.max_points_per_person
+    return (k,) if isinstance(relation, AddRemove) else (k, k)
+
+
+def bounded_counts(
+    relation: CappedRelation, *, scale: float, max_error: int, delta: float, domain: Any = None
+) -> Guarantee:
+    """Guarantee, quoted at `delta`, of counts with discrete Laplace noise of a scale that is drawn within the bound.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When some answer that only one of two neighbours can give is likelier than `delta`.
+    """
+    shifts = worst_shifts(relation)
+    profile = TruncatedLaplaceDP(scale, max_error, shifts, delta)
+    if profile.epsilon(profile.at) == math.inf:
+        least = bounded_delta(relation, scale=scale, max_error=max_error)
+        msg = (
+            f"delta: errors of at most {max_error} with noise of scale {scale:.6g} cost delta = {least:.4g}, more than "
+            f"{delta:g}; {WHY_DELTA}. Take a larger max_error, a larger epsilon or a larger delta."
+        )
+        raise PrivacyCheckError(msg)
+    assumed = assumptions(relation, (REDRAWN,), domain=domain)
+    return Guarantee(relation, profile, "Theorem E (counts with bounded error)", assumed)
+
+
+def bounded_delta(relation: CappedRelation, *, scale: float, max_error: int) -> float:
+    """Smallest delta, rounded up, of counts with noise of a scale and errors of at most `max_error`."""
+    shifts = worst_shifts(relation)
+    law = TruncatedGeometric(positive("scale", scale), whole("max_error", max_error, 1, most=LARGEST))
+    return law.delta(law.epsilon_total(shifts), shifts)
+
+
+def smallest_max_error(relation: CappedRelation, *, epsilon: float, delta: float) -> int:
+    """Smallest bound on the error of counts that a budget allows.
+
+    Examples
+    --------
+    >>> from dpppsynth.privacy.relations import AddRemove, ReplaceOne
+    >>> smallest_max_error(AddRemove(), epsilon=1.0, delta=1e-5)
+    11
+    >>> smallest_max_error(ReplaceOne(), epsilon=1.0, delta=1e-5)
+    22
+    """
+    scale, delta = laplace_scale(counts_sensitivity(relation), epsilon), require_positive(delta)
+    low, high = 0, relation.max_points_per_person
+    while bounded_delta(relation, scale=scale, max_error=high) > delta:
+        low, high = high, 2 * high
+        if high > LARGEST:
+            msg = f"epsilon: {epsilon!r} at delta = {delta!r} asks for errors beyond 64-bit integers; take more."
+            raise InputError(msg)
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = bounded_delta(relation, scale=scale, max_error=middle) <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def smallest_bounded_epsilon(relation: CappedRelation, *, delta: float, max_error: int) -> float:
+    """Smallest epsilon at which counts are off by no more than `max_error` and delta suffices, rounded up.
+
+    Raises
+    ------
+    InputError
+        Where `max_error` is below the number of points of one person, or uniform noise within it needs no epsilon.
+    """
+    delta, max_error = require_positive(delta), require_reach(relation, max_error)
+    sensitivity = counts_sensitivity(relation)
+
+    def spent(epsilon: float) -> float:
+        scale = laplace_scale(sensitivity, epsilon)
+        return bounded_delta(relation, scale=scale, max_error=max_error)
+
+    # At most 2/100 of the bound's width: noise that is wider is refused as uniform.
+    low, high = sensitivity / (50.0 * max_error), float(sensitivity)
+    if spent(low) <= delta:
+        msg = (
+            f"max_error: noise that is as good as uniform within {max_error} keeps to delta = {delta:g}, and epsilon "
+            "promises nothing; take a smaller max_error or a smaller delta."
+        )
+        raise InputError(msg)
+    while spent(high) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if spent(middle) <= delta else (middle, high)
+    return high
+
+
+def require_positive(delta: float) -> float:
+    """The delta of a bounded error, or InputError with the reason why it cannot be zero."""
+    remedy = f"it cannot be 0: {WHY_DELTA}. Take 1e-6, or a mechanism without a bound, such as LaplaceSynthesizer"
+    return probability("delta", delta, remedy=remedy)
+
+
+def require_reach(relation: CappedRelation, max_error: int) -> int:
+    """A bound on errors of counts, at least the points of a person: below, delta would exceed one half."""
+    k = instance("relation", relation, CappedRelation, EXAMPLE).max_points_per_person
+    remedy = "a count that changes by more than its error may be tells its neighbours apart" if k > 1 else ""
+    return whole("max_error", max_error, k, most=LARGEST, remedy=remedy)
+
+
+def require_modest(delta: float, n: int | None, *, bound: str, remedy: str) -> None:
+    """Refuse a delta that follows from a bound on the error and is so large that it promises little.
+
+    Raises
+    ------
+    InputError
+        Above 1e-3 or 1/n, or above 1e-5 where n is secret.
+    """
+    most = 1e-5 if n is None else min(MOST_DERIVED, 1 / n)
+    if not delta < most:
+        cost = f"{bound} costs delta = {delta:.3g}, which must be below {most:.3g}"
+        msg = f"max_error: {cost}; take a larger one, {remedy}."
+        raise InputError(msg)

@@ -1,0 +1,93 @@
+"""Points that are moved by planar Laplace noise, bounded or not (docs/theory/bounded_error.md, Theorem M)."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.arguments import finite, instance, positive, real, shown
+from dpppsynth.domains import Window
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.privacy.bounds import assumptions
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import ApproximateDP, PureDP
+from dpppsynth.privacy.relations import AlphaNeighbours
+from dpppsynth.truncated import planar_laplace_bound, planar_laplace_delta
+
+NOISE = (
+    "Every point is moved by planar Laplace noise of its own, a real number of which as many digits are drawn as its "
+    "rounding needs, with secret randomness of the operating system."
+)
+REDRAWN = "Noise that would move a point further than the bound is drawn again."
+RELATION = "the bound grows with the distance, so it needs AlphaNeighbours(alpha)"
+# How certificates call the randomness.
+MOVES = "planar Laplace noise as real numbers, ChaCha20 keyed with 256 bits of the operating system"
+SEEDED = "planar Laplace noise from a seeded generator: reproducible, not private"
+# More than a product of three floats is rounded by, relative.
+ROUNDING = 2.0**-51
+# Points of the curve of epsilon by distance.
+CURVE = 40
+
+
+def moved_points(
+    relation: AlphaNeighbours, *, rate: float, bound: float, farthest: float, domain: Any = None
+) -> Guarantee:
+    """Guarantee of points moved by planar Laplace noise, with rows in any order.
+
+    Parameters
+    ----------
+    relation : AlphaNeighbours
+    rate : float
+        Epsilon of one point per unit of length.
+    bound : float
+        Largest distance of a move; infinite where there is none, and delta is 0.
+    farthest : float
+        Distance up to which `by_distance` tells what can be told apart, where there is no bound.
+    """
+    instance("relation", relation, AlphaNeighbours, RELATION)
+    rate, farthest = positive("rate", rate), positive("farthest", farthest)
+    k, alpha = relation.max_points_per_person, relation.alpha
+    level, slack = k * rate * alpha * (1 + ROUNDING), moved_delta(relation, rate=rate, bound=bound)
+    if slack >= 1:
+        msg = (
+            f"max_error: moves of at most {bound:g} tell points {alpha:g} apart with certainty; take a larger bound, well "
+            "above alpha."
+        )
+        raise PrivacyCheckError(msg)
+    profile = ApproximateDP(level, slack) if slack > 0 else PureDP(level)
+    own = (NOISE, REDRAWN) if bound < math.inf else (NOISE,)
+    reach = min(farthest, alpha) if slack > 0 else farthest
+    curve = tuple((float(d), float(rate * d * (1 + ROUNDING))) for d in np.linspace(0, reach, CURVE + 1)[1:])
+    return Guarantee(relation, profile, "Theorem M (moved points)", assumptions(relation, own, domain=domain), curve)
+
+
+def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float) -> float:
+    """`1 - (1 - delta2)^k`: that one of k points lands where no point alpha away can, rounded up."""
+    if real(bound) is None and not (isinstance(bound, float) and bound == math.inf):
+        msg = f"bound: must be a positive number, or infinite, got {shown(bound)}."
+        raise InputError(msg)
+    if bound == math.inf:
+        return 0.0
+    one = float(planar_laplace_delta(rate, bound, relation.alpha))
+    return min(1.0, -math.expm1(relation.max_points_per_person * math.log1p(-min(one, 1 - 1e-16))) * (1 + 1e-12))
+
+
+def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float) -> float:
+    """Smallest bound on the distance of moves that keeps to delta, rounded up."""
+    instance("relation", relation, AlphaNeighbours, RELATION)
+    delta = finite("delta", delta)
+    one = -math.expm1(math.log1p(-delta) / relation.max_points_per_person) * (1 - 1e-9)
+    return float(planar_laplace_bound(positive("rate", rate), one, relation.alpha))
+
+
+def rate(relation: AlphaNeighbours, epsilon: float) -> float:
+    """Epsilon of one point per unit of length, rounded down."""
+    return epsilon / (relation.max_points_per_person * relation.alpha) * (1 - 2 * ROUNDING)
+
+
+def noise_bound(window: Window, max_error: float | None) -> float:
+    """Largest noise such that no point of a convex window is released further than `max_error` away; infinite without.
+
+    Rounding moves a point by half a diagonal of the public grid at most, and moving it into the window may add a step.
+    """
+    return math.inf if max_error is None else max_error - (1 + math.sqrt(0.5)) * window.resolution

@@ -1,0 +1,74 @@
+"""`BoundedErrorRelease`: counts none of which is off by more than a bound; `BoundedErrorSeries`: a series of them."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.filters import Filtered, particle_filter
+from dpppsynth.mesh import Floats, Ints
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.strata import StratifiedRelease
+
+
+class BoundedErrorRelease(CoxRelease):
+    """Result of counting points in cells with bounded error: everything in it is public."""
+
+    @property
+    def max_error(self) -> int:
+        """No count is off by more, neither in `raw` nor in `counts`."""
+        bound: int = self.statistic.plan.max_error
+        return bound
+
+    @property
+    def raw(self) -> Ints:
+        """(T,) noised counts of the elements of the plan's mesh; some may be negative."""
+        lattice: Ints = self.statistic.lattice
+        return lattice
+
+    @cached_property
+    def counts(self) -> Ints:
+        """(T,) the same without negative ones, which brings no count further from the truth."""
+        return np.maximum(self.raw, 0)
+
+
+class BoundedErrorSeries(StratifiedRelease):
+    """Counts with bounded error for each level of a mark, such as months, in the order of the levels."""
+
+    @property
+    def max_error(self) -> int:
+        """No count is off by more, in `raw` and in `counts`."""
+        return max(part.max_error for part in self._parts)
+
+    @property
+    def raw(self) -> Ints:
+        """(levels, T) noised counts; some may be negative."""
+        return np.array([part.raw for part in self._parts])
+
+    @property
+    def counts(self) -> Ints:
+        """(levels, T) the same without negative ones."""
+        return np.maximum(self.raw, 0)
+
+    @cached_property
+    def filtered(self) -> Floats:
+        """(levels, T) counts made smoother over the levels by `filter` with its own settings; as private as `raw`."""
+        return self.filter(rng=0).estimate
+
+    def filter(self, **settings: Any) -> Filtered:
+        """Series of every cell that a particle filter finds behind the raw counts; free, since it sees nothing else.
+
+        It helps where counts change little from level to level, beside the noise, and does harm where levels have
+        nothing to do with each other. Its own error may be twice `max_error`.
+
+        Parameters
+        ----------
+        **settings
+            Of `filters.particle_filter`: `step`, `particles`, `proposal`, `resample`, `rng` and others.
+        """
+        plan = self._parts[0].statistic.plan
+        return particle_filter(self.raw, scale=plan.scale, bound=plan.max_error, **settings)
+
+    @property
+    def _parts(self) -> list[Any]:
+        return list(self.releases.values())

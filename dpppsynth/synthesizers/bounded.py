@@ -1,0 +1,146 @@
+"""Cell counts with a hard bound on every error (docs/theory/bounded_error.md, Theorem E)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from dpppsynth.arguments import positive
+from dpppsynth.bounded_plan import BoundedCountsPlan
+from dpppsynth.domains import Domain
+from dpppsynth.errors import InputError
+from dpppsynth.mesh import Mesh
+from dpppsynth.privacy.bounded import (
+    bounded_delta,
+    require_modest,
+    require_positive,
+    require_reach,
+    smallest_bounded_epsilon,
+    smallest_max_error,
+    worst_shifts,
+)
+from dpppsynth.privacy.bounds import counts_sensitivity, require_small_delta
+from dpppsynth.privacy.noise import laplace_scale
+from dpppsynth.privacy.profiles import Profile
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.truncated import TruncatedLaplaceDP
+from dpppsynth.release.field import choose
+from dpppsynth.release.projection import Projection
+from dpppsynth.synthesizers import rules
+from dpppsynth.synthesizers.base import Plan, PointSynthesizer, covering, exact_or_guess, need_size, require_domain
+
+
+class Budget(NamedTuple):
+    """Epsilon, delta and bound on the error that go together."""
+
+    epsilon: float
+    delta: float
+    max_error: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoundedErrorSynthesizer(PointSynthesizer):
+    """Private counts of cells of which none is off by more than `max_error`, and an intensity with them.
+
+    Give two of epsilon, delta and max_error: the third follows. A hard bound cannot be had with delta = 0.
+
+    Parameters
+    ----------
+    epsilon, delta : float, optional
+        Budget.
+    max_error : int, optional
+        No count of a cell is off by more.
+    alpha : float, optional
+        Privacy radius in the domain's unit; None protects a move anywhere (replace-one). Counts cost the same.
+    spacing : float, optional
+        Side of a cell, or longest segment on a network; None takes a public rule of domain, n, epsilon and relation.
+    mesh : Mesh, optional
+        Cells of your own instead, such as `regular_squares(window, shape=(9, 9))`.
+    postprocess : {"clip", "keep-n"}, optional
+        How the intensity is made: "clip", the default, sets negative counts to zero and keeps to the bound; "keep-n"
+        makes the counts sum to the public n, and they may be off by twice the bound.
+    relation : CappedRelation, optional
+        Neighbouring relation, instead of alpha.
+
+    Examples
+    --------
+    >>> from dpppsynth.domains import Window
+    >>> window = Window.rectangle(0, 0, 1000, 1000)
+    >>> counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)
+    >>> counts.budget.max_error, counts.check(window, n=400).theorem
+    (27, 'Theorem E (counts with bounded error)')
+    """
+
+    epsilon: float | None = None  # type: ignore[assignment]
+    delta: float | None = None
+    max_error: int | None = None
+    alpha: float | None = None
+    spacing: float | None = None
+    mesh: Mesh | None = None
+    postprocess: str = "clip"
+    relation: CappedRelation | None = None
+
+    def __post_init__(self) -> None:
+        if self.spacing is not None:
+            positive("spacing", self.spacing)
+        if self.spacing is not None and self.mesh is not None:
+            msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
+            raise InputError(msg)
+        choose("postprocess", self.postprocess, ("clip", "keep-n"))
+        if self.postprocess == "keep-n" and not self.neighbouring().n_is_public:
+            msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
+            raise InputError(msg)
+        self.budget  # noqa: B018 - what does not fit together is refused at once
+
+    @cached_property
+    def budget(self) -> Budget:
+        """Epsilon, delta and max_error, of which one follows from the other two."""
+        given = {name: getattr(self, name) for name in ("epsilon", "delta", "max_error")}
+        known = {name: value for name, value in given.items() if value is not None}
+        relation = self.neighbouring()
+        if self.epsilon is not None:
+            positive("epsilon", self.epsilon)
+        if self.delta is not None:
+            require_positive(self.delta)
+        if self.max_error is not None:
+            require_reach(relation, self.max_error)
+        if len(known) != 2:
+            found = ", ".join(known) or "none of them"
+            msg = f"epsilon, delta, max_error: give two of them, and the third follows; got {found}."
+            raise InputError(msg)
+        if self.max_error is None and self.epsilon is not None and self.delta is not None:
+            most = smallest_max_error(relation, epsilon=self.epsilon, delta=self.delta)
+            return Budget(float(self.epsilon), float(self.delta), most)
+        most = int(self.max_error or 0)
+        if self.epsilon is None and self.delta is not None:
+            epsilon = smallest_bounded_epsilon(relation, delta=self.delta, max_error=most)
+            return Budget(epsilon, float(self.delta), most)
+        epsilon = float(self.epsilon or 0)
+        scale = laplace_scale(counts_sensitivity(relation), epsilon)
+        return Budget(epsilon, bounded_delta(relation, scale=scale, max_error=most), most)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> Profile:
+        relation, (epsilon, delta, most) = self.neighbouring(), self.budget
+        return TruncatedLaplaceDP(
+            laplace_scale(counts_sensitivity(relation), epsilon), most, worst_shifts(relation), delta
+        )
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; parameters as in `check`."""
+        require_domain(domain)
+        relation, size, budget = self.neighbouring(), self.public_size(n, expected_n), self.budget
+        if self.delta is None:
+            enough = smallest_max_error(relation, epsilon=budget.epsilon, delta=1e-6)
+            remedy = f"such as {enough} for delta = 1e-6"
+            require_modest(budget.delta, n, bound=f"an error of at most {budget.max_error}", remedy=remedy)
+        require_small_delta(budget.delta, n)
+        rule = rules.of(domain)
+        if self.mesh is not None:
+            mesh = covering(domain, self.mesh)
+        elif self.spacing is not None:
+            mesh = rule.spaced_mesh(domain, "cells", self.spacing)
+        else:
+            mesh = rule.mesh(domain, "cells", need_size(size), budget.epsilon, relation)
+        statistic = BoundedCountsPlan(
+            "cells", mesh, relation, *exact_or_guess(n, size), budget.epsilon, budget.delta, budget.max_error
+        )
+        return Plan("bounded-cells", statistic, Projection(self.postprocess))

@@ -1,0 +1,108 @@
+"""Geomasking with a proof: every point moved by planar Laplace noise (docs/theory/bounded_error.md, Theorem M)."""
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from dpppsynth.arguments import flag, instance, positive, probability
+from dpppsynth.domains import Domain, Window
+from dpppsynth.errors import InputError
+from dpppsynth.moved_plan import MovedPlan
+from dpppsynth.privacy.bounded import WHY_DELTA, require_modest
+from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.moved import RELATION, moved_delta, noise_bound, rate, smallest_move_bound
+from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
+from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
+from dpppsynth.synthesizers.base import Plan, PointSynthesizer, require_domain
+
+
+@dataclass(frozen=True)
+class PlanarLaplaceSynthesizer(PointSynthesizer):
+    """Every point moved by random noise, at most by `max_error`: what donut masks do, with a proof.
+
+    Without a bound on the moves this is the planar Laplace mechanism, geo-indistinguishable with delta = 0; a bound
+    costs a positive delta. Points keep their number and lose marks and order.
+
+    Parameters
+    ----------
+    epsilon : float
+        What a move by alpha costs; twice as far costs twice as much.
+    delta : float, optional
+        Budget where moves are bounded; None takes what `max_error` costs.
+    alpha : float, optional
+        Distance that epsilon speaks of, in the window's unit; 1 unless given: epsilon per unit of length.
+    max_error : float, optional
+        Largest distance that a point is moved, in the window's unit; None takes the smallest that delta allows, and
+        without a delta there is no bound.
+    track : bool
+        The points are one person's positions, in the order of rows, which is public and kept: they can be filtered. The
+        relation must cap a person's points at their number or more, and all of them share epsilon.
+    relation : AlphaNeighbours, optional
+        Instead of alpha, with a cap on the points of a person, who share epsilon.
+
+    Examples
+    --------
+    >>> from dpppsynth.domains import Window
+    >>> window = Window.rectangle(0, 0, 10_000, 10_000)
+    >>> moved = PlanarLaplaceSynthesizer(1.0, 1e-6, alpha=100.0)
+    >>> round(moved.plan(window, n=400).statistic.max_error)
+    1586
+    """
+
+    epsilon: float
+    delta: float | None = None
+    alpha: float | None = None
+    _: KW_ONLY
+    max_error: float | None = None
+    track: bool = False
+    relation: CappedRelation | None = None
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        flag("track", self.track)
+        if self.delta is not None:
+            probability("delta", self.delta, zero=True)
+        if self.max_error is not None:
+            positive("max_error", self.max_error)
+        if self.max_error is not None and self.delta == 0:
+            msg = f"delta: it cannot be 0 where max_error is given: {WHY_DELTA}. Take 1e-6, or leave max_error out."
+            raise InputError(msg)
+        self.neighbouring()
+
+    def neighbouring(self) -> AlphaNeighbours:
+        """The relation in force: the one given, else points that move by alpha."""
+        given = super().neighbouring() if self.relation is not None or self.alpha is not None else AlphaNeighbours(1.0)
+        relation: AlphaNeighbours = instance("relation", given, AlphaNeighbours, RELATION)
+        return relation
+
+    def _ceiling(self, domain: Domain, **options: Any) -> Profile:
+        most, delta = self._settled(domain)
+        return PureDP(float(self.epsilon)) if most is None else ApproximateDP(float(self.epsilon), delta)
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; parameters as in `check`."""
+        size, (most, delta) = self.public_size(n, expected_n), self._settled(domain)
+        if self.delta is None and most is not None:
+            enough = smallest_move_bound(self.neighbouring(), rate=rate(self.neighbouring(), self.epsilon), delta=1e-6)
+            remedy = f"such as {math.ceil(enough * 1.01)} for delta = 1e-6"
+            require_modest(delta, n, bound=f"a move of at most {most:g} {domain.unit}", remedy=remedy)
+        require_small_delta(delta, n)
+        budget = int(size or 0), float(self.epsilon), delta, most
+        place: Any = domain
+        return Plan("planar-laplace", MovedPlan(place, self.neighbouring(), *budget, track=self.track), None)
+
+    def _settled(self, domain: Any) -> tuple[float | None, float]:
+        """Largest move, or None, and delta."""
+        require_domain(domain)
+        window: Window = instance("domain", domain, Window, "points on a network are not moved by planar noise")
+        relation, given = self.neighbouring(), self.delta
+        per_unit = rate(relation, float(self.epsilon))
+        if self.max_error is not None:
+            positive("max_error", bound := noise_bound(window, float(self.max_error)))
+            least = moved_delta(relation, rate=per_unit, bound=bound)
+            return float(self.max_error), least if given is None else float(given)
+        if not given:
+            return None, 0.0
+        # Rounding to the grid adds to the noise.
+        bound = smallest_move_bound(relation, rate=per_unit, delta=float(given))
+        return bound * (1 + 1e-9) - 1.001 * noise_bound(window, 0.0), float(given)

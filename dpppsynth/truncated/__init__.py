@@ -1,0 +1,46 @@
+"""Laws of noise that never exceeds a bound, and what the bound costs (docs/theory/bounded_error.md).
+
+No additive noise with a bound is purely private: some answers are possible for one of two neighbouring data sets alone,
+and their probability is the smallest delta. `TruncatedGeometric` is the law of whole numbers that releases draw,
+`TruncatedLaplace` its continuous counterpart, and `PlanarLaplace` that of offsets in the plane, which `move` draws.
+"""
+
+from dpppsynth.truncated.calibration import (
+    Calibration,
+    calibrate,
+    delta_composed,
+    delta_of_shifts,
+    truncated_laplace_bound,
+    truncated_laplace_delta,
+    truncated_laplace_epsilon,
+    truncated_laplace_log_delta,
+)
+from dpppsynth.truncated.geometric import TruncatedGeometric, truncated_geometric_bound, truncated_geometric_delta
+from dpppsynth.truncated.hockey_stick import hockey_stick
+from dpppsynth.truncated.laplace import TruncatedLaplace
+from dpppsynth.truncated.lattice import move
+from dpppsynth.truncated.optimal import TruncatedStaircase, optimal_delta, smallest_delta
+from dpppsynth.truncated.planar import PlanarLaplace, planar_laplace_bound, planar_laplace_delta
+
+__all__ = [
+    "Calibration",
+    "PlanarLaplace",
+    "TruncatedGeometric",
+    "TruncatedLaplace",
+    "TruncatedStaircase",
+    "calibrate",
+    "delta_composed",
+    "delta_of_shifts",
+    "hockey_stick",
+    "move",
+    "optimal_delta",
+    "planar_laplace_bound",
+    "planar_laplace_delta",
+    "smallest_delta",
+    "truncated_geometric_bound",
+    "truncated_geometric_delta",
+    "truncated_laplace_bound",
+    "truncated_laplace_delta",
+    "truncated_laplace_epsilon",
+    "truncated_laplace_log_delta",
+]
