@@ -34,7 +34,8 @@ DELTA = 1e-5
 EPSILONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 THRESHOLD = 10.0
 LAPLACE, TRUNCATED, WHOLE = "Laplace", "truncated Laplace (AE-DP)", "whole numbers, released"
-GAUSSIAN = "Gaussian (GGM, p = 2)"
+GAUSSIAN, PLANAR_GAUSSIAN = "Gaussian (GGM, p = 2)", "Gaussian per coordinate"
+STAIRCASE, UNIFORM = "staircase", "uniform"
 PLANAR, TRUNCATED_PLANAR, MOVED = "planar Laplace", "truncated planar (AE-Geo)", "truncated planar, released"
 # Side of the lattice of released places, in km.
 STEP = 0.01
@@ -63,8 +64,8 @@ def number_noises(epsilon: float) -> list[Noise]:
         *both_laplace(epsilon, 1),
         of_law(GAUSSIAN, epsilon, DELTA, gaussian(analytic_gaussian_scale(epsilon, DELTA))),
         of_law("GGM, p = 3", epsilon, DELTA, cube),
-        of_law("staircase", epsilon, 0.0, stairs),
-        of_law("uniform", epsilon, DELTA, edge),
+        of_law(STAIRCASE, epsilon, 0.0, stairs),
+        of_law(UNIFORM, epsilon, DELTA, edge),
     ]
 
 
@@ -73,7 +74,7 @@ def replaced_noises(epsilon: float) -> list[Noise]:
     return [
         *both_laplace(epsilon, 2),
         of_law(GAUSSIAN, epsilon, DELTA, gaussian(analytic_gaussian_scale(epsilon, DELTA, math.sqrt(2)))),
-        of_law("staircase", epsilon, 0.0, Staircase(epsilon / 2, 1.0, optimal_gamma(epsilon / 2))),
+        of_law(STAIRCASE, epsilon, 0.0, Staircase(epsilon / 2, 1.0, optimal_gamma(epsilon / 2))),
     ]
 
 
@@ -126,7 +127,7 @@ def place_noises(epsilon: float) -> list[Noise]:
         of_planar(PLANAR, 0.0, PlanarLaplace(epsilon)),
         of_planar(TRUNCATED_PLANAR, delta, PlanarLaplace(epsilon, bound)),
         Noise(
-            "Gaussian per coordinate",
+            PLANAR_GAUSSIAN,
             epsilon,
             DELTA,
             math.inf,

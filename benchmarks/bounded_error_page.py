@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bounded_error_compared import Accuracy, Compared, Optimum
 from bounded_error_laws import EPSILONS
-from bounded_error_ranges import LENGTHS, Ranged
+from bounded_error_ranges import Ranged
 from bounded_error_runs import Row
 from bounded_error_scores import Figure, Scores
 from bounded_error_studies import Leak, Smooth, Spread
@@ -74,8 +74,8 @@ def promises(rows: Sequence[Row], epsilon: float) -> Table:
     return table(["mechanism", "delta", "error at most", "largest seen", "mean of the error"], lines)
 
 
-def of_ranges(rows: Sequence[Ranged]) -> Table:
-    head = ["mechanism", "epsilon", "delta", "runs", *(f"{length} cells" for length in LENGTHS)]
+def of_ranges(rows: Sequence[Ranged], lengths: Sequence[int]) -> Table:
+    head = ["mechanism", "epsilon", "delta", "runs", *(f"range of {length}" for length in lengths)]
     about = ([row.law, f"{row.epsilon:g}", small(row.delta), f"{row.repetitions}"] for row in rows)
     return table(head, [[*cells, *map(shown, row.errors)] for cells, row in zip(about, rows, strict=True)])
 

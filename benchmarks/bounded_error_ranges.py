@@ -11,13 +11,14 @@ from typing import NamedTuple
 import bounded_error_data as data
 import numpy as np
 from bounded_error_laws import replaced_noises
-from bounded_error_runs import SEED, Setting
+from bounded_error_runs import SEED, TREE, Setting
 from bounded_error_scores import Figure, figure
 
 from dpppsynth.baselines import blum_intervals, hay_tree
 from dpppsynth.mesh import Floats, Ints
 
-LENGTHS = (1, 5, 20, 50)
+# Cells of a range, by the number of bins.
+LENGTHS = {data.AGES: (1, 5, 20, 50), data.MOST_FRIENDS + 1: (1, 20, 200, 1000)}
 QUERIES = 200
 ACCURACIES = (0.05, 0.2, 0.8)
 
@@ -35,7 +36,7 @@ class Ranged(NamedTuple):
 def workload(cells: int) -> dict[int, Ints]:
     """For each length (Q, 2) public ranges [first, last) at random places."""
     rng = np.random.default_rng([SEED, 5, cells])
-    firsts = {length: rng.integers(0, cells - length + 1, QUERIES) for length in LENGTHS}
+    firsts = {length: rng.integers(0, cells - length + 1, QUERIES) for length in LENGTHS[cells]}
     return {length: np.column_stack([first, first + length]) for length, first in firsts.items()}
 
 
@@ -62,7 +63,7 @@ def of_ranges(name: str, epsilon: float, setting: Setting) -> list[Ranged]:
         rows.append(Ranged(noise.name, epsilon, noise.delta, repetitions, range_errors(drawn, noise.variance)))
     trees = (hay_tree(counts, epsilon=epsilon, relation="replace-one", rng=rng) for _ in range(repetitions))
     leaves = np.array([tree.counts for tree in trees])
-    rows.append(Ranged("Hay tree", epsilon, 0.0, repetitions, range_errors(leaves - counts)))
+    rows.append(Ranged(TREE, epsilon, 0.0, repetitions, range_errors(leaves - counts)))
     bits = math.ceil(math.log2(len(counts)))
     # The middle of a cell of 2^bits: no value lies on a border.
     unit = (values + 0.5) / 2**bits

@@ -27,6 +27,7 @@ FILTERED, CARTESIAN, POLAR = (
     f"{TRUNCATED_PLANAR}, cartesian",
     f"{TRUNCATED_PLANAR}, polar",
 )
+TREE, DEGREES = "Hay tree", "Hay degree sequence"
 SEED = 271828
 # Numbers drawn at once: arrays of so many take 16 MB.
 AT_ONCE = 2_000_000
@@ -106,7 +107,7 @@ def tree_row(epsilon: float, setting: Setting, seed: list[int]) -> Row:
     truth, rng = data.age_counts(), np.random.default_rng([*seed, 30])
     trees = [hay_tree(truth, epsilon=epsilon, rng=rng) for _ in range(setting.repetitions)]
     scores = of_numbers(np.array([tree.counts for tree in trees]) - truth, THRESHOLD)
-    return Row("Hay tree", epsilon, 0.0, np.inf, setting.repetitions, summary(scores, len(truth)))
+    return Row(TREE, epsilon, 0.0, np.inf, setting.repetitions, summary(scores, len(truth)))
 
 
 def friends(epsilon: float, setting: Setting) -> list[Row]:
@@ -120,7 +121,7 @@ def friends(epsilon: float, setting: Setting) -> list[Row]:
     rng = np.random.default_rng([*seed, 30])
     isotonic = np.array([hay_degree(truth, epsilon=epsilon, rng=rng).sequence - truth for _ in range(few)])
     scores = of_numbers(isotonic, THRESHOLD)
-    return [*rows, Row("Hay degree sequence", epsilon, 0.0, np.inf, few, summary(scores, len(truth)))]
+    return [*rows, Row(DEGREES, epsilon, 0.0, np.inf, few, summary(scores, len(truth)))]
 
 
 def checkins(epsilon: float, setting: Setting) -> list[Row]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import bounded_error_page as page
 from bounded_error_laws import DELTA, GAUSSIAN, LAPLACE, MOVED, PLANAR, TRUNCATED, TRUNCATED_PLANAR, WHOLE
+from bounded_error_ranges import LENGTHS
 from bounded_error_runs import FILTERED, Row, Setting
 from bounded_error_statements import findings, statements
 
@@ -89,13 +90,15 @@ def numbers(found: Found) -> list[str]:
     lines = ["## Numbers", ""]
     for data, about in (("ages", "Counts of 74 ages."), ("friends", "Degrees of 32,768 students in ascending order.")):
         lines += [f"### {data.capitalize()}", "", about, "", *metrics(found[data], "MSE")]
+        if data == "ages":
+            text = "Variance, the MSE but for the filter; that of the other data is in the file of all rows:"
+            lines += [text, "", *page.by_epsilon(found[data], lambda scores: scores.variance)]
     return [*lines, "### A record replaced", "", "Closed forms.", "", *page.of_compared(found["replaced"])]
 
 
 def metrics(rows: list[Row], mse: str) -> list[str]:
-    """Variance, mean square and beta by epsilon, then promises."""
-    lines = ["Variance:", "", *page.by_epsilon(rows, lambda scores: scores.variance)]
-    lines += [f"{mse}:", "", *page.by_epsilon(rows, lambda scores: scores.mse)]
+    """Mean square and beta by epsilon, then promises."""
+    lines = [f"{mse}:", "", *page.by_epsilon(rows, lambda scores: scores.mse)]
     lines += ["beta(10):", "", *page.by_epsilon(rows, lambda scores: scores.beta)]
     return [*lines, "Promised and seen at epsilon 0.1:", "", *page.promises(rows, 0.1)]
 
@@ -110,8 +113,9 @@ Mean squared error of an answer, over 200 public ranges of each length at random
 parameter, on which the number of intervals depends. The tree is filled up to a power of two of bins.
 """
     lines = [text]
-    for data, about in (("ages", "Ages, 74 bins:"), ("friends", "Numbers of friends, 1,679 bins:")):
-        lines += [about, "", *page.of_ranges(found[f"ranges of {data}"])]
+    abouts = ("ages", "Ages, 74 bins:"), ("friends", "Numbers of friends, 1,679 bins:")
+    for (data, about), lengths in zip(abouts, LENGTHS.values(), strict=True):
+        lines += [about, "", *page.of_ranges(found[f"ranges of {data}"], lengths)]
     return lines
 
 
@@ -154,9 +158,9 @@ def laws(found: Found) -> list[str]:
 
 Closed forms, sensitivity 1.
 """
-    best = """The smallest delta of any additive noise within a bound, by a linear program, and in closed form at multiples
-of one half (sensitivity 1). On whole numbers noise need not hide changes by fractions: the truncated geometric law has
-the optimum of the bound plus 1/2.
+    best = """The smallest delta of any additive noise within a bound, by a linear program, and in closed form at
+multiples of one half (sensitivity 1). On whole numbers noise need not hide changes by fractions: the truncated
+geometric law has the optimum of the bound plus 1/2.
 """
     return [equal, *page.of_compared(found["compared"]), best, *page.of_optima(found["optima"])]
 

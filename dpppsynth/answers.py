@@ -13,7 +13,14 @@ from dpppsynth.errors import InputError
 from dpppsynth.filters import Filtered, particle_filter
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.bounded import require_positive
-from dpppsynth.privacy.noise import LARGEST, DiscreteNoise, laplace_noise, laplace_scale, truncated_laplace_noise
+from dpppsynth.privacy.noise import (
+    LARGEST,
+    WIDEST,
+    DiscreteNoise,
+    laplace_noise,
+    laplace_scale,
+    truncated_laplace_noise,
+)
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.randomness import RngLike
@@ -22,8 +29,8 @@ from dpppsynth.truncated.geometric import MOST_SHIFTS, MOST_WORK
 
 __all__ = ["Answers", "BoundedErrorAnswers", "ErrorTerms"]
 
-# Noise this many times wider than its bound is as good as uniform: no smaller epsilon is looked for.
-WIDEST = 50.0
+# Noise this many times wider than its bound is nearly uniform: no smaller epsilon is looked for.
+WIDE = WIDEST / 2
 # Relative width at which the search for an epsilon stops.
 CLOSE = 1e-12
 # What a stated delta exceeds the computed one by, relative: more than all roundings. Where probabilities are floats.
@@ -135,7 +142,7 @@ class BoundedErrorAnswers:
         """Epsilon, delta and max_error, of which one follows from the other two; and the scale."""
         if self.max_error == math.inf:
             epsilon = float(self.epsilon or 0)
-            return ErrorTerms(epsilon, 0.0, -math.inf, math.inf, laplace_scale(self._total, epsilon))
+            return self._possible(ErrorTerms(epsilon, 0.0, -math.inf, math.inf, laplace_scale(self._total, epsilon)))
         epsilon, most = self._settled()
         scale = laplace_scale(self._total, epsilon)
         delta, log_delta = self._cost(epsilon, most)
@@ -145,7 +152,7 @@ class BoundedErrorAnswers:
                 f"delta_max = {self.delta_max:g}; take a larger max_error or epsilon, or state a larger delta_max."
             )
             raise InputError(msg)
-        return ErrorTerms(epsilon, delta, log_delta, most, scale)
+        return self._possible(ErrorTerms(epsilon, delta, log_delta, most, scale))
 
     @cached_property
     def profile(self) -> Profile:
@@ -179,7 +186,7 @@ class BoundedErrorAnswers:
         if not self.joint and len(true) > self.queries:
             msg = f"values: got {len(true)} answers, more than the {self.queries} that the budget is shared by."
             raise InputError(msg)
-        noise = self._noise(rng)
+        noise = self._noise(self.terms, rng)
         return Answers(self, noise.add(true), noise.name, noise.seeded)
 
     def _require_two(self) -> None:
@@ -214,7 +221,7 @@ class BoundedErrorAnswers:
         return self._least_epsilon(most, asked), most
 
     def _least_epsilon(self, most: int, asked: float) -> float:
-        low = self._total / (WIDEST * most)
+        low = self._total / (WIDE * most)
         if self._cost(low, most)[0] <= asked:
             msg = (
                 f"max_error: noise that is as good as uniform within {most} keeps to delta = {asked:g}, and epsilon "
@@ -249,8 +256,12 @@ class BoundedErrorAnswers:
         delta = min(1.0, any_of_them * (1 + ROUND_UP))
         return delta, math.log(delta)
 
-    def _noise(self, rng: RngLike) -> DiscreteNoise:
-        terms = self.terms
+    def _possible(self, terms: ErrorTerms) -> ErrorTerms:
+        """The terms, unless their noise is refused: as good as uniform, or beyond 64-bit integers."""
+        self._noise(terms, 0)
+        return terms
+
+    def _noise(self, terms: ErrorTerms, rng: RngLike) -> DiscreteNoise:
         budget: dict[str, Any] = {"sensitivity": self._total, "epsilon": terms.epsilon, "rng": rng}
         if terms.max_error == math.inf:
             return laplace_noise(terms.scale, **budget)

@@ -34,12 +34,21 @@ from dpppsynth.privacy import (
     laplace_scale,
     local_rounds,
     require_small_delta,
+    truncated_laplace_noise,
     verify,
 )
 from dpppsynth.privacy.noise import OpenDPLaplace
 from dpppsynth.randomizers import RandomizedResponse, SubsetExponential
 from dpppsynth.release import load_release
-from dpppsynth.synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+from dpppsynth.synthesizers import (
+    BoundedErrorSynthesizer,
+    HeatmapSynthesizer,
+    KernelSynthesizer,
+    LaplaceSynthesizer,
+    LGCPSynthesizer,
+    PlanarLaplaceSynthesizer,
+    PointSynthesizer,
+)
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000)
 OTHER = Window.rectangle(0, 0, 1000, 2000)
@@ -62,7 +71,7 @@ CLIENTS = DiskAreaMechanism(epsilon=1.0, cells=4)
 GRID = UniformGrid(WINDOW, epsilon=1.0, cells=3, oracle="randomized-response")
 
 
-def widened(synthesizer: LGCPSynthesizer | KernelSynthesizer, **changes: Any) -> object:
+def widened(synthesizer: PointSynthesizer, **changes: Any) -> object:
     """A plan of one's own, which would let the data have more influence than was budgeted."""
     return replace(synthesizer.plan(WINDOW, n=50).statistic, **changes)
 
@@ -303,6 +312,29 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
     }
 
 
+def bounded_refusals() -> dict[str, tuple[type[Exception], Callable[[], object]]]:
+    """What mechanisms with a bound on their error must not let through."""
+    counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)
+    moved = PlanarLaplaceSynthesizer(1.0, 1e-6, alpha=25.0)
+    track = replace(moved, alpha=None, relation=AlphaNeighbours(25.0, max_points_per_person=49), track=True)
+    return {
+        "a bound on errors and delta of zero": (InputError, lambda: BoundedErrorSynthesizer(max_error=20, delta=0.0)),
+        "a bound on moves and delta of zero": (InputError, lambda: replace(moved, delta=0.0, max_error=500.0)),
+        "a bound that costs too much": (
+            InputError,
+            lambda: BoundedErrorSynthesizer(epsilon=1.0, max_error=5).check(WINDOW, n=50),
+        ),
+        "a plan with a smaller error": (PrivacyCheckError, lambda: widened(counts, max_error=5)),
+        "a plan with a shorter move": (PrivacyCheckError, lambda: widened(moved, max_error=200.0)),
+        "a track of several persons": (InputError, lambda: track.check(WINDOW, n=50)),
+        "moves anywhere": (InputError, lambda: PlanarLaplaceSynthesizer(1.0, relation=ReplaceOne())),
+        "noise as good as uniform": (
+            InputError,
+            lambda: truncated_laplace_noise(1e4, 3, sensitivity=1, epsilon=1e-3),
+        ),
+    }
+
+
 def main() -> int:
     """Number of checks that let something through, as an exit status."""
     if __debug__:
@@ -320,6 +352,7 @@ def main() -> int:
         for each in (reports, nearby):
             verify(each).require()
         cases = refusals(folder, seeded, kernel) | local_refusals(reports, nearby, Path(scratch) / "local.json")
+        cases |= bounded_refusals()
         for name, (error, call) in cases.items():
             try:
                 call()

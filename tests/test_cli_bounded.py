@@ -183,6 +183,38 @@ class TestCounts:
         assert "--max-error: not an option of --method laplace" in said
 
 
+class TestTables:
+    def test_counts(self, public, tmp_path):
+        said = spoken(run("counts", public[0], "--out", tmp_path / "counts.csv"))
+        assert "No count is off by more than 20." in said
+        table = np.loadtxt(tmp_path / "counts.csv", delimiter=",", skiprows=1)
+        release = load_release(public[0])
+        assert (table[:, 4] == release.counts).all()
+        # Every count stands beside the corners of its own cell.
+        middle = (table[:, :2] + table[:, 2:4]) / 2
+        assert release.intensity(middle) * 1e6 == pytest.approx(table[:, 4])
+        assert (table[:, 2:4] - table[:, :2] == 1000).all()
+
+    def test_by_month(self, months, tmp_path):
+        said = json.loads(run("counts", months, "--out", tmp_path / "c.csv", "--filtered", "--json").stdout)
+        assert said["columns"] == ["month", "x0", "y0", "x1", "y1", "count", "filtered"]
+        assert (said["max_error"], said["max_error_filtered"]) == (30, 60)
+        table = np.loadtxt(tmp_path / "c.csv", delimiter=",", skiprows=1).reshape(3, 16, 7)
+        release = load_release(months)
+        assert (table[:, :, 0] == np.array([[1], [2], [3]])).all()
+        assert (table[:, :, 5] == release.counts).all()
+        assert table[:, :, 6] == pytest.approx(release.filtered.clip(0), abs=1e-3)
+
+    def test_refuses(self, public, masked, tmp_path):
+        out = ["--out", tmp_path / "c.csv"]
+        assert "only --method bounded-error has such counts" in spoken(run("counts", masked[0], *out, code=2))
+        assert "--filtered: " in spoken(run("counts", public[0], *out, "--filtered", code=2))
+        inside = spoken(run("counts", public[0], "--out", public[0] / "c.csv", code=2))
+        assert "lies in the public folder of a release" in inside
+        (tmp_path / "c.csv").touch()
+        assert "must be a new file" in spoken(run("counts", public[0], *out, code=2))
+
+
 class TestMovedPoints:
     def test_check(self):
         said = json.loads(run("check", *MOVED, "--max-error", 1500, *SQUARE, "--n", N, "--json").stdout)
@@ -258,7 +290,7 @@ class TestMovedPoints:
             (["--max-error", 10], "--max-error: a move of at most 10 metre costs delta = 1"),
             (["--relation", "replace-one"], "--relation: --method planar-laplace promises"),
             (["--track"], "--track: all points are one person's"),
-            (["--track", "--max-points-per-person", 2], "--track: "),
+            (["--track", "--max-points-per-person", 2], "--track: all points are one person's, and --max-points-per"),
             (["--patterns", 3], "--patterns: --method planar-laplace moves every point once"),
             (["--spacing", 100], "--spacing: not an option of --method planar-laplace"),
         ],
@@ -299,5 +331,5 @@ class TestFolders:
 
     def test_moved_points_are_what_is_compared(self, masked):
         domain, patterns, _ = _released(masked[0])
-        assert domain == WINDOW
+        assert domain.fingerprint() == WINDOW.fingerprint()
         assert [len(pattern) for pattern in patterns] == [N]

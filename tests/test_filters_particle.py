@@ -83,7 +83,7 @@ def test_a_single_observation_and_the_first_are_returned_as_they_are():
 
 def test_the_first_particles_follow_the_exact_posterior():
     # A wrong one, such as a Gaussian, would still have the right mean.
-    model = _Walks(np.zeros((1, 1)), filters.particle.TruncatedLaplace(1.0, 5.0), 2000, None)
+    model = _Walks(np.zeros((1, 1)), filters.particle.TruncatedLaplace(1.0, 5.0), 2000, None, None)
     first = model.start(0, np.array([True]), None)[0]
     law = stats.truncexpon(5.0)
     np.testing.assert_allclose(np.sort(np.abs(first))[::2], law.ppf((np.arange(1000) + 0.5) / 1000), atol=2e-2)
@@ -142,7 +142,7 @@ def test_the_order_of_particles_does_not_matter():
     estimates = []
     for order in (np.arange(40), np.random.default_rng(9).permutation(40)):
         Fixed.order = order
-        estimates.append(follow(Fixed(observations, law, 40, None), 4, rng=None, resample=False)[0])
+        estimates.append(follow(Fixed(observations, law, 40, None, None), 4, rng=None, resample=False)[0])
     np.testing.assert_allclose(*estimates, rtol=1e-12)
 
 
@@ -267,7 +267,8 @@ def test_bad_numbers_are_refused_by_name(name, value):
 
 @pytest.mark.parametrize(
     "observations",
-    [None, [], np.zeros((0, 3)), np.zeros((3, 0)), 5.0, [[[1.0]]], [math.nan], [math.inf, 1], ["x"], [True], [[1, 2], [3]],
+    [None, [], np.zeros((0, 3)), np.zeros((3, 0)), 5.0,
+     [[[1.0]]], [math.nan], [math.inf, 1], ["x"], [True], [[1, 2], [3]],
      [2**70], {"a": 1}, [None, 1], np.ma.masked_array([1.0, 2.0], [True, False])],
 )  # fmt: skip
 def test_bad_observations_are_refused(observations):

@@ -43,7 +43,7 @@ def test_cartesian_filter_finds_the_exact_mean(bound):
 
 def test_both_filters_gain_on_smooth_tracks_and_stay_within_the_bound():
     rng = np.random.default_rng(1)
-    truth = np.cumsum(rng.normal(size=(150, 2)), axis=0) + [400.0, 0.0]
+    truth = np.cumsum(rng.normal(size=(150, 2)), axis=0) + np.array([400.0, 0.0])
     reports = moved(truth, 0.1, 100.0, rng)
     noise = {"epsilon": 0.1, "bound": 100.0, "particles": 300, "rng": 2}
     raw = ((reports - truth) ** 2).sum(axis=1).mean()

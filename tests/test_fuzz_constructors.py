@@ -11,6 +11,7 @@ import functools
 import math
 import warnings
 
+import bounded_entries
 import local_entries
 import numpy as np
 import pandas as pd
@@ -394,7 +395,7 @@ ENTRIES = {
     "square_root": (models.square_root, {"covariance": np.eye(3)}),
 }  # fmt: skip
 
-ENTRIES |= HEATMAPS | local_entries.ALL
+ENTRIES |= HEATMAPS | local_entries.ALL | bounded_entries.ENTRIES
 
 
 # Results that the package makes, constants and modules, and what takes such results alone.
@@ -409,7 +410,7 @@ MADE_ELSEWHERE = {
     "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "Estimate",
     "InfiniteHeatmap", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
     "solve",
-} | local_entries.MADE  # fmt: skip
+} | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -422,7 +423,8 @@ def documented():
 
 
 def test_every_public_name_is_here():
-    modules = dps, privacy, evaluation, models, io, linear_network, heatmaps, *local_entries.MODULES
+    further = *local_entries.MODULES, *bounded_entries.MODULES
+    modules = dps, privacy, evaluation, models, io, linear_network, heatmaps, *further
     public = {name for module in modules for name in module.__all__}
     known = {name.split(".")[0] for name in ENTRIES} | MADE_ELSEWHERE
     assert not public - known, "give these an entry"

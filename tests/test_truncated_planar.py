@@ -237,6 +237,11 @@ def test_bound_keeps_delta_and_is_the_smallest(epsilon, delta, distance):
     assert planar_laplace_delta(epsilon, bound * (1 - 1e-11), distance) > delta
 
 
+def test_bounds_beyond_all_lengths_are_refused():
+    with pytest.raises(InputError, match=r"^distance: no bound up to 1e\+60"):
+        planar_laplace_bound(1.0, 0.5, 1e60)
+
+
 # --- Bad input -------------------------------------------------------------------------------------------------------
 
 
@@ -266,6 +271,7 @@ def test_wrong_arrays_are_refused():
         for name, method in (("r", law.radial_pdf), ("r", law.radial_cdf), ("u", law.radial_ppf), ("t", law.tail)):
             with pytest.raises(InputError, match=f"^{name}: "):
                 method(wrong)
+    assert law.radial_cdf(np.float16(2)) == 1
     with pytest.raises(InputError, match=r"^u: "):
         law.radial_ppf(1.01)
     for wrong in (None, "x", [1.0, 2.0], [[1, 2], [3]], np.zeros((2, 3)), [[np.nan, 0]], [[1e300, 0]], [["a", "b"]]):

@@ -76,13 +76,13 @@ def bounded_synthesizer(job: "Job", relation: "CappedRelation", cells: dict[str,
     return BoundedErrorSynthesizer(**budget, relation=relation, **cells)
 
 
-def moving_synthesizer(job: "Job", domain: "Domain") -> "PlanarLaplaceSynthesizer":
-    """Points moved by noise, at most by `max_error` where that or a delta is given.
+def moving_synthesizer(job: "Job", domain: "Domain", n: int | None) -> "PlanarLaplaceSynthesizer":
+    """Points moved by noise, at most by `max_error` where that or a delta is given; `n` is their number, if known.
 
     Raises
     ------
     InputError
-        When the domain is a network, or an option is out of range.
+        When the domain is a network, an option is out of range, or a track has more points than its person may.
     """
     from dpppsynth.linear_network import LinearNetwork
     from dpppsynth.synthesizers import PlanarLaplaceSynthesizer
@@ -91,6 +91,12 @@ def moving_synthesizer(job: "Job", domain: "Domain") -> "PlanarLaplaceSynthesize
         msg = (
             "network: --method planar-laplace moves points in the plane; give --window or --window-file, or take "
             "--method laplace, bounded-error or lgcp along the streets"
+        )
+        raise InputError(msg)
+    if job.track and n is not None and job.max_points_per_person < n:
+        msg = (
+            f"track: all points are one person's, and --max-points-per-person {job.max_points_per_person} allows too "
+            "few; give their number"
         )
         raise InputError(msg)
     public: dict[str, Any] = {"max_error": job.max_error, "track": job.track, "relation": job.of_points()}

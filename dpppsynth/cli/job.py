@@ -158,7 +158,7 @@ class Job:
         relation = self.of_points()
         self._require_fineness(domain)
         if self.method is Method.PLANAR_LAPLACE:
-            return moving_synthesizer(self, domain)
+            return moving_synthesizer(self, domain, n)
         if self.method is Method.BOUNDED_ERROR:
             given = _given(postprocess=self.postprocess) | self._cells_or_tents(domain)
             return bounded_synthesizer(self, relation, given)

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from dpppsynth.cli import (
     audit,
     check,
+    counts,
     evaluate,
     inspect,
     plot,
@@ -70,6 +71,7 @@ COMMANDS = (
     audit.audit,
     report.report,
     plot.plot,
+    counts.counts,
     evaluate.evaluate,
     inspect.inspect,
 )

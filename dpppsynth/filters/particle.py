@@ -87,18 +87,15 @@ def particle_filter(
     (array([0., 1., 2.]), 8.0)
     """
     noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
-    model = _Walks(
-        noisy[:, None] if noisy.ndim == 1 else noisy,
-        law,
-        whole("particles", particles, 1, most=checks.MOST_PARTICLES),
-        _chosen(proposal, proposal_sd, law),
-    )
+    size, chosen = whole("particles", particles, 1, most=checks.MOST_PARTICLES), _chosen(proposal, proposal_sd, law)
     used = estimated_step(noisy, scale, bound) if step is None else _steps(step, noisy)
     resample, literal, rng = flag("resample", resample), flag("literal", literal), generator(rng)
-    found = [follow(part, len(noisy), rng=rng, resample=resample) for part in model.parts(used)]
+    series = noisy[:, None] if noisy.ndim == 1 else noisy
+    model = _Walks(series, law, size, chosen, np.broadcast_to(used, series.shape[1:])[:, None])
+    found = [follow(part, len(noisy), rng=rng, resample=resample) for part in model.parts()]
     estimate = np.concatenate([part for part, _ in found], axis=1).reshape(noisy.shape)
     restarts = sum(restarts for _, restarts in found)
-    return Filtered(estimate / model.size if literal else estimate, restarts, used, 2 * law.bound)
+    return Filtered(estimate / size if literal else estimate, restarts, used, 2 * law.bound)
 
 
 def estimated_step(observations: Any, scale: float, bound: float) -> float:
@@ -135,14 +132,13 @@ class _Walks:
     law: TruncatedLaplace
     size: int
     proposal: Proposal
-    step: Floats | None = None
+    step: Floats
 
-    def parts(self, step: Any) -> list["_Walks"]:
-        """Blocks of series with their steps."""
-        series = self.observations.shape[1]
-        step, width = np.broadcast_to(step, (series,)), max(1, BLOCK // self.size)
-        blocks = [slice(start, start + width) for start in range(0, series, width)]
-        return [replace(self, observations=self.observations[:, block], step=step[block, None]) for block in blocks]
+    def parts(self) -> list["_Walks"]:
+        """Blocks of series."""
+        width = max(1, BLOCK // self.size)
+        blocks = [slice(start, start + width) for start in range(0, len(self.step), width)]
+        return [replace(self, observations=self.observations[:, block], step=self.step[block]) for block in blocks]
 
     def start(self, k: int, rows: np.ndarray, rng: np.random.Generator) -> Floats:
         """Quantiles of the noise, taken off the observation: they stand for its law better than random numbers."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import finite, instance, positive, real, shown
+from dpppsynth.arguments import instance, positive, probability, real, shown
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.bounds import assumptions
@@ -63,6 +63,7 @@ def moved_points(
 
 def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float) -> float:
     """`1 - (1 - delta2)^k`: that one of k points lands where no point alpha away can, rounded up."""
+    instance("relation", relation, AlphaNeighbours, RELATION)
     if real(bound) is None and not (isinstance(bound, float) and bound == math.inf):
         msg = f"bound: must be a positive number, or infinite, got {shown(bound)}."
         raise InputError(msg)
@@ -75,7 +76,7 @@ def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float) -> floa
 def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float) -> float:
     """Smallest bound on the distance of moves that keeps to delta, rounded up."""
     instance("relation", relation, AlphaNeighbours, RELATION)
-    delta = finite("delta", delta)
+    delta = probability("delta", delta)
     one = -math.expm1(math.log1p(-delta) / relation.max_points_per_person) * (1 - 1e-9)
     return float(planar_laplace_bound(positive("rate", rate), one, relation.alpha))
 

@@ -60,10 +60,10 @@ class LatticeNoise:
         return self.reach < SHORT
 
     def lengths(self, words: Ints) -> tuple[Floats, Floats, Floats]:
-        """Proposals from words (3, m): lengths in steps, bounds on their errors, and by how much they are taken.
+        """Proposals from words (3, m): lengths in steps, bounds on their errors, and margins of what is taken.
 
-        The last is the margin of the condition less its error where it holds, so above 0; below 0 where it fails; and 0
-        where floating point arithmetic cannot tell.
+        A margin is above 0 where the offset is taken, below 0 where it is redrawn, and 0 where floating point
+        arithmetic cannot tell.
         """
         logs = np.log((words[:2] + 0.5) * 2.0**-BITS)
         missing = np.where(words[:2] < LEAST_WORD, np.inf, 1 / np.maximum(words[:2], 1))

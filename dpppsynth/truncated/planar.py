@@ -223,7 +223,10 @@ def planar_laplace_bound(epsilon: float, delta: float, distance: float = 1.0) ->
         msg = f"delta: must {rule}, got {delta!r}; {remedy}."
         raise InputError(msg)
     bound = _first(lambda bound: exposed_mass(epsilon, bound, distance) <= delta, distance / 2)
-    return scaled("max_error", bound)
+    if bound > LARGEST:
+        msg = f"distance: no bound up to {LARGEST:g} costs so little, got {distance!r}; choose a larger unit of length."
+        raise InputError(msg)
+    return bound
 
 
 def _first(holds: Callable[[float], bool], low: float) -> float:
@@ -255,19 +258,23 @@ def scaled(name: str, value: Any) -> float:
 
 def _numbers(name: str, values: Any, *, most: float = LARGEST) -> Floats:
     """An array of numbers from 0 to `most`, of any shape."""
-    array = plain_array(values)
-    real = array is not None and array.dtype.kind in "iuf"
-    if array is None or not real or not ((array >= 0) & (array <= most)).all():
+    array = _floats(values)
+    if array is None or not ((array >= 0) & (array <= most)).all():
         msg = f"{name}: must be numbers from 0 to {most:g}."
         raise InputError(msg)
-    return array.astype(float)
+    return array
 
 
 def coordinates(name: str, points: Any) -> Floats:
     """An array of shape (n, 2), unless it is none or a coordinate is too large to square: then an InputError."""
-    array = plain_array(points)
-    real = array is not None and array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind in "iuf"
-    if array is None or not real or not (np.abs(array.astype(float)) <= LARGEST).all():
+    array = _floats(points)
+    if array is None or array.ndim != 2 or array.shape[1] != 2 or not (np.abs(array) <= LARGEST).all():
         msg = f"{name}: must be coordinates of shape (n, 2), none above {LARGEST:g}."
         raise InputError(msg)
-    return array.astype(float)
+    return array
+
+
+def _floats(values: Any) -> Floats | None:
+    """An array of real numbers as floats; None for anything else."""
+    array = plain_array(values)
+    return array.astype(float) if array is not None and array.dtype.kind in "iuf" else None

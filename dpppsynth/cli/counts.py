@@ -1,0 +1,109 @@
+"""`dpppsynth counts`: the counts of a release with bounded error as a table."""
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from dpppsynth.cli import options as o
+from dpppsynth.cli.screen import progress, show_json, show_line
+from dpppsynth.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.mesh import Mesh
+
+OutOption = Annotated[
+    Path, Option(help="New .csv file for the table, outside the folder of a release.", rich_help_panel=o.WRITING)
+]
+FilteredOption = Annotated[
+    bool,
+    Option(
+        "--filtered",
+        help="With the counts smoothed over the levels of a mark, in their order, which may be off by twice as much.",
+        rich_help_panel=o.WRITING,
+    ),
+]
+CORNERS = ("x0", "y0", "x1", "y1")
+
+
+def counts(
+    release: o.ReleaseArgument, out: OutOption, filtered: FilteredOption = False, json: o.JsonOption = False
+) -> None:
+    """Write the counts of a bounded-error release: a row for each cell, and for each level of a mark.
+
+    A cell is told by its corners, of which the window may cut some off; a segment of a network by its ends. Free: the
+    counts are private already.
+    """
+    _require_new_table(out)
+    from dpppsynth.release import BoundedErrorRelease, BoundedErrorSeries, load_release
+
+    with progress() as say:
+        say("opening the release")
+        opened: Any = load_release(release)
+        if not isinstance(opened, BoundedErrorRelease | BoundedErrorSeries):
+            msg = f"release: {release} is a {opened.mechanism} release; only --method bounded-error has such counts"
+            raise InputError(msg)
+        if filtered and not isinstance(opened, BoundedErrorSeries):
+            msg = (
+                "filtered: counts are smoothed over the levels of a mark, which this release has none of; leave it out"
+            )
+            raise InputError(msg)
+        say("smoothing over the levels" if filtered else "writing")
+        header, rows = _table(opened, filtered=filtered)
+        with out.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(header)
+            writer.writerows(rows)
+    most = {"max_error": opened.max_error} | ({"max_error_filtered": 2 * opened.max_error} if filtered else {})
+    if json:
+        show_json({"out": str(out), "columns": header, **most})
+        return
+    smooth = f", no smoothed one by more than {2 * opened.max_error}" if filtered else ""
+    show_line(f"Written to {out}. No count is off by more than {opened.max_error}{smooth}.")
+
+
+def _require_new_table(path: Path) -> None:
+    """Refuse files that exist, other formats, and the folders of releases."""
+    from dpppsynth.plotting import refuse_release_folder
+
+    if path.suffix.lower() != ".csv" or path.exists():
+        msg = f"--out: {path} must be a new file, ending in .csv"
+        raise InputError(msg)
+    if not path.parent.is_dir():
+        msg = f"--out: there is no folder {str(path.parent)!r}"
+        raise InputError(msg)
+    refuse_release_folder(path.parent, "--out")
+
+
+def _table(release: Any, *, filtered: bool) -> tuple[list[str], Iterator[list[Any]]]:
+    """Header and rows."""
+    from dpppsynth.release import BoundedErrorSeries
+
+    if not isinstance(release, BoundedErrorSeries):
+        mesh = release.statistic.plan.mesh
+        return [*CORNERS, "count"], (
+            [*place, count] for place, count in zip(_corners(mesh), release.counts.tolist(), strict=True)
+        )
+    header = [release.by, *CORNERS, "count", *(["filtered"] if filtered else [])]
+    return header, _of_levels(release, filtered=filtered)
+
+
+def _of_levels(release: Any, *, filtered: bool) -> Iterator[list[Any]]:
+    numbers: list[Any] = [release.counts.tolist()]
+    if filtered:
+        # As counts are, not negative: which brings none further from the truth.
+        numbers.append(release.filtered.clip(0).round(3).tolist())
+    for (level, part), *lines in zip(release.releases.items(), *numbers, strict=True):
+        for place, *values in zip(_corners(part.statistic.plan.mesh), *lines, strict=True):
+            yield [level, *place, *values]
+
+
+def _corners(mesh: "Mesh") -> list[list[float]]:
+    """Opposite corners of cells, or the two ends of segments."""
+    vertices = mesh.vertices[mesh.elements]
+    if vertices.shape[1] == 2:
+        return vertices.reshape(-1, 4).tolist()  # type: ignore[no-any-return]
+    low, high = vertices.min(axis=1), vertices.max(axis=1)
+    return [[*a, *b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]
