@@ -20,7 +20,6 @@ import bounded_error_ranges as ranges
 import bounded_error_runs as runs
 import bounded_error_studies as studies
 from bounded_error_laws import EPSILONS
-from bounded_error_pictures import draw
 from bounded_error_scores import FARTHEST, Figure
 from bounded_error_text import document
 
@@ -48,6 +47,7 @@ def tasks(setting: runs.Setting) -> Iterator[Task]:
     yield "compared", closed.compared, ()
     yield "replaced", closed.compared_replaced, ()
     yield "optima", closed.optima, ()
+    yield "implied", closed.implied, ()
 
 
 def timed(run: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float]:
@@ -105,6 +105,8 @@ def main() -> None:
     compared, worst = check(found)
     print(f"{compared} comparisons with closed forms, largest z-score {worst:.2f}")
     if given.out:
+        from bounded_error_pictures import draw
+
         command = "OMP_NUM_THREADS=1 python benchmarks/bounded_error.py --out docs/results"
         page.write_csv(given.out / "bounded_error.csv", {name: found[name] for name in runs.DATA})
         draw(given.out / "bounded_error.png", found["smoothness"], found["draws"])

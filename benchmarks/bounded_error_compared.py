@@ -1,13 +1,17 @@
 """Closed forms of benchmarks/bounded_error.py: laws at equal epsilon and delta, accuracy, the smallest delta of all."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from bounded_error_laws import EPSILONS, THRESHOLD, Noise, number_noises, replaced_noises
 from bounded_error_runs import SEED
 from bounded_error_scores import Figure
+from scipy.optimize import brentq
 
+from dpppsynth.baselines import GeneralisedGaussian
 from dpppsynth.truncated import (
     PlanarLaplace,
     TruncatedLaplace,
@@ -102,3 +106,44 @@ def optima() -> list[Optimum]:
             closed = smallest_delta(epsilon, ratio) if halves else None
             rows.append(Optimum(epsilon, ratio, optimal_delta(epsilon, ratio), closed, laplace, geometric))
     return rows
+
+
+class Implied(NamedTuple):
+    """The bound at which a law has a published variance, and the delta that comes with it."""
+
+    law: str
+    epsilon: float
+    published: float
+    max_error: float
+    delta: float
+
+
+def implied() -> list[Implied]:
+    """Published variances and mean squared errors at sensitivity 1; for places by both readings of variance."""
+    rows = []
+    for epsilon, published in ((0.1, 197.0), (0.1, 187.0), (0.9, 1.9), (0.9, 1.7)):
+        bound = bound_of(published, partial(line_variance, epsilon))
+        delta = truncated_laplace_delta(epsilon, bound, allow_large_delta=True)
+        rows.append(Implied("truncated Laplace", epsilon, published, bound, delta))
+    for epsilon, published in ((0.1, 258.0), (0.9, 2.8)):
+        delta = GeneralisedGaussian(2.0, math.sqrt(2 * published)).delta(epsilon)
+        rows.append(Implied("Gaussian", epsilon, published, math.inf, delta))
+    for reading, share in (("one coordinate", 0.5), ("both coordinates", 1.0)):
+        for epsilon, published in ((0.1, 201.0), (0.9, 3.0)):
+            bound = bound_of(published / share, partial(plane_square, epsilon))
+            delta = planar_laplace_delta(epsilon, bound)
+            rows.append(Implied(f"truncated planar Laplace, {reading}", epsilon, published, bound, delta))
+    return rows
+
+
+def bound_of(published: float, spread: Callable[[float], float]) -> float:
+    """The bound at which a spread that grows with it is the published one."""
+    return float(brentq(lambda bound: spread(bound) - published, 1e-3, 1e4))
+
+
+def line_variance(epsilon: float, bound: float) -> float:
+    return TruncatedLaplace(1 / epsilon, bound).variance
+
+
+def plane_square(epsilon: float, bound: float) -> float:
+    return PlanarLaplace(epsilon, bound).mean_square

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from bounded_error_compared import Accuracy, Compared, Optimum
+from bounded_error_compared import Accuracy, Compared, Implied, Optimum
 from bounded_error_laws import EPSILONS
 from bounded_error_ranges import Ranged
 from bounded_error_runs import Row
@@ -67,11 +67,33 @@ def by_epsilon(rows: Sequence[Row], of: Callable[[Scores], Figure]) -> Table:
 def promises(rows: Sequence[Row], epsilon: float) -> Table:
     """Largest errors seen, beside what is promised, at one epsilon."""
     lines = [
-        [row.law, small(row.delta), number(row.promised), number(row.scores.largest), shown(row.scores.mean)]
+        [
+            row.law,
+            small(row.delta),
+            number(row.promised),
+            number(row.scores.largest),
+            shown(row.scores.mean),
+            five(row.scores),
+        ]
         for row in rows
         if row.epsilon == epsilon
     ]
-    return table(["mechanism", "delta", "error at most", "largest seen", "mean of the error"], lines)
+    return table(
+        [
+            "mechanism",
+            "delta",
+            "error at most",
+            "largest seen",
+            "mean of the error",
+            "means of repetitions: least, quartiles, most",
+        ],
+        lines,
+    )
+
+
+def five(scores: Scores) -> str:
+    """The box plot of the means of repetitions, in words."""
+    return ", ".join(number(each) for each in scores.five)
 
 
 def of_ranges(rows: Sequence[Ranged], lengths: Sequence[int]) -> Table:
@@ -169,6 +191,13 @@ def of_optima(rows: Sequence[Optimum]) -> Table:
         for row in rows
     ]
     return table(head, lines)
+
+
+def of_implied(rows: Sequence[Implied]) -> Table:
+    lines = [
+        [row.law, f"{row.epsilon:g}", f"{row.published:g}", number(row.max_error), small(row.delta)] for row in rows
+    ]
+    return table(["law", "epsilon", "published", "error at most", "delta"], lines)
 
 
 def write_csv(path: Path, rows: dict[str, list[Row]]) -> None:

@@ -28,13 +28,17 @@ class Figure(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What a mechanism does: errors' mean, variance (per coordinate), mean square (in the plane: squared distance)."""
+    """Errors of a mechanism: mean, variance (per coordinate), mean square (in the plane: squared distance), tail.
+
+    `five` are the smallest, quartiles and largest of the means of repetitions.
+    """
 
     mean: Figure
     variance: Figure
     mse: Figure
     beta: Figure
     largest: float
+    five: tuple[float, ...]
 
     def worst(self) -> float:
         """Largest absolute z-score."""
@@ -82,7 +86,8 @@ def summary(scores: Floats, numbers: int, known: Known | None = None, *, dimensi
         mean, variance = figure(scores[:, 0], 0.0), figure(scores[:, 1], known.variance)
         mse = figure(scores[:, 2], dimension * known.variance)
         beta = Figure(float(scores[:, 3].mean()), chance, known.beta)
-    return Scores(mean, variance, mse, beta, float(scores[:, 4].max()))
+    five = tuple(float(each) for each in np.quantile(scores[:, 0], (0, 0.25, 0.5, 0.75, 1)))
+    return Scores(mean, variance, mse, beta, float(scores[:, 4].max()), five)
 
 
 def batches(repetitions: int, at_once: int) -> list[int]:

@@ -162,7 +162,11 @@ Closed forms, sensitivity 1.
 multiples of one half (sensitivity 1). On whole numbers noise need not hide changes by fractions: the truncated
 geometric law has the optimum of the bound plus 1/2.
 """
-    return [equal, *page.of_compared(found["compared"]), best, *page.of_optima(found["optima"])]
+    behind = """The bounds at which the laws would have the published variances (197 and 187 are said of one law), and
+the delta that comes with them, for places at 1 km. No single bound or delta explains them.
+"""
+    tables = [equal, *page.of_compared(found["compared"]), best, *page.of_optima(found["optima"])]
+    return [*tables, behind, *page.of_implied(found["implied"])]
 
 
 def accuracy(found: Found) -> list[str]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import shapely
 
 from dpppsynth.arguments import instance
 from dpppsynth.errors import InputError
@@ -104,6 +105,12 @@ class NetworkMesh(Mesh):
     def end(self) -> Floats:
         """(T,) distance along its edge at which each segment ends."""
         return self.domain.lengths[self.edge] * (self._rank + 1) / self.count[self.edge]
+
+    @cached_property
+    def element_parts(self) -> Any:
+        """(T,) shapely lines of the segments."""
+        ends = [self.domain.coordinates(np.column_stack([self.edge, at])) for at in (self.start, self.end)]
+        return shapely.linestrings(np.stack(ends, axis=1))
 
     @cached_property
     def elements(self) -> Ints:  # type: ignore[override]

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 
+import geopandas
 import numpy as np
 import pytest
 import shapely
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from dpppsynth import BoundedErrorRelease, BoundedErrorSynthesizer, load_release
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models import regular_squares
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import (
@@ -37,6 +39,7 @@ from dpppsynth.privacy.composition import parallel
 from dpppsynth.statistic import cell_counts
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+RING = Window.polygon(shapely.box(0, 0, 1000, 800).difference(shapely.box(300, 300, 500, 500)), "EPSG:27700")
 RELATIONS = [ReplaceOne(), ReplaceOne(3), AlphaNeighbours(50.0, max_points_per_person=2), AddRemove(), AddRemove(4)]
 
 
@@ -296,6 +299,31 @@ class TestSynthesizer:
         cert["content_hash"] = certificate.content_hash(cert)
         (folder / "certificate.json").write_text(json.dumps(cert))
         assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
+
+
+@pytest.mark.parametrize("streets", [False, True], ids=["window", "network"])
+def test_a_table_of_the_cells_is_saved(streets, tmp_path):
+    """Every cell once, with its count, and together they are the domain."""
+    domain = LinearNetwork([[0, 0], [400, 0], [400, 300]], [[0, 1], [1, 2]], "EPSG:27700") if streets else RING
+    xy = np.random.default_rng(2).uniform(0, 1000, (300, 2))
+    edge = np.arange(60) % 2
+    points = domain.pattern(edge, xy[:60, 0] / 1000) if streets else PointPattern(xy[RING.contains(xy)], RING)
+    release = BoundedErrorSynthesizer(epsilon=2.0, delta=1e-6, spacing=130.0).release(points)
+    folder = release.save(tmp_path / "public")
+    table = geopandas.read_file(folder / "counts.geojson")
+    assert table["count"].tolist() == release.counts.tolist()
+    assert table.crs == "EPSG:27700"
+    size = table.length if streets else table.area
+    assert size.to_numpy() == pytest.approx(release.statistic.plan.mesh.element_measure)
+    frame = release.to_geodataframe()
+    assert frame["raw"].tolist() == release.raw.tolist()
+    assert frame.geometry.geom_equals_exact(table.geometry, 1e-6).all()
+    # Cells hold the points that were counted in them.
+    places = shapely.points(points.xy)
+    held = shapely.intersects(frame.geometry.buffer(1e-6).to_numpy()[:, None], places).sum(axis=1)
+    assert (held >= cell_counts(release.statistic.plan.mesh, points.positions)).all()
+    (folder / "counts.geojson").write_text("{}")
+    assert not verify(folder).holds
 
 
 def test_a_polygon_has_slivers_that_keep_to_the_bound():

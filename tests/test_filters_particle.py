@@ -9,7 +9,7 @@ from scipy import integrate, stats
 
 from dpppsynth import filters
 from dpppsynth.errors import InputError
-from dpppsynth.filters import Filtered, estimated_step, particle_filter, relative_variance
+from dpppsynth.filters import Filtered, estimated_step, likely_step, particle_filter, relative_variance
 from dpppsynth.filters.cloud import effective_size, follow, resampled, updated
 from dpppsynth.filters.particle import _Walks
 
@@ -191,6 +191,26 @@ def test_the_step_is_estimated_from_noisy_numbers():
     assert particle_filter(noisy[:9], scale=10.0, bound=50.0).step == estimated_step(noisy[:9], 10.0, 50.0)
 
 
+def test_the_likely_step_finds_steps_far_below_the_noise():
+    # Of 20 series of 200 with step 2 and noise of standard deviation 13.3: exact Gaussian likelihood, and a range.
+    rng = np.random.default_rng(6)
+    truth = np.cumsum(2 * rng.normal(size=(200, 20)), axis=0)
+    noisy = truth + noise(10.0, 50.0, truth.shape, rng)
+    found = likely_step(noisy, 10.0, 50.0)
+    assert 1.4 < found < 2.8
+    assert particle_filter(noisy, scale=10.0, bound=50.0, step="likely", particles=2, rng=1).step == found
+    # Against the covariance matrix of a walk with noise, first value given and flat.
+    few, variance = noisy[:6, :3], 100.0
+    steps = np.array([0.5, 3.0, 20.0])
+    values = filters.steps._log_likelihoods(few, variance, steps)
+    lags = np.minimum.outer(np.arange(1, 6), np.arange(1, 6))
+    for step, value in zip(steps, values, strict=True):
+        law = stats.multivariate_normal(np.zeros(5), step**2 * lags + variance * (np.eye(5) + 1))
+        expected = law.logpdf((few[1:] - few[0]).T).sum() + 15 / 2 * math.log(2 * math.pi)
+        assert math.isclose(value, expected, rel_tol=1e-9)
+    assert likely_step([3.0], 10.0, 50.0) == likely_step([3.0, 3.0, 3.0], 10.0, 50.0) == 0.01
+
+
 def test_no_filter_takes_true_answers():
     for name in ("particle_filter", "grid_filter", "grid_smoother", "cartesian_filter", "polar_filter"):
         function = getattr(filters, name)
@@ -277,6 +297,8 @@ def test_bad_observations_are_refused(observations):
             call(observations, **LINE)
     with pytest.raises(InputError, match="observations"):
         estimated_step(observations, 1.0, 4.0)
+    with pytest.raises(InputError, match="observations"):
+        likely_step(observations, 1.0, 4.0)
 
 
 def test_settings_that_do_not_fit_are_refused():
@@ -292,6 +314,7 @@ def test_settings_that_do_not_fit_are_refused():
         ({"rng": "seed"}, "rng"),
         ({"step": [1.0]}, "step"),
         ({"step": math.inf}, "step"),
+        ({"step": "differences"}, "step"),
     ]:
         with pytest.raises(InputError, match=name):
             particle_filter([0, 1, 3], **{**LINE, **wrong})

@@ -6,7 +6,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-GUIDES = [f"docs/{name}.md" for name in ("auditing", "bounded_error", "heatmaps", "inference", "ledger", "local", "privacy_promise")]
+GUIDES = [
+    f"docs/{name}.md"
+    for name in ("auditing", "bounded_error", "heatmaps", "inference", "ledger", "local", "privacy_promise")
+]
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 

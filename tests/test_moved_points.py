@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import shapely
 
-from dpppsynth import PlanarLaplaceSynthesizer, PointRelease, load_release
+from dpppsynth import Ledger, PlanarLaplaceSynthesizer, PointRelease, load_release
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network import LinearNetwork
@@ -135,6 +135,13 @@ class TestMoves:
         assert (again.pattern.xy == release.pattern.xy).all()
         assert (again.raw == release.raw).all()
         assert (again.max_error, again.patterns[0]) == (500.0, again.pattern)
+
+    def test_a_ledger_knows_the_saved_release(self, tmp_path):
+        ledger = Ledger.create(tmp_path / "ledger.json", epsilon=5.0, delta=1e-4, relation=AlphaNeighbours(25.0))
+        moved = PlanarLaplaceSynthesizer(1.0, alpha=25.0, max_error=500.0)
+        release = moved.release(pattern(40), ledger=ledger)
+        folder = release.save(tmp_path / "public")
+        assert ledger.releases[-1].certificate == certificate.statement_hash(certificate.read(folder))
 
     def test_by_level(self, tmp_path):
         points = PointPattern(pattern(60).xy, WINDOW, {"sex": np.repeat(["f", "m"], 30)})

@@ -78,6 +78,8 @@ def test_bounds_without_tables():
     assert flat.exposed(2**60) == pytest.approx(0.5, rel=1e-12)
     assert TruncatedGeometric(1e200, 2**60).exposed(1) == pytest.approx(2.0**-61, rel=1e-12)
     assert TruncatedGeometric(1e-270, 3).variance == 0
+    assert TruncatedGeometric(math.inf, 5).epsilon_total((1, 1)) == 0
+    assert TruncatedGeometric(math.inf, 5).delta(0.0, (1, 1)) == pytest.approx(1 - (10 / 11) ** 2, rel=1e-11)
 
 
 # --- Delta -----------------------------------------------------------------------------------------------------------
@@ -98,6 +100,7 @@ def test_closed_form(epsilon, bound, delta):
 CASES = [
     (2.0, 5, (1, 1)), (2.0, 9, (3,)), (1.3, 4, (2, 3)), (0.5, 4, (1, 2, 1)), (4.0, 3, (4,)), (4.0, 3, (5, 2)),
     (1e6, 3, (2, 2)), (0.2, 6, (3, 3)), (3.0, 2, (5,)), (7.0, 6, (0, 6)), (1.0, 1, (1, 1, 1, 2)),
+    (0.3, 14, (3,)), (0.7, 35, (5,)), (2.3, 90, (1,)),
 ]  # fmt: skip
 
 

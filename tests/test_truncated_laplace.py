@@ -83,6 +83,9 @@ def test_plain_laplace_and_uniform_limits():
     assert flat.mean_absolute == pytest.approx(1.5)
     assert flat.exposed(1.0) == pytest.approx(1 / 6)
     assert flat.exposed(4.0) == pytest.approx(2 / 3)
+    assert TruncatedLaplace(1e100, 1e-20).variance == pytest.approx(1e-40 / 3)
+    assert TruncatedLaplace(1e100, 1e-20).mean_absolute == pytest.approx(5e-21)
+    assert 0 < TruncatedLaplace(2.0, 1.0).exposed(5e-324) < 1e-307
 
 
 @pytest.mark.parametrize(
@@ -237,6 +240,12 @@ def test_clamping_is_another_mechanism():
 def test_bounds(epsilon, delta, bound):
     assert truncated_laplace_bound(epsilon, delta) == pytest.approx(bound, abs=5e-6)
     assert truncated_laplace_bound(epsilon, delta, 3.0) == pytest.approx(3 * bound, abs=2e-5)
+
+
+def test_bounds_at_the_ends_of_the_range():
+    # Never an ulp below the sensitivity, which would be refused; no overflow of e^epsilon.
+    assert all(truncated_laplace_bound(epsilon, 0.5) >= 1 for epsilon in np.geomspace(1e-3, 30, 200))
+    assert truncated_laplace_bound(800.0, 1e-6) == pytest.approx(1 + math.log(5e5) / 800)
 
 
 @quick

@@ -48,7 +48,7 @@ class PersonRows:
     def at(cls, plan: MovedPlan, pair: Pair) -> Self:
         """Of a pair of patterns."""
         if plan.track:
-            return cls(plan, *(pattern.positions for pattern in pair), np.empty((0, 2)))
+            return cls(plan, pair[0].positions, pair[1].positions, np.empty((0, 2)))
         return cls(plan, *changed(pair), unchanged(pair))
 
     def rows(self, released: Any) -> Floats:

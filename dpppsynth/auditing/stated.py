@@ -165,8 +165,9 @@ def as_stated(plan: Any, pair: Pair, claim: Profile) -> Profile:
     """
     if isinstance(plan, MovedPlan):
         moved = move_shifts(plan, pair)
-        known = moved is not None and 0 < len(moved) <= MOST_SHIFTS
-        return MovesAsStated(claim, moved, bound=plan.rate * plan.bound) if known else claim
+        if moved is None or not 0 < len(moved) <= MOST_SHIFTS:
+            return claim
+        return MovesAsStated(claim, moved, bound=plan.rate * plan.bound)
     if not isinstance(plan, HeatmapPlan):
         return claim
     shifts = _shifts(plan, pair)

@@ -104,6 +104,6 @@ def _corners(mesh: "Mesh") -> list[list[float]]:
     """Opposite corners of cells, or the two ends of segments."""
     vertices = mesh.vertices[mesh.elements]
     if vertices.shape[1] == 2:
-        return vertices.reshape(-1, 4).tolist()  # type: ignore[no-any-return]
+        return vertices.reshape(-1, 4).tolist()
     low, high = vertices.min(axis=1), vertices.max(axis=1)
     return [[*a, *b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]

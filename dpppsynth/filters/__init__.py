@@ -7,10 +7,11 @@ twice the bound of the truth: the bound of the release itself is lost.
 """
 
 from dpppsynth.filters.grid import grid_filter, grid_smoother
-from dpppsynth.filters.particle import estimated_step, particle_filter
+from dpppsynth.filters.particle import particle_filter
 from dpppsynth.filters.planar import cartesian_filter
 from dpppsynth.filters.polar import polar_filter
 from dpppsynth.filters.result import Filtered
+from dpppsynth.filters.steps import estimated_step, likely_step
 from dpppsynth.filters.variance import relative_variance
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "estimated_step",
     "grid_filter",
     "grid_smoother",
+    "likely_step",
     "particle_filter",
     "polar_filter",
     "relative_variance",

@@ -35,7 +35,8 @@ def follow(model: StateModel, steps: int, *, rng: np.random.Generator, resample:
     estimates = [model.alone(0)]
     particles = model.start(0, np.ones(len(estimates[0]), dtype=bool), rng)
     equal = 1 / particles.shape[1]
-    weights, restarts = np.full(particles.shape[:2], equal), 0
+    weights: Floats = np.full(particles.shape[:2], equal)
+    restarts = 0
     for k in range(1, steps):
         # Steps of many standard deviations overflow to no weight at all, as they should.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -44,11 +45,13 @@ def follow(model: StateModel, steps: int, *, rng: np.random.Generator, resample:
         estimate = model.estimate(k, weights, particles)
         if lost.any():
             restarts += int(lost.sum())
-            particles[lost], estimate[lost] = model.start(k, lost, rng), model.alone(k)[lost]
+            particles[lost] = model.start(k, lost, rng)
+            estimate[lost] = model.alone(k)[lost]
         estimates.append(estimate)
         if resample:
             few = 2 * effective_size(weights) < weights.shape[1]
-            particles[few], weights[few] = resampled(particles[few], weights[few], rng), equal
+            particles[few] = resampled(particles[few], weights[few], rng)
+            weights[few] = equal
     return np.array(estimates), restarts
 
 

@@ -12,14 +12,13 @@ from dpppsynth.errors import InputError
 from dpppsynth.filters import checks
 from dpppsynth.filters.cloud import follow
 from dpppsynth.filters.result import Filtered
+from dpppsynth.filters.steps import settled
 from dpppsynth.mesh import Floats
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.truncated import TruncatedLaplace
 
 # Particles that are moved at once: blocks of series that a processor's cache holds.
 BLOCK = 2**18
-# Smallest estimate of a step, in scales of the noise: below it a series is as good as constant.
-LEAST_STEP = 1e-3
 
 
 def particle_filter(
@@ -50,9 +49,9 @@ def particle_filter(
         Of the noise, as released.
     bound : float
         On the error, as released; infinite for noise without a bound.
-    step : float or (T,) array, optional
-        Standard deviation of the change from one answer to the next, public. By default `estimated_step`: of a few
-        hundred answers it is poor where the series is smoother than the noise, and a public guess is better.
+    step : float, (T,) array or "likely", optional
+        Standard deviation of the change from one answer to the next, public. By default `estimated_step`, which is poor
+        where a series is smoother than the noise; "likely" takes `likely_step`, about as good as to know it.
     particles : int
         M, for each series.
     proposal : {"bootstrap", "uniform", "gaussian"}
@@ -88,7 +87,7 @@ def particle_filter(
     """
     noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
     size, chosen = whole("particles", particles, 1, most=checks.MOST_PARTICLES), _chosen(proposal, proposal_sd, law)
-    used = estimated_step(noisy, scale, bound) if step is None else _steps(step, noisy)
+    used = _steps(step, noisy, law)
     resample, literal, rng = flag("resample", resample), flag("literal", literal), generator(rng)
     series = noisy[:, None] if noisy.ndim == 1 else noisy
     model = _Walks(series, law, size, chosen, np.broadcast_to(used, series.shape[1:])[:, None])
@@ -96,29 +95,6 @@ def particle_filter(
     estimate = np.concatenate([part for part, _ in found], axis=1).reshape(noisy.shape)
     restarts = sum(restarts for _, restarts in found)
     return Filtered(estimate / size if literal else estimate, restarts, used, 2 * law.bound)
-
-
-def estimated_step(observations: Any, scale: float, bound: float) -> float:
-    """Standard deviation of steps that noisy series suggest, all of those side by side together.
-
-    Squared differences of noisy answers have the mean `step^2 + 2 Var(noise)`. The estimate is 0.001 scales at least,
-    which takes the series for constant: where steps are small beside the noise that is a matter of chance.
-
-    Parameters
-    ----------
-    observations : (N,) or (N, T) array
-        Released numbers.
-    scale, bound : float
-        Of the noise; the bound may be infinite.
-
-    Examples
-    --------
-    >>> round(estimated_step([0, 30, 0, 30], 2.0, 10.0), 2)
-    29.76
-    """
-    noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
-    squares = float((np.diff(noisy, axis=0) ** 2).sum()) / max(1, noisy.size - noisy[0].size)
-    return math.sqrt(max((LEAST_STEP * law.scale) ** 2, squares - 2 * law.variance))
 
 
 Proposal = Callable[["_Walks", int, Floats, np.random.Generator], tuple[Floats, Floats]]
@@ -193,11 +169,11 @@ def _chosen(proposal: Any, sd: Any, law: TruncatedLaplace) -> Proposal:
     return _bootstrap if proposal == "bootstrap" else _uniform
 
 
-def _steps(step: Any, noisy: Floats) -> Any:
+def _steps(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
     """The step as a float, or (T,) one for each series, or InputError."""
     array = plain_array(step)
-    if array is None or array.ndim == 0:
-        return checks.size("step", step, remedy=checks.PUBLIC)
+    if step is None or array is None or array.ndim == 0:
+        return settled("step", step, noisy, law.variance, law.scale)
     right = noisy.ndim == 2 and array.shape == noisy.shape[1:] and array.dtype.kind in "iuf"
     if not right or not ((array >= checks.SMALLEST) & (array <= checks.LARGEST)).all():
         msg = "step: must be one positive number, or one for each series side by side (N, T)."

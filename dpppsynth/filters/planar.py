@@ -8,8 +8,8 @@ import numpy as np
 from dpppsynth.arguments import flag, whole
 from dpppsynth.filters import checks
 from dpppsynth.filters.cloud import follow
-from dpppsynth.filters.particle import LEAST_STEP
 from dpppsynth.filters.result import Filtered
+from dpppsynth.filters.steps import settled
 from dpppsynth.mesh import Floats
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.truncated import PlanarLaplace
@@ -20,7 +20,7 @@ def cartesian_filter(
     *,
     epsilon: float,
     bound: float,
-    step: float | None = None,
+    step: Any = None,
     particles: int = 1000,
     resample: bool = True,
     rng: RngLike = None,
@@ -38,8 +38,10 @@ def cartesian_filter(
         Of the noise, per unit of length.
     bound : float
         On how far a point was moved; infinite for noise without a bound.
-    step : float, optional
-        Standard deviation of the change of each coordinate per step, public; by default estimated from the reports.
+    step : float or "likely", optional
+        Standard deviation of the change of each coordinate per step, public; by default, and as "likely", estimated
+        from the reports like `estimated_step` and `likely_step`. The default is poor where steps are small beside the
+        noise.
     particles : int
         M.
     resample : bool
@@ -63,16 +65,10 @@ def cartesian_filter(
     ((3, 2), 10.0)
     """
     reports, law = checks.positions(points), PlanarLaplace(epsilon, bound)
-    used = _estimated_step(reports, law) if step is None else checks.size("step", step, remedy=checks.PUBLIC)
+    used = settled("step", step, reports, law.variance, 1 / law.epsilon)
     model = _Track(reports, law, whole("particles", particles, 1, most=checks.MOST_PARTICLES), used)
     found, restarts = follow(model, len(reports), rng=generator(rng), resample=flag("resample", resample))
     return Filtered(found[:, 0], restarts, used, 2 * law.bound)
-
-
-def _estimated_step(reports: Floats, law: PlanarLaplace) -> float:
-    """As `estimated_step`, of both coordinates together."""
-    squares = (np.diff(reports, axis=0) ** 2).sum() / max(1, 2 * (len(reports) - 1))
-    return float(np.sqrt(max((LEAST_STEP / law.epsilon) ** 2, squares - 2 * law.variance)))
 
 
 @dataclass(frozen=True)

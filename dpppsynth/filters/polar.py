@@ -10,8 +10,9 @@ from dpppsynth.arguments import flag, plain_array, whole
 from dpppsynth.errors import InputError
 from dpppsynth.filters import checks
 from dpppsynth.filters.cloud import follow
-from dpppsynth.filters.particle import LEAST_STEP, particle_filter
+from dpppsynth.filters.particle import particle_filter
 from dpppsynth.filters.result import Filtered
+from dpppsynth.filters.steps import settled
 from dpppsynth.mesh import Floats
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.truncated import PlanarLaplace, TruncatedLaplace
@@ -26,8 +27,8 @@ def polar_filter(
     origin: Any,
     epsilon: float,
     bound: float,
-    radial_step: float | None = None,
-    angular_step: float | None = None,
+    radial_step: Any = None,
+    angular_step: Any = None,
     particles: int = 1000,
     resample: bool = True,
     rng: RngLike = None,
@@ -49,9 +50,9 @@ def polar_filter(
         Of the noise, per unit of length.
     bound : float
         On how far a point was moved; infinite for noise without a bound.
-    radial_step, angular_step : float, optional
+    radial_step, angular_step : float or "likely", optional
         Standard deviations of the change of the distance, in units of length, and of the angle, in radians, per step.
-        Public; by default estimated from the reports.
+        Public; by default, and as "likely", estimated from the reports as in `cartesian_filter`.
     particles : int
         M, of each filter.
     resample : bool
@@ -78,11 +79,7 @@ def polar_filter(
     """
     reports, centre, rng = checks.positions(points), _origin(origin), generator(rng)
     offsets, noise = reports - centre, PlanarLaplace(epsilon, bound)
-    step, turn = _estimated_steps(offsets, noise)
-    if radial_step is not None:
-        step = checks.size("radial_step", radial_step, remedy=checks.PUBLIC)
-    if angular_step is not None:
-        turn = checks.size("angular_step", angular_step, remedy=checks.PUBLIC)
+    step, turn = _steps(offsets, noise, radial_step, angular_step)
     settings: dict[str, Any] = {"particles": particles, "resample": resample, "rng": rng}
     radial = particle_filter(np.hypot(*offsets.T), scale=1 / noise.epsilon, bound=noise.bound, step=step, **settings)
     angles, restarts = _angles(offsets, noise, turn, **settings)
@@ -109,17 +106,14 @@ def _law(distance: float, epsilon: float, bound: float) -> TruncatedLaplace | No
     return TruncatedLaplace(1 / (epsilon * distance), math.pi if bound == math.inf else math.asin(bound / distance))
 
 
-def _estimated_steps(offsets: Floats, noise: PlanarLaplace) -> tuple[float, float]:
-    """As `estimated_step`, of distance and angle, whose noise has about the variance of a coordinate of the point's."""
-    distances, changes = np.hypot(*offsets.T), wrapped(np.diff(np.arctan2(offsets[:, 1], offsets[:, 0])))
+def _steps(offsets: Floats, noise: PlanarLaplace, radial: Any, angular: Any) -> tuple[float, float]:
+    """Steps of distance and angle, given or estimated; their noise has about the variance of a coordinate's."""
+    distances, angles = np.hypot(*offsets.T), np.unwrap(np.arctan2(offsets[:, 1], offsets[:, 0]))
+    # Where the noise is as large as the distance an angle is anything: variance pi^2 / 3.
     nearest = math.sqrt(3 * noise.variance) / math.pi
     turned = float(np.mean(noise.variance / np.maximum(distances, nearest) ** 2))
-    return _estimated(np.diff(distances), noise.variance), _estimated(changes, turned)
-
-
-def _estimated(changes: Floats, variance: float) -> float:
-    squares = float(np.mean(changes**2)) if len(changes) else 0.0
-    return math.sqrt(max(LEAST_STEP**2 * variance, squares - 2 * variance))
+    step = settled("radial_step", radial, distances, noise.variance, 1 / noise.epsilon)
+    return step, settled("angular_step", angular, angles, turned, math.sqrt(turned))
 
 
 @dataclass(frozen=True)

@@ -162,6 +162,11 @@ class PlanarMesh(Mesh):
         return shapely.polygons(self.vertices[self.elements])
 
     @cached_property
+    def element_parts(self) -> Any:
+        """(T,) shapely geometries of the elements' parts inside the window."""
+        return shapely.intersection(self.element_polygons, self.domain.geometry)
+
+    @cached_property
     def _tree(self) -> shapely.STRtree:
         return shapely.STRtree(self.element_polygons)
 

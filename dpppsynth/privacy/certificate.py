@@ -22,6 +22,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 # The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
 SCHEMA_VERSION = 1
 FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
+COUNTS = "counts.geojson"
 SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
 STATISTICS = re.compile(r"(level_\d+_)?statistic\.json")
 ABSURD = 1e30
@@ -59,10 +60,9 @@ def statement_hash(certificate: Mapping[str, Any]) -> str:
 
 def _bought(certificate: Mapping[str, Any]) -> dict[str, str]:
     """SHA-256 of the files that were paid for, by name."""
-    parameters = certificate["parameters"]
-    first = parameters["strata"][0]["parameters"] if parameters.get("strata") else parameters
-    paid = STATISTICS if "estimator" in first else SYNTHETIC
-    return {name: digest for name, digest in certificate["files"].items() if paid.fullmatch(name)}
+    files = certificate["files"]
+    paid = STATISTICS if any(map(STATISTICS.fullmatch, files)) else SYNTHETIC
+    return {name: digest for name, digest in files.items() if paid.fullmatch(name)}
 
 
 def file_hash(path: Path) -> str:

@@ -143,7 +143,8 @@ def _bounded(parameters: Parameters, relation: CappedRelation, domain: Domain) -
         require(n is None or (high <= n + most and abs(total - n) <= room), "no count is off by more than max_error")
 
     noise = TRUNCATED + OpenDPLaplace.name
-    return Derived(guarantee, noise, _holding(len(mesh.elements)), possible=possible)
+    others = frozenset({certificate.COUNTS})
+    return Derived(guarantee, noise, _holding(len(mesh.elements)), others=others, possible=possible)
 
 
 @_stating(None, "basis", "delta", "max_error", "track")

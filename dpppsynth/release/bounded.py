@@ -1,14 +1,20 @@
 """`BoundedErrorRelease`: counts none of which is off by more than a bound; `BoundedErrorSeries`: a series of them."""
 
+import json
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import shapely
 
+from dpppsynth.crs import crs_member
 from dpppsynth.filters import Filtered, particle_filter
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.strata import StratifiedRelease
+
+if TYPE_CHECKING:
+    from geopandas import GeoDataFrame
 
 
 class BoundedErrorRelease(CoxRelease):
@@ -30,6 +36,27 @@ class BoundedErrorRelease(CoxRelease):
     def counts(self) -> Ints:
         """(T,) the same without negative ones, which brings no count further from the truth."""
         return np.maximum(self.raw, 0)
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Cells with their counts, as the file of a saved release holds them, in the CRS of the domain.
+
+        A cell is the part of an element inside the window, or a segment of a street; `count` is never further than
+        `max_error` from the truth.
+        """
+        domain, cells = self.domain, self.statistic.plan.mesh.element_parts
+        features = [
+            {"type": "Feature", "properties": {"cell": k, "count": count}, "geometry": json.loads(shape)}
+            for k, (count, shape) in enumerate(zip(self.counts.tolist(), shapely.to_geojson(cells), strict=True))
+        ]
+        return {"type": "FeatureCollection", "crs": crs_member(domain.crs), "features": features}
+
+    def to_geodataframe(self) -> "GeoDataFrame":
+        """Cells with their counts, and the counts as they were drawn, as a GeoDataFrame in the CRS of the domain."""
+        import geopandas
+
+        columns = {"count": self.counts, "raw": self.raw}
+        cells = self.statistic.plan.mesh.element_parts
+        return geopandas.GeoDataFrame(columns, geometry=cells, crs=self.domain.crs)
 
 
 class BoundedErrorSeries(StratifiedRelease):

@@ -21,12 +21,13 @@ from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
-from dpppsynth.privacy.certificate import OFFSET, POSTERIOR, SYNTHETIC
+from dpppsynth.privacy.certificate import COUNTS, OFFSET, POSTERIOR, SYNTHETIC
 from dpppsynth.privacy.derive import STRATA, prefix
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.verify import Verification, verify
 from dpppsynth.release.base import DOMAIN, Release, Saveable, state
+from dpppsynth.release.bounded import BoundedErrorRelease
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.field import FieldModel, Posterior
@@ -187,11 +188,13 @@ def _write_parts(release: Saveable, work: Path, patterns: list[PointPattern]) ->
     parts: list[Any] = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     for k, part in enumerate(parts):
         start = prefix(k) if isinstance(release, StratifiedRelease) else ""
-        if not isinstance(part, PoissonRelease):
+        if isinstance(part, CoxRelease | PointRelease):
             name, text = _statistic(part, start)
             _put(text, work / name)
         if isinstance(part, CoxRelease):
             _write_cox(part, work, start)
+        if isinstance(part, BoundedErrorRelease):
+            _dump(part.to_geojson(), work / (start + COUNTS))
     for k, pattern in enumerate(patterns):
         write_pattern(pattern, work / _synthetic(k))
 

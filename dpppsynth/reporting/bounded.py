@@ -103,7 +103,9 @@ def _of_moves(plan: MovedPlan) -> list[str]:
                 "Points that fell outside the area were put into the nearest place inside. With that, none is farther "
                 f"than {_length(plan.error_bound, domain)} from where it was."
             )
-    if plan.track:
+    if not plan.track:
+        said.append("The points are in random order.")
+    else:
         twice = "" if most is None else f" They may be off by up to {_length(2 * most, domain)}."
         said.append(
             "The points are one person's track, in its order, which is public. Positions that a filter made smoother "

@@ -189,7 +189,7 @@ class TruncatedLaplace:
             return math.log1p(-float(self.tail(shift - self.bound)) / 2)
         # (e^(t/b) - 1) / (2 (e^a - 1)), times e^-a above and below.
         edge = -math.expm1(-shift / self.scale) / (2 * self.mass)
-        return math.log(edge) - (self.bound - shift) / self.scale
+        return math.log(max(edge, sys.float_info.min)) - (self.bound - shift) / self.scale
 
     def delta(self, epsilon: float, shift: float) -> float:
         """Smallest delta at an epsilon where the truth shifts: the whole privacy profile.
