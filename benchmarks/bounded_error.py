@@ -31,10 +31,10 @@ Task = tuple[str, Callable[..., Any], tuple[Any, ...]]
 def tasks(setting: runs.Setting) -> Iterator[Task]:
     """Name of the table, function and arguments; the longest first."""
     for epsilon in EPSILONS:
+        yield "checkins", runs.checkins, (epsilon, setting)
         yield "friends", runs.friends, (epsilon, setting)
     for epsilon in EPSILONS:
         yield "tracks", runs.tracks, (epsilon, setting)
-        yield "checkins", runs.checkins, (epsilon, setting)
         yield "ages", runs.ages, (epsilon, setting)
     for truth, step in studies.TRUTHS:
         yield "smoothness", studies.smoothness, (truth, step, setting)

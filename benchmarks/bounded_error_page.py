@@ -44,7 +44,7 @@ def shown(found: Figure | None) -> str:
 
 
 def percent(found: Figure) -> str:
-    return f"{100 * found.value:.1f} ± {100 * found.error:.1f} %"
+    return f"{shown(Figure(100 * found.value, 100 * found.error))} %"
 
 
 def small(delta: float) -> str:
@@ -107,7 +107,7 @@ def of_smoothness(rows: Sequence[Smooth]) -> Table:
     head += ["restarts", "largest error"]
     lines = [
         [
-            f"{row.truth}, {row.step:g}" if row.step else f"{row.truth}, none",
+            f"{row.truth}, {row.step:g}" if row.step else "constant",
             shown(row.raw),
             shown(row.given),
             shown(row.gain_given),

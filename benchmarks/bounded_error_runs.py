@@ -45,9 +45,10 @@ class Row(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """How often everything is run: noise, filters over ages, over friends and over paths, ranges, studies."""
+    """How often everything is run: noise, of check-ins; filters over ages, friends and paths; ranges; studies."""
 
     repetitions: int
+    checkins: int
     filtered: int
     long: int
     paths: int
@@ -58,8 +59,8 @@ class Setting(NamedTuple):
     particles: int
 
 
-FULL = Setting(1000, 1000, 6, 300, 1000, 100, 30, 2_000_000, 1000)
-QUICK = Setting(50, 20, 2, 10, 30, 10, 3, 100_000, 100)
+FULL = Setting(1000, 300, 1000, 6, 300, 1000, 100, 30, 2_000_000, 1000)
+QUICK = Setting(50, 5, 20, 2, 10, 30, 10, 3, 100_000, 100)
 
 
 def noise_row(noise: Noise, numbers: int, repetitions: int, seed: list[int]) -> Row:
@@ -115,21 +116,19 @@ def friends(epsilon: float, setting: Setting) -> list[Row]:
     truth, seed = data.degrees().astype(float), [SEED, 2, round(1000 * epsilon)]
     shown = (LAPLACE, TRUNCATED, WHOLE, GAUSSIAN)
     noises = [noise for noise in number_noises(epsilon) if noise.name in shown]
-    few = min(setting.repetitions, 200)
-    rows = [noise_row(noise, len(truth), few, [*seed, k]) for k, noise in enumerate(noises)]
+    rows = [noise_row(noise, len(truth), setting.repetitions, [*seed, k]) for k, noise in enumerate(noises)]
     rows.append(filtered_row(noises[1], truth, setting.long, setting.particles, [*seed, 20]))
     rng = np.random.default_rng([*seed, 30])
-    isotonic = np.array([hay_degree(truth, epsilon=epsilon, rng=rng).sequence - truth for _ in range(few)])
-    scores = of_numbers(isotonic, THRESHOLD)
-    return [*rows, Row(DEGREES, epsilon, 0.0, np.inf, few, summary(scores, len(truth)))]
+    sorted_again = (hay_degree(truth, epsilon=epsilon, rng=rng).sequence for _ in range(setting.repetitions))
+    scores = np.concatenate([of_numbers(each[None] - truth, THRESHOLD) for each in sorted_again])
+    return [*rows, Row(DEGREES, epsilon, 0.0, np.inf, setting.repetitions, summary(scores, len(truth)))]
 
 
 def checkins(epsilon: float, setting: Setting) -> list[Row]:
     """Every check-in moved; their order is that of no one's path, and a filter over it is run to show what it does."""
     truth, seed = data.checkins(), [SEED, 3, round(1000 * epsilon)]
     noises = place_noises(epsilon)
-    few = max(2, setting.repetitions // 10)
-    rows = [place_row(noise, len(truth), few, [*seed, k]) for k, noise in enumerate(noises)]
+    rows = [place_row(noise, len(truth), setting.checkins, [*seed, k]) for k, noise in enumerate(noises)]
     paths = truth[: len(truth) // data.POSITIONS * data.POSITIONS].reshape(-1, data.POSITIONS, 2)[: setting.paths]
     return [*rows, *path_rows(noises[1], paths, setting, [*seed, 20])]
 

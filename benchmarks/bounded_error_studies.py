@@ -52,7 +52,7 @@ def series(truth: str, step: float, runs: int, rng: np.random.Generator) -> Floa
 
 
 def smoothness(truth: str, step: float, setting: Setting) -> Smooth:
-    """Raw, filtered and smoothed errors of series; restarts and the largest error are those with an estimated step."""
+    """Raw, filtered and smoothed errors of series; restarts are those with the given step, or else the estimated one."""
     rng = np.random.default_rng([SEED, 7, round(10 * step), len(truth)])
     hidden = series(truth, step, setting.series, rng)
     observed = hidden + TruncatedLaplace(SCALE, BOUND).sample(hidden.shape, rng)
@@ -61,9 +61,10 @@ def smoothness(truth: str, step: float, setting: Setting) -> Smooth:
     raw, guess = mse(observed, hidden), particle_filter(observed, **settings)
     literal = particle_filter(observed, **settings, step=step or None, proposal="uniform", resample=False)
     estimated = mse(guess.estimate, hidden)
-    given = grid = smoother = None
+    told, given, grid, smoother = guess, None, None, None
     if step:
-        given = mse(particle_filter(observed, **settings, step=step).estimate, hidden)
+        told = particle_filter(observed, **settings, step=step)
+        given = mse(told.estimate, hidden)
         seen, few = observed[:, : setting.grids], hidden[:, : setting.grids]
         grid, smoother = (mse(each_series(seen, step, run), few) for run in (grid_filter, grid_smoother))
     return Smooth(
@@ -77,8 +78,8 @@ def smoothness(truth: str, step: float, setting: Setting) -> Smooth:
         literal=figure(mse(literal.estimate, hidden)),
         grid=None if grid is None else figure(grid),
         smoother=None if smoother is None else figure(smoother),
-        restarts=guess.restarts / setting.series,
-        worst=float(np.abs(guess.estimate - hidden).max()),
+        restarts=told.restarts / setting.series,
+        worst=float(max(np.abs(each.estimate - hidden).max() for each in (guess, told))),
     )
 
 

@@ -136,8 +136,8 @@ Epsilon 0.1, bound 50 (delta 3.57e-4), {setting.series} series of 200 answers, {
 squared errors. *Step given* is the walk's own, or the number named; *grid* and *smoother* are exact filters with that
 step, on {setting.grids} of the series, and the smoother uses later answers too. *As printed* has the uniform proposal
 and no resampling, yet not the factor 1 / M, with which it would be worse than no data. A gain is what the filter takes
-off the raw error. *Restarts* (per series) and *largest error* are those with the estimated step; the filter promises
-100. Sine: amplitude 50, period 100. Independent: uniform up to 300.
+off the raw error. *Restarts* are those of a series with the step given, and the *largest error* is that of both
+filters, which promise 100. Sine: amplitude 50, period 100. Independent: uniform up to 300.
 """
     picture = "![Errors of filters by the step of the walk, and the spread of variances](bounded_error.png)"
     return [text, *page.of_smoothness(found["smoothness"]), picture, ""]

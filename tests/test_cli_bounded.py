@@ -254,6 +254,12 @@ class TestMovedPoints:
         assert np.linalg.norm(written.xy - xy, axis=1).mean() > 600
         assert release.max_error == 1500
 
+    def test_by_month(self, points, tmp_path):
+        ask = ["synthesize", points, *MOVED, "--delta", 1e-6, *MONTHS, *SQUARE, "--out", tmp_path / "o"]
+        assert re.search(r"No point is further than 158\d.* metre", spoken(run(*ask)))
+        (pattern,) = load_release(tmp_path / "o").patterns
+        assert (len(pattern), set(pattern.marks)) == (N, {"month"})
+
     def test_sampling_would_be_a_new_spend(self, masked):
         assert "moving them again would be a new spend" in spoken(run("sample", masked[0], code=2))
 

@@ -52,10 +52,10 @@ def exact_delta(scale, bound, shifts, epsilon):
 def test_law_and_moments(scale, bound):
     law, k, all_weights = TruncatedGeometric(scale, bound), np.arange(-bound, bound + 1), weights(scale, bound)
     p = law.pmf(k)
-    np.testing.assert_allclose(p, np.array(all_weights) / math.fsum(all_weights), rtol=1e-13)
+    np.testing.assert_allclose(p, np.array(all_weights) / math.fsum(all_weights), rtol=1e-12, atol=1e-300)
     assert law.pmf([[-bound - 1, bound + 1]]).tolist() == [[0, 0]]
-    assert law.variance == pytest.approx(float((p * k**2).sum()), rel=1e-13, abs=1e-300)
-    assert law.mean_absolute == pytest.approx(float((p * abs(k)).sum()), rel=1e-13, abs=1e-300)
+    assert law.variance == pytest.approx(float((p * k**2).sum()), rel=1e-12, abs=1e-300)
+    assert law.mean_absolute == pytest.approx(float((p * abs(k)).sum()), rel=1e-12, abs=1e-300)
 
 
 @quick
@@ -63,7 +63,7 @@ def test_law_and_moments(scale, bound):
 def test_exposed_is_a_tail(scale, bound, shift):
     law = TruncatedGeometric(scale, bound)
     beyond = law.pmf(np.arange(max(bound - shift, -bound - 1) + 1, bound + 1))
-    assert law.exposed(shift) == pytest.approx(math.fsum(beyond), rel=1e-12)
+    assert law.exposed(shift) == pytest.approx(math.fsum(beyond), rel=1e-12, abs=1e-300)
     assert law.exposed(shift) == 1 or shift <= 2 * bound
 
 
@@ -76,7 +76,7 @@ def test_bounds_without_tables():
     assert flat.variance == pytest.approx(2**60 * (2**60 + 1) / 3, rel=1e-12)
     assert flat.mean_absolute == pytest.approx(2**59, rel=1e-12)
     assert flat.exposed(2**60) == pytest.approx(0.5, rel=1e-12)
-    assert TruncatedGeometric(1e200, 2**60).exposed(1) == pytest.approx(2.0**-61, rel=1e-12)
+    assert TruncatedGeometric(1e200, 2**60).exposed(1) == pytest.approx(2.0**-61, rel=1e-12, abs=0)
     assert TruncatedGeometric(1e-270, 3).variance == 0
     assert TruncatedGeometric(math.inf, 5).epsilon_total((1, 1)) == 0
     assert TruncatedGeometric(math.inf, 5).delta(0.0, (1, 1)) == pytest.approx(1 - (10 / 11) ** 2, rel=1e-11)
@@ -91,9 +91,9 @@ def test_closed_form(epsilon, bound, delta):
     assert found == pytest.approx(delta, rel=3e-6)
     closed = math.expm1(epsilon) / ((math.exp(epsilon) + 1) * math.exp(bound * epsilon) - 2)
     assert closed <= found * (1 + 1e-14)
-    assert found == pytest.approx(closed, rel=3e-12)
+    assert found == pytest.approx(closed, rel=3e-12, abs=0)
     assert truncated_geometric_delta(2 * epsilon, bound, 2) == pytest.approx(
-        TruncatedGeometric(1 / epsilon, bound).exposed(2), rel=3e-12
+        TruncatedGeometric(1 / epsilon, bound).exposed(2), rel=3e-12, abs=0
     )
 
 
@@ -160,7 +160,7 @@ def test_large_shifts(scale, bound, shift):
 def test_wide_laws_are_nearly_continuous():
     law, real = TruncatedGeometric(1e6, 10**7), TruncatedLaplace(1e6, 1e7 + 0.5)
     for epsilon in (0.0, 5e-4, 1e-3):
-        assert law.delta(epsilon, (1000,)) == pytest.approx(real.delta(epsilon, 1000.0), rel=1e-4, abs=1e-9)
+        assert law.delta(epsilon, (1000,)) == pytest.approx(real.delta(epsilon, 1000.0), rel=1e-3, abs=0)
     assert law.delta(1.0, (1000, 1000)) == pytest.approx(1 - (1 - real.exposed(1000.0)) ** 2, rel=1e-6)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from dpppsynth.bounded_plan import BoundedCountsPlan
 from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.release.points import PointRelease
+from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.truncated import PlanarLaplace, TruncatedGeometric
 
@@ -34,11 +35,13 @@ def moves(statistic: MovedPlan) -> list[tuple[str, str]]:
 
 def error_bound(release: Any) -> str | None:
     """What the release promises of its errors; None where it has no bound."""
-    if getattr(release, "max_error", None) is None:
+    parts: list[Any] = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
+    bounds: list[Any] = [getattr(part, "max_error", None) for part in parts]
+    if None in bounds:
         return None
-    if isinstance(release, PointRelease):
-        return f"No point is further than {release.error_bound:.6g} {release.domain.unit} from where it was."
+    if isinstance(parts[0], PointRelease):
+        farthest = max(part.error_bound for part in parts)
+        return f"No point is further than {farthest:.6g} {release.domain.unit} from where it was."
     return (
-        f"No count is off by more than {release.max_error}. Synthetic patterns vary around the counts, without such a "
-        "bound."
+        f"No count is off by more than {max(bounds)}. Synthetic patterns vary around the counts, without such a bound."
     )
