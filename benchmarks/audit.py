@@ -193,7 +193,9 @@ def bounded(seconds: float) -> Iterator[str]:
         count = N if delta == DELTAS[0] else FEW
         for relation in RELATIONS if delta == DELTAS[0] else RELATIONS[:2]:
             size = {"n": count} if relation.n_is_public else {"expected_n": count}
-            counts = dps.BoundedErrorSynthesizer(epsilon=epsilon, delta=delta, relation=relation)
+            # The rule for the size of cells makes a single one for so few points.
+            spacing = 100.0 if count == FEW else None
+            counts = dps.BoundedErrorSynthesizer(epsilon=epsilon, delta=delta, relation=relation, spacing=spacing)
             for name, domain in (("bounded-cells", window), ("bounded-cells, streets", streets)):
                 yield row(f"{name}, {count} points", relation.name, *timed(target_of(counts, domain, **size), seconds))
         moved = dps.PlanarLaplaceSynthesizer(epsilon, delta, relation=RELATIONS[0])

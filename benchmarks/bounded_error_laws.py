@@ -21,6 +21,7 @@ from dpppsynth.truncated import (
     PlanarLaplace,
     TruncatedGeometric,
     TruncatedLaplace,
+    TruncatedStaircase,
     move,
     planar_laplace_bound,
     planar_laplace_delta,
@@ -35,7 +36,7 @@ EPSILONS = (0.1, 0.3, 0.5, 0.7, 0.9)
 THRESHOLD = 10.0
 LAPLACE, TRUNCATED, WHOLE = "Laplace", "truncated Laplace (AE-DP)", "whole numbers, released"
 GAUSSIAN, PLANAR_GAUSSIAN = "Gaussian (GGM, p = 2)", "Gaussian per coordinate"
-STAIRCASE, UNIFORM = "staircase", "uniform"
+STAIRCASE, UNIFORM, LEAST_DELTA = "staircase", "uniform", "truncated staircase"
 PLANAR, TRUNCATED_PLANAR, MOVED = "planar Laplace", "truncated planar (AE-Geo)", "truncated planar, released"
 # Side of the lattice of released places, in km.
 STEP = 0.01
@@ -66,6 +67,7 @@ def number_noises(epsilon: float) -> list[Noise]:
         of_law("GGM, p = 3", epsilon, DELTA, cube),
         of_law(STAIRCASE, epsilon, 0.0, stairs),
         of_law(UNIFORM, epsilon, DELTA, edge),
+        least_delta(epsilon),
     ]
 
 
@@ -110,6 +112,22 @@ def whole_noise(epsilon: float, sensitivity: int) -> Noise:
 
     delta = truncated_geometric_delta(epsilon, bound, sensitivity)
     return Noise(WHOLE, epsilon, delta, bound, law.variance, law.mean_absolute, lambda t: beyond(law, t), draw)
+
+
+def least_delta(epsilon: float) -> Noise:
+    """The law with the smallest delta of all within its bound, a half more than a whole number: blocks of width 1."""
+    steps = truncated_geometric_bound(epsilon, DELTA)
+    law = TruncatedStaircase(epsilon, steps)
+    blocks = law.blocks
+
+    def tail(threshold: float) -> float:
+        block = math.floor(threshold + 0.5)
+        share = (1 - 2 * threshold) if block == 0 else 2 * (block + 0.5 - threshold)
+        return float(blocks.pmf(block)) * share + beyond(blocks, block) if block <= steps else 0.0
+
+    # Within a block numbers are uniform, so only those of the middle one have another mean than its number.
+    absolute = blocks.mean_absolute + float(blocks.pmf(0)) / 4
+    return Noise(LEAST_DELTA, epsilon, law.exposed(1.0), law.bound, law.variance, absolute, tail, law.sample)
 
 
 def beyond(law: TruncatedGeometric, threshold: float) -> float:

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -28,7 +29,12 @@ def number(value: float) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e6:
         digits = 3 if value == 0 else max(0, 3 - math.floor(math.log10(abs(value))))
         return f"{value:.{digits}f}" if value else "0"
-    return f"{value:.2e}"
+    return exponent(f"{value:.2e}")
+
+
+def exponent(text: str) -> str:
+    """1e-5 for 1e-05."""
+    return re.sub(r"e([+-])0*", lambda found: f"e{found[1].strip('+')}", text)
 
 
 def shown(found: Figure | None) -> str:
@@ -38,7 +44,7 @@ def shown(found: Figure | None) -> str:
     if not found.error:
         return number(found.value)
     if found.value >= 1e6:
-        return f"{found.value:.2e} ± {found.error:.0e}"
+        return exponent(f"{found.value:.2e} ± {found.error:.0e}")
     digits = min(7, max(0, 1 - math.floor(math.log10(found.error))))
     return f"{found.value:.{digits}f} ± {found.error:.{digits}f}"
 
@@ -49,7 +55,7 @@ def percent(found: Figure) -> str:
 
 def small(delta: float) -> str:
     """A delta, rounded to three digits."""
-    return "0" if delta == 0 else f"{delta:.3g}"
+    return "0" if delta == 0 else exponent(f"{delta:.3g}")
 
 
 def by_epsilon(rows: Sequence[Row], of: Callable[[Scores], Figure]) -> Table:

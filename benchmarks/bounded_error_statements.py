@@ -11,6 +11,7 @@ from bounded_error_laws import (
     EPSILONS,
     GAUSSIAN,
     LAPLACE,
+    LEAST_DELTA,
     PLANAR,
     PLANAR_GAUSSIAN,
     STAIRCASE,
@@ -19,7 +20,7 @@ from bounded_error_laws import (
     UNIFORM,
     WHOLE,
 )
-from bounded_error_page import number, percent, shown, table
+from bounded_error_page import number, percent, shown, small, table
 from bounded_error_runs import CARTESIAN, DATA, DEGREES, FILTERED, POLAR, TREE
 from bounded_error_scores import Figure, Scores
 from bounded_error_studies import BOUND, Smooth
@@ -92,7 +93,7 @@ def findings(tables: dict[str, list[Any]]) -> str:
 **A bound on the error ends pure privacy.** At epsilon 1 and bound 5 a share of {shown(leak)} of the answers cannot come
 from the neighbouring data set; the formula says {number(leak.known or 0)}, the paper 0.
 
-**The bound buys a promise, and no accuracy.** At epsilon 0.1 and delta {DELTA:g} it takes the variance from
+**The bound buys a promise, and no accuracy.** At epsilon 0.1 and delta {small(DELTA)} it takes the variance from
 {number(plain.variance)} to {number(cut.variance)}. What it is good for is that no answer is off by more than
 {cut.max_error:.0f}.
 
@@ -100,12 +101,12 @@ from the neighbouring data set; the formula says {number(leak.known or 0)}, the 
 {found.against("ages", TRUNCATED, GAUSSIAN)}.
 
 **Whole numbers cost nothing**: a release has the variance {number(whole[0])} at epsilon 0.1 and {number(whole[1])} at
-0.9, where real-valued Laplace noise has {number(real[0])} and {number(real[1])}. No noise on whole numbers has a smaller
-delta within the bound; that of the truncated Laplace law is {found.excess(2.5)} above the smallest possible at bound
-2.5 and epsilon 1.
+0.9, where real-valued Laplace noise has {number(real[0])} and {number(real[1])}. No noise on whole numbers has a
+smaller delta within the bound; that of the truncated Laplace law is {found.excess(2.5)} above the smallest possible at
+bound 2.5 and epsilon 1.
 
-**The filter helps where successive answers differ by less than about twice the noise's standard deviation; elsewhere it
-adds nothing or harms.** Epsilon 0.1, raw error {shown(walk.raw)}: on a walk with steps of 1 it leaves
+**The filter helps where successive answers differ by less than about twice the noise's standard deviation; elsewhere
+it adds nothing or harms.** Epsilon 0.1, raw error {shown(walk.raw)}: on a walk with steps of 1 it leaves
 {shown(walk.given)} with the step known and {shown(walk.estimated)} with the step estimated, on one with steps of 100
 {shown(far.estimated)}, on independent answers {shown(lone.estimated)}, and {shown(wrong.given)} where a step of 1 is
 wrongly given for them. Ages: {found.against("ages", FILTERED, TRUNCATED)}. A smoother leaves {shown(walk.smoother)} of
@@ -149,8 +150,11 @@ def of_privacy(found: Results) -> Iterator[Statement]:
         "with beta for 1 - beta; it is no merit of the bound",
     )
     excess = ", ".join(found.excess(ratio) for ratio in (1.5, 2.5, 5.5))
-    stairs, cut = found.law(STAIRCASE, LARGE).variance, found.law(TRUNCATED, LARGE).variance
-    variances = f"variance at epsilon 0.9 {number(cut)}, of the staircase {number(stairs)} with delta 0"
+    stairs, cut, blocks = (found.law(name, LARGE) for name in (STAIRCASE, TRUNCATED, LEAST_DELTA))
+    variances = (
+        f"variance at epsilon 0.9 {number(cut.variance)}, of the staircase {number(stairs.variance)} with delta 0, "
+    )
+    variances += f"of the truncated staircase {number(blocks.variance)} with delta {small(blocks.delta)}"
     yield Statement(
         "the mechanism is optimal",
         f"delta {excess} above the smallest at bounds 1.5, 2.5 and 5.5 (epsilon 1); {variances}",

@@ -52,7 +52,7 @@ def series(truth: str, step: float, runs: int, rng: np.random.Generator) -> Floa
 
 
 def smoothness(truth: str, step: float, setting: Setting) -> Smooth:
-    """Raw, filtered and smoothed errors of series; restarts are those with the given step, or else the estimated one."""
+    """Raw, filtered and smoothed errors of series; restarts are those with the given step, else the estimated one."""
     rng = np.random.default_rng([SEED, 7, round(10 * step), len(truth)])
     hidden = series(truth, step, setting.series, rng)
     observed = hidden + TruncatedLaplace(SCALE, BOUND).sample(hidden.shape, rng)

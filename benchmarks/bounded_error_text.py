@@ -3,7 +3,7 @@
 from typing import Any
 
 import bounded_error_page as page
-from bounded_error_laws import DELTA, GAUSSIAN, LAPLACE, MOVED, PLANAR, TRUNCATED, TRUNCATED_PLANAR, WHOLE
+from bounded_error_laws import DELTA, GAUSSIAN, LAPLACE, LEAST_DELTA, MOVED, PLANAR, TRUNCATED, TRUNCATED_PLANAR, WHOLE
 from bounded_error_ranges import LENGTHS
 from bounded_error_runs import FILTERED, Row, Setting
 from bounded_error_statements import findings, statements
@@ -66,23 +66,25 @@ def methods(setting: Setting) -> str:
     return f"""| name | what it is |
 |---|---|
 | {LAPLACE} | scale 1 / epsilon, purely private |
-| {TRUNCATED} | the same, redrawn beyond the bound of delta = {DELTA:g} |
+| {TRUNCATED} | the same, redrawn beyond the bound of delta = {page.small(DELTA)} |
 | {WHOLE} | the same on whole numbers by `BoundedErrorAnswers`, a release; the bound is rounded up |
 | {FILTERED} | `particle_filter`, {setting.particles} particles, step estimated from the release |
-| {GAUSSIAN}, p = 3 | exactly calibrated at delta = {DELTA:g}; p = 2 is the analytic Gaussian mechanism |
+| {GAUSSIAN}, p = 3 | exactly calibrated at delta = {page.small(DELTA)}; p = 2 is the analytic Gaussian mechanism |
 | staircase | the smallest variance of pure privacy for one number |
-| uniform | delta = {DELTA:g} at every epsilon, even 0: errors of up to 50,000 |
+| {LEAST_DELTA} | blocks of width 1: the smallest delta of any noise within its bound |
+| uniform | delta = {page.small(DELTA)} at every epsilon, even 0: errors of up to 50,000 |
 | Hay tree, degree sequence | consistent binary tree of counts; sorted degrees made increasing again |
 | Blum | intervals of equal mass by noisy binary searches; answers range queries |
-| {PLANAR}, {TRUNCATED_PLANAR} | density falling with distance; redrawn beyond the bound of delta = {DELTA:g} |
+| {PLANAR}, {TRUNCATED_PLANAR} | falling with distance; redrawn beyond the bound of delta = {page.small(DELTA)} |
 | {MOVED} | the same, rounded exactly to a lattice of 10 m (`truncated.move`), a release |
 | Gaussian per coordinate | analytic Gaussian mechanism; its epsilon and delta hold up to 1 km |
 | cartesian, polar | particle filters in the plane, and of distance and angle about the square's middle |
 
 Mean, variance and MSE are those of the errors. In the plane variances are per coordinate and the MSE is the mean
 **squared distance**, so twice the variance. beta(10) is the share of errors, or distances, above 10. ± is the standard
-error over repetitions, whose number is in the column *runs*. Filters run over {setting.filtered} releases of the ages,
-{setting.long} of the friends, and {setting.paths} paths of 100 places.
+error over repetitions, whose number is in the column *runs*; of shares of unfiltered noise it is that of the known
+share. Filters run over {setting.filtered} releases of the ages, {setting.long} of the friends, and {setting.paths}
+paths of 100 places.
 """
 
 

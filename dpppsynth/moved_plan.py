@@ -14,7 +14,7 @@ import shapely
 
 from dpppsynth.arguments import flag, instance, positive, probability, whole
 from dpppsynth.domains import Window
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
@@ -73,14 +73,20 @@ class MovedPlan(LatticePlan):
         probability("delta", self.delta, zero=True)
         if flag("track", self.track) and self.relation.max_points_per_person < self.n:
             msg = (
-                "track: all points are one person's, so the cap on a person's points must be their number at least; "
-                f"give relation=AlphaNeighbours({self.relation.alpha:g}, max_points_per_person={self.n})."
+                "track: all points are one person's, so the cap on a person's points must be their number at least, "
+                f"max_points_per_person={self.n} of AlphaNeighbours({self.relation.alpha:g}, ...)."
             )
             raise InputError(msg)
         if self.max_error is not None and positive("max_error", self.max_error) <= 2 * self.step:
             msg = f"max_error: must be well above the public grid of {self.step:g} {self.window.unit}."
             raise InputError(msg)
         self.inner  # noqa: B018 - a window without an inner part is refused before the data are touched
+        if self.max_error is not None and self.guarantee.profile.at > self.delta * (1 + 1e-9):
+            cost = (
+                f"a move of at most {self.max_error:g} {self.window.unit} costs delta = {self.guarantee.profile.at:.4g}"
+            )
+            msg = f"delta: {cost}, more than {self.delta:g}; take a larger max_error, or a larger delta."
+            raise PrivacyCheckError(msg)
         self.guarantee.require(self.epsilon, self.delta)
 
     def __repr__(self) -> str:

@@ -79,6 +79,18 @@ def test_every_law_states_a_guarantee_of_its_own_at_sensitivity_one_and_two(stud
     assert one < two == pytest.approx(half)
 
 
+def test_closed_forms_of_every_law_are_those_of_its_tail(study):
+    laws = [(noise, 1) for noise in study.laws.number_noises(0.5)] + [
+        (noise, 2) for noise in study.laws.place_noises(0.5)
+    ]
+    for noise, dimension in laws:
+        width = min(noise.max_error, 30 * math.sqrt(noise.variance)) / 1000
+        middles = width * (np.arange(1000) + 0.5)
+        tails = np.array([noise.tail(each) for each in middles])
+        assert width * tails.sum() == pytest.approx(noise.mean_absolute, rel=0.01)
+        assert width * (2 * middles * tails).sum() == pytest.approx(dimension * noise.variance, rel=0.01)
+
+
 def test_ranges_are_sums_of_cells(study):
     cells = study.data.AGES
     errors = np.arange(2.0 * cells).reshape(2, cells)
@@ -101,7 +113,12 @@ def test_words_for_differences_need_two_standard_errors(study):
 def test_numbers_are_shown_to_the_second_digit_of_their_error(study):
     shown, figure = study.page.shown, study.scores.Figure
     given = figure(198.276, 0.514), figure(0.05012, 0.00031), figure(8.3e8, 2e6), figure(3.0, 0.0), None
-    assert [shown(each) for each in given] == ["198.28 ± 0.51", "0.05012 ± 0.00031", "8.30e+08 ± 2e+06", "3.000", ""]
+    assert [shown(each) for each in given] == ["198.28 ± 0.51", "0.05012 ± 0.00031", "8.30e8 ± 2e6", "3.000", ""]
+
+
+def test_exponents_lose_their_zeros_and_no_other_digit(study):
+    assert [study.page.small(each) for each in (1e-5, 1e-10, 0.0, 0.0123)] == ["1e-5", "1e-10", "0", "0.0123"]
+    assert [study.page.number(each) for each in (4.54e-5, 2e10, math.inf)] == ["4.54e-5", "2.00e10", "none"]
 
 
 def test_spread_of_a_thousand_draws_is_the_known_one(study):

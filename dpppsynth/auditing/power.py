@@ -185,7 +185,7 @@ def _smallest(margin: Callable[[float], float], caught: Callable[[float], bool],
     low, top = _first(lambda value: margin(value) >= DOUBTFUL[0], low, high, ROUGHLY), high
     high = _first(lambda value: margin(value) >= DOUBTFUL[1], low, top, ROUGHLY)
     high = top if math.isinf(high) or not caught(high) else high
-    return _first(caught, low, high, FINELY) if low < high else math.inf
+    return _first(caught, low, high, FINELY) if low <= high else math.inf
 
 
 def _first(holds: Callable[[float], bool], low: float, high: float, halvings: int) -> float:

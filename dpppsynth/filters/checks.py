@@ -11,7 +11,7 @@ from dpppsynth.mesh import Floats
 # Numbers whose squares, and quotients of squares, stay in the range of floats.
 LARGEST, SMALLEST = 1e100, 1e-100
 MOST_PARTICLES = 1_000_000
-PUBLIC = "it must be public or estimated from the released numbers"
+PUBLIC = "it must be public; 'likely' and 'differences' estimate it from the released numbers"
 
 
 def series(observations: Any) -> Floats:

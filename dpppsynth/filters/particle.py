@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import flag, one_of, plain_array, whole
+from dpppsynth.arguments import flag, one_of, whole
 from dpppsynth.errors import InputError
 from dpppsynth.filters import checks
 from dpppsynth.filters.cloud import follow
 from dpppsynth.filters.result import Filtered
-from dpppsynth.filters.steps import settled
+from dpppsynth.filters.steps import of_series
 from dpppsynth.mesh import Floats
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.truncated import TruncatedLaplace
@@ -26,7 +26,7 @@ def particle_filter(
     *,
     scale: float,
     bound: float,
-    step: Any = None,
+    step: Any = "likely",
     particles: int = 1000,
     proposal: str = "bootstrap",
     proposal_sd: float | None = None,
@@ -49,9 +49,10 @@ def particle_filter(
         Of the noise, as released.
     bound : float
         On the error, as released; infinite for noise without a bound.
-    step : float, (T,) array or "likely", optional
-        Standard deviation of the change from one answer to the next, public. By default `estimated_step`, which is poor
-        where a series is smoother than the noise; "likely" takes `likely_step`, about as good as to know it.
+    step : {"likely", "differences"}, float or (T,) array
+        Standard deviation of the change from one answer to the next: estimated from the released numbers, or public.
+        `likely_step` is about as good as to know it; `estimated_step`, named "differences", is poor where a series is
+        smoother than the noise.
     particles : int
         M, for each series.
     proposal : {"bootstrap", "uniform", "gaussian"}
@@ -87,7 +88,7 @@ def particle_filter(
     """
     noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
     size, chosen = whole("particles", particles, 1, most=checks.MOST_PARTICLES), _chosen(proposal, proposal_sd, law)
-    used = _steps(step, noisy, law)
+    used = of_series(step, noisy, law)
     resample, literal, rng = flag("resample", resample), flag("literal", literal), generator(rng)
     series = noisy[:, None] if noisy.ndim == 1 else noisy
     model = _Walks(series, law, size, chosen, np.broadcast_to(used, series.shape[1:])[:, None])
@@ -167,15 +168,3 @@ def _chosen(proposal: Any, sd: Any, law: TruncatedLaplace) -> Proposal:
     if proposal == "gaussian":
         return _gaussian(math.sqrt(law.variance) if sd is None else checks.size("proposal_sd", sd))
     return _bootstrap if proposal == "bootstrap" else _uniform
-
-
-def _steps(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
-    """The step as a float, or (T,) one for each series, or InputError."""
-    array = plain_array(step)
-    if step is None or array is None or array.ndim == 0:
-        return settled("step", step, noisy, law.variance, law.scale)
-    right = noisy.ndim == 2 and array.shape == noisy.shape[1:] and array.dtype.kind in "iuf"
-    if not right or not ((array >= checks.SMALLEST) & (array <= checks.LARGEST)).all():
-        msg = "step: must be one positive number, or one for each series side by side (N, T)."
-        raise InputError(msg)
-    return array.astype(float)

@@ -20,7 +20,7 @@ def cartesian_filter(
     *,
     epsilon: float,
     bound: float,
-    step: Any = None,
+    step: Any = "likely",
     particles: int = 1000,
     resample: bool = True,
     rng: RngLike = None,
@@ -38,10 +38,9 @@ def cartesian_filter(
         Of the noise, per unit of length.
     bound : float
         On how far a point was moved; infinite for noise without a bound.
-    step : float or "likely", optional
-        Standard deviation of the change of each coordinate per step, public; by default, and as "likely", estimated
-        from the reports like `estimated_step` and `likely_step`. The default is poor where steps are small beside the
-        noise.
+    step : {"likely", "differences"} or float
+        Standard deviation of the change of each coordinate per step: estimated from the reports, by the rules of
+        `likely_step` and `estimated_step`, or public. The second is poor where steps are small beside the noise.
     particles : int
         M.
     resample : bool

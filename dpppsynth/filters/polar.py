@@ -27,8 +27,8 @@ def polar_filter(
     origin: Any,
     epsilon: float,
     bound: float,
-    radial_step: Any = None,
-    angular_step: Any = None,
+    radial_step: Any = "likely",
+    angular_step: Any = "likely",
     particles: int = 1000,
     resample: bool = True,
     rng: RngLike = None,
@@ -50,9 +50,9 @@ def polar_filter(
         Of the noise, per unit of length.
     bound : float
         On how far a point was moved; infinite for noise without a bound.
-    radial_step, angular_step : float or "likely", optional
-        Standard deviations of the change of the distance, in units of length, and of the angle, in radians, per step.
-        Public; by default, and as "likely", estimated from the reports as in `cartesian_filter`.
+    radial_step, angular_step : {"likely", "differences"} or float
+        Standard deviations of the change of the distance, in units of length, and of the angle, in radians, per step:
+        estimated from the reports as in `cartesian_filter`, or public.
     particles : int
         M, of each filter.
     resample : bool

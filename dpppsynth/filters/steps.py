@@ -1,14 +1,16 @@
 """How much a hidden series changes per step, as its noisy observations tell.
 
-Both rules see what was released alone. Two of them stand here because the first is the plain one that other work
-compares with, and the second much the better where steps are small beside the noise.
+Both rules see what was released alone. The likely step is the default of every filter. Differences of neighbours are
+the plain rule that other work compares with, and a matter of chance where steps are small beside the noise.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from dpppsynth.arguments import one_of, plain_array
 from dpppsynth.errors import InputError
 from dpppsynth.filters import checks
 from dpppsynth.mesh import Floats
@@ -18,13 +20,12 @@ from dpppsynth.truncated import TruncatedLaplace
 LEAST = 1e-3
 # Steps that are tried, evenly spaced in logarithms: being off by half of that spacing hardly matters to a filter.
 TRIED = 40
-LIKELY = "likely"
 
 
 def estimated_step(observations: Any, scale: float, bound: float) -> float:
     """Standard deviation of steps that neighbours in noisy series suggest, all of those side by side together.
 
-    Squared differences of noisy answers have the mean `step^2 + 2 Var(noise)`. The estimate is 0.001 scales at least,
+    The rule that filters call "differences": squared ones of noisy answers have the mean `step^2 + 2 Var(noise)`. The estimate is 0.001 scales at least,
     which takes the series for constant: where steps are small beside the noise that is a matter of chance, and
     `likely_step` is better.
 
@@ -41,7 +42,7 @@ def estimated_step(observations: Any, scale: float, bound: float) -> float:
     29.76
     """
     noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
-    return settled("step", None, noisy, law.variance, law.scale)
+    return _differences(noisy, law.variance, law.scale)
 
 
 def likely_step(observations: Any, scale: float, bound: float) -> float:
@@ -75,22 +76,45 @@ def likely_step(observations: Any, scale: float, bound: float) -> float:
     (1.7, 0.003)
     """
     noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
-    return settled("step", LIKELY, noisy, law.variance, law.scale)
+    return _likely(noisy, law.variance, law.scale)
 
 
 def settled(name: str, step: Any, noisy: Floats, variance: float, scale: float) -> float:
-    """A step that was given, or else estimated by one rule or the other from noisy series (N,) or (N, T)."""
-    if step is not None and not isinstance(step, str):
+    """A step that was given, or else estimated by the rule named from noisy series (N,) or (N, T)."""
+    if not isinstance(step, str):
         return checks.size(name, step, remedy=checks.PUBLIC)
-    if step not in (None, LIKELY):
-        msg = f"{name}: expected a number, '{LIKELY}' or None, got {step[:80]!r}."
+    return RULES[one_of(name, step, RULES, " or a positive number")](noisy, variance, scale)
+
+
+def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
+    """The step of noisy series as a float, or (T,) one for each of those side by side, or InputError."""
+    array = plain_array(step)
+    if step is None or array is None or array.ndim == 0:
+        return settled("step", step, noisy, law.variance, law.scale)
+    right = noisy.ndim == 2 and array.shape == noisy.shape[1:] and array.dtype.kind in "iuf"
+    if not right or not ((array >= checks.SMALLEST) & (array <= checks.LARGEST)).all():
+        msg = f"step: must be one positive number, or one for each series side by side (N, T); {checks.PUBLIC}."
         raise InputError(msg)
-    least, changes = LEAST * scale, np.diff(noisy, axis=0)
-    squares = float(np.mean(changes**2)) if changes.size else 0.0
-    if step is None:
-        return math.sqrt(max(least**2, squares - 2 * variance))
-    tried = np.geomspace(least, max(least, 2 * math.sqrt(squares)), TRIED)
+    return array.astype(float)
+
+
+def _differences(noisy: Floats, variance: float, scale: float) -> float:
+    return math.sqrt(max((LEAST * scale) ** 2, _mean_square(noisy) - 2 * variance))
+
+
+def _likely(noisy: Floats, variance: float, scale: float) -> float:
+    least = LEAST * scale
+    tried = np.geomspace(least, max(least, 2 * math.sqrt(_mean_square(noisy))), TRIED)
     return float(tried[np.argmax(_log_likelihoods(noisy.reshape(len(noisy), -1), variance, tried))])
+
+
+RULES: dict[str, Callable[[Floats, float, float], float]] = {"likely": _likely, "differences": _differences}
+
+
+def _mean_square(noisy: Floats) -> float:
+    """Mean squared change from one noisy answer to the next; 0 of a single one."""
+    changes = np.diff(noisy, axis=0)
+    return float(np.mean(changes**2)) if changes.size else 0.0
 
 
 def _log_likelihoods(noisy: Floats, variance: float, steps: Floats) -> Floats:

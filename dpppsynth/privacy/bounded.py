@@ -1,4 +1,4 @@
-"""Counts whose error has a hard bound: what the bound costs (docs/theory/bounded_error.md, Theorem E).
+"""Counts whose error has a hard bound: what the bound costs (docs/theory/bounded_error.md, Theorem N).
 
 A count that is never off by more than A tells its truth apart from any other that is further than A away: no such noise
 is purely private, and the smallest delta follows from the bound and the scale of the noise.
@@ -32,7 +32,7 @@ WHY_DELTA = (
 def worst_shifts(relation: CappedRelation) -> tuple[int, ...]:
     """By how much counts change between the worst neighbours: k points leave one cell for another, or are new in one.
 
-    Any other way to spread the change over cells is easier to hide, at every epsilon (Theorem E).
+    Any other way to spread the change over cells is easier to hide, at every epsilon (Theorem N).
     """
     instance("relation", relation, CappedRelation, EXAMPLE)
     k = relation.max_points_per_person
@@ -59,7 +59,7 @@ def bounded_counts(
         )
         raise PrivacyCheckError(msg)
     assumed = assumptions(relation, (REDRAWN,), domain=domain)
-    return Guarantee(relation, profile, "Theorem E (counts with bounded error)", assumed)
+    return Guarantee(relation, profile, "Theorem N (counts with bounded error)", assumed)
 
 
 def bounded_delta(relation: CappedRelation, *, scale: float, max_error: int) -> float:

@@ -33,6 +33,8 @@ SNAPPED_NETWORK = (
 )
 EXAMPLE = "AlphaNeighbours(25.0) is one"
 NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
+# What custodians of published experiments may do about a large delta.
+PUBLISHED = ", or say allow_large_delta=True to reproduce published experiments"
 WIDE_CAP = "Each person has one point in the pattern."
 
 
@@ -101,7 +103,9 @@ def _curve(mesh: Mesh, relation: CappedRelation, scale: float, bits: int) -> tup
     )
 
 
-def require_small_delta(delta: float, n: int | None, *, allow_large_delta: bool = False) -> None:
+def require_small_delta(
+    delta: float, n: int | None, *, allow_large_delta: bool = False, remedy: str = PUBLISHED
+) -> None:
     """Refuse a delta outside [0, 1), or one not far below 1/n.
 
     Publishing one random record verbatim is (0, 1/n)-DP, so a delta of that size promises nothing.
@@ -120,7 +124,7 @@ def require_small_delta(delta: float, n: int | None, *, allow_large_delta: bool 
     if n and delta >= 1 / n and not allow_large_delta:
         msg = (
             f"delta: must be below 1/n (publishing one random record whole satisfies delta = 1/n), got {delta!r}; "
-            "take 1e-6, or say allow_large_delta=True to reproduce published experiments."
+            f"take 1e-6{remedy}."
         )
         raise InputError(msg)
 

@@ -23,6 +23,8 @@ RELATION = "the bound grows with the distance, so it needs AlphaNeighbours(alpha
 # How certificates call the randomness.
 MOVES = "planar Laplace noise as real numbers, ChaCha20 keyed with 256 bits of the operating system"
 SEEDED = "planar Laplace noise from a seeded generator: reproducible, not private"
+# Below it no bound is looked for.
+SMALLEST_DELTA = 1e-250
 # More than a product of three floats is rounded by, relative.
 ROUNDING = 2.0**-51
 # Points of the curve of epsilon by distance.
@@ -76,7 +78,9 @@ def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float) -> floa
 def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float) -> float:
     """Smallest bound on the distance of moves that keeps to delta, rounded up."""
     instance("relation", relation, AlphaNeighbours, RELATION)
-    delta = probability("delta", delta)
+    if not SMALLEST_DELTA <= probability("delta", delta) <= 0.5:
+        msg = f"delta: must lie between {SMALLEST_DELTA:g} and 0.5 where moves have a bound, got {delta!r}; take 1e-6."
+        raise InputError(msg)
     one = -math.expm1(math.log1p(-delta) / relation.max_points_per_person) * (1 - 1e-9)
     return float(planar_laplace_bound(positive("rate", rate), one, relation.alpha))
 

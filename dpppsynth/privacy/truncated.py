@@ -1,4 +1,4 @@
-"""Privacy profile of whole numbers with truncated discrete Laplace noise (docs/theory/bounded_error.md, Theorem E)."""
+"""Privacy profile of whole numbers with truncated discrete Laplace noise (docs/theory/bounded_error.md, Theorem N)."""
 
 import math
 from collections.abc import Mapping
@@ -105,8 +105,8 @@ class TruncatedLaplaceDP:
 
         epsilon = self.epsilon(self.at)
         words = (
-            f"With a probability of {self.floor:.3g} the release is one that only one of the two patterns can give: that is "
-            "the price of the hard bound on the error, and no epsilon holds at a smaller probability"
+            f"With a probability of about {self.floor:.3g} the release is one that only one of the two patterns can "
+            "give: that is the price of the hard bound on the error, and no epsilon holds at a smaller probability"
         )
         if not 0 < epsilon < math.inf:
             return f"At delta = {self.at:g} epsilon is {epsilon:g}. {words}"

@@ -1,4 +1,4 @@
-"""Cell counts with a hard bound on every error (docs/theory/bounded_error.md, Theorem E)."""
+"""Cell counts with a hard bound on every error (docs/theory/bounded_error.md, Theorem N)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -67,7 +67,7 @@ class BoundedErrorSynthesizer(PointSynthesizer):
     >>> window = Window.rectangle(0, 0, 1000, 1000)
     >>> counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)
     >>> counts.budget.max_error, counts.check(window, n=400).theorem
-    (27, 'Theorem E (counts with bounded error)')
+    (27, 'Theorem N (counts with bounded error)')
     """
 
     epsilon: float | None = None  # type: ignore[assignment]
@@ -132,7 +132,7 @@ class BoundedErrorSynthesizer(PointSynthesizer):
             enough = smallest_max_error(relation, epsilon=budget.epsilon, delta=1e-6)
             remedy = f"such as {enough} for delta = 1e-6"
             require_modest(budget.delta, n, bound=f"an error of at most {budget.max_error}", remedy=remedy)
-        require_small_delta(budget.delta, n)
+        require_small_delta(budget.delta, n, remedy="")
         rule = rules.of(domain)
         if self.mesh is not None:
             mesh = covering(domain, self.mesh)

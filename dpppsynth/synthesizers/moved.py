@@ -86,7 +86,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
             enough = smallest_move_bound(self.neighbouring(), rate=rate(self.neighbouring(), self.epsilon), delta=1e-6)
             remedy = f"such as {math.ceil(enough * 1.01)} for delta = 1e-6"
             require_modest(delta, n, bound=f"a move of at most {most:g} {domain.unit}", remedy=remedy)
-        require_small_delta(delta, n)
+        require_small_delta(delta, n, remedy="")
         budget = int(size or 0), float(self.epsilon), delta, most
         place: Any = domain
         return Plan("planar-laplace", MovedPlan(place, self.neighbouring(), *budget, track=self.track), None)
