@@ -272,9 +272,9 @@ INTRODUCTION = [
     "epsilon. They take less than a millisecond, so their number does not depend on the time.",
     "",
     "Of counts with bounded error and of moved points the claim is a profile that never falls below delta: what only",
-    "one input can give. Faults in the bound show where delta is large: there are three points then, and the faults",
-    "are planted at bounds of 3 points or 300 m, where delta is 0.1 to 0.4. Too little noise is a smaller scale within",
-    "the same bound.",
+    "one input can give. Faults in the bound show where delta is large: they are planted at bounds of 3 points or",
+    "300 m, where delta is about 0.1; and delta = 0.05 is audited with three points. Too little noise is a smaller",
+    "scale within the same bound.",
 ]
 
 

@@ -42,7 +42,7 @@ SECRET = generator(None)
 
 
 def counts_plan(relation=None, epsilon=1.0, max_error=3, n=20):
-    """A bound so narrow that delta is 0.13 to 0.2."""
+    """A bound so narrow that delta is about 0.1."""
     relation = relation or ReplaceOne()
     scale = laplace_scale(counts_sensitivity(relation), epsilon)
     delta = bounded_delta(relation, scale=scale, max_error=max_error) * (1 + 1e-6)

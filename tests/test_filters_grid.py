@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dpppsynth.errors import InputError
-from dpppsynth.filters import grid_filter, grid_smoother
+from dpppsynth.filters import estimated_step, grid_filter, grid_smoother, likely_step
 
 LINE = {"scale": 1.0, "bound": 4.0, "step": 1.0}
 
@@ -66,6 +66,24 @@ def test_moving_a_series_moves_its_means():
         np.testing.assert_allclose(call(7 * noisy, scale=7.0, bound=28.0, step=7.0), 7 * call(noisy, **LINE), atol=1e-9)
 
 
+def test_series_side_by_side_are_solved_one_by_one():
+    noisy = np.random.default_rng(8).normal(size=(9, 3)).cumsum(axis=0)
+    steps, noise = np.array([0.3, 1.0, 2.0]), {"scale": 1.0, "bound": 4.0}
+    for call in (grid_filter, grid_smoother):
+        alone = [call(one, step=step, **noise) for one, step in zip(noisy.T, steps, strict=True)]
+        np.testing.assert_array_equal(call(noisy, step=steps, **noise), np.column_stack(alone))
+
+
+def test_steps_are_estimated_from_all_series_together():
+    noisy = np.random.default_rng(9).normal(size=(9, 2)).cumsum(axis=0)
+    noise = {"scale": 0.4, "bound": 2.0}
+    for call in (grid_filter, grid_smoother):
+        for name, rule in (("likely", likely_step), ("differences", estimated_step)):
+            np.testing.assert_array_equal(call(noisy, step=name, **noise), call(noisy, step=rule(noisy, **noise), **noise))
+        # A constant series has the smallest step, whose cells are not too many.
+        assert np.abs(call(np.zeros(3), scale=1.0, bound=math.inf)).max() < 1e-9
+
+
 def test_jumps_that_no_walk_makes_begin_anew():
     noisy = [0.0, 1.0, 1e5, 1e5 + 1]
     one, both = grid_filter(noisy, **LINE), grid_smoother(noisy, **LINE)
@@ -98,6 +116,8 @@ def test_bad_settings_are_refused():
         with pytest.raises(InputError, match=name):
             call([0, 1], **{**LINE, name: value})
     with pytest.raises(InputError, match="one series"):
-        grid_filter(np.zeros((3, 2)), **LINE)
+        grid_filter(np.zeros((3, 2, 2)), **LINE)
+    with pytest.raises(InputError, match="'likely', 'differences' or a positive number"):
+        grid_smoother([0, 1], **{**LINE, "step": "kalman"})
     with pytest.raises(InputError, match="spacing"):
         grid_filter([0, 1e90], **LINE)

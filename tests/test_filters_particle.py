@@ -188,7 +188,8 @@ def test_the_step_is_estimated_from_noisy_numbers():
     assert math.isclose(estimated_step(noisy[:, 0], 10.0, 50.0), expected, rel_tol=1e-9)
     assert math.isclose(estimated_step(np.zeros(50), 10.0, 50.0), 0.01)
     assert math.isclose(estimated_step([3.0], 10.0, math.inf), 0.01)
-    assert particle_filter(noisy[:9], scale=10.0, bound=50.0).step == estimated_step(noisy[:9], 10.0, 50.0)
+    named = particle_filter(noisy[:9], scale=10.0, bound=50.0, step="differences", particles=2, rng=1)
+    assert named.step == estimated_step(noisy[:9], 10.0, 50.0)
 
 
 def test_the_likely_step_finds_steps_far_below_the_noise():
@@ -198,7 +199,8 @@ def test_the_likely_step_finds_steps_far_below_the_noise():
     noisy = truth + noise(10.0, 50.0, truth.shape, rng)
     found = likely_step(noisy, 10.0, 50.0)
     assert 1.4 < found < 2.8
-    assert particle_filter(noisy, scale=10.0, bound=50.0, step="likely", particles=2, rng=1).step == found
+    for chosen in ({}, {"step": "likely"}):
+        assert particle_filter(noisy, scale=10.0, bound=50.0, **chosen, particles=2, rng=1).step == found
     # Against the covariance matrix of a walk with noise, first value given and flat.
     few, variance = noisy[:6, :3], 100.0
     steps = np.array([0.5, 3.0, 20.0])
@@ -209,13 +211,17 @@ def test_the_likely_step_finds_steps_far_below_the_noise():
         expected = law.logpdf((few[1:] - few[0]).T).sum() + 15 / 2 * math.log(2 * math.pi)
         assert math.isclose(value, expected, rel_tol=1e-9)
     assert likely_step([3.0], 10.0, 50.0) == likely_step([3.0, 3.0, 3.0], 10.0, 50.0) == 0.01
+    # Squared jumps in units of a tiny noise are beyond floats.
+    assert likely_step([0, 1e100, -1e100], 1e-100, 1.0) > 1e99
 
 
 def test_no_filter_takes_true_answers():
     for name in ("particle_filter", "grid_filter", "grid_smoother", "cartesian_filter", "polar_filter"):
         function = getattr(filters, name)
-        positional = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
-        assert positional in (["observations"], ["points"])
+        parameters = inspect.signature(function).parameters.values()
+        assert [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY] in (["observations"], ["points"])
+        # And none estimates steps by the poor rule unless told.
+        assert {p.default for p in parameters if p.name.endswith("step")} == {"likely"}
         with pytest.raises(TypeError):
             function([1.0], truth=[1.0], scale=1.0, bound=1.0)
 
@@ -279,8 +285,9 @@ BAD_NUMBERS = [None, True, math.nan, 0, -1.0, "x", 10**400, 1 + 2j, [1, 2, 3], o
 @pytest.mark.parametrize("name", ["scale", "bound", "step", "proposal_sd", "particles"])
 def test_bad_numbers_are_refused_by_name(name, value):
     good = {**LINE, "particles": 10, "proposal": "gaussian"}
-    if value is None and name in ("step", "proposal_sd"):
-        pytest.skip("None is the default")
+    if value is None and name == "proposal_sd":
+        assert (particle_filter([0, 1, 3], **good, rng=1).estimate != 0).any()
+        return
     with pytest.raises(InputError, match=name):
         particle_filter([0, 1, 3], **{**good, name: value})
 
@@ -314,7 +321,8 @@ def test_settings_that_do_not_fit_are_refused():
         ({"rng": "seed"}, "rng"),
         ({"step": [1.0]}, "step"),
         ({"step": math.inf}, "step"),
-        ({"step": "differences"}, "step"),
+        ({"step": "kalman"}, "'likely', 'differences' or a positive number"),
+        ({"step": None}, "'likely' and 'differences' estimate it"),
     ]:
         with pytest.raises(InputError, match=name):
             particle_filter([0, 1, 3], **{**LINE, **wrong})

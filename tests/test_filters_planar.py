@@ -102,17 +102,18 @@ def test_estimated_steps_are_those_of_noisy_tracks():
     rng = np.random.default_rng(2)
     truth = np.cumsum(8 * rng.normal(size=(400, 2)), axis=0)
     reports = moved(truth, 1.0, 5.0, rng)
-    assert abs(cartesian_filter(reports[:400], epsilon=1.0, bound=5.0, particles=2, rng=1).step - 8.0) < 1.0
+    noise = {"epsilon": 1.0, "bound": 5.0, "particles": 2, "rng": 1}
+    named, polar = {"step": "differences"}, {"radial_step": "differences", "angular_step": "differences"}
+    assert abs(cartesian_filter(reports, **named, **noise).step - 8.0) < 1.0
     angles = np.cumsum(0.1 * rng.normal(size=400))
     around = moved(100 * np.column_stack([np.cos(angles), np.sin(angles)]), 1.0, 5.0, rng)
-    radial, angular = polar_filter(around, origin=[0, 0], epsilon=1.0, bound=5.0, particles=2, rng=1).step
+    radial, angular = polar_filter(around, origin=[0, 0], **polar, **noise).step
     assert abs(angular - 0.1) < 0.02
     assert radial < 1.0
-    # As "likely": tracks with steps far below the noise.
+    # By default, tracks with steps far below the noise.
     slow = moved(truth / 40, 1.0, 5.0, rng)
-    assert 0.1 < cartesian_filter(slow, epsilon=1.0, bound=5.0, step="likely", particles=2, rng=1).step < 0.4
-    likely = {"radial_step": "likely", "angular_step": "likely"}
-    radial, angular = polar_filter(around, origin=[0, 0], epsilon=1.0, bound=5.0, **likely, particles=2, rng=1).step
+    assert 0.1 < cartesian_filter(slow, **noise).step < 0.4
+    radial, angular = polar_filter(around, origin=[0, 0], **noise).step
     assert radial < 0.3
     assert abs(angular - 0.1) < 0.025
 

@@ -120,7 +120,7 @@ class MovesAsStated(AsStated):
     >>> from dpppsynth.privacy import PureDP
     >>> stated = MovesAsStated(PureDP(1.0), np.array([1.0]))
     >>> round(PureDP(1.0).delta(0.0), 2), round(stated.delta(0.0), 2)
-    (0.46, 0.31)
+    (0.46, 0.3)
     """
 
     bound: float = math.inf

@@ -25,9 +25,9 @@ TRIED = 40
 def estimated_step(observations: Any, scale: float, bound: float) -> float:
     """Standard deviation of steps that neighbours in noisy series suggest, all of those side by side together.
 
-    The rule that filters call "differences": squared ones of noisy answers have the mean `step^2 + 2 Var(noise)`. The estimate is 0.001 scales at least,
-    which takes the series for constant: where steps are small beside the noise that is a matter of chance, and
-    `likely_step` is better.
+    The rule that filters call "differences": squared ones of noisy answers have the mean `step^2 + 2 Var(noise)`. The
+    estimate is 0.001 scales at least, which takes the series for constant: where steps are small beside the noise that
+    is a matter of chance, and `likely_step` is better.
 
     Parameters
     ----------
@@ -125,7 +125,9 @@ def _log_likelihoods(noisy: Floats, variance: float, steps: Floats) -> Floats:
         spread = spread + steps**2
         predicted = spread + variance
         surprise = seen - level
-        total -= len(seen) * np.log(predicted) / 2 + (surprise**2).sum(axis=1) / predicted / 2
+        # Steps far too small for the series overflow to no likelihood at all, as they should.
+        with np.errstate(over="ignore"):
+            total -= len(seen) * np.log(predicted) / 2 + (surprise**2).sum(axis=1) / predicted / 2
         gain = spread / predicted
         level, spread = level + gain[:, None] * surprise, variance * gain
     return total

@@ -52,8 +52,8 @@ def moved_points(
     level, slack = k * rate * alpha * (1 + ROUNDING), moved_delta(relation, rate=rate, bound=bound)
     if slack >= 1:
         msg = (
-            f"max_error: moves of at most {bound:g} tell points {alpha:g} apart with certainty; take a larger bound, well "
-            "above alpha."
+            f"max_error: moves of at most {bound:g} tell points {alpha:g} apart with certainty; take a larger one, "
+            "well above alpha."
         )
         raise PrivacyCheckError(msg)
     profile = ApproximateDP(level, slack) if slack > 0 else PureDP(level)

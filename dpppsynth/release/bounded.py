@@ -91,7 +91,8 @@ class BoundedErrorSeries(StratifiedRelease):
         Parameters
         ----------
         **settings
-            Of `filters.particle_filter`: `step`, `particles`, `proposal`, `resample`, `rng` and others.
+            Of `filters.particle_filter`: `step`, by default the likely one of all cells together, `particles`,
+            `proposal`, `resample`, `rng` and others.
         """
         plan = self._parts[0].statistic.plan
         return particle_filter(self.raw, scale=plan.scale, bound=plan.max_error, **settings)

@@ -62,7 +62,7 @@ class PointRelease(Release):
         Parameters
         ----------
         **settings
-            Of `filters.cartesian_filter`: `step`, `particles`, `resample`, `rng`.
+            Of `filters.cartesian_filter`: `step`, by default the likely one, `particles`, `resample`, `rng`.
 
         Raises
         ------

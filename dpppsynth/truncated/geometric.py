@@ -115,6 +115,14 @@ class TruncatedGeometric:
         """
         return _exposed(self.rate, self.bound, whole("shift", shift, 0, most=LARGEST))
 
+    def log_exposed(self, shift: int) -> float:
+        """Natural logarithm of `exposed(shift)`, also where that is too small for a float; minus infinity for 0."""
+        shift, rate = whole("shift", shift, 0, most=LARGEST), self.rate
+        if not 0 < shift <= self.bound:
+            return math.log(_exposed(rate, self.bound, shift)) if shift else -math.inf
+        beyond = -rate * (self.bound - shift + 1)
+        return beyond + math.log(_geometric_sum(rate, shift)) - math.log(self.total_weight)
+
     def epsilon_total(self, shifts: Iterable[int]) -> float:
         """Largest finite privacy loss, `sum shifts / scale`, rounded up: from there on delta falls no more."""
         total = sum(_shifts(shifts))
