@@ -3,6 +3,7 @@
 import csv
 import math
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from bounded_error_scores import Figure, Scores
 from bounded_error_studies import Leak, Smooth, Spread
 
 Table = list[str]
+# Widest line of running text.
+WIDTH = 118
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
@@ -30,6 +33,11 @@ def number(value: float) -> str:
         digits = 3 if value == 0 else max(0, 3 - math.floor(math.log10(abs(value))))
         return f"{value:.{digits}f}" if value else "0"
     return exponent(f"{value:.2e}")
+
+
+def filled(text: str) -> str:
+    """A paragraph in lines of equal length, and an empty line."""
+    return textwrap.fill(" ".join(text.split()), WIDTH) + "\n"
 
 
 def exponent(text: str) -> str:
@@ -109,7 +117,18 @@ def of_ranges(rows: Sequence[Ranged], lengths: Sequence[int]) -> Table:
 
 
 def of_smoothness(rows: Sequence[Smooth]) -> Table:
-    head = ["truth, step", "raw", "step given", "gain", "step estimated", "gain", "as printed", "grid", "smoother"]
+    head = [
+        "truth, step",
+        "raw",
+        "step given",
+        "gain",
+        "likely step",
+        "gain",
+        "by differences",
+        "as printed",
+        "grid",
+        "smoother",
+    ]
     head += ["restarts", "largest error"]
     lines = [
         [
@@ -117,8 +136,9 @@ def of_smoothness(rows: Sequence[Smooth]) -> Table:
             shown(row.raw),
             shown(row.given),
             shown(row.gain_given),
-            shown(row.estimated),
-            shown(row.gain_estimated),
+            shown(row.likely),
+            shown(row.gain_likely),
+            shown(row.differences),
             shown(row.literal),
             shown(row.grid),
             shown(row.smoother),
@@ -184,18 +204,12 @@ def of_compared(rows: Sequence[Compared]) -> Table:
 def of_optima(rows: Sequence[Optimum]) -> Table:
     head = ["epsilon", "error at most", "smallest delta (LP)", "closed form", "truncated Laplace", "excess"]
     head += ["truncated geometric, whole numbers"]
-    lines = [
-        [
-            f"{row.epsilon:g}",
-            f"{row.ratio:g}",
-            f"{row.smallest:.6g}",
-            "" if row.closed is None else f"{row.closed:.6g}",
-            f"{row.laplace:.6g}",
-            f"{100 * (row.laplace / row.smallest - 1):.1f} %",
-            "" if row.geometric is None else f"{row.geometric:.6g}",
-        ]
-        for row in rows
-    ]
+    lines = []
+    for row in rows:
+        deltas = ["" if each is None else exponent(f"{each:.6g}") for each in row[2:]]
+        # Both are rounded: an excess may be a hair below none.
+        excess = max(0.0, row.laplace / row.smallest - 1)
+        lines.append([f"{row.epsilon:g}", f"{row.ratio:g}", *deltas[:3], f"{100 * excess:.1f} %", deltas[3]])
     return table(head, lines)
 
 

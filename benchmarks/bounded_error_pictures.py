@@ -10,7 +10,8 @@ from bounded_error_studies import Smooth, Spread
 LABELS = {
     "raw": ("released", "0.4", "-"),
     "given": ("filtered, step known", "tab:blue", "-"),
-    "estimated": ("filtered, step estimated", "tab:orange", "-"),
+    "likely": ("filtered, likely step", "tab:orange", "-"),
+    "differences": ("filtered, step by differences", "tab:purple", "-"),
     "smoother": ("smoothed, step known", "tab:green", "-"),
     "literal": ("filtered as printed, before its 1 / M", "tab:red", ":"),
 }

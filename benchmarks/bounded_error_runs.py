@@ -1,6 +1,6 @@
 """Runs of benchmarks/bounded_error.py: every function makes rows of one table, from a seed of its own."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import bounded_error_data as data
 import numpy as np
@@ -18,7 +18,7 @@ from bounded_error_laws import (
 from bounded_error_scores import Known, Scores, batches, of_numbers, of_places, repeated, summary
 
 from dpppsynth.baselines import hay_degree, hay_tree
-from dpppsynth.filters import cartesian_filter, particle_filter, polar_filter
+from dpppsynth.filters import cartesian_filter, likely_step, particle_filter, polar_filter
 from dpppsynth.mesh import Floats
 
 DATA = ("ages", "friends", "checkins", "tracks")
@@ -84,11 +84,14 @@ def place_row(noise: Noise, places: int, repetitions: int, seed: list[int]) -> R
 
 
 def filtered_row(noise: Noise, truth: Floats, repetitions: int, particles: int, seed: list[int]) -> Row:
-    """Particle filter over releases of one series (N,), its step estimated from each release."""
+    """Particle filter over releases of one series (N,), with the likely step of each release."""
     rng = np.random.default_rng(seed)
     observed = truth[:, None] + noise.draw((len(truth), repetitions), rng)
     scale = 1 / noise.epsilon
-    found = particle_filter(observed, scale=scale, bound=noise.max_error, particles=particles, rng=rng)
+    known: dict[str, Any] = {"scale": scale, "bound": noise.max_error}
+    # Releases side by side would share one step, though nobody has two of them.
+    steps = np.array([likely_step(one, **known) for one in observed.T])
+    found = particle_filter(observed, **known, step=steps, particles=particles, rng=rng)
     scores = summary(of_numbers((found.estimate - truth[:, None]).T, THRESHOLD), len(truth))
     return Row(FILTERED, noise.epsilon, noise.delta, found.bound, repetitions, scores)
 

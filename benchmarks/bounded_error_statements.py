@@ -20,15 +20,13 @@ from bounded_error_laws import (
     UNIFORM,
     WHOLE,
 )
-from bounded_error_page import number, percent, shown, small, table
+from bounded_error_page import WIDTH, number, percent, shown, small, table
 from bounded_error_runs import CARTESIAN, DATA, DEGREES, FILTERED, POLAR, TREE
 from bounded_error_scores import Figure, Scores
 from bounded_error_studies import BOUND, Smooth
 
 SMALL, LARGE = EPSILONS[0], EPSILONS[-1]
 ENDS = (SMALL, LARGE)
-# Widest line of the page's running text.
-WIDTH = 118
 
 
 class Statement(NamedTuple):
@@ -107,10 +105,11 @@ bound 2.5 and epsilon 1.
 
 **The filter helps where successive answers differ by less than about twice the noise's standard deviation; elsewhere
 it adds nothing or harms.** Epsilon 0.1, raw error {shown(walk.raw)}: on a walk with steps of 1 it leaves
-{shown(walk.given)} with the step known and {shown(walk.estimated)} with the step estimated, on one with steps of 100
-{shown(far.estimated)}, on independent answers {shown(lone.estimated)}, and {shown(wrong.given)} where a step of 1 is
-wrongly given for them. Ages: {found.against("ages", FILTERED, TRUNCATED)}. A smoother leaves {shown(walk.smoother)} of
-the walk with steps of 1, at no cost either.
+{shown(walk.given)} with the step known, {shown(walk.likely)} with the likely step of the release, and
+{shown(walk.differences)} with a step from differences of neighbours. On a walk with steps of 100 it leaves
+{shown(far.likely)}, on independent answers {shown(lone.likely)}, and {shown(wrong.given)} where a step of 1 is wrongly
+given for them. Ages: {found.against("ages", FILTERED, TRUNCATED)}. A smoother leaves {shown(walk.smoother)} of the walk
+with steps of 1, at no cost either.
 
 **The filter loses the bound**: errors of up to {wrong.worst:.0f} were seen at a bound of {BOUND:.0f}.
 

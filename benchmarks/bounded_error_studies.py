@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from bounded_error_runs import SEED, Setting
 from bounded_error_scores import Figure, figure
 from scipy.special import gammainc
 
-from dpppsynth.filters import grid_filter, grid_smoother, particle_filter
+from dpppsynth.filters import estimated_step, grid_filter, grid_smoother, likely_step, particle_filter
 from dpppsynth.mesh import Floats
 from dpppsynth.truncated import PlanarLaplace, TruncatedLaplace, truncated_laplace_delta
 
@@ -25,15 +26,16 @@ PUBLISHED = {"187": 58.78, "197": 78.56, "199, 200": math.inf}
 
 
 class Smooth(NamedTuple):
-    """Mean squared errors of one kind of series, by a step that is given (0: none) and by an estimated one."""
+    """Mean squared errors of one kind of series, by a step that is given (0: none) and by two estimated ones."""
 
     truth: str
     step: float
     raw: Figure
     given: Figure | None
     gain_given: Figure | None
-    estimated: Figure
-    gain_estimated: Figure
+    likely: Figure
+    gain_likely: Figure
+    differences: Figure
     literal: Figure
     grid: Figure | None
     smoother: Figure | None
@@ -58,12 +60,15 @@ def smoothness(truth: str, step: float, setting: Setting) -> Smooth:
     observed = hidden + TruncatedLaplace(SCALE, BOUND).sample(hidden.shape, rng)
     known = {"scale": SCALE, "bound": BOUND}
     settings = {**known, "particles": setting.particles, "rng": rng}
-    raw, guess = mse(observed, hidden), particle_filter(observed, **settings)
-    literal = particle_filter(observed, **settings, step=step or None, proposal="uniform", resample=False)
-    estimated = mse(guess.estimate, hidden)
+    raw, of = mse(observed, hidden), partial(particle_filter, observed, **settings)
+    # Every series has a step of its own: side by side they would tell more than one of them can.
+    steps = {rule: np.array([rule(one, **known) for one in observed.T]) for rule in (likely_step, estimated_step)}
+    guess, plain = of(step=steps[likely_step]), of(step=steps[estimated_step])
+    literal = of(step=step or steps[likely_step], proposal="uniform", resample=False)
+    likely = mse(guess.estimate, hidden)
     told, given, grid, smoother = guess, None, None, None
     if step:
-        told = particle_filter(observed, **settings, step=step)
+        told = of(step=step)
         given = mse(told.estimate, hidden)
         seen, few = observed[:, : setting.grids], hidden[:, : setting.grids]
         grid, smoother = (mse(each_series(seen, step, run), few) for run in (grid_filter, grid_smoother))
@@ -73,8 +78,9 @@ def smoothness(truth: str, step: float, setting: Setting) -> Smooth:
         raw=figure(raw),
         given=None if given is None else figure(given),
         gain_given=None if given is None else figure(raw - given),
-        estimated=figure(estimated),
-        gain_estimated=figure(raw - estimated),
+        likely=figure(likely),
+        gain_likely=figure(raw - likely),
+        differences=figure(mse(plain.estimate, hidden)),
         literal=figure(mse(literal.estimate, hidden)),
         grid=None if grid is None else figure(grid),
         smoother=None if smoother is None else figure(smoother),

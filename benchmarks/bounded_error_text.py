@@ -34,9 +34,9 @@ Wang, Xu, Zhang, Peng & Li, *An optimal differentially private data release mech
 Laplace noise that never exceeds a bound, filter the answers, and report errors by epsilon alone, in plots, without
 delta, bounds or standard errors. Here the comparison is made again on simulated data of the same sizes. Every row has
 its delta, and every simulated number its standard error; all rows are in [bounded_error.csv](bounded_error.csv).
-What follows is made by
+All of this page is made by
 
-    {command}
+    {command}    # five minutes of processor time
 
 **Nothing here is private**: truths are compared with noisy answers, and the noise is seeded. Where there is a closed
 form the run is held against it: {checked[0]} comparisons, the largest z-score {checked[1]:.2f}; above 5 the run fails.
@@ -58,17 +58,17 @@ one bin, or one degree. Where a record is replaced two counts change and the sen
 four times as large (a table below, and all range queries). Epsilon and delta of numbers are those of the whole vector.
 
 For places epsilon is per km, and delta that of **one** place and another 1 km away. A track of 100 positions spends
-100 times epsilon and `1 - (1 - delta)^100`, which is 0.001, on every row alike.
+100 times epsilon and `1 - (1 - delta)^100`, which is 0.001, filtered or not.
 """
 
 
 def methods(setting: Setting) -> str:
-    return f"""| name | what it is |
+    names = f"""| name | what it is |
 |---|---|
 | {LAPLACE} | scale 1 / epsilon, purely private |
 | {TRUNCATED} | the same, redrawn beyond the bound of delta = {page.small(DELTA)} |
 | {WHOLE} | the same on whole numbers by `BoundedErrorAnswers`, a release; the bound is rounded up |
-| {FILTERED} | `particle_filter`, {setting.particles} particles, step estimated from the release |
+| {FILTERED} | `particle_filter`, {setting.particles} particles, likely step of each release |
 | {GAUSSIAN}, p = 3 | exactly calibrated at delta = {page.small(DELTA)}; p = 2 is the analytic Gaussian mechanism |
 | staircase | the smallest variance of pure privacy for one number |
 | {LEAST_DELTA} | blocks of width 1: the smallest delta of any noise within its bound |
@@ -79,13 +79,15 @@ def methods(setting: Setting) -> str:
 | {MOVED} | the same, rounded exactly to a lattice of 10 m (`truncated.move`), a release |
 | Gaussian per coordinate | analytic Gaussian mechanism; its epsilon and delta hold up to 1 km |
 | cartesian, polar | particle filters in the plane, and of distance and angle about the square's middle |
-
+"""
+    measures = f"""
 Mean, variance and MSE are those of the errors. In the plane variances are per coordinate and the MSE is the mean
 **squared distance**, so twice the variance. beta(10) is the share of errors, or distances, above 10. ± is the standard
 error over repetitions, whose number is in the column *runs*; of shares of unfiltered noise it is that of the known
 share. Filters run over {setting.filtered} releases of the ages, {setting.long} of the friends, and {setting.paths}
 paths of 100 places.
 """
+    return f"{names}\n{page.filled(measures)}"
 
 
 def numbers(found: Found) -> list[str]:
@@ -132,17 +134,24 @@ def places(found: Found) -> list[str]:
 
 
 def filters(found: Found, setting: Setting) -> list[str]:
-    text = f"""## What the filter does, by smoothness
-
+    text = f"""
 Epsilon 0.1, bound 50 (delta 3.57e-4), {setting.series} series of 200 answers, {setting.particles} particles; mean
 squared errors. *Step given* is the walk's own, or the number named; *grid* and *smoother* are exact filters with that
 step, on {setting.grids} of the series, and the smoother uses later answers too. *As printed* has the uniform proposal
-and no resampling, yet not the factor 1 / M, with which it would be worse than no data. A gain is what the filter takes
-off the raw error. *Restarts* are those of a series with the step given, and the *largest error* is that of both
-filters, which promise 100. Sine: amplitude 50, period 100. Independent: uniform up to 300.
+and no resampling, yet not the factor 1 / M, with which all answers would be about 0. A gain is what the filter takes
+off the raw error. *Likely step* and *by differences*: estimated from each series by `likely_step`, the default, and by
+`estimated_step`, from the squared differences of neighbours. *Restarts* are those of a series with the step given, and
+the *largest error* is that with the step given or likely; the filter promises 100. Sine: amplitude 50, period 100.
+Independent: uniform up to 300.
 """
     picture = "![Errors of filters by the step of the walk, and the spread of variances](bounded_error.png)"
-    return [text, *page.of_smoothness(found["smoothness"]), picture, ""]
+    return [
+        "## What the filter does, by smoothness\n",
+        page.filled(text),
+        *page.of_smoothness(found["smoothness"]),
+        picture,
+        "",
+    ]
 
 
 def draws(found: Found) -> list[str]:

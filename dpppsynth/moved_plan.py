@@ -18,11 +18,20 @@ from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.moved import MOVES, RELATION, SEEDED, moved_points, noise_bound, rate
+from dpppsynth.privacy.moved import (
+    MOVES,
+    RELATION,
+    SEEDED,
+    moved_points,
+    noise_bound,
+    rate,
+    require_visible,
+)
 from dpppsynth.privacy.relations import AlphaNeighbours
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.statistic import LatticePlan, PrivateStatistic
 from dpppsynth.truncated import PlanarLaplace, move
+from dpppsynth.truncated.lattice import FARTHEST, FINEST
 
 # Points outside a window that is no rectangle are moved to its inner part, a share of the grid from the border.
 MARGIN = 0.01
@@ -77,9 +86,9 @@ class MovedPlan(LatticePlan):
                 f"max_points_per_person={self.n} of AlphaNeighbours({self.relation.alpha:g}, ...)."
             )
             raise InputError(msg)
-        if self.max_error is not None and positive("max_error", self.max_error) <= 2 * self.step:
-            msg = f"max_error: must be well above the public grid of {self.step:g} {self.window.unit}."
-            raise InputError(msg)
+        if self.max_error is not None:
+            require_visible(self.window, self.max_error)
+        self._require_room()
         self.inner  # noqa: B018 - a window without an inner part is refused before the data are touched
         if self.max_error is not None and self.guarantee.profile.at > self.delta * (1 + 1e-9):
             cost = (
@@ -92,6 +101,16 @@ class MovedPlan(LatticePlan):
     def __repr__(self) -> str:
         most = "" if self.max_error is None else f", max_error={self.max_error:g}"
         return f"MovedPlan({self.window!r}, {self.relation!r}, epsilon={self.epsilon:g}, delta={self.delta:g}{most})"
+
+    def _require_room(self) -> None:
+        """Refuse what cannot be moved exactly; later, in `measure`, a refusal could tell points apart."""
+        # Points of the window are within its bounds; noise may take them further.
+        if np.abs(self.window.bounds).max() > FARTHEST / 2 * self.step:
+            msg = "window: it lies too far from the origin for its size; shift the origin of its coordinates."
+            raise InputError(msg)
+        if min(self.bound, 1 / self.rate) > FINEST / 2 * self.step:
+            msg = f"epsilon: {self.epsilon!r} asks for moves far beyond the window; take a larger epsilon."
+            raise InputError(msg)
 
     @property
     def domain(self) -> Window:

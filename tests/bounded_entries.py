@@ -3,7 +3,7 @@
 import numpy as np
 
 import dpppsynth as dps
-from dpppsynth import baselines, filters, privacy, truncated
+from dpppsynth import answers, baselines, filters, privacy, truncated
 
 SQUARE = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 PATTERN = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (20, 2)), SQUARE)
@@ -170,9 +170,42 @@ ENTRIES |= {
     ),
 }  # fmt: skip
 
-MODULES = filters, truncated
+# Filters and answers
+NOISY, NOISE, MOVES = [1.0, 3.0, 2.0], {"scale": 1.0, "bound": 5.0}, {"points": PLACES, "epsilon": 1.0, "bound": 5.0}
+CHOICES = {"particles": 20, "resample": True, "rng": 1}
+GRIDS = {"observations": NOISY, **NOISE, "step": 1.0, "spacing": None}
+SHARED = {"sensitivity": 1, "queries": 1, "joint": True}
+MONTHLY = dps.BoundedErrorAnswers(epsilon=1.0, max_error=20)
+ENTRIES |= {
+    "particle_filter": (
+        filters.particle_filter,
+        {"observations": NOISY, **NOISE, "step": "likely", "proposal": "gaussian", "proposal_sd": None, **CHOICES}
+        | {"literal": False},
+    ),
+    "estimated_step": (filters.estimated_step, {"observations": NOISY, **NOISE}),
+    "likely_step": (filters.likely_step, {"observations": NOISY, **NOISE}),
+    "grid_filter": (filters.grid_filter, GRIDS),
+    "grid_smoother": (filters.grid_smoother, GRIDS),
+    "cartesian_filter": (filters.cartesian_filter, {**MOVES, "step": "likely", **CHOICES}),
+    "polar_filter": (
+        filters.polar_filter,
+        {**MOVES, "origin": [0.0, 0.0], "radial_step": "likely", "angular_step": 0.1, **CHOICES},
+    ),
+    "relative_variance": (
+        filters.relative_variance, {"s2": 1.44, "dimension": 10, "particles": 100, "resampled": False},
+    ),
+    "BoundedErrorAnswers": (
+        dps.BoundedErrorAnswers, {"epsilon": 1.0, "delta": None, "max_error": 20, **SHARED, "delta_max": 1e-3},
+    ),
+    "BoundedErrorAnswers.release": (MONTHLY.release, {"values": [5, 0, 2], "rng": 1}),
+    "Answers.filter": (MONTHLY.release([5, 0, 2], 1).filter, {"step": "differences", **CHOICES}),
+    "Answers.from_dict": (answers.Answers.from_dict, {"data": MONTHLY.release([5, 0, 2], 1).to_dict()}),
+    "ErrorTerms": (answers.ErrorTerms, {"epsilon": 1.0, "max_error": 20, **SHARED}),
+}  # fmt: skip
+
+MODULES = answers, filters, truncated
 # Results, which the entries above make, and modules.
 MADE = {
     "BoundedErrorRelease", "PointRelease", "filters", "truncated", "ErrorSummary", "Intervals", "NoisyAnswers",
-    "NoisyDegrees", "NoisyTree",
+    "NoisyDegrees", "NoisyTree", "Filtered",
 }  # fmt: skip

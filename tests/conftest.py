@@ -7,6 +7,19 @@ import pytest
 
 # What is made once for all tests of these takes seconds.
 TOGETHER = ("tests/test_posterior.py", "tests/test_leaks.py::TestNoise", "tests/test_ledger.py::TestProcesses")
+# Where posterior draws of a field are kept to make one intensity of them, and nothing depends on how many. Their integrals
+# would take more time than all else.
+FEW_DRAWS = {
+    "test_cli.py",
+    "test_leaks.py",
+    "test_network_certificates.py",
+    "test_network_cli.py",
+    "test_plotting.py",
+    "test_rehearsal.py",
+    "test_release.py",
+    "test_report_html.py",
+    "test_strata.py",
+}
 
 
 def group(name: str) -> str:
@@ -28,3 +41,12 @@ def pytest_xdist_make_scheduler(config, log):
             return group(nodeid)
 
     return Grouped(config, log)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_draws_are_kept(request):
+    """A tenth of the draws of a posterior, in the files named above."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.name in FEW_DRAWS:
+            patch.setattr("dpppsynth.release.field.KEPT_DRAWS", 200)
+        yield

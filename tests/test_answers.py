@@ -5,10 +5,11 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpppsynth import privacy
-from dpppsynth.answers import Answers, BoundedErrorAnswers
+from dpppsynth.answers import Answers, BoundedErrorAnswers, ErrorTerms
 from dpppsynth.errors import InputError
 from dpppsynth.filters import particle_filter
 from dpppsynth.privacy.profiles import ApproximateDP, PureDP
@@ -154,13 +155,19 @@ def test_an_empty_list_gives_an_empty_array():
 
 
 def test_a_release_reads_back_from_json():
-    for public in ({"epsilon": 1.0, "max_error": 20}, {"epsilon": 2.0, "delta": 1e-6, "queries": 3, "joint": False}):
+    for public in (
+        {"epsilon": 1.0, "max_error": np.int64(20)},
+        {"epsilon": 2.0, "delta": 1e-6, "queries": 3, "joint": False},
+    ):
         answers = BoundedErrorAnswers(**public, delta_max=0.01).release([5, 0, -2], rng=4)
         data = json.loads(json.dumps(answers.to_dict()))
         again = Answers.from_dict(data)
         assert again.to_dict() == answers.to_dict()
         assert (again.epsilon, again.delta, again.log_delta) == (answers.epsilon, answers.delta, answers.log_delta)
         assert again.profile == answers.profile
+        assert again.terms == answers.terms
+        # Last digits differ between computers.
+        assert Answers.from_dict(data | {"delta": math.nextafter(answers.delta, 1)}).delta == answers.delta
         for key, wrong in [
             ("delta", answers.delta / 2),
             ("scale", 0.1),
@@ -168,8 +175,14 @@ def test_a_release_reads_back_from_json():
             ("seeded", "no"),
             ("noise", 1),
             ("joint", 0),
+            ("mechanism", "laplace"),
+            ("delta", "1e-9"),
+            ("delta", None),
+            ("max_error", 22),
+            ("epsilon", math.nan),
         ]:
-            with pytest.raises(InputError, match=key if key != "raw" else "whole numbers"):
+            expected = {"raw": "whole numbers", "max_error": "delta"}.get(key, key)
+            with pytest.raises(InputError, match=expected):
                 Answers.from_dict(data | {key: wrong})
         with pytest.raises(InputError, match="lacks 'raw'"):
             Answers.from_dict({key: value for key, value in data.items() if key != "raw"})
@@ -181,14 +194,16 @@ def test_what_was_released_cannot_be_written_over():
     answers = BoundedErrorAnswers(epsilon=1.0, max_error=20).release([5], rng=4)
     with pytest.raises(ValueError, match="read-only"):
         answers.raw[0] = 5
-    assert repr(answers) == "Answers(n=1, epsilon=1, delta=9.52e-10, max_error=20)"
+    assert repr(answers) == "Answers(n=1, epsilon=1, delta=9.52e-10, max_error=20, seeded: not private)"
+    assert repr(answers.terms) == "ErrorTerms(epsilon=1, delta=9.52e-10, max_error=20, scale=1)"
+    assert "seeded" not in repr(BoundedErrorAnswers(epsilon=1.0, max_error=20).release([5]))
 
 
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({}, "none of them"),
-        ({"epsilon": 1.0}, "give two"),
+        ({}, r"give two.*got \[\]"),
+        ({"epsilon": 1.0}, r"give two.*got \['epsilon'\]"),
         ({"epsilon": 1.0, "delta": 1e-6, "max_error": 20}, "give two"),
         ({"epsilon": 1.0, "delta": 0}, "cannot be 0.*excludes"),
         ({"max_error": 20, "delta": 0.0}, "cannot be 0"),
@@ -203,7 +218,8 @@ def test_what_was_released_cannot_be_written_over():
         ({"epsilon": 1.0, "delta": 1.5}, "delta"),
         # Below the sensitivity delta exceeds one half.
         ({"epsilon": 1.0, "max_error": 2, "sensitivity": 3}, "delta_max"),
-        ({"epsilon": 0.1, "max_error": 20}, "more than delta_max"),
+        ({"epsilon": 0.1, "max_error": 20}, "more than delta_max = 0.001; take max_error = 40 or more"),
+        ({"epsilon": 1e300, "max_error": 20}, "epsilon"),
         ({"epsilon": 1.0, "delta": 0.01}, "more than delta_max"),
         ({"delta": 0.2, "max_error": 20, "delta_max": 0.5}, "as good as uniform"),
         ({"delta": 1e-6, "max_error": 2, "sensitivity": 3}, "no epsilon"),
@@ -214,6 +230,8 @@ def test_what_was_released_cannot_be_written_over():
         ({"epsilon": 1.0, "max_error": 20, "queries": 0, "joint": False}, "queries"),
         ({"epsilon": 1.0, "max_error": 20, "joint": 1}, "joint"),
         ({"epsilon": 1.0, "max_error": 20, "delta_max": 1}, "delta_max"),
+        ({"delta": 1e-6, "max_error": "20"}, "max_error"),
+        ({"delta": 1e-6, "max_error": 20, "joint": "yes"}, "joint"),
     ],
 )
 def test_what_does_not_fit_together_is_refused(settings, match):
@@ -222,17 +240,66 @@ def test_what_does_not_fit_together_is_refused(settings, match):
 
 
 @pytest.mark.parametrize(
-    "values",
-    [None, 5, "12", [[1]], [0.5], [math.nan], [math.inf], [True], [None], [2**61], [2**70], [-(2**63)], [1e17], {1: 2}],
+    ("values", "match"),
+    [
+        (None, "a NoneType"),
+        (5, "a int\\."),
+        ("12", "a str\\."),
+        ([True], "dtype bool"),
+        ([None], "dtype object"),
+        ([2**70], "dtype object"),
+        ({1: 2}, "a dict"),
+        ([[1], [2, 3]], "a list"),
+        (np.ma.masked_array([77, 2], [False, True]), "MaskedArray"),
+        (np.full((12, 3), 77), r"table \(12, 3\).*ravel"),
+        ([77.5], "fractions"),
+        ([77, math.nan], "missing"),
+        ([math.inf], "infinite"),
+        ([2**61], r"beyond 2\^60"),
+        ([-(2**63)], r"beyond 2\^60"),
+        ([1e17], r"beyond 2\^53"),
+    ],
 )
-def test_values_that_are_not_whole_are_refused_and_never_shown(values):
-    with pytest.raises(InputError, match="values: must be whole numbers") as caught:
+def test_values_that_are_not_whole_are_refused_and_never_shown(values, match):
+    with pytest.raises(InputError, match=f"values: must be one series of whole numbers.*{match}") as caught:
         BoundedErrorAnswers(epsilon=1.0, max_error=20).release(values)
-    assert "got" not in str(caught.value)
+    assert "77" not in str(caught.value)
+
+
+def test_whole_numbers_may_be_kept_in_any_way():
+    mechanism = BoundedErrorAnswers(epsilon=1.0, max_error=20)
+    months = pd.date_range("2024-01-01", periods=3, freq="MS")
+    expected = mechanism.release([5, 0, 12], rng=1).raw.tolist()
+    for values in (
+        np.array([5, 0, 12], dtype=np.uint8),
+        [np.int8(5), np.int64(0), 12],
+        (5.0, -0.0, 12.0),
+        pd.Series([5, 0, 12], index=months),
+        pd.Series([5, 0, 12], dtype="Int64"),
+        pd.Series([5.0, 0.0, 12.0]),
+        np.array([5, 9, 0, 9, 12])[::2],
+    ):
+        assert mechanism.release(values, rng=1).raw.tolist() == expected
+    # Missing months are no zeros.
+    with pytest.raises(InputError, match="values"):
+        mechanism.release(pd.Series([5, None, 12]))
+    with pytest.raises(InputError, match="values"):
+        mechanism.release(pd.Series([5, None, 12], dtype="Int64"))
 
 
 def test_more_answers_than_the_budget_is_shared_by_are_refused():
     mechanism = BoundedErrorAnswers(epsilon=2.0, max_error=20, queries=2, joint=False)
-    assert len(mechanism.release([1, 2], rng=1).raw) == 2
+    answers = mechanism.release([1, 2], rng=1)
+    assert len(answers.raw) == 2
     with pytest.raises(InputError, match="3 answers"):
         mechanism.release([1, 2, 3], rng=1)
+    # Nor does a file promise this for more.
+    with pytest.raises(InputError, match="3 answers"):
+        Answers.from_dict(answers.to_dict() | {"raw": [1, 2, 3]})
+
+
+def test_terms_are_those_of_the_mechanism():
+    mechanism = BoundedErrorAnswers(epsilon=2, max_error=np.int16(20), sensitivity=np.int8(2))
+    assert mechanism.check() == ErrorTerms(2.0, 20, sensitivity=2)
+    assert mechanism.check() != ErrorTerms(2.0, 20)
+    assert (mechanism.scale, mechanism.profile) == (mechanism.check().scale, mechanism.check().profile)

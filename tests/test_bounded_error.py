@@ -43,6 +43,13 @@ RING = Window.polygon(shapely.box(0, 0, 1000, 800).difference(shapely.box(300, 3
 RELATIONS = [ReplaceOne(), ReplaceOne(3), AlphaNeighbours(50.0, max_points_per_person=2), AddRemove(), AddRemove(4)]
 
 
+def sign(folder, cert, *changed):
+    """Hash again what was edited, as a forger would."""
+    cert["files"] |= {name: certificate.file_hash(folder / name) for name in changed}
+    cert["content_hash"] = certificate.content_hash(cert)
+    (folder / "certificate.json").write_text(json.dumps(cert))
+
+
 def pattern(n, seed=1, marks=None):
     return PointPattern(np.random.default_rng(seed).uniform(0, 1000, (n, 2)), WINDOW, marks)
 
@@ -241,6 +248,29 @@ class TestSynthesizer:
         assert series.guarantee.profile == counts.check(WINDOW, n=100).profile
         assert verify(tmp_path / "public").holds
 
+    def test_series_have_the_same_cells_in_all_levels(self):
+        """The rule for the spacing asks for n, and levels have different ones."""
+        month = np.where(np.arange(600) < 20, "a", "b")
+        counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6)
+        series = counts.release_by(pattern(600, marks={"month": month}), by="month", levels=["a", "b"])
+        assert series.raw.shape == series.filtered.shape
+        assert len(series.raw) == 2
+
+    def test_a_level_with_counts_that_no_run_gives_does_not_verify(self, tmp_path):
+        points = pattern(80, marks={"month": np.arange(80) % 2})
+        counts = BoundedErrorSynthesizer(epsilon=1.0, max_error=28, spacing=500.0)
+        folder = counts.release_by(points, by="month", levels=[0, 1]).save(tmp_path / "public")
+        name = "level_001_statistic.json"
+        statistic = json.loads((folder / name).read_text())
+        statistic["lattice"][0] = -29
+        (folder / name).write_text(json.dumps(statistic))
+        sign(folder, certificate.read(folder), name)
+        assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
+
+    def test_a_bound_that_costs_too_much_is_refused_before_the_points_are_read(self):
+        with pytest.raises(InputError, match=r"^max_error: an error of at most 10 costs delta = 0.00331"):
+            BoundedErrorSynthesizer(epsilon=1.0, max_error=10).ceiling(WINDOW)
+
     def test_levels_of_persons_with_several_points_add_up(self):
         bounds = [BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, relation=ReplaceOne(3)).check(WINDOW, n=99)] * 2
         assert parallel(bounds, "year").profile == bounds[0].profile
@@ -282,10 +312,9 @@ class TestSynthesizer:
         """Edited and signed again, as a forger would: the bound does not follow."""
         release = BoundedErrorSynthesizer(epsilon=1.0, max_error=28, spacing=250.0).release(pattern(300))
         folder = release.save(tmp_path / "public")
-        cert = json.loads((folder / "certificate.json").read_text())
+        cert = certificate.read(folder)
         cert["parameters"] |= change
-        cert["content_hash"] = certificate.content_hash(cert)
-        (folder / "certificate.json").write_text(json.dumps(cert))
+        sign(folder, cert)
         assert "bound" in {check.name for check in verify(folder).checks if not check.holds}
 
     def test_counts_that_no_run_gives_do_not_verify(self, tmp_path):
@@ -294,10 +323,16 @@ class TestSynthesizer:
         statistic = json.loads((folder / "statistic.json").read_text())
         statistic["lattice"][0] = -29
         (folder / "statistic.json").write_text(json.dumps(statistic))
-        cert = json.loads((folder / "certificate.json").read_text())
-        cert["files"]["statistic.json"] = certificate.file_hash(folder / "statistic.json")
-        cert["content_hash"] = certificate.content_hash(cert)
-        (folder / "certificate.json").write_text(json.dumps(cert))
+        sign(folder, certificate.read(folder), "statistic.json")
+        assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
+
+    def test_a_table_with_other_counts_does_not_verify(self, tmp_path):
+        counts = BoundedErrorSynthesizer(epsilon=1.0, max_error=28, spacing=250.0)
+        folder = counts.release(pattern(300)).save(tmp_path / "public")
+        table = json.loads((folder / "counts.geojson").read_text())
+        table["features"][3]["properties"]["count"] += 1
+        (folder / "counts.geojson").write_text(json.dumps(table))
+        sign(folder, certificate.read(folder), "counts.geojson")
         assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
 
 

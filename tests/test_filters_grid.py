@@ -79,7 +79,9 @@ def test_steps_are_estimated_from_all_series_together():
     noise = {"scale": 0.4, "bound": 2.0}
     for call in (grid_filter, grid_smoother):
         for name, rule in (("likely", likely_step), ("differences", estimated_step)):
-            np.testing.assert_array_equal(call(noisy, step=name, **noise), call(noisy, step=rule(noisy, **noise), **noise))
+            np.testing.assert_array_equal(
+                call(noisy, step=name, **noise), call(noisy, step=rule(noisy, **noise), **noise)
+            )
         # A constant series has the smallest step, whose cells are not too many.
         assert np.abs(call(np.zeros(3), scale=1.0, bound=math.inf)).max() < 1e-9
 

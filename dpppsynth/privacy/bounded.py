@@ -138,15 +138,15 @@ def require_reach(relation: CappedRelation, max_error: int) -> int:
     return whole("max_error", max_error, k, most=LARGEST, remedy=remedy)
 
 
-def require_modest(delta: float, n: int | None, *, bound: str, remedy: str) -> None:
-    """Refuse a delta that follows from a bound on the error and is so large that it promises little.
+def require_modest(delta: float, *, n: int | None, public: bool, bound: str, remedy: str) -> None:
+    """Refuse a delta that nobody asked for, but a bound on the error costs, and that is so large that it says little.
 
     Raises
     ------
     InputError
-        Above 1e-3 or 1/n, or above 1e-5 where n is secret.
+        Above 1e-3 or 1/n, as far as n is known yet, or above 1e-5 where n is not `public`.
     """
-    most = 1e-5 if n is None else min(MOST_DERIVED, 1 / n)
+    most = min(MOST_DERIVED, 1 / (n or 1)) if public else 1e-5
     if not delta < most:
         cost = f"{bound} costs delta = {delta:.3g}, which must be below {most:.3g}"
         msg = f"max_error: {cost}; take a larger one, {remedy}."

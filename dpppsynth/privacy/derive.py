@@ -5,12 +5,13 @@ so that a certificate cannot describe another release than the one whose bound i
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial, wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import shapely
 
 from dpppsynth.arguments import entries
 from dpppsynth.domains import Domain
@@ -56,8 +57,10 @@ class Derived:
         Further files that such a release may hold, beside domain and synthetic patterns.
     offset : str or None
         Fingerprint of the public offset.
-    possible : callable or None
-        Refuses released numbers (an array) that no run gives, where that follows from public parameters.
+    possible : dict of str to callable
+        By file of statistics, refuses numbers (an array) that no run gives, where that follows from public parameters.
+    following : tuple of Following
+        Files that follow from the statistics.
     """
 
     guarantee: Guarantee
@@ -66,7 +69,19 @@ class Derived:
     patterns: int = 0
     others: frozenset[str] = frozenset()
     offset: str | None = None
-    possible: Callable[[Ints], object] | None = None
+    possible: Mapping[str, Callable[[Ints], object]] = field(default_factory=dict)
+    following: tuple["Following", ...] = ()
+
+
+class Following(NamedTuple):
+    """A file of a release, the files of the statistics it follows from, and what refuses it where it does not.
+
+    The check takes the file's JSON document, and the statistics' numbers one after the other.
+    """
+
+    file: str
+    statistics: tuple[str, ...]
+    check: Callable[[Any, Ints], object]
 
 
 Parameters = Mapping[str, Any]
@@ -110,6 +125,15 @@ def _holding(count: int) -> dict[str, int]:
     return {certificate.STATISTIC: count}
 
 
+def _numbers(possible: Callable[[Ints], object]) -> dict[str, Callable[[Ints], object]]:
+    return {certificate.STATISTIC: possible}
+
+
+def _projected(parameters: Parameters, relation: Relation) -> None:
+    known = [{"kind": "projection", "postprocess": post} for post in ("clip", "keep-n")[: 1 + relation.n_is_public]]
+    require(parameters["estimator"] in known, "negative counts are clipped, or where n is public made to sum to it")
+
+
 def _beside(parameters: Parameters) -> dict[str, Any]:
     """Files that the estimator brings, and the offset's fingerprint."""
     estimator = parameters["estimator"]
@@ -121,6 +145,7 @@ def _beside(parameters: Parameters) -> dict[str, Any]:
 @_stating("projection", "basis", "mesh", "lattice_bits", "scale")
 def _cells(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
     require((parameters["basis"], parameters["lattice_bits"]) == ("cells", 0), "cells are counted in whole numbers")
+    _projected(parameters, relation)
     mesh = mesh_from_recipe(parameters["mesh"], domain)
     guarantee = bounds.counts(relation, scale=parameters["scale"], domain=domain)
     return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.elements)))
@@ -131,6 +156,7 @@ def _bounded(parameters: Parameters, relation: CappedRelation, domain: Domain) -
     require((parameters["basis"], parameters["lattice_bits"]) == ("cells", 0), "cells are counted in whole numbers")
     mesh, most, n = mesh_from_recipe(parameters["mesh"], domain), parameters["max_error"], parameters["n"]
     require(type(most) is int, "max_error is a whole number")
+    _projected(parameters, relation)
     scale = laplace_scale(bounds.counts_sensitivity(relation), parameters["epsilon"])
     require(parameters["scale"] == scale, "the scale is that of the budget")
     public = {"scale": scale, "max_error": most, "delta": parameters["delta"]}
@@ -142,9 +168,19 @@ def _bounded(parameters: Parameters, relation: CappedRelation, domain: Domain) -
         require(low >= -most, "no count is off by more than max_error")
         require(n is None or (high <= n + most and abs(total - n) <= room), "no count is off by more than max_error")
 
-    noise = TRUNCATED + OpenDPLaplace.name
-    others = frozenset({certificate.COUNTS})
-    return Derived(guarantee, noise, _holding(len(mesh.elements)), others=others, possible=possible)
+    def counted(document: Any, lattice: Ints) -> None:
+        stated = [feature["properties"] for feature in document["features"]]
+        counts = [{"cell": k, "count": count} for k, count in enumerate(np.maximum(lattice, 0).tolist())]
+        require(stated == counts, "the counts are those of the statistic")
+
+    return Derived(
+        guarantee,
+        TRUNCATED + OpenDPLaplace.name,
+        _holding(len(mesh.elements)),
+        others=frozenset({certificate.COUNTS}),
+        possible=_numbers(possible),
+        following=(Following(certificate.COUNTS, (certificate.STATISTIC,), counted),),
+    )
 
 
 @_stating(None, "basis", "delta", "max_error", "track")
@@ -163,7 +199,18 @@ def _moved(parameters: Parameters, relation: AlphaNeighbours, domain: Domain) ->
         near = math.inf if most is None else most
         require(bool(((xy >= [x0 - near, y0 - near]) & (xy <= [x1 + near, y1 + near])).all()), "no move is longer")
 
-    return Derived(guarantee, MOVES, _holding(2 * n), 1, possible=possible)
+    def placed(document: Any, lattice: Ints) -> None:
+        raw = lattice.reshape(-1, 2) * place.resolution
+        points = np.array([feature["geometry"]["coordinates"] for feature in document["features"]], dtype=float)
+        require(points.shape == raw.shape and bool(place.contains(points).all()), "all points are there")
+        # Into the window, and there to its inner part, is no further than to its border and a step.
+        border = shapely.distance(place.geometry, shapely.points(raw)) * (1 + 1e-9)
+        moved = np.hypot(*(points - raw).T)
+        allowed = np.where(place.contains(raw), 0, border + place.resolution)
+        require(bool((moved <= allowed).all()), "points are those drawn")
+
+    following = (Following("synthetic_000.geojson", (certificate.STATISTIC,), placed),)
+    return Derived(guarantee, MOVES, _holding(2 * n), 1, possible=_numbers(possible), following=following)
 
 
 def _tents(parameters: Parameters, relation: CappedRelation, domain: Domain) -> Derived:
@@ -277,7 +324,7 @@ def _reports(kind: str) -> Recipe:
         guarantee = local_report(randomizer)
         require(relation == guarantee.relation, "the relation is that of the clients' mechanism")
         possible = _possible((randomizer, parameters["n"]))
-        return Derived(guarantee, REPORTS, _holding(randomizer.size), possible=possible)
+        return Derived(guarantee, REPORTS, _holding(randomizer.size), possible=_numbers(possible))
 
     return derive
 
@@ -307,7 +354,7 @@ def _uniform_grid(parameters: Parameters, relation: Relation, domain: Domain) ->
     grid = uniform_grid(window(domain).bounds, parameters["columns"], parameters["rows"])
     clients = oracle(parameters["oracle"], epsilon=parameters["epsilon"], domain=len(grid))
     possible = _possible((clients, parameters["n"]))
-    return Derived(local_report(clients), REPORTS, _holding(clients.size), possible=possible)
+    return Derived(local_report(clients), REPORTS, _holding(clients.size), possible=_numbers(possible))
 
 
 @_stating(
@@ -325,7 +372,7 @@ def _adaptive_grid(parameters: Parameters, relation: Relation, domain: Domain) -
     both = [oracle(kind, epsilon=epsilon, domain=cells) for cells in (first**2, parameters["cells"])]
     possible = _possible(*zip(both, parameters["reports"], strict=True))
     released = _holding(sum(clients.size for clients in both))
-    return Derived(local_rounds(epsilon, both), REPORTS, released, possible=possible)
+    return Derived(local_rounds(epsilon, both), REPORTS, released, possible=_numbers(possible))
 
 
 @_stating("trajectories", "basis", "cells", "max_length", "clients", "user", "longest", capped=False)
@@ -344,7 +391,7 @@ def _trajectories(parameters: Parameters, relation: Relation, domain: Domain) ->
     released = _holding(protocol.first.size + protocol.second(longest).size)
     # The longest length follows from the first counts.
     possible = partial(protocol.counts, clients=tuple(clients), longest=longest)
-    return Derived(guarantee, REPORTS, released, possible=possible)
+    return Derived(guarantee, REPORTS, released, possible=_numbers(possible))
 
 
 RECOMPUTE: dict[str, Recipe] = {
@@ -387,14 +434,31 @@ def _strata(parameters: Parameters, relation: Relation, domain: Domain) -> Deriv
     }
     alike = spent and len(parts) == len(parameters["levels"]) and len(kinds) == 1
     require(alike, "there is one release for each level, all of one kind and budget")
+    tracks = any(each["parameters"].get("track") for each in stated)
+    require(not tracks, "a track is one person's, whose points are not released by levels")
     released = {prefix(k) + name: count for k, part in enumerate(parts) for name, count in part.released.items()}
     # The offset is shared, a posterior each level's own.
     others = {
         name if name == certificate.OFFSET else prefix(k) + name for k, part in enumerate(parts) for name in part.others
     }
-    guarantee = parallel([part.guarantee for part in parts], parameters["by"])
-    first = parts[0]
-    return Derived(guarantee, first.noise, released, first.patterns, frozenset(others), first.offset)
+    possible = {prefix(k) + name: check for k, part in enumerate(parts) for name, check in part.possible.items()}
+    guarantee, first = parallel([part.guarantee for part in parts], parameters["by"]), parts[0]
+    drawn = (first.noise, released, first.patterns, frozenset(others), first.offset)
+    return Derived(guarantee, *drawn, possible=possible, following=_by_level(parts))
+
+
+def _by_level(parts: Sequence[Derived]) -> tuple[Following, ...]:
+    """Files of all levels that follow from their statistics; patterns of all levels are in one file."""
+    own = [
+        Following(prefix(k) + each.file, tuple(prefix(k) + name for name in each.statistics), each.check)
+        for k, part in enumerate(parts)
+        for each in part.following
+    ]
+    shared = [each for each in own if each.file.endswith("synthetic_000.geojson")]
+    if not shared:
+        return tuple(own)
+    statistics = tuple(name for each in shared for name in each.statistics)
+    return (Following("synthetic_000.geojson", statistics, shared[0].check),)
 
 
 RECOMPUTE[STRATA] = _strata

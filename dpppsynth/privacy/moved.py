@@ -50,6 +50,7 @@ def moved_points(
     rate, farthest = positive("rate", rate), positive("farthest", farthest)
     k, alpha = relation.max_points_per_person, relation.alpha
     level, slack = k * rate * alpha * (1 + ROUNDING), moved_delta(relation, rate=rate, bound=bound)
+    bound = float(bound)
     if slack >= 1:
         msg = (
             f"max_error: moves of at most {bound:g} tell points {alpha:g} apart with certainty; take a larger one, "
@@ -69,7 +70,7 @@ def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float) -> floa
     if real(bound) is None and not (isinstance(bound, float) and bound == math.inf):
         msg = f"bound: must be a positive number, or infinite, got {shown(bound)}."
         raise InputError(msg)
-    if bound == math.inf:
+    if float(bound) == math.inf:
         return 0.0
     one = float(planar_laplace_delta(rate, bound, relation.alpha))
     return min(1.0, -math.expm1(relation.max_points_per_person * math.log1p(-min(one, 1 - 1e-16))) * (1 + 1e-12))
@@ -88,6 +89,15 @@ def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float)
 def rate(relation: AlphaNeighbours, epsilon: float) -> float:
     """Epsilon of one point per unit of length, rounded down."""
     return epsilon / (relation.max_points_per_person * relation.alpha) * (1 - 2 * ROUNDING)
+
+
+def require_visible(window: Window, max_error: float) -> float:
+    """The bound on moves, unless the public grid that points are rounded to is as coarse: then an InputError."""
+    if positive("max_error", max_error) <= 4 * window.resolution:
+        unit = f"{window.resolution:g} {window.unit}"
+        msg = f"max_error: must be well above the public grid of {unit}, got {max_error:g}; take a larger bound."
+        raise InputError(msg)
+    return float(max_error)
 
 
 def noise_bound(window: Window, max_error: float | None) -> float:

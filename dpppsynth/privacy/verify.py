@@ -150,6 +150,7 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
     """What is released is as much as was paid for, and made with the noise that the certificate states."""
     # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
     expected = {certificate.STATISTIC: -1} if isinstance(derived, str) else derived.released
+    released = {}
     for name, count in expected.items():
         try:
             statistic = json.loads((folder / name).read_text(encoding="utf-8"))
@@ -157,8 +158,9 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
             same = same and statistic.keys() == {"lattice", "noise", "seeded"}
             whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
             fits = count in (-1, len(statistic["lattice"]))
-            if whole and fits and not isinstance(derived, str) and derived.possible is not None:
-                derived.possible(np.array(statistic["lattice"], dtype=np.int64))
+            if whole and fits and isinstance(derived, Derived):
+                released[name] = np.array(statistic["lattice"], dtype=np.int64)
+                derived.possible.get(name, len)(released[name])
         except UNUSABLE:
             return Check("statistic", False, f"{name} is missing or not a private statistic.")
         if not (same and whole and fits):
@@ -167,6 +169,13 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
     if paid and len(cert["files"]) != paid + 1 + len(expected):
         beside = "the domain and what was drawn" if expected else "the domain"
         return Check("statistic", False, f"{paid} patterns were paid for; beside {beside} no other file belongs here.")
+    for file, statistics, follows in () if isinstance(derived, str) else derived.following:
+        try:
+            if file in cert["files"]:
+                document = json.loads((folder / file).read_text(encoding="utf-8"))
+                follows(document, np.concatenate([released[name] for name in statistics]))
+        except (*UNUSABLE, ArithmeticError, ShapelyError):
+            return Check("statistic", False, f"{file} does not follow from what was drawn.")
     numbers = sum(count for count in expected.values() if count > 0)
     return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
 

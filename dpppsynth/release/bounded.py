@@ -35,7 +35,9 @@ class BoundedErrorRelease(CoxRelease):
     @cached_property
     def counts(self) -> Ints:
         """(T,) the same without negative ones, which brings no count further from the truth."""
-        return np.maximum(self.raw, 0)
+        counts = np.maximum(self.raw, 0)
+        counts.flags.writeable = False
+        return counts
 
     def to_geojson(self) -> dict[str, Any]:
         """Cells with their counts, as the file of a saved release holds them, in the CRS of the domain.

@@ -34,4 +34,6 @@ def made(mechanism: str, statistic: Any, estimator: Any, draws: Any = None, *, e
 def together(releases: dict[str, Any]) -> type[StratifiedRelease]:
     """The class of one release for each level of a mark."""
     every = all(isinstance(release, BoundedErrorRelease) for release in releases.values())
-    return BoundedErrorSeries if every else StratifiedRelease
+    meshes = [release.statistic.plan.mesh.recipe for release in releases.values()] if every else []
+    # Only of the same cells a series can be made.
+    return BoundedErrorSeries if every and all(mesh == meshes[0] for mesh in meshes) else StratifiedRelease

@@ -206,6 +206,9 @@ class PointSynthesizer(Synthesizer):
 
     relation: CappedRelation | None
 
+    def require_levels(self) -> None:
+        """Refuse to release by the levels of a mark what cannot be released so; all but tracks can."""
+
     def plan_by(
         self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
     ) -> StratifiedPlan:
@@ -223,6 +226,7 @@ class PointSynthesizer(Synthesizer):
         **options
             As in `plan`.
         """
+        self.require_levels()
         names = level_names(levels)
         if by in TAKEN:
             msg = f"by: {by!r} names coordinates in the files of a release; rename the mark."
@@ -247,6 +251,7 @@ class PointSynthesizer(Synthesizer):
 
         Where the points tell how many there are in each level, a `ledger` authorises `ceiling` before.
         """
+        self.require_levels()
         domain, names = self._domain(pattern), level_names(levels)
         if not self.neighbouring().n_is_public:
             plan = self.plan_by(domain, by=by, levels=names, expected_n=expected_n, **options)

@@ -1,6 +1,7 @@
 """Cell counts with a hard bound on every error (docs/theory/bounded_error.md, Theorem N)."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from dpppsynth.release.field import choose
 from dpppsynth.release.projection import Projection
 from dpppsynth.synthesizers import rules
 from dpppsynth.synthesizers.base import Plan, PointSynthesizer, covering, exact_or_guess, need_size, require_domain
+from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, sizes
 
 
 class Budget(NamedTuple):
@@ -119,27 +121,49 @@ class BoundedErrorSynthesizer(PointSynthesizer):
         return Budget(epsilon, bounded_delta(relation, scale=scale, max_error=most), most)
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
+        self._require_modest(None)
         relation, (epsilon, delta, most) = self.neighbouring(), self.budget
         return TruncatedLaplaceDP(
             laplace_scale(counts_sensitivity(relation), epsilon), most, worst_shifts(relation), delta
         )
 
+    def _require_modest(self, n: int | None) -> None:
+        """Refuse a delta that follows from the bound and is large, from what is known before the points are read."""
+        if self.delta is None:
+            relation, budget = self.neighbouring(), self.budget
+            enough = smallest_max_error(relation, epsilon=budget.epsilon, delta=1e-6)
+            cost, remedy = f"an error of at most {budget.max_error}", f"such as {enough} for delta = 1e-6"
+            require_modest(budget.delta, n=n, public=relation.n_is_public, bound=cost, remedy=remedy)
+
+    def plan_by(
+        self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
+    ) -> StratifiedPlan:
+        """As other synthesizers, with the same cells in all levels: they are a series."""
+        if self.mesh is not None or self.spacing is not None:
+            return super().plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
+        require_domain(domain)
+        names = level_names(levels)
+        exact, guess = sizes(names, n, "n"), sizes(names, expected_n, "expected_n")
+        known = [need_size(self.public_size(exact[name], guess[name])) for name in names]
+        mesh = self._rule_mesh(domain, sum(known) / len(known))
+        return replace(self, mesh=mesh).plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
+
+    def _rule_mesh(self, domain: Domain, size: float | None) -> Mesh:
+        mesh: Mesh = rules.of(domain).mesh(domain, "cells", need_size(size), self.budget.epsilon, self.neighbouring())
+        return mesh
+
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_domain(domain)
         relation, size, budget = self.neighbouring(), self.public_size(n, expected_n), self.budget
-        if self.delta is None:
-            enough = smallest_max_error(relation, epsilon=budget.epsilon, delta=1e-6)
-            remedy = f"such as {enough} for delta = 1e-6"
-            require_modest(budget.delta, n, bound=f"an error of at most {budget.max_error}", remedy=remedy)
+        self._require_modest(n)
         require_small_delta(budget.delta, n, remedy="")
-        rule = rules.of(domain)
         if self.mesh is not None:
             mesh = covering(domain, self.mesh)
         elif self.spacing is not None:
-            mesh = rule.spaced_mesh(domain, "cells", self.spacing)
+            mesh = rules.of(domain).spaced_mesh(domain, "cells", self.spacing)
         else:
-            mesh = rule.mesh(domain, "cells", need_size(size), budget.epsilon, relation)
+            mesh = self._rule_mesh(domain, size)
         statistic = BoundedCountsPlan(
             "cells", mesh, relation, *exact_or_guess(n, size), budget.epsilon, budget.delta, budget.max_error
         )

@@ -10,7 +10,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.privacy.bounded import WHY_DELTA, require_modest
 from dpppsynth.privacy.bounds import require_small_delta
-from dpppsynth.privacy.moved import RELATION, moved_delta, noise_bound, rate, smallest_move_bound
+from dpppsynth.privacy.moved import RELATION, moved_delta, noise_bound, rate, require_visible, smallest_move_bound
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
 from dpppsynth.synthesizers.base import Plan, PointSynthesizer, require_domain
@@ -75,32 +75,38 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
         relation: AlphaNeighbours = instance("relation", given, AlphaNeighbours, RELATION)
         return relation
 
+    def require_levels(self) -> None:
+        """Refuse tracks: a person would have one in every level, and pay for each of them."""
+        if self.track:
+            msg = "track: one person's points are released once, and not by levels; leave track= or by= out."
+            raise InputError(msg)
+
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         most, delta = self._settled(domain)
         return PureDP(float(self.epsilon)) if most is None else ApproximateDP(float(self.epsilon), delta)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
-        size, (most, delta) = self.public_size(n, expected_n), self._settled(domain)
-        if self.delta is None and most is not None:
-            enough = smallest_move_bound(self.neighbouring(), rate=rate(self.neighbouring(), self.epsilon), delta=1e-6)
-            remedy = f"such as {math.ceil(enough * 1.01)} for delta = 1e-6"
-            require_modest(delta, n, bound=f"a move of at most {most:g} {domain.unit}", remedy=remedy)
+        size, (most, delta) = self.public_size(n, expected_n), self._settled(domain, n)
         require_small_delta(delta, n, remedy="")
         budget = int(size or 0), float(self.epsilon), delta, most
         place: Any = domain
         return Plan("planar-laplace", MovedPlan(place, self.neighbouring(), *budget, track=self.track), None)
 
-    def _settled(self, domain: Any) -> tuple[float | None, float]:
+    def _settled(self, domain: Any, n: int | None = None) -> tuple[float | None, float]:
         """Largest move, or None, and delta."""
         require_domain(domain)
         window: Window = instance("domain", domain, Window, "points on a network are not moved by planar noise")
         relation, given = self.neighbouring(), self.delta
         per_unit = rate(relation, float(self.epsilon))
         if self.max_error is not None:
-            positive("max_error", bound := noise_bound(window, float(self.max_error)))
-            least = moved_delta(relation, rate=per_unit, bound=bound)
-            return float(self.max_error), least if given is None else float(given)
+            most = require_visible(window, self.max_error)
+            least = moved_delta(relation, rate=per_unit, bound=noise_bound(window, most))
+            if given is None:
+                enough = math.ceil(1.01 * smallest_move_bound(relation, rate=per_unit, delta=1e-6))
+                cost, remedy = f"a move of at most {most:g} {window.unit}", f"such as {enough} for delta = 1e-6"
+                require_modest(least, n=n, public=True, bound=cost, remedy=remedy)
+            return most, least if given is None else float(given)
         if not given:
             return None, 0.0
         # Rounding to the grid adds to the noise.

@@ -204,6 +204,9 @@ def _interval_cell(law: LatticeNoise, point: Floats, words: list[int], bits: int
         taken = -context.log(second) > epsilon * length if law.near else length < context.mpf(law.bound)
     except ValueError:
         return OPEN
+    # Depending on its version mpmath says so in one way or the other that intervals overlap.
+    if taken is None:
+        return OPEN
     if not taken:
         return None
     offsets = (length * context.cos(angle), length * context.sin(angle))
