@@ -11,7 +11,9 @@ TOGETHER = ("tests/test_posterior.py", "tests/test_leaks.py::TestNoise", "tests/
 # would take more time than all else.
 FEW_DRAWS = {
     "test_cli.py",
+    "test_fuzz_readers.py",
     "test_leaks.py",
+    "test_ledger_release.py",
     "test_network_certificates.py",
     "test_network_cli.py",
     "test_plotting.py",
@@ -19,6 +21,7 @@ FEW_DRAWS = {
     "test_release.py",
     "test_report_html.py",
     "test_strata.py",
+    "test_synthesizers.py",
 }
 
 
