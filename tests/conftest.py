@@ -7,8 +7,8 @@ import pytest
 
 # What is made once for all tests of these takes seconds.
 TOGETHER = ("tests/test_posterior.py", "tests/test_leaks.py::TestNoise", "tests/test_ledger.py::TestProcesses")
-# Where posterior draws of a field are kept to make one intensity of them, and nothing depends on how many. Their integrals
-# would take more time than all else.
+# Where posterior draws of a field are kept to make one intensity of them, and nothing depends on how many. Their
+# integrals would take more time than all else.
 FEW_DRAWS = {
     "test_cli.py",
     "test_fuzz_readers.py",

@@ -100,14 +100,14 @@ class TestIncrements:
     @pytest.mark.parametrize("resolution", [0.25, 5.0])
     @pytest.mark.parametrize("model", ["exponential", "matern", "any"])
     def test_never_exceeded_and_reached(self, name, resolution, model):
-        """Two thousand points and all pairs of them, four privacy radii, the smallest inside most segments."""
+        """Twelve hundred points and all pairs of them, four privacy radii, the smallest inside most segments."""
         mesh = network_mesh(NETWORKS[name], resolution)
         matrix = {
             "exponential": lambda: PoweredExponential(1.0, 1.0, 1.0).matrix(mesh),
             "matern": lambda: Matern(0.7, 0.5, 0.25).matrix(mesh),
             "any": lambda: random_matrix(mesh, 3),
         }[model]()
-        path, variance = spread(mesh, matrix, anywhere(mesh, 2000, seed=1))
+        path, variance = spread(mesh, matrix, anywhere(mesh, 1200, seed=1))
         table = increments(mesh, matrix)
         for reach in (0.15, 0.4, 1.1, 3.0):
             reached, bound = math.sqrt(variance[path <= reach].max()), table.within(reach)
