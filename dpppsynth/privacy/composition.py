@@ -2,9 +2,9 @@
 
 Points of different levels never meet in one release. A change in one level leaves the others alone; and a person with
 points in several levels, k in all, changes `k_l` of them in level l: pure losses add up to `sum k_l/k epsilon_l`,
-Gaussian ones to `sqrt(sum (k_l/k)^2 mu_l^2)`, Poisson numbers of Gaussian ones to rates in proportion to `k_l`. None
-exceeds the largest of the levels' own. Bounds of which only a table is known need one point per person
-(docs/theory/strata.md).
+Gaussian ones to `sqrt(sum (k_l/k)^2 mu_l^2)`, Poisson numbers of Gaussian ones to rates in proportion to `k_l`, and
+counts with bounded error are one vector of counts. None exceeds the largest of the levels' own. Bounds of which only a
+pair or a table is known need one point per person (docs/theory/strata.md).
 """
 
 from bisect import bisect_left
@@ -17,6 +17,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 
 STRATA = "The {by} of every point is not protected: it is the same in neighbouring patterns."
 LEVELS = "The levels of {by} were chosen without looking at the points, and hold all of them."
@@ -72,7 +73,7 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
 def weakest(profiles: Sequence[Profile]) -> Profile:
     """The profile that is worst at every epsilon; profiles that differ in one number alone are ordered by it."""
     first = profiles[0]
-    if all(profile == first for profile in profiles):
+    if isinstance(first, TruncatedLaplaceDP) and all(profile == first for profile in profiles):
         return first
     if isinstance(first, DiscreteLosses):
         return DiscreteLosses.worst([p for p in profiles if isinstance(p, DiscreteLosses)])
