@@ -41,6 +41,9 @@ def tasks(setting: runs.Setting) -> Iterator[Task]:
     for data in ("ages", "friends"):
         for epsilon in (EPSILONS[0], EPSILONS[-1]):
             yield f"ranges of {data}", ranges.of_ranges, (data, epsilon, setting)
+    yield "months", studies.months, (setting,)
+    for step in (1.0, 5.0, 20.0):
+        yield "walked", studies.walked, (step, setting)
     yield "draws", studies.thousand_draws, ()
     yield "leaks", studies.leaks, (setting.draws,)
     yield "accuracy", closed.accuracy, (setting.draws,)

@@ -12,7 +12,7 @@ from bounded_error_laws import EPSILONS
 from bounded_error_ranges import Ranged
 from bounded_error_runs import Row
 from bounded_error_scores import Figure, Scores
-from bounded_error_studies import Leak, Smooth, Spread
+from bounded_error_studies import Cells, Leak, Smooth, Spread, Walked
 
 Table = list[str]
 # Widest line of running text.
@@ -148,6 +148,27 @@ def of_smoothness(rows: Sequence[Smooth]) -> Table:
         for row in rows
     ]
     return table(head, lines)
+
+
+def of_months(rows: Sequence[Cells]) -> Table:
+    head = [
+        "cells",
+        "how many",
+        "raw",
+        "filtered, one step for all",
+        "filtered, a step for each",
+        "largest error, one step",
+    ]
+    lines = [
+        [row.kind, f"{row.cells}", shown(row.raw), shown(row.together), shown(row.apart), f"{row.worst:.1f}"]
+        for row in rows
+    ]
+    return table(head, lines)
+
+
+def of_walked(rows: Sequence[Walked]) -> Table:
+    lines = [[f"{row.step:g}", shown(row.raw), shown(row.known), shown(row.likely)] for row in rows]
+    return table(["step along each axis", "raw", "step known", "likely step"], lines)
 
 
 def of_spreads(rows: Sequence[Spread]) -> Table:

@@ -10,8 +10,9 @@ from bounded_error_runs import SEED, Setting
 from bounded_error_scores import Figure, figure
 from scipy.special import gammainc
 
-from dpppsynth.filters import estimated_step, grid_filter, grid_smoother, likely_step, particle_filter
+from dpppsynth.filters import cartesian_filter, estimated_step, grid_filter, grid_smoother, likely_step, particle_filter
 from dpppsynth.mesh import Floats
+from dpppsynth.privacy import truncated_laplace_noise
 from dpppsynth.truncated import PlanarLaplace, TruncatedLaplace, truncated_laplace_delta
 
 # The setting of the filter study: epsilon 0.1, sensitivity 1, bound 50, series of 200.
@@ -97,6 +98,70 @@ def mse(estimate: Floats, truth: Floats) -> Floats:
 def each_series(observed: Floats, step: float, run: Callable[..., Floats]) -> Floats:
     """(200, T) a deterministic filter over every column."""
     return np.column_stack([run(one, scale=SCALE, bound=BOUND, step=step) for one in observed.T])
+
+
+class Cells(NamedTuple):
+    """Mean squared errors of monthly counts of one kind of cell: one step for all cells, and one for each."""
+
+    kind: str
+    cells: int
+    raw: Figure
+    together: Figure
+    apart: Figure
+    worst: float
+
+
+def months(setting: Setting) -> list[Cells]:
+    """Twelve months of 400 cells, most of them smooth: what one step for all does to those that are not."""
+    rng = np.random.default_rng([SEED, 10])
+    kinds = {"change by about 1 a month": 360, "jump by 40 in July": 20, "rise by 30 in November and December": 20}
+    errors = np.array([one_year(list(kinds.values()), setting.particles, rng) for _ in range(setting.series // 5)])
+    starts = np.cumsum([0, *kinds.values()])
+    rows = []
+    for k, (kind, cells) in enumerate(kinds.items()):
+        own = errors[..., starts[k] : starts[k + 1]]
+        means = (own**2).mean(axis=(2, 3))
+        rows.append(Cells(kind, cells, *(figure(means[:, how]) for how in range(3)), float(np.abs(own[:, 1]).max())))
+    return rows
+
+
+def one_year(cells: list[int], particles: int, rng: np.random.Generator) -> Floats:
+    """(3, 12, T) errors of released counts, filtered with the default step, and with a step for each cell."""
+    truth = rng.integers(45, 90, sum(cells)) + np.rint(rng.normal(0, 1, (12, sum(cells))).cumsum(axis=0))
+    truth[6:, cells[0] : cells[0] + cells[1]] += 40
+    truth[10:, cells[0] + cells[1] :] += 30
+    whole = truth.astype(np.int64)
+    noise = truncated_laplace_noise(2.0, 27, sensitivity=2, epsilon=1.0, rng=rng)
+    raw = np.array([noise.add(month) for month in whole])
+    known = {"scale": 2.0, "bound": 27}
+    each = np.array([likely_step(cell, **known) for cell in raw.T])
+    found = [particle_filter(raw, **known, step=step, particles=particles, rng=rng) for step in ("likely", each)]
+    return np.array([raw, *(one.estimate for one in found)]) - whole
+
+
+class Walked(NamedTuple):
+    """Mean squared distances of tracks by the step along each axis: released, and filtered with two steps."""
+
+    step: float
+    raw: Figure
+    known: Figure
+    likely: Figure
+
+
+def walked(step: float, setting: Setting) -> Walked:
+    """Tracks of 200 positions, moved by 20 on average."""
+    rng = np.random.default_rng([SEED, 11, round(step)])
+    law, runs = PlanarLaplace(0.1, BOUND), 2 * setting.series // 5
+    errors = np.empty((3, runs))
+    for k in range(runs):
+        truth = step * rng.standard_normal((LENGTH, 2)).cumsum(axis=0)
+        raw = truth + law.sample(LENGTH, rng)
+        told, guess = (
+            cartesian_filter(raw, epsilon=0.1, bound=BOUND, step=how, particles=setting.particles, rng=rng).estimate
+            for how in (step, "likely")
+        )
+        errors[:, k] = [((each - truth) ** 2).sum(axis=1).mean() for each in (raw, told, guess)]
+    return Walked(step, figure(errors[0], law.mean_square), figure(errors[1]), figure(errors[2]))
 
 
 class Spread(NamedTuple):

@@ -151,6 +151,27 @@ Independent: uniform up to 300.
         *page.of_smoothness(found["smoothness"]),
         picture,
         "",
+        *uneven(found),
+    ]
+
+
+def uneven(found: Found) -> list[str]:
+    months = """### Where a few cells change more than the rest
+
+Counts of 400 cells in twelve months, released with epsilon 1 and a bound of 27 (delta 1e-6): noise of scale 2. By
+default one step is estimated for all cells of a release. Where some change much more than the rest, these are filtered
+worst; twelve months are few to find a step for each.
+"""
+    tracks = """### Tracks
+
+200 positions, moved by 20 on average and by 50 at most (epsilon 0.1 per unit); mean squared distances, by the step of
+the walk along each axis.
+"""
+    return [
+        page.filled(months),
+        *page.of_months(found["months"]),
+        page.filled(tracks),
+        *page.of_walked(found["walked"]),
     ]
 
 

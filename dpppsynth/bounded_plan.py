@@ -7,7 +7,7 @@ from typing import Any
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.bounded import bounded_counts, require_positive, require_reach
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import DiscreteNoise, truncated_laplace_noise
+from dpppsynth.privacy.noise import DiscreteNoise, require_narrow, truncated_laplace_noise
 from dpppsynth.randomness import RngLike
 from dpppsynth.statistic import StatisticPlan
 
@@ -39,6 +39,7 @@ class BoundedCountsPlan(StatisticPlan):
         super().__post_init__()
         require_positive(self.delta)
         require_reach(self.relation, self.max_error)
+        require_narrow(self.scale, self.max_error)
         self.guarantee.require(self.epsilon, self.delta)
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from dpppsynth import BoundedErrorRelease, BoundedErrorSynthesizer, load_release
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.filters import particle_filter
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models import regular_squares
 from dpppsynth.patterns import PointPattern
@@ -222,6 +223,10 @@ class TestSynthesizer:
         assert (again.raw == release.raw).all()
         assert again.max_error == release.max_error
 
+    def test_noise_as_good_as_uniform_is_refused_before_the_data(self):
+        with pytest.raises(InputError, match=r"^epsilon: noise of scale 2e\+09 within \d+ is as good as uniform"):
+            BoundedErrorSynthesizer(epsilon=1e-9, delta=1e-6, spacing=250.0).check(WINDOW, n=100)
+
     def test_states_the_bound_it_solves_for(self):
         counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6)
         assert counts.budget.max_error == smallest_max_error(ReplaceOne(), epsilon=1.0, delta=1e-6)
@@ -247,6 +252,26 @@ class TestSynthesizer:
         assert (again.filtered == series.filtered).all()
         assert series.guarantee.profile == counts.check(WINDOW, n=100).profile
         assert verify(tmp_path / "public").holds
+
+    def test_filtered_is_the_filter_of_what_was_drawn(self):
+        """Not of counts that were cut at zero, and with the law of their own noise."""
+        points = pattern(60, marks={"month": np.arange(60) % 3})
+        series = BoundedErrorSynthesizer(epsilon=0.5, delta=1e-6, spacing=250.0).release_by(
+            points, by="month", levels=[0, 1, 2]
+        )
+        assert (series.raw < 0).any()
+        assert (series.counts == np.maximum(series.raw, 0)).all()
+        scale = series.releases["0"].statistic.plan.scale
+        assert scale == pytest.approx(4.0, rel=1e-12)
+        law = {"scale": scale, "bound": series.max_error}
+        found = particle_filter(series.raw, **law, rng=3)
+        assert (series.filter(rng=3).estimate == found.estimate).all()
+        settings = {"step": 2.0, "particles": 50, "proposal": "uniform", "resample": False, "rng": 4}
+        again = particle_filter(series.raw, **law, **settings)
+        assert (series.filter(**settings).estimate == again.estimate).all()
+        table = series.to_geodataframe()
+        assert table["count"].tolist() == series.counts.ravel().tolist()
+        assert table["month"].tolist() == ["0"] * 16 + ["1"] * 16 + ["2"] * 16
 
     def test_series_have_the_same_cells_in_all_levels(self):
         """The rule for the spacing asks for n, and levels have different ones."""

@@ -11,6 +11,7 @@ import shapely
 from dpppsynth import Ledger, PlanarLaplaceSynthesizer, PointRelease, load_release
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.filters import cartesian_filter
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.patterns import PointPattern
@@ -176,7 +177,12 @@ class TestTracks:
         assert (error**2).mean() < 0.5 * (np.hypot(*(release.raw - points.xy).T) ** 2).mean()
         again = load_release(release.save(tmp_path / "public"))
         assert (again.filtered == release.filtered).all()
-        assert (release.filter(rng=5, step=2.0).estimate != release.filtered).any()
+        plan = release.statistic.plan
+        law = {"epsilon": 60.0 / (60 * 10), "bound": plan.bound + WINDOW.resolution}
+        settings = {"step": 2.0, "particles": 200, "resample": False, "rng": 5}
+        found = cartesian_filter(release.raw, **law, **settings).estimate
+        assert release.filter(**settings).estimate == pytest.approx(found, abs=1e-6)
+        assert (found != release.filtered).any()
 
     def test_are_one_persons(self):
         with pytest.raises(InputError, match=r"^track: .* at least, max_points_per_person=60 of AlphaNeighbours\(10, "):

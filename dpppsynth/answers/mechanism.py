@@ -10,9 +10,9 @@ from dpppsynth.answers.terms import ErrorTerms, with_least_epsilon, with_least_e
 from dpppsynth.answers.values import whole_values
 from dpppsynth.arguments import probability
 from dpppsynth.errors import InputError
-from dpppsynth.privacy.bounded import WHY_DELTA
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.randomness import RngLike
+from dpppsynth.truncated.rules import WHY_DELTA
 
 
 @dataclass(frozen=True, kw_only=True)

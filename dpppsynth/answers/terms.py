@@ -1,26 +1,20 @@
 """`ErrorTerms`: what a release of answers promises, and the two searches for terms that keep to a delta."""
 
 import math
-from bisect import bisect_left
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from dpppsynth.arguments import flag, positive, whole
 from dpppsynth.errors import InputError
-from dpppsynth.privacy.noise import (
-    LARGEST,
-    WIDEST,
-    DiscreteNoise,
-    laplace_noise,
-    laplace_scale,
-    truncated_laplace_noise,
-)
+from dpppsynth.privacy.noise import WIDEST, DiscreteNoise, laplace_noise, laplace_scale, truncated_laplace_noise
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.randomness import RngLike
 from dpppsynth.truncated import TruncatedGeometric
 from dpppsynth.truncated.geometric import MOST_SHIFTS, MOST_WORK
+from dpppsynth.truncated.rules import LARGEST, require_whole, whole_bound
+from dpppsynth.truncated.searches import smallest_number, smallest_whole
 
 # Noise this many times wider than its bound is nearly uniform: no smaller epsilon is looked for.
 WIDE = WIDEST / 2
@@ -62,9 +56,9 @@ class ErrorTerms:
         )
         most, remedy = self.max_error, "math.inf stands for no bound"
         endless = isinstance(most, float) and most == math.inf
-        most = math.inf if endless else whole("max_error", most, 1, most=LARGEST, remedy=remedy)
+        most = math.inf if endless else whole_bound(most, remedy=remedy)
         remedy = "round it up to a whole number: answers are whole"
-        sensitivity = whole("sensitivity", self.sensitivity, 1, most=LARGEST, remedy=remedy)
+        sensitivity = require_whole("sensitivity", self.sensitivity, 1, remedy=remedy)
         queries, joint = whole("queries", self.queries, 1, most=MOST_QUERIES), flag("joint", self.joint)
         if joint and queries != 1:
             msg = (
@@ -142,31 +136,31 @@ class ErrorTerms:
 def with_least_error(epsilon: float, delta: float, **change: Any) -> ErrorTerms:
     """The terms with the smallest bound on the error that costs no more than delta."""
     widest = ErrorTerms(epsilon, LARGEST, **change)
-    if widest.delta > delta:
+    found = smallest_whole(lambda most: replace(widest, max_error=most).delta <= delta, most=LARGEST)
+    if found is None:
         msg = f"epsilon: with delta = {delta:g} it asks for errors beyond 64-bit integers; take more of both."
         raise InputError(msg)
-    errors = range(1, LARGEST)
-    enough = bisect_left(errors, True, key=lambda most: replace(widest, max_error=most).delta <= delta)
-    return replace(widest, max_error=1 + enough)
+    return replace(widest, max_error=found)
 
 
 def with_least_epsilon(max_error: float, delta: float, **change: Any) -> ErrorTerms:
     """The terms with the smallest epsilon, rounded up, at which the bound on the error costs no more than delta."""
     terms = ErrorTerms(float(LARGEST), max_error, **change)
-    if terms.delta > delta:
+
+    def suffices(epsilon: float) -> bool:
+        return replace(terms, epsilon=epsilon).delta <= delta
+
+    if not suffices(terms.epsilon):
         msg = (
             f"max_error: no epsilon keeps errors of at most {max_error} to delta = {delta:g} where an answer changes "
             f"by {terms.sensitivity}; take a larger max_error."
         )
         raise InputError(msg)
     low = terms.total / (WIDE * terms.max_error)
-    if replace(terms, epsilon=low).delta <= delta:
+    if suffices(low):
         msg = (
             f"max_error: noise that is as good as uniform within {max_error} keeps to delta = {delta:g}, and epsilon "
             "promises nothing; take a smaller max_error or a smaller delta."
         )
         raise InputError(msg)
-    while terms.epsilon > low * (1 + CLOSE):
-        middle = replace(terms, epsilon=math.sqrt(low) * math.sqrt(terms.epsilon))
-        low, terms = (low, middle) if middle.delta <= delta else (middle.epsilon, terms)
-    return terms
+    return replace(terms, epsilon=smallest_number(suffices, low, terms.epsilon, close=CLOSE))

@@ -7,14 +7,28 @@ is purely private, and the smallest delta follows from the bound and the scale o
 import math
 from typing import Any
 
-from dpppsynth.arguments import instance, positive, probability, whole
+from dpppsynth.arguments import instance, positive
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.bounds import EXAMPLE, assumptions, counts_sensitivity
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import LARGEST, laplace_scale
+from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.truncated import TruncatedGeometric
+from dpppsynth.truncated.rules import LARGEST, WHY_DELTA, require_delta, whole_bound
+from dpppsynth.truncated.searches import smallest_number, smallest_whole
+
+__all__ = [
+    "WHY_DELTA",
+    "bounded_counts",
+    "bounded_delta",
+    "require_modest",
+    "require_positive",
+    "require_reach",
+    "smallest_bounded_epsilon",
+    "smallest_max_error",
+    "worst_shifts",
+]
 
 REDRAWN = (
     "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system, and drawn "
@@ -22,11 +36,8 @@ REDRAWN = (
 )
 # A delta that nobody asked for, but a bound on the error costs, may be this large.
 MOST_DERIVED = 1e-3
-# The price of a bound that no error exceeds, in words.
-WHY_DELTA = (
-    "an error that never exceeds a bound excludes, for some answers, one of two neighbouring patterns with certainty, "
-    "which no finite epsilon covers"
-)
+# Relative width at which the search for an epsilon stops.
+CLOSE = 1e-12
 
 
 def worst_shifts(relation: CappedRelation) -> tuple[int, ...]:
@@ -49,7 +60,7 @@ def bounded_counts(
     PrivacyCheckError
         When some answer that only one of two neighbours can give is likelier than `delta`.
     """
-    shifts = worst_shifts(relation)
+    shifts, max_error = worst_shifts(relation), whole_bound(max_error)
     profile = TruncatedLaplaceDP(scale, max_error, shifts, delta)
     if profile.epsilon(profile.at) == math.inf:
         least = bounded_delta(relation, scale=scale, max_error=max_error)
@@ -65,7 +76,7 @@ def bounded_counts(
 def bounded_delta(relation: CappedRelation, *, scale: float, max_error: int) -> float:
     """Smallest delta, rounded up, of counts with noise of a scale and errors of at most `max_error`."""
     shifts = worst_shifts(relation)
-    law = TruncatedGeometric(positive("scale", scale), whole("max_error", max_error, 1, most=LARGEST))
+    law = TruncatedGeometric(positive("scale", scale), whole_bound(max_error))
     return law.delta(law.epsilon_total(shifts), shifts)
 
 
@@ -81,17 +92,15 @@ def smallest_max_error(relation: CappedRelation, *, epsilon: float, delta: float
     22
     """
     scale, delta = laplace_scale(counts_sensitivity(relation), epsilon), require_positive(delta)
-    low, high = 0, relation.max_points_per_person
-    while bounded_delta(relation, scale=scale, max_error=high) > delta:
-        low, high = high, 2 * high
-        if high > LARGEST:
-            msg = f"epsilon: {epsilon!r} at delta = {delta!r} asks for errors beyond 64-bit integers; take more."
-            raise InputError(msg)
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = bounded_delta(relation, scale=scale, max_error=middle) <= delta
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    found = smallest_whole(
+        lambda most: bounded_delta(relation, scale=scale, max_error=most) <= delta,
+        first=relation.max_points_per_person,
+        most=LARGEST,
+    )
+    if found is None:
+        msg = f"epsilon: {epsilon!r} at delta = {delta!r} asks for errors beyond 64-bit integers; take more."
+        raise InputError(msg)
+    return found
 
 
 def smallest_bounded_epsilon(relation: CappedRelation, *, delta: float, max_error: int) -> float:
@@ -105,37 +114,31 @@ def smallest_bounded_epsilon(relation: CappedRelation, *, delta: float, max_erro
     delta, max_error = require_positive(delta), require_reach(relation, max_error)
     sensitivity = counts_sensitivity(relation)
 
-    def spent(epsilon: float) -> float:
+    def suffices(epsilon: float) -> bool:
         scale = laplace_scale(sensitivity, epsilon)
-        return bounded_delta(relation, scale=scale, max_error=max_error)
+        return bounded_delta(relation, scale=scale, max_error=max_error) <= delta
 
     # At most 2/100 of the bound's width: noise that is wider is refused as uniform.
-    low, high = sensitivity / (50.0 * max_error), float(sensitivity)
-    if spent(low) <= delta:
+    low = sensitivity / (50.0 * max_error)
+    if suffices(low):
         msg = (
             f"max_error: noise that is as good as uniform within {max_error} keeps to delta = {delta:g}, and epsilon "
             "promises nothing; take a smaller max_error or a smaller delta."
         )
         raise InputError(msg)
-    while spent(high) > delta:
-        low, high = high, 2 * high
-    while high - low > 1e-12 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if spent(middle) <= delta else (middle, high)
-    return high
+    return smallest_number(suffices, low, float(sensitivity), close=CLOSE)
 
 
 def require_positive(delta: float) -> float:
-    """The delta of a bounded error, or InputError with the reason why it cannot be zero."""
-    remedy = f"it cannot be 0: {WHY_DELTA}. Take 1e-6, or a mechanism without a bound, such as LaplaceSynthesizer"
-    return probability("delta", delta, remedy=remedy)
+    """The delta of a bounded error, above 0 and at most one half, or InputError with the reason."""
+    return require_delta(delta, otherwise=", or a mechanism without a bound, such as LaplaceSynthesizer")
 
 
 def require_reach(relation: CappedRelation, max_error: int) -> int:
     """A bound on errors of counts, at least the points of a person: below, delta would exceed one half."""
     k = instance("relation", relation, CappedRelation, EXAMPLE).max_points_per_person
     remedy = "a count that changes by more than its error may be tells its neighbours apart" if k > 1 else ""
-    return whole("max_error", max_error, k, most=LARGEST, remedy=remedy)
+    return whole_bound(max_error, k, remedy=remedy)
 
 
 def require_modest(delta: float, *, n: int | None, public: bool, bound: str, remedy: str) -> None:

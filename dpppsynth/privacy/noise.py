@@ -211,13 +211,18 @@ def truncated_laplace_noise(
     """
     bound = whole("bound", bound, 1, most=LARGEST)
     noise = laplace_noise(scale, sensitivity=sensitivity, epsilon=epsilon, rng=rng)
+    require_narrow(scale, bound)
+    return TruncatedNoise(noise, bound)
+
+
+def require_narrow(scale: float, bound: int) -> None:
+    """Refuse noise within a bound that hardly any draw keeps to."""
     if not scale <= WIDEST * bound:
         msg = (
             f"epsilon: noise of scale {scale:.6g} within {bound} is as good as uniform, and epsilon promises nothing; "
             "take a larger epsilon, or a larger bound."
         )
         raise InputError(msg)
-    return TruncatedNoise(noise, bound)
 
 
 def require_room(scale: float, sensitivity: int, epsilon: float) -> None:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from dpppsynth.arguments import elements, entries, positive, probability, whole
+from dpppsynth.arguments import elements, entries, positive, probability
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.gaussian import RULE
-from dpppsynth.privacy.noise import LARGEST
 from dpppsynth.truncated import TruncatedGeometric
+from dpppsynth.truncated.rules import require_whole
 
 __all__ = ["TruncatedLaplaceDP"]
 
@@ -47,12 +47,12 @@ class TruncatedLaplaceDP:
     at: float
 
     def __post_init__(self) -> None:
-        shifts = tuple(whole("shifts", shift, 1, most=LARGEST) for shift in elements(self.shifts) or ())
+        shifts = tuple(require_whole("shifts", shift, 1) for shift in elements(self.shifts) or ())
         if not shifts:
             msg = "shifts: needs by how much each number changes, such as (1, 1), got none."
             raise InputError(msg)
         object.__setattr__(self, "scale", float(positive("scale", self.scale, rule=RULE)))
-        object.__setattr__(self, "bound", whole("bound", self.bound, 1, most=LARGEST))
+        object.__setattr__(self, "bound", require_whole("bound", self.bound, 1))
         object.__setattr__(self, "shifts", shifts)
         object.__setattr__(self, "at", probability("delta", self.at))
 

@@ -10,6 +10,7 @@ import shapely
 from dpppsynth.crs import crs_member
 from dpppsynth.filters import Filtered, particle_filter
 from dpppsynth.mesh import Floats, Ints
+from dpppsynth.randomness import RngLike
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.strata import StratifiedRelease
 
@@ -84,20 +85,40 @@ class BoundedErrorSeries(StratifiedRelease):
         """(levels, T) counts made smoother over the levels by `filter` with its own settings; as private as `raw`."""
         return self.filter(rng=0).estimate
 
-    def filter(self, **settings: Any) -> Filtered:
+    def to_geodataframe(self) -> "GeoDataFrame":
+        """Rows of all levels, one below the other, with the level in the column of the mark."""
+        import pandas
+
+        tables = [part.to_geodataframe().assign(**{self.by: level}) for level, part in self.releases.items()]
+        table: GeoDataFrame = pandas.concat(tables, ignore_index=True)
+        return table
+
+    def filter(
+        self,
+        *,
+        step: Any = "likely",
+        particles: int = 1000,
+        proposal: str = "bootstrap",
+        resample: bool = True,
+        rng: RngLike = None,
+    ) -> Filtered:
         """Series of every cell that a particle filter finds behind the raw counts; free, since it sees nothing else.
 
-        It helps where counts change little from level to level, beside the noise, and does harm where levels have
-        nothing to do with each other. Its own error may be twice `max_error`.
+        It helps where counts change little from level to level, beside the noise. Estimated, the step is one for all
+        cells: where a few change much more than the rest, these are filtered worst, and lag behind. The error of a
+        filtered count may be twice `max_error`.
 
         Parameters
         ----------
-        **settings
-            Of `filters.particle_filter`: `step`, by default the likely one of all cells together, `particles`,
-            `proposal`, `resample`, `rng` and others.
+        step : {"likely", "differences"}, float or (T,) array
+            By how much a count changes from one level to the next; as in `filters.particle_filter`, like the others.
+        particles, proposal, resample, rng
+            As in `filters.particle_filter`.
         """
         plan = self._parts[0].statistic.plan
-        return particle_filter(self.raw, scale=plan.scale, bound=plan.max_error, **settings)
+        law: dict[str, Any] = {"scale": plan.scale, "bound": plan.max_error}
+        settings: dict[str, Any] = {"particles": particles, "proposal": proposal, "resample": resample, "rng": rng}
+        return particle_filter(self.raw, **law, step=step, **settings)
 
     @property
     def _parts(self) -> list[Any]:

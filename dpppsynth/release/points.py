@@ -9,6 +9,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.filters import Filtered, cartesian_filter
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern
+from dpppsynth.randomness import RngLike
 from dpppsynth.release.base import Release
 
 
@@ -53,16 +54,21 @@ class PointRelease(Release):
         """(n, 2) positions of a track, made smoother by `filter` with its own settings; as private as `raw`."""
         return self.filter(rng=0).estimate
 
-    def filter(self, **settings: Any) -> Filtered:
+    def filter(
+        self, *, step: Any = "likely", particles: int = 1000, resample: bool = True, rng: RngLike = None
+    ) -> Filtered:
         """Track that a particle filter finds behind the raw positions; free, since it sees nothing else.
 
-        It helps where a person moves little between two positions, beside `max_error`, and its own error may be twice
-        `max_error`.
+        It helps where a person moves little between two positions, beside the noise. The error of a filtered position
+        may be twice `max_error`, and it may lie outside the window.
 
         Parameters
         ----------
-        **settings
-            Of `filters.cartesian_filter`: `step`, by default the likely one, `particles`, `resample`, `rng`.
+        step : {"likely", "differences"} or float
+            Standard deviation along each axis of the way from one position to the next, in the window's unit; as in
+            `filters.cartesian_filter`, like the others.
+        particles, resample, rng
+            As in `filters.cartesian_filter`.
 
         Raises
         ------
@@ -73,7 +79,8 @@ class PointRelease(Release):
         if not plan.track:
             msg = "filter: the rows of this release are in random order; only a track, `track=True`, has one to follow."
             raise InputError(msg)
-        return cartesian_filter(self.raw, epsilon=plan.rate, bound=plan.bound + plan.step, **settings)
+        law: dict[str, Any] = {"epsilon": plan.rate, "bound": plan.bound + plan.step}
+        return cartesian_filter(self.raw, **law, step=step, particles=particles, resample=resample, rng=rng)
 
     def save(self, path: str | Path) -> Path:
         """Write the release to a new or empty folder: moved points, positions as drawn, domain, certificate."""

@@ -21,7 +21,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
     """Every point moved by random noise, at most by `max_error`: what donut masks do, with a proof.
 
     Without a bound on the moves this is the planar Laplace mechanism, geo-indistinguishable with delta = 0; a bound
-    costs a positive delta. Points keep their number and lose marks and order.
+    costs a positive delta. Points keep their number and lose their order; marked patterns are refused.
 
     Parameters
     ----------

@@ -5,18 +5,16 @@ and their probability is the smallest delta. `TruncatedGeometric` is the law of 
 `TruncatedLaplace` its continuous counterpart, and `PlanarLaplace` that of offsets in the plane, which `move` draws.
 """
 
-from dpppsynth.truncated.calibration import (
-    Calibration,
-    calibrate,
+from dpppsynth.truncated.calibration import Calibration, calibrate
+from dpppsynth.truncated.costs import (
     delta_composed,
     delta_of_shifts,
-    truncated_laplace_bound,
     truncated_laplace_delta,
-    truncated_laplace_epsilon,
     truncated_laplace_log_delta,
 )
 from dpppsynth.truncated.geometric import TruncatedGeometric, truncated_geometric_bound, truncated_geometric_delta
 from dpppsynth.truncated.hockey_stick import hockey_stick
+from dpppsynth.truncated.inverses import truncated_laplace_bound, truncated_laplace_epsilon
 from dpppsynth.truncated.laplace import TruncatedLaplace
 from dpppsynth.truncated.lattice import move
 from dpppsynth.truncated.optimal import TruncatedStaircase, optimal_delta, smallest_delta

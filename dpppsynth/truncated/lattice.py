@@ -16,7 +16,7 @@ import numpy as np
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.truncated.planar import bounded, coordinates, scaled
+from dpppsynth.truncated.lengths import bounded, coordinates, scaled
 
 # Bits of one word, and of the uniforms that floating point arithmetic sees.
 BITS = 62

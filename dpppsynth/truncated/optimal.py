@@ -15,7 +15,7 @@ from dpppsynth.arguments import finite, positive, whole
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.truncated.calibration import truncated_laplace_delta
+from dpppsynth.truncated.costs import LARGEST, SMALLEST, truncated_laplace_delta
 from dpppsynth.truncated.geometric import TruncatedGeometric, truncated_geometric_delta
 from dpppsynth.truncated.laplace import in_range, numbers, shape_of
 
@@ -60,9 +60,9 @@ class TruncatedStaircase:
     sensitivity: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", in_range("epsilon", self.epsilon, 1e-50, 1e50))
+        object.__setattr__(self, "epsilon", in_range("epsilon", self.epsilon, SMALLEST, LARGEST))
         object.__setattr__(self, "steps", whole("steps", self.steps, 1, most=MOST_STEPS))
-        object.__setattr__(self, "sensitivity", in_range("sensitivity", self.sensitivity, 1e-50, 1e50))
+        object.__setattr__(self, "sensitivity", in_range("sensitivity", self.sensitivity, SMALLEST, LARGEST))
 
     @property
     def bound(self) -> float:
@@ -128,7 +128,7 @@ def smallest_delta(epsilon: float, ratio: float) -> float:
     >>> [round(smallest_delta(1.0, ratio), 6) for ratio in (1, 2, 2.5)]
     [0.5, 0.134471, 0.067451]
     """
-    epsilon = in_range("epsilon", epsilon, 1e-50, 1e50)
+    epsilon = in_range("epsilon", epsilon, SMALLEST, LARGEST)
     doubled = 2 * positive("ratio", ratio, most=LARGEST_RATIO)
     if doubled != int(doubled):
         msg = f"ratio: must be a multiple of one half, got {ratio!r}; optimal_delta() takes others."
@@ -157,7 +157,8 @@ def optimal_delta(epsilon: float, ratio: float, *, cells: int = 4) -> float:
     Returns
     -------
     float
-        With an absolute error below 1e-6, and 1e-11 up to epsilon = 3.
+        With an absolute error below 1e-6, and 1e-11 up to epsilon = 3. It is never below `smallest_delta` of the next
+        ratio that is a multiple of one half, hence never 0: deltas as small as that have no digits otherwise.
 
     Raises
     ------
@@ -169,8 +170,6 @@ def optimal_delta(epsilon: float, ratio: float, *, cells: int = 4) -> float:
     >>> round(optimal_delta(1.0, 1.5), 6), round(truncated_laplace_delta(1.0, 1.5), 6)
     (0.211942, 0.24676)
     """
-    from scipy.optimize import linprog
-
     epsilon, cells = finite("epsilon", epsilon, least=0.0), whole("cells", cells, 1, most=MOST_ROWS)
     n = 2 * positive("ratio", ratio, most=LARGEST_RATIO) * cells
     if epsilon > LARGEST_EPSILON or ratio < 1 / 2 or n != int(n) or n * cells > MOST_ROWS:
@@ -179,7 +178,16 @@ def optimal_delta(epsilon: float, ratio: float, *, cells: int = 4) -> float:
             f"2 ratio cells whole, and at most {MOST_ROWS} times their product with cells."
         )
         raise InputError(msg)
-    rows, total = _constraints(math.exp(epsilon), int(n), cells)
+    # Delta falls with the ratio and with epsilon, so a closed form at no smaller ones is no larger.
+    least = smallest_delta(max(epsilon, SMALLEST), math.ceil(2 * ratio) / 2)
+    return max(_program(epsilon, int(n), cells), least)
+
+
+def _program(epsilon: float, n: int, cells: int) -> float:
+    """Optimum of the linear program for noises on n cells, within the absolute error of its solver."""
+    from scipy.optimize import linprog
+
+    rows, total = _constraints(math.exp(epsilon), n, cells)
     objective = np.zeros(rows.shape[1])
     objective[total.size] = 1.0
     weights = np.concatenate([total, np.zeros(rows.shape[1] - total.size)])

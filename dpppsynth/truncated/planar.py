@@ -5,21 +5,21 @@ it is not, because the disks that two points may move to differ: what one reache
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import gammainc, gammaincinv
 
-from dpppsynth.arguments import plain_array, positive, whole
+from dpppsynth.arguments import whole
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.truncated.disks import exposed_mass
+from dpppsynth.truncated.lengths import LARGEST, bounded, coordinates, nonnegative, scaled
+from dpppsynth.truncated.rules import require_delta
+from dpppsynth.truncated.searches import smallest_number
 
-# Epsilons and lengths whose products, squared, neither overflow nor vanish.
-SMALLEST, LARGEST = 1e-60, 1e60
 # Below this product of epsilon and bound the moments are those of a uniform disk and one correction.
 TINY = 1e-8
 SMALLEST_DELTA = 1e-300
@@ -87,17 +87,17 @@ class PlanarLaplace:
 
     def radial_pdf(self, r: Any) -> Floats:
         """Densities of the length of an offset at r, of any shape and not negative."""
-        radii = _numbers("r", r)
+        radii = nonnegative("r", r)
         x = self.epsilon * radii
         return np.where(radii <= self.bound, self.epsilon * x * np.exp(-x) / self.mass, 0.0)
 
     def radial_cdf(self, r: Any) -> Floats:
         """Probabilities that an offset is no longer than r, of any shape and not negative."""
-        return np.minimum(gammainc(2, self.epsilon * _numbers("r", r)) / self.mass, 1.0)
+        return np.minimum(gammainc(2, self.epsilon * nonnegative("r", r)) / self.mass, 1.0)
 
     def radial_ppf(self, u: Any) -> Floats:
         """Lengths that offsets exceed with probability 1 - u, of u between 0 and 1 and of any shape."""
-        below = _numbers("u", u, most=1.0) * self.mass
+        below = nonnegative("u", u, most=1.0) * self.mass
         # P(2, x) = x^2/2 - x^3/3 + ...; gammaincinv has no digits left where its argument is near the least float.
         small = np.sqrt(2 * below) * (1 + np.sqrt(2 * below) / 3)
         x = np.where(below < TINY**2, small, gammaincinv(2, below))
@@ -105,7 +105,7 @@ class PlanarLaplace:
 
     def tail(self, t: Any) -> Floats:
         """Probabilities that an offset is longer than t, of any shape and not negative, to full relative accuracy."""
-        lengths = np.minimum(_numbers("t", t), self.bound)
+        lengths = np.minimum(nonnegative("t", t), self.bound)
         x = self.epsilon * lengths
         y = self.epsilon * (self.bound - lengths)
         # (1 + x) e^-x - (1 + a) e^-a with a = x + y, as a sum of two parts that are not negative.
@@ -216,65 +216,10 @@ def planar_laplace_bound(epsilon: float, delta: float, distance: float = 1.0) ->
     13.38539
     """
     epsilon, distance = scaled("epsilon", epsilon), scaled("distance", distance)
-    rule = "lie between 1e-300 and 0.5"
-    remedy = "noise that never exceeds a bound is not purely private, a point may reach what another cannot"
-    delta = float(positive("delta", delta, rule=rule, remedy=remedy, most=0.5))
-    if delta < SMALLEST_DELTA:
-        msg = f"delta: must {rule}, got {delta!r}; {remedy}."
-        raise InputError(msg)
-    bound = _first(lambda bound: exposed_mass(epsilon, bound, distance) <= delta, distance / 2)
+    delta = require_delta(delta, least=SMALLEST_DELTA)
+    half = distance / 2
+    bound = smallest_number(lambda bound: exposed_mass(epsilon, bound, distance) <= delta, half, 2 * half, close=CLOSE)
     if bound > LARGEST:
         msg = f"distance: no bound up to {LARGEST:g} costs so little, got {distance!r}; choose a larger unit of length."
         raise InputError(msg)
     return bound
-
-
-def _first(holds: Callable[[float], bool], low: float) -> float:
-    """The smallest number for which a condition holds, which it does not at `low`, from above."""
-    high = 2 * low
-    while not holds(high):
-        low, high = high, 2 * high
-    while high - low > CLOSE * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
-
-
-def bounded(name: str, value: Any) -> float:
-    """The bound, which may be infinite, unless it is none: then an InputError."""
-    infinite = isinstance(value, float) and value == math.inf
-    return math.inf if infinite else scaled(name, value)
-
-
-def scaled(name: str, value: Any) -> float:
-    """The number, unless products of such numbers may overflow or vanish: then an InputError."""
-    rule = f"be a number from {SMALLEST:g} to {LARGEST:g}"
-    number = float(positive(name, value, rule=rule, most=LARGEST))
-    if number < SMALLEST:
-        msg = f"{name}: must {rule}, got {number!r}; choose a larger unit of length."
-        raise InputError(msg)
-    return number
-
-
-def _numbers(name: str, values: Any, *, most: float = LARGEST) -> Floats:
-    """An array of numbers from 0 to `most`, of any shape."""
-    array = _floats(values)
-    if array is None or not ((array >= 0) & (array <= most)).all():
-        msg = f"{name}: must be numbers from 0 to {most:g}."
-        raise InputError(msg)
-    return array
-
-
-def coordinates(name: str, points: Any) -> Floats:
-    """An array of shape (n, 2), unless it is none or a coordinate is too large to square: then an InputError."""
-    array = _floats(points)
-    if array is None or array.ndim != 2 or array.shape[1] != 2 or not (np.abs(array) <= LARGEST).all():
-        msg = f"{name}: must be coordinates of shape (n, 2), none above {LARGEST:g}."
-        raise InputError(msg)
-    return array
-
-
-def _floats(values: Any) -> Floats | None:
-    """An array of real numbers as floats; None for anything else."""
-    array = plain_array(values)
-    return array.astype(float) if array is not None and array.dtype.kind in "iuf" else None
