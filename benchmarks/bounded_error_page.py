@@ -156,8 +156,8 @@ def of_months(rows: Sequence[Cells]) -> Table:
         "how many",
         "raw",
         "filtered, one step for all",
-        "filtered, a step for each",
-        "largest error, one step",
+        "filtered, a step for each (default)",
+        "largest error, a step for each",
     ]
     lines = [
         [row.kind, f"{row.cells}", shown(row.raw), shown(row.together), shown(row.apart), f"{row.worst:.1f}"]

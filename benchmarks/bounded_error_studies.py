@@ -101,7 +101,7 @@ def each_series(observed: Floats, step: float, run: Callable[..., Floats]) -> Fl
 
 
 class Cells(NamedTuple):
-    """Mean squared errors of monthly counts of one kind of cell: one step for all cells, and one for each."""
+    """Mean squared errors of monthly counts of one kind of cell: one step for all cells, and one for each, the default."""
 
     kind: str
     cells: int
@@ -121,12 +121,12 @@ def months(setting: Setting) -> list[Cells]:
     for k, (kind, cells) in enumerate(kinds.items()):
         own = errors[..., starts[k] : starts[k + 1]]
         means = (own**2).mean(axis=(2, 3))
-        rows.append(Cells(kind, cells, *(figure(means[:, how]) for how in range(3)), float(np.abs(own[:, 1]).max())))
+        rows.append(Cells(kind, cells, *(figure(means[:, how]) for how in range(3)), float(np.abs(own[:, 2]).max())))
     return rows
 
 
 def one_year(cells: list[int], particles: int, rng: np.random.Generator) -> Floats:
-    """(3, 12, T) errors of released counts, filtered with the default step, and with a step for each cell."""
+    """(3, 12, T) errors of released counts, filtered with one step for all, and with a step for each cell."""
     truth = rng.integers(45, 90, sum(cells)) + np.rint(rng.normal(0, 1, (12, sum(cells))).cumsum(axis=0))
     truth[6:, cells[0] : cells[0] + cells[1]] += 40
     truth[10:, cells[0] + cells[1] :] += 30
@@ -134,8 +134,8 @@ def one_year(cells: list[int], particles: int, rng: np.random.Generator) -> Floa
     noise = truncated_laplace_noise(2.0, 27, sensitivity=2, epsilon=1.0, rng=rng)
     raw = np.array([noise.add(month) for month in whole])
     known = {"scale": 2.0, "bound": 27}
-    each = np.array([likely_step(cell, **known) for cell in raw.T])
-    found = [particle_filter(raw, **known, step=step, particles=particles, rng=rng) for step in ("likely", each)]
+    steps = (likely_step(raw, **known), "likely")
+    found = [particle_filter(raw, **known, step=step, particles=particles, rng=rng) for step in steps]
     return np.array([raw, *(one.estimate for one in found)]) - whole
 
 

@@ -159,8 +159,8 @@ def uneven(found: Found) -> list[str]:
     months = """### Where a few cells change more than the rest
 
 Counts of 400 cells in twelve months, released with epsilon 1 and a bound of 27 (delta 1e-6): noise of scale 2. By
-default one step is estimated for all cells of a release. Where some change much more than the rest, these are filtered
-worst; twelve months are few to find a step for each.
+default a step is estimated for each cell, from its own twelve counts. One step for all (`likely_step` of all of them)
+would be better where all change alike, and is much worse for the few that do not.
 """
     tracks = """### Tracks
 

@@ -38,7 +38,7 @@ class BoundedCountsPlan(StatisticPlan):
             raise InputError(msg)
         super().__post_init__()
         require_positive(self.delta)
-        require_reach(self.relation, self.max_error)
+        object.__setattr__(self, "max_error", require_reach(self.relation, self.max_error))
         require_narrow(self.scale, self.max_error)
         self.guarantee.require(self.epsilon, self.delta)
 

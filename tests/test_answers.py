@@ -303,3 +303,24 @@ def test_terms_are_those_of_the_mechanism():
     assert mechanism.check() == ErrorTerms(2.0, 20, sensitivity=2)
     assert mechanism.check() != ErrorTerms(2.0, 20)
     assert (mechanism.scale, mechanism.profile) == (mechanism.check().scale, mechanism.check().profile)
+
+
+def test_files_cannot_hide_that_noise_was_seeded_or_had_a_bound():
+    answers = BoundedErrorAnswers(epsilon=1.0, max_error=20).release([3, 4], rng=1)
+    data = answers.to_dict()
+    assert data["seeded"]
+    plain = BoundedErrorAnswers(epsilon=1.0, max_error=math.inf).release([3]).to_dict()
+    changed = (data | {"seeded": False}, data | {"noise": ""}, data | {"noise": "my own"})
+    for wrong in (
+        *changed,
+        data | {"max_error": None, "delta": 0.0},
+        plain | {"max_error": 20, "delta": answers.delta},
+    ):
+        with pytest.raises(InputError, match="the file was changed"):
+            Answers.from_dict(wrong)
+
+
+def test_the_largest_answers_survive_their_file():
+    for rng in range(20):
+        answers = BoundedErrorAnswers(epsilon=1.0, max_error=20).release([2**60, -(2**60)], rng=rng)
+        assert (Answers.from_dict(answers.to_dict()).raw == answers.raw).all()

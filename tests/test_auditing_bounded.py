@@ -213,7 +213,7 @@ FAULTS = {
     "epsilon per kilometre": Fault(lambda: moved(per_kilometre), "likelihood ratio", 100),
     "exponential radius": Fault(lambda: moved(exponential), "likelihood ratio", 600),
     "clamped radius": Fault(lambda: moved(clamped_radius), "likelihood ratio", 1800),
-    "half the bound": Fault(lambda: moved(half_the_bound), "farthest", 700),
+    "half the bound": Fault(lambda: moved(half_the_bound), "farthest", 900),
     "one coordinate without noise": Fault(lambda: moved(only_x=True), "place", 100),
     "rows in order": Fault(lambda: moved(n=2, shuffled=False), "end rows", 100),
 }

@@ -104,7 +104,7 @@ class TestCounts:
     def test_release(self, public, xy):
         out, said = public
         release = load_release(out)
-        assert "No count is off by more than 20" in said
+        assert "No count is off by more than 20: larger noise was drawn again." in said
         truth = np.histogram2d(*xy.T, bins=4, range=[[0, 4000]] * 2)[0].T.ravel()
         assert abs(release.counts - truth).max() <= 20
         assert "The certificate holds" in spoken(run("verify", out))
@@ -186,7 +186,8 @@ class TestCounts:
 class TestTables:
     def test_counts(self, public, tmp_path):
         said = spoken(run("counts", public[0], "--out", tmp_path / "counts.csv"))
-        assert "No count is off by more than 20." in said
+        assert "No count is off by more than 20: larger noise was drawn again." in said
+        assert "filter" not in said
         table = np.loadtxt(tmp_path / "counts.csv", delimiter=",", skiprows=1)
         release = load_release(public[0])
         assert (table[:, 4] == release.counts).all()
@@ -197,13 +198,21 @@ class TestTables:
 
     def test_by_month(self, months, tmp_path):
         said = json.loads(run("counts", months, "--out", tmp_path / "c.csv", "--filtered", "--json").stdout)
-        assert said["columns"] == ["month", "x0", "y0", "x1", "y1", "count", "filtered"]
+        assert said["columns"] == ["month", "x0", "y0", "x1", "y1", "count", "raw", "filtered"]
         assert (said["max_error"], said["max_error_filtered"]) == (30, 60)
-        table = np.loadtxt(tmp_path / "c.csv", delimiter=",", skiprows=1).reshape(3, 16, 7)
+        table = np.loadtxt(tmp_path / "c.csv", delimiter=",", skiprows=1).reshape(3, 16, 8)
         release = load_release(months)
         assert (table[:, :, 0] == np.array([[1], [2], [3]])).all()
         assert (table[:, :, 5] == release.counts).all()
-        assert table[:, :, 6] == pytest.approx(release.filtered.clip(0), abs=1e-3)
+        # Only the counts as drawn tell which of them were below zero.
+        assert (table[:, :, 6] == release.raw).all()
+        assert (release.raw < 0).any()
+        assert table[:, :, 7] == pytest.approx(release.filtered.clip(0), abs=1e-3)
+
+    def test_by_month_says_which_bound_is_whose(self, months, tmp_path):
+        said = spoken(run("counts", months, "--out", tmp_path / "c.csv", "--filtered"))
+        assert "No count is off by more than 30:" in said
+        assert "over the levels of month may be off by up to 60." in said
 
     def test_refuses(self, public, masked, tmp_path):
         out = ["--out", tmp_path / "c.csv"]
@@ -224,7 +233,7 @@ class TestMovedPoints:
 
     def test_says_how_far_points_move(self):
         said = spoken(run("check", *MOVED, "--max-error", 1500, *SQUARE, "--n", N))
-        for words in ("moved by 200 metre on average", "largest move 1500 metre", "rows shuffled"):
+        for words in ("moved by 200 m on average", "largest move 1500 m", "rows shuffled"):
             assert words in said
         assert "largest error" not in said
         # Without a bound nothing is the largest, and twice the distance costs twice as much.
@@ -239,11 +248,15 @@ class TestMovedPoints:
         feature = {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": ring}}
         window.write_text(json.dumps({"type": "FeatureCollection", "crs": crs, "features": [feature]}))
         said = spoken(run("check", *MOVED, "--max-error", 1500, "--window-file", window, "--n", N))
-        assert "largest error 3000 metre" in said
+        assert "largest error 3000 m," in said
+        ask = ("check", *MOVED, "--max-error", 1530.6090102, "--window-file", window, "--n", N)
+        # Rounded upwards: 1530.609 and 3061.218 to the nearest six digits would be exceeded.
+        assert "largest move 1530.61 m" in (said := spoken(run(*ask)))
+        assert "largest error 3061.22 m," in said
 
     def test_release(self, masked, xy):
         out, said = masked
-        assert "No point is further than 1500 metre from where it was" in said
+        assert "No point was moved by more than 1500 m: longer moves were drawn again." in said
         assert "Further patterns would be a new spend" in said
         release = load_release(out)
         assert "The certificate holds" in spoken(run("verify", out))
@@ -256,7 +269,8 @@ class TestMovedPoints:
 
     def test_by_month(self, points, tmp_path):
         ask = ["synthesize", points, *MOVED, "--delta", 1e-6, *MONTHS, *SQUARE, "--out", tmp_path / "o"]
-        assert re.search(r"No point is further than 158\d.* metre", spoken(run(*ask)))
+        assert re.search(r"No point was moved by more than 158[\d.]+ m: ", said := spoken(run(*ask)))
+        assert "in random order within each level of month" in said
         (pattern,) = load_release(tmp_path / "o").patterns
         assert (len(pattern), set(pattern.marks)) == (N, {"month"})
 
@@ -288,7 +302,8 @@ class TestMovedPoints:
     @pytest.mark.parametrize(
         ("options", "words"),
         [
-            (["--delta", 0, "--max-error", 1500], "--delta: it cannot be 0"),
+            (["--delta", 0, "--max-error", 1500], "--delta: it cannot be 0 where --max-error is given"),
+            (["--delta", 0, "--max-error", 1500], "or leave --max-error out."),
             (["--delta", 2], "--delta: "),
             (["--max-error", 0], "--max-error: must be"),
             (["--max-error", -1500], "--max-error: must be"),

@@ -99,6 +99,15 @@ def test_an_impossible_jump_begins_anew_at_the_observation():
     assert both.restarts == 1
     assert both.estimate[1, 1] == 1e6
     assert both.estimate[1, 0] < 1.0
+    # Two series that begin anew at once are two restarts.
+    assert particle_filter([[0, 0], [1e6, 1e6]], scale=1.0, bound=5.0, step=1.0, rng=1).restarts == 2
+
+
+@pytest.mark.parametrize("proposal", ["uniform", "gaussian"])
+def test_other_proposals_end_near_the_edge_of_the_bound(proposal):
+    found = particle_filter([0.0, 0.0, 1e3], scale=1.0, bound=5.0, step=1.0, proposal=proposal, rng=1)
+    assert found.restarts == 0
+    assert 995 <= found.estimate[2] < 997
 
 
 @pytest.mark.parametrize("proposal", ["bootstrap", "uniform", "gaussian"])
@@ -188,8 +197,10 @@ def test_the_step_is_estimated_from_noisy_numbers():
     assert math.isclose(estimated_step(noisy[:, 0], 10.0, 50.0), expected, rel_tol=1e-9)
     assert math.isclose(estimated_step(np.zeros(50), 10.0, 50.0), 0.01)
     assert math.isclose(estimated_step([3.0], 10.0, math.inf), 0.01)
+    together = math.sqrt(np.mean(np.diff(noisy, axis=0) ** 2) - 2 * variance)
+    assert math.isclose(estimated_step(noisy, 10.0, 50.0), together, rel_tol=1e-9)
     named = particle_filter(noisy[:9], scale=10.0, bound=50.0, step="differences", particles=2, rng=1)
-    assert named.step == estimated_step(noisy[:9], 10.0, 50.0)
+    np.testing.assert_allclose(named.step, [estimated_step(one, 10.0, 50.0) for one in noisy[:9].T])
 
 
 def test_the_likely_step_finds_steps_far_below_the_noise():
@@ -199,12 +210,15 @@ def test_the_likely_step_finds_steps_far_below_the_noise():
     noisy = truth + noise(10.0, 50.0, truth.shape, rng)
     found = likely_step(noisy, 10.0, 50.0)
     assert 1.4 < found < 2.8
+    each = [likely_step(one, 10.0, 50.0) for one in noisy.T]
+    assert max(each) > 1.5 * min(each)
     for chosen in ({}, {"step": "likely"}):
-        assert particle_filter(noisy, scale=10.0, bound=50.0, **chosen, particles=2, rng=1).step == found
+        used = particle_filter(noisy, scale=10.0, bound=50.0, **chosen, particles=2, rng=1).step
+        np.testing.assert_allclose(used, each, rtol=1e-12)
     # Against the covariance matrix of a walk with noise, first value given and flat.
     few, variance = noisy[:6, :3], 100.0
     steps = np.array([0.5, 3.0, 20.0])
-    values = filters.steps._log_likelihoods(few, variance, steps)
+    values = filters.steps._log_likelihoods(few, variance, steps[:, None]).sum(axis=1)
     lags = np.minimum.outer(np.arange(1, 6), np.arange(1, 6))
     for step, value in zip(steps, values, strict=True):
         law = stats.multivariate_normal(np.zeros(5), step**2 * lags + variance * (np.eye(5) + 1))
@@ -333,3 +347,8 @@ def test_settings_that_do_not_fit_are_refused():
 
 def test_the_result_says_little_in_few_words():
     assert repr(Filtered(np.zeros(3), 2, 1.0, 8.0)) == "Filtered(shape=(3,), restarts=2, bound=8)"
+
+
+def test_what_was_divided_by_the_particles_promises_no_bound():
+    found = particle_filter([100.0, 200.0, 150.0], scale=1.0, bound=4.0, particles=50, literal=True, rng=1)
+    assert found.bound == math.inf

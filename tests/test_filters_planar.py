@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpppsynth.errors import InputError
-from dpppsynth.filters import cartesian_filter, polar_filter
+from dpppsynth.filters import cartesian_filter, particle_filter, polar_filter
 from dpppsynth.filters.polar import _angles, _law, circular_mean, wrapped
 from dpppsynth.truncated import PlanarLaplace
 
@@ -70,6 +70,16 @@ def test_polar_filter_stays_within_the_bound_about_any_origin(origin, bound):
     assert len(found.step) == 2
     # The first report stands for itself.
     np.testing.assert_allclose(found.estimate[0], reports[0], atol=1e-9)
+
+
+def test_distances_are_never_filtered_to_below_zero():
+    # A single particle that walks about a distance of 0.1: where it is below zero, the estimate is the origin.
+    walk = {"particles": 1, "rng": 3}
+    radial = particle_filter(np.full(40, 0.1), scale=1.0, bound=math.inf, step=1.0, **walk).estimate
+    assert (radial < -0.1).any()
+    steps = {"radial_step": 1.0, "angular_step": 0.1}
+    found = polar_filter(np.tile([0.1, 0.0], (40, 1)), origin=[0, 0], epsilon=1.0, bound=math.inf, **steps, **walk)
+    np.testing.assert_allclose(np.hypot(*found.estimate.T), np.maximum(radial, 0), atol=1e-12)
 
 
 def test_angles_are_averaged_on_the_circle():

@@ -5,14 +5,18 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import shapely
 
-from dpppsynth import BoundedErrorSynthesizer, LaplaceSynthesizer, PlanarLaplaceSynthesizer, Window
+from dpppsynth import BoundedErrorSynthesizer, LaplaceSynthesizer, PlanarLaplaceSynthesizer, PointPattern, Window
 from dpppsynth.plotting import surfaces
 from dpppsynth.privacy import AddRemove, AlphaNeighbours
+from dpppsynth.release import StratifiedRelease
 from dpppsynth.reporting import bounded, distances, pictures, render_report
+from dpppsynth.reporting.odds import fraction
 from dpppsynth.reporting.promise import not_promised, promise, silent_beyond
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -51,6 +55,31 @@ class TestErrors:
         told = bounded.errors(moves(max_error=500.0).statistic)
         assert told[0] == "No point was moved by more than 500 m: longer moves were drawn again."
         assert told[1:] == ["The points are in random order."]
+
+    def test_a_hard_bound_is_rounded_upwards(self):
+        """To the nearest six digits, 765.609 m, it would be below the largest move; and twice it below 1531.2180204."""
+        plan = moves(NOTCHED, max_error=765.6090102).statistic
+        told = " ".join([*bounded.errors(plan), bounded.shown(plan)])
+        assert "moved by more than 765.61 m:" in told
+        assert told.count("1531.22 m") == 2
+        relation = AlphaNeighbours(25.0, max_points_per_person=24)
+        track = PlanarLaplaceSynthesizer(24.0, relation=relation, track=True, max_error=765.6090102)
+        assert "off by up to 1531.22 m" in " ".join(bounded.errors(track.plan(SQUARE, n=24).statistic))
+
+    def test_of_levels_the_order_is_random_within_each(self):
+        told = bounded.errors(moves(max_error=500.0).statistic, "month")
+        assert told[-1] == "The points are in random order within each level of month."
+
+    def test_of_levels_the_largest_error_is_told(self):
+        """Their certificates may differ in it."""
+        near, far, free = (
+            SimpleNamespace(statistic=SimpleNamespace(plan=plan.statistic))
+            for plan in (moves(max_error=500.0), moves(max_error=600.0), moves())
+        )
+        guarantee = moves().guarantee
+        for other in (far, free):
+            release = StratifiedRelease("month", {"1": near, "2": other}, guarantee)
+            assert bounded.measured(release) is other.statistic.plan
 
     def test_points_put_back_into_a_window_that_is_not_convex_may_be_twice_as_far(self):
         plan = moves(NOTCHED, max_error=500.0).statistic
@@ -97,6 +126,20 @@ class TestPrice:
         number = 1 / float(stated[1].replace(",", "")) if stated[1] else float(stated[2])
         assert floor * (1 - 1e-8) <= number <= floor * 1.001
 
+    def test_it_is_known_at_any_epsilon(self):
+        """Below a claim of epsilon 1000 the profile is flat at 1, which says nothing of the bound."""
+        relation = AlphaNeighbours(25.0, max_points_per_person=24)
+        plan = PlanarLaplaceSynthesizer(1000.0, relation=relation, track=True, max_error=60.0).plan(SQUARE, n=24)
+        assert plan.guarantee.epsilon() > bounded.FAR
+        told = bounded.price(plan.guarantee, plan.statistic.parameters())[0]
+        assert f"at most {fraction(plan.guarantee.profile.at)}. No error" in told
+        assert "1 in 1." not in told
+
+    def test_a_probability_that_nobody_can_count_is_no_fraction(self):
+        plan = counts(max_error=1000)
+        told = bounded.price(plan.guarantee, plan.statistic.parameters())[0]
+        assert re.search(r"at most \d\.\d{1,3}e-2\d\d\. No", told)
+
     def test_it_stands_in_the_promise(self):
         for plan in (counts(), moves(max_error=500.0)):
             assert any("tell for certain which it is" in paragraph for paragraph in said(plan))
@@ -130,6 +173,16 @@ class TestMovedPoints:
         assert math.isclose(tied.by_distance[-1][0], 25.0)
 
 
+class TestCountsUnderAlpha:
+    def test_they_cost_the_same_at_every_distance(self):
+        """Theorem N is the same for every alpha, so nothing ends at the one that was given."""
+        plan = counts(relation=AlphaNeighbours(100.0))
+        assert not silent_beyond(plan.guarantee)
+        assert "farther apart" not in " ".join(not_promised(plan.guarantee, SQUARE, None))
+        assert "the curve ends" not in distances.explained(plan.guarantee, SQUARE)
+        assert distances.alternative(plan.guarantee, SQUARE).endswith("the same at all distances.")
+
+
 def text(folder):
     page = re.sub(r'<style>.*?</style>|src="data:[^"]*"', "", render_report(folder), flags=re.DOTALL)
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
@@ -156,5 +209,24 @@ class TestPage:
         assert "Every point below stands for a point of the data, moved at random, by 500 m at most." in page
         assert "every point was moved independently of the others" in page
         assert "lie more evenly than those of the data" in page
-        for false in ("none is a person", "No synthetic point is a person", "once the intensity is given"):
+        assert "Privacy report of a moved point pattern" in page
+        assert "This release holds 1 moved point pattern " in page
+        assert re.search(r"It has \d+ moved points\.", page)
+        assert "There is no second pattern" in page
+        assert "Marks are not released. No point was moved" in page
+        for false in ("none is a person", "once the intensity is given", "ynthetic p"):
             assert false not in page
+        assert "Analyse every pattern by itself" not in page
+
+    def test_of_moved_points_by_level(self, tmp_path):
+        """The levels' mark is released, and rows are in random order within each level only."""
+        rng = np.random.default_rng(4)
+        data = PointPattern(rng.uniform(0, 1000, (24, 2)), SQUARE, marks={"month": np.repeat(["1", "2"], 12)})
+        made = PlanarLaplaceSynthesizer(1.0, alpha=25.0, max_error=500.0)
+        page = text(made.release_by(data, by="month", levels=["1", "2"]).save(tmp_path / "by"))
+        assert "No mark but month is released." in page
+        assert "Marks are not released" not in page
+        assert "in random order within each level of month." in page
+        assert "The moved points by month" in page
+        assert "Moved, month 1" in page
+        assert "ynthetic p" not in page

@@ -299,7 +299,7 @@ def test_what_is_not_whole_or_too_large():
 
 
 def test_delta_of_zero_is_refused_with_the_reason():
-    with pytest.raises(InputError, match="not purely private"):
+    with pytest.raises(InputError, match="cannot be 0: an error that never exceeds a bound excludes"):
         truncated_geometric_bound(1.0, 0)
 
 

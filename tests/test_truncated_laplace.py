@@ -346,9 +346,9 @@ def test_delta_must_be_positive_and_at_most_one_half(delta):
 
 
 def test_no_delta_has_a_reason():
-    with pytest.raises(InputError, match="not purely private"):
+    with pytest.raises(InputError, match="cannot be 0: an error that never exceeds a bound excludes"):
         calibrate(max_error=10.0, delta=0.0)
-    with pytest.raises(InputError, match="not purely private"):
+    with pytest.raises(InputError, match="cannot be 0: an error that never exceeds a bound excludes"):
         truncated_laplace_bound(1.0, 0)
 
 
@@ -420,6 +420,12 @@ def test_sequences():
     ):
         with pytest.raises(InputError):
             delta_composed(parts)
+
+
+def test_nothing_costs_zero_and_not_minus_zero():
+    for zero in (delta_composed([])[1], delta_composed([(1.0, 0.0)])[1], delta_of_shifts([], scale=1.0, bound=2.0)):
+        assert zero == 0
+        assert math.copysign(1, zero) == 1
 
 
 def test_hockey_stick_checks_its_arguments():

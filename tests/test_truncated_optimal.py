@@ -15,6 +15,7 @@ from dpppsynth.truncated import (
     truncated_geometric_delta,
     truncated_laplace_delta,
 )
+from dpppsynth.truncated.optimal import _program
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,8 @@ def test_values(ratio, delta):
 def test_program_meets_closed_forms(epsilon, ratio):
     found, closed = optimal_delta(epsilon, ratio, cells=2), smallest_delta(epsilon, ratio)
     assert found == pytest.approx(closed, abs=1e-10 if epsilon <= 3 else 1e-6)
+    # Also without its lower bound, which is that closed form.
+    assert _program(epsilon, int(4 * ratio), 2) == pytest.approx(closed, abs=1e-10 if epsilon <= 3 else 1e-6)
     laplace = truncated_laplace_delta(epsilon, ratio, allow_large_delta=True)
     if ratio == int(ratio):
         assert closed == laplace
@@ -42,6 +45,16 @@ def test_program_meets_closed_forms(epsilon, ratio):
 @pytest.mark.parametrize("cells", [2, 4, 8, 12])
 def test_cells_make_no_difference(cells):
     assert optimal_delta(1.0, 1.5, cells=cells) == pytest.approx(0.2119415576, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "ratio", "larger"), [(1.0, 40, 40), (1.0, 100, 100), (3.0, 20, 20), (10.0, 8.25, 8.5), (5.0, 9.75, 10)]
+)
+def test_no_delta_is_zero_or_below_that_of_a_larger_bound(epsilon, ratio, larger):
+    # The program alone finds 0, or only the tolerance of its solver.
+    least = smallest_delta(epsilon, larger)
+    assert 0 < least < 1e-16
+    assert least <= optimal_delta(epsilon, ratio, cells=2) < 1e-11
 
 
 def test_odd_numbers_of_cells_and_no_epsilon():

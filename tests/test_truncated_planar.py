@@ -247,8 +247,16 @@ def test_bounds_beyond_all_lengths_are_refused():
 
 @pytest.mark.parametrize("delta", [0, 0.0, 1e-301, 0.51, 1, -1e-6, math.nan, None, True, "x"])
 def test_impossible_deltas_are_refused(delta):
-    with pytest.raises(InputError, match=r"delta: must lie between 1e-300 and 0.5.*not purely private"):
+    with pytest.raises(InputError, match=r"delta: must lie between 1e-300 and 0.5"):
         planar_laplace_bound(1.0, delta)
+
+
+def test_delta_of_zero_has_a_reason():
+    with pytest.raises(InputError, match="cannot be 0: an error that never exceeds a bound excludes"):
+        planar_laplace_bound(1.0, 0)
+    with pytest.raises(InputError, match="above one half most answers") as caught:
+        planar_laplace_bound(1.0, 0.51)
+    assert "cannot be 0" not in str(caught.value)
 
 
 @pytest.mark.parametrize("wrong", [0, -1.0, math.nan, True, None, "x", 10**400, 1e-70, 1e70, [1.0], np.ones(2)])

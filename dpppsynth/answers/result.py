@@ -14,6 +14,7 @@ from dpppsynth.arguments import entries, finite, flag
 from dpppsynth.errors import InputError
 from dpppsynth.filters import Filtered, particle_filter
 from dpppsynth.mesh import Floats, Ints
+from dpppsynth.privacy.noise import LARGEST, TRUNCATED, OpenDPLaplace, SeededLaplace
 from dpppsynth.privacy.profiles import Profile
 
 MECHANISM = "bounded-answers"
@@ -122,9 +123,13 @@ class Answers:
             if not math.isclose(finite(name, data[name]), found, rel_tol=DERIVED):
                 msg = f"{name}: {found!r} follows from the other numbers, not what is stated; the file was changed."
                 raise InputError(msg)
-        if data["mechanism"] != MECHANISM or not isinstance(data["noise"], str):
-            msg = f"mechanism, noise: must be {MECHANISM!r} and the name of a sampler; the file was changed."
+        seeded = flag("seeded", data["seeded"])
+        sampler = SeededLaplace.name if seeded else OpenDPLaplace.name
+        expected = (MECHANISM, sampler if terms.max_error == math.inf else TRUNCATED + sampler)
+        if (data["mechanism"], data["noise"]) != expected:
+            msg = f"mechanism, noise: must be {expected[0]!r} and {expected[1]!r} here; the file was changed."
             raise InputError(msg)
-        raw = whole_values(data["raw"])
+        # The largest answers with the largest noise.
+        raw = whole_values(data["raw"], 2 * LARGEST)
         terms.require_room(len(raw))
-        return cls(terms, raw, data["noise"], flag("seeded", data["seeded"]))
+        return cls(terms, raw, data["noise"], seeded)

@@ -13,7 +13,7 @@ from dpppsynth.privacy.noise import LARGEST
 EXACT = 2**53
 
 
-def whole_values(values: Any) -> Ints:
+def whole_values(values: Any, most: int = LARGEST) -> Ints:
     """(N,) whole numbers, kept as integers or as floats, possibly none; or InputError."""
     array = plain_array(values)
     if array is not None and array.shape == (0,):
@@ -23,15 +23,14 @@ def whole_values(values: Any) -> Ints:
         raise InputError(_message(f"got a {type(values).__name__}{kind}"))
     if array.ndim > 1:
         raise InputError(_message(f"got a table {array.shape}; give one column, or ravel it: sensitivity is of all"))
-    fault = _fault(array)
+    fault = _fault(array, most)
     if fault:
         raise InputError(_message(fault))
     return array.astype(np.int64)
 
 
-def _fault(array: np.ndarray) -> str:
+def _fault(array: np.ndarray, most: int) -> str:
     """What is wrong with some of the numbers, if anything."""
-    most = LARGEST
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             return "but some are missing or infinite; fill them in first"

@@ -37,6 +37,12 @@ class ErrorSummary:
         Of `mean_square`, for independent errors; nan for a single one.
     thresholds, beta : tuple of float
         Share of errors, or distances, larger than each threshold.
+
+    Examples
+    --------
+    >>> found = error_summary([1.0, 4.0, 9.0], [0.0, 4.0, 11.0], delta=0.0)
+    >>> found.five, round(found.mean_square, 6)
+    ((-2.0, -1.0, 0.0, 0.5, 1.0), 1.666667)
     """
 
     number: int

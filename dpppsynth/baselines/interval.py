@@ -40,6 +40,13 @@ class Intervals(Unreleasable):
     probes : int
         Noisy answers drawn, at most `cap * bits`.
     seeded : bool
+        Whether the noise can be reproduced.
+
+    Examples
+    --------
+    >>> found = blum_intervals(np.arange(1000) / 1000, epsilon=500.0, accuracy=0.9, bits=8, rng=1)
+    >>> found.n, found.cap, found.releasable
+    (1000, 9, False)
     """
 
     edges: Floats

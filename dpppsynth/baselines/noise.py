@@ -57,6 +57,13 @@ class NoisyAnswers(Unreleasable):
     noise : str
         Name of the noise.
     seeded : bool
+        Whether the noise can be reproduced.
+
+    Examples
+    --------
+    >>> noisy = laplace_answers([3.0, 5.0], epsilon=0.5, rng=1)
+    >>> noisy.law.scale, noisy.seeded, noisy.releasable
+    (2.0, True, False)
     """
 
     answers: Floats
@@ -115,6 +122,21 @@ def gaussian_answers(
     calibration : {"analytic", "probabilistic"}
         By `analytic_gaussian_scale`, the smallest noise, or `probabilistic_gaussian_scale`, from a bound on the loss.
     rng : None, int or Generator
+
+    Returns
+    -------
+    NoisyAnswers
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    Examples
+    --------
+    >>> noisy = gaussian_answers([3.0, 5.0], epsilon=1.0, delta=1e-5, rng=1)
+    >>> noisy.noise, round(noisy.law.variance, 4)
+    ('analytic gaussian', 13.9176)
     """
     scales = {"analytic": analytic_gaussian_scale, "probabilistic": probabilistic_gaussian_scale}
     sigma = scales[one_of("calibration", calibration, scales)](epsilon, delta, sensitivity)
@@ -133,6 +155,21 @@ def generalised_gaussian_answers(
     epsilon, delta, power, sensitivity : float
         Of one answer, as in `generalised_gaussian_scale`.
     rng : None, int or Generator
+
+    Returns
+    -------
+    NoisyAnswers
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    Examples
+    --------
+    >>> noisy = generalised_gaussian_answers([3.0, 5.0], epsilon=1.0, delta=1e-5, power=2.0, rng=1)
+    >>> noisy.noise, round(noisy.law.scale, 5)
+    ('generalised gaussian of power 2', 5.27591)
     """
     law = GeneralisedGaussian(power, generalised_gaussian_scale(epsilon, delta, power, sensitivity))
     return _with_noise(answers, law, float(epsilon), float(delta), f"generalised gaussian of power {law.power:g}", rng)
@@ -147,6 +184,21 @@ def staircase_answers(answers: Any, *, epsilon: float, sensitivity: float = 1.0,
     epsilon, sensitivity : float
         Of one answer: for a vector an L1 sensitivity is not enough, see `Staircase`.
     rng : None, int or Generator
+
+    Returns
+    -------
+    NoisyAnswers
+        Delta is 0.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    Examples
+    --------
+    >>> round(staircase_answers([3.0], epsilon=1.0, rng=1).law.variance, 6)
+    1.918104
     """
     law = Staircase(epsilon, sensitivity, optimal_gamma(epsilon))
     return _with_noise(answers, law, law.epsilon, 0.0, "staircase", rng)
@@ -187,6 +239,22 @@ def planar_laplace(points: Any, *, epsilon: float, rng: RngLike = None) -> Noisy
     epsilon : float
         Per unit of length, for each position on its own.
     rng : None, int or Generator
+
+    Returns
+    -------
+    NoisyAnswers
+        Delta is 0.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    Examples
+    --------
+    >>> moved = planar_laplace([[0.0, 0.0], [30.0, 40.0]], epsilon=0.1, rng=1)
+    >>> moved.answers.shape, moved.law.mean_radius
+    ((2, 2), 20.0)
     """
     positions, law = reals("points", points, (None, 2)), PlanarLaplace(epsilon)
     moved = positions + law.sample(len(positions), rng)

@@ -36,6 +36,13 @@ class NoisyTree(Unreleasable):
     epsilon, delta : float
         Spent; delta is 0.
     seeded : bool
+        Whether the noise can be reproduced.
+
+    Examples
+    --------
+    >>> tree = hay_tree([3, 5, 6], epsilon=1.0, rng=1)
+    >>> tree, tree.nodes.shape
+    (NoisyTree(3 bins, epsilon=1: not to be released), (7,))
     """
 
     counts: Floats
@@ -64,6 +71,12 @@ class NoisyDegrees(Unreleasable):
     scale, epsilon, delta : float
         Delta is 0.
     seeded : bool
+        Whether the noise can be reproduced.
+
+    Examples
+    --------
+    >>> hay_degree([3, 1, 1, 8], epsilon=1.0, sensitivity=2.0, rng=1).scale
+    2.0
     """
 
     sequence: Floats

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.screen import progress, show_json, show_line
+from dpppsynth.cli.screen import progress, show_json, show_line, show_text
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ FilteredOption = Annotated[
     bool,
     Option(
         "--filtered",
-        help="With the counts smoothed over the levels of a mark, in their order, which may be off by twice as much.",
+        help="With the counts before negative ones were set to 0, and smoothed over the levels of a mark, in their "
+        "order; smoothed ones may be off by twice as much.",
         rich_help_panel=o.WRITING,
     ),
 ]
@@ -38,6 +39,7 @@ def counts(
     """
     _require_new_table(out)
     from dpppsynth.release import BoundedErrorRelease, BoundedErrorSeries, load_release
+    from dpppsynth.reporting.bounded import errors, measured
 
     with progress() as say:
         say("opening the release")
@@ -60,8 +62,9 @@ def counts(
     if json:
         show_json({"out": str(out), "columns": header, **most})
         return
-    smooth = f", no smoothed one by more than {2 * opened.max_error}" if filtered else ""
-    show_line(f"Written to {out}. No count is off by more than {opened.max_error}{smooth}.")
+    show_line(f"Written to {out}.")
+    by = opened.by if filtered and isinstance(opened, BoundedErrorSeries) else None
+    show_text(" ".join(errors(measured(opened), by)))
 
 
 def _require_new_table(path: Path) -> None:
@@ -86,13 +89,14 @@ def _table(release: Any, *, filtered: bool) -> tuple[list[str], Iterator[list[An
         return [*CORNERS, "count"], (
             [*place, count] for place, count in zip(_corners(mesh), release.counts.tolist(), strict=True)
         )
-    header = [release.by, *CORNERS, "count", *(["filtered"] if filtered else [])]
+    header = [release.by, *CORNERS, "count", *(["raw", "filtered"] if filtered else [])]
     return header, _of_levels(release, filtered=filtered)
 
 
 def _of_levels(release: Any, *, filtered: bool) -> Iterator[list[Any]]:
     numbers: list[Any] = [release.counts.tolist()]
     if filtered:
+        numbers.append(release.raw.tolist())
         # As counts are, not negative: which brings none further from the truth.
         numbers.append(release.filtered.clip(0).round(3).tolist())
     for (level, part), *lines in zip(release.releases.items(), *numbers, strict=True):

@@ -36,6 +36,10 @@ WORDS = {
     "user=None": "--no-user",
     "kim_lim_38": "--mechanism kim-lim-3.8",
     "leave crs out": "leave --crs out",
+    "leave max_error out": "leave --max-error out",
+    "where max_error is given": "where --max-error is given",
+    "a larger max_error": "a larger --max-error",
+    "a smaller max_error": "a smaller --max-error",
     "LinearNetwork.largest_component(vertices, edges); readers take largest_component=True": (
         "the largest part (--largest-component)"
     ),

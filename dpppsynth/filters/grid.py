@@ -69,7 +69,23 @@ def grid_smoother(
 ) -> Floats:
     """Mean of every answer given all noisy answers, earlier and later, where answers are a random walk.
 
-    It costs no more privacy than `grid_filter`, whose parameters and errors it has.
+    It costs no more privacy than `grid_filter`.
+
+    Parameters
+    ----------
+    observations, scale, bound, step, spacing
+        As in `grid_filter`.
+
+    Returns
+    -------
+    (N,) or (N, T) array
+        Each within `bound` of the released number. Where no walk leads from one step to the next, the answers on either
+        side say nothing about those on the other.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule, or the grid has too many cells.
 
     Examples
     --------

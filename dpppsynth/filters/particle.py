@@ -50,9 +50,10 @@ def particle_filter(
     bound : float
         On the error, as released; infinite for noise without a bound.
     step : {"likely", "differences"}, float or (T,) array
-        Standard deviation of the change from one answer to the next: estimated from the released numbers, or public.
-        `likely_step` is about as good as to know it; `estimated_step`, named "differences", is poor where a series is
-        smoother than the noise.
+        Standard deviation of the change from one answer to the next: estimated from the released numbers, for every
+        series on its own, or public. Where all series change alike, `likely_step(observations, ...)` of all together is
+        the better one. It is about as good as to know the step; `estimated_step`, named "differences", is poor where a
+        series is smoother than the noise.
     particles : int
         M, for each series.
     proposal : {"bootstrap", "uniform", "gaussian"}
@@ -95,7 +96,9 @@ def particle_filter(
     found = [follow(part, len(noisy), rng=rng, resample=resample) for part in model.parts()]
     estimate = np.concatenate([part for part, _ in found], axis=1).reshape(noisy.shape)
     restarts = sum(restarts for _, restarts in found)
-    return Filtered(estimate / size if literal else estimate, restarts, used, 2 * law.bound)
+    if literal:
+        return Filtered(estimate / size, restarts, used, math.inf)
+    return Filtered(estimate, restarts, used, 2 * law.bound)
 
 
 Proposal = Callable[["_Walks", int, Floats, np.random.Generator], tuple[Floats, Floats]]

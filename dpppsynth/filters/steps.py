@@ -4,7 +4,6 @@ Both rules see what was released alone. The likely step is the default of every 
 the plain rule that other work compares with, and a matter of chance where steps are small beside the noise.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -87,7 +86,13 @@ def settled(name: str, step: Any, noisy: Floats, variance: float, scale: float) 
 
 
 def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
-    """The step of noisy series as a float, or (T,) one for each of those side by side, or InputError."""
+    """The step of a noisy series as a float, or (T,) one for each of those side by side, or InputError.
+
+    Series side by side may be as different as a village and a town: each is estimated on its own.
+    """
+    if isinstance(step, str) and noisy.ndim == 2:
+        rule = EACH[one_of("step", step, EACH, " or a positive number")]
+        return rule(noisy, law.variance, law.scale)
     array = plain_array(step)
     if step is None or array is None or array.ndim == 0:
         return settled("step", step, noisy, law.variance, law.scale)
@@ -99,35 +104,60 @@ def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
 
 
 def _differences(noisy: Floats, variance: float, scale: float) -> float:
-    return math.sqrt(max((LEAST * scale) ** 2, _mean_square(noisy) - 2 * variance))
+    return float(_from_changes(_mean_squares(noisy).mean(keepdims=True), variance, scale)[0])
+
+
+def _each_difference(noisy: Floats, variance: float, scale: float) -> Floats:
+    return _from_changes(_mean_squares(noisy), variance, scale)
+
+
+def _from_changes(square: Floats, variance: float, scale: float) -> Floats:
+    return np.sqrt(np.maximum((LEAST * scale) ** 2, square - 2 * variance))
 
 
 def _likely(noisy: Floats, variance: float, scale: float) -> float:
-    least = LEAST * scale
-    tried = np.geomspace(least, max(least, 2 * math.sqrt(_mean_square(noisy))), TRIED)
-    return float(tried[np.argmax(_log_likelihoods(noisy.reshape(len(noisy), -1), variance, tried))])
+    tried = _tried(_mean_squares(noisy).mean(keepdims=True), scale)
+    together = _log_likelihoods(noisy.reshape(len(noisy), -1), variance, tried).sum(axis=1)
+    return float(tried[np.argmax(together), 0])
 
 
+def _each_likely(noisy: Floats, variance: float, scale: float) -> Floats:
+    tried = _tried(_mean_squares(noisy), scale)
+    best = np.argmax(_log_likelihoods(noisy, variance, tried), axis=0)
+    return np.asarray(tried[best, np.arange(len(best))])
+
+
+# One step for all series, and one for each.
 RULES: dict[str, Callable[[Floats, float, float], float]] = {"likely": _likely, "differences": _differences}
+EACH: dict[str, Callable[[Floats, float, float], Floats]] = {"likely": _each_likely, "differences": _each_difference}
 
 
-def _mean_square(noisy: Floats) -> float:
-    """Mean squared change from one noisy answer to the next; 0 of a single one."""
-    changes = np.diff(noisy, axis=0)
-    return float(np.mean(changes**2)) if changes.size else 0.0
+def _mean_squares(noisy: Floats) -> Floats:
+    """(T,) mean squared changes from one noisy answer to the next; 0 of a single one."""
+    changes = np.diff(noisy.reshape(len(noisy), -1), axis=0)
+    return np.asarray((changes**2).sum(axis=0) / max(1, len(changes)))
+
+
+def _tried(square: Floats, scale: float) -> Floats:
+    """(S, T) steps to try for series with such mean squared changes (T,)."""
+    least = LEAST * scale
+    return np.asarray(np.geomspace(least, np.maximum(least, 2 * np.sqrt(square)), TRIED))
 
 
 def _log_likelihoods(noisy: Floats, variance: float, steps: Floats) -> Floats:
-    """(S,) logarithms, up to a constant, of the densities of all but the first of noisy series (N, T)."""
-    level, spread = np.repeat(noisy[:1], len(steps), axis=0), np.full(len(steps), variance)
-    total = np.zeros(len(steps))
+    """(S, T) logarithms, up to a constant, of the densities of all but the first of each of the noisy series (N, T).
+
+    The steps are (S, T), or (S, 1) where series share them.
+    """
+    level, spread = np.repeat(noisy[:1], len(steps), axis=0), np.full(steps.shape, variance)
+    total = np.zeros((len(steps), noisy.shape[1]))
     for seen in noisy[1:]:
         spread = spread + steps**2
         predicted = spread + variance
         surprise = seen - level
         # Steps far too small for the series overflow to no likelihood at all, as they should.
         with np.errstate(over="ignore"):
-            total -= len(seen) * np.log(predicted) / 2 + (surprise**2).sum(axis=1) / predicted / 2
+            total -= np.log(predicted) / 2 + surprise**2 / predicted / 2
         gain = spread / predicted
-        level, spread = level + gain[:, None] * surprise, variance * gain
+        level, spread = level + gain * surprise, variance * gain
     return total

@@ -89,7 +89,8 @@ class BoundedErrorSeries(StratifiedRelease):
         """Rows of all levels, one below the other, with the level in the column of the mark."""
         import pandas
 
-        tables = [part.to_geodataframe().assign(**{self.by: level}) for level, part in self.releases.items()]
+        parts: dict[str, Any] = dict(self.releases)
+        tables = [part.to_geodataframe().assign(**{self.by: level}) for level, part in parts.items()]
         table: GeoDataFrame = pandas.concat(tables, ignore_index=True)
         return table
 
@@ -104,14 +105,14 @@ class BoundedErrorSeries(StratifiedRelease):
     ) -> Filtered:
         """Series of every cell that a particle filter finds behind the raw counts; free, since it sees nothing else.
 
-        It helps where counts change little from level to level, beside the noise. Estimated, the step is one for all
-        cells: where a few change much more than the rest, these are filtered worst, and lag behind. The error of a
-        filtered count may be twice `max_error`.
+        It helps where counts change little from level to level, beside the noise, and lags behind where one jumps. The
+        error of a filtered count may be twice `max_error`.
 
         Parameters
         ----------
         step : {"likely", "differences"}, float or (T,) array
-            By how much a count changes from one level to the next; as in `filters.particle_filter`, like the others.
+            By how much a count changes from one level to the next, for every cell its own where it is estimated; as in
+            `filters.particle_filter`, like the others.
         particles, proposal, resample, rng
             As in `filters.particle_filter`.
         """

@@ -12,7 +12,9 @@ from dpppsynth.domains import Domain
 from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.release import Release, StratifiedRelease
 from dpppsynth.reporting.odds import fraction
+from dpppsynth.reporting.rounding import upward
 
 # At so large an epsilon delta is what no epsilon covers.
 FAR = 700.0
@@ -40,9 +42,22 @@ def errors(plan: Any, by: str | None = None) -> list[str]:
         case BoundedCountsPlan():
             return _of_counts(plan.max_error, by)
         case MovedPlan():
-            return _of_moves(plan)
+            return _of_moves(plan, by)
         case _:
             return []
+
+
+def measured(release: Release | StratifiedRelease) -> Any:
+    """What the budget of a release was spent on, of the level with the largest errors where there are several."""
+    levels = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
+    plans = [getattr(each.statistic, "plan", None) for each in levels]
+    return max(plans, key=_most)
+
+
+def _most(plan: Any) -> float:
+    """Bound on the error of a plan; infinite where it has none."""
+    most = getattr(plan, "max_error", None)
+    return math.inf if most is None else float(most)
 
 
 def price(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
@@ -56,10 +71,10 @@ def price(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
     """
     if _one(parameters).get("max_error") is None:
         return []
+    least = guarantee.delta(max(FAR, guarantee.epsilon()))
     told = (
         "The hard bound on the error has a price. Some outcomes are possible in one of the two cases alone, and tell "
-        f"for certain which it is. Their probability is at most {fraction(guarantee.delta(FAR))}. No error has a bound "
-        "without that."
+        f"for certain which it is. Their probability is at most {fraction(least)}. No error has a bound without that."
     )
     return [told]
 
@@ -69,11 +84,23 @@ def moves(parameters: Mapping[str, Any]) -> bool:
     return _one(parameters).get("basis") == MovedPlan.basis
 
 
+def farthest(most: float, domain: Domain) -> str:
+    """The longest move or the largest error in words, rounded up: nothing is off by more.
+
+    Examples
+    --------
+    >>> from dpppsynth import Window
+    >>> farthest(765.6090102, Window.rectangle(0, 0, 1000, 1000, "EPSG:27700"))
+    '765.61 m'
+    """
+    return f"{upward(most)} {short_unit(domain.unit)}"
+
+
 def shown(plan: Any) -> str | None:
     """What the points on a map are, where they are moved ones."""
     if not isinstance(plan, MovedPlan):
         return None
-    far = f", by {_length(plan.error_bound, plan.domain)} at most" if math.isfinite(plan.error_bound) else ""
+    far = f", by {farthest(plan.error_bound, plan.domain)} at most" if math.isfinite(plan.error_bound) else ""
     return (
         f"Every point below stands for a point of the data, moved at random{far}. Where it lies tells no more about "
         "the true place than the guarantee above allows"
@@ -91,22 +118,22 @@ def _of_counts(most: int, by: str | None) -> list[str]:
     return said
 
 
-def _of_moves(plan: MovedPlan) -> list[str]:
+def _of_moves(plan: MovedPlan, by: str | None) -> list[str]:
     domain, most = plan.domain, plan.max_error
     if most is None:
-        mean = _length(2 / plan.rate, domain)
+        mean = f"{2 / plan.rate:.4g} {short_unit(domain.unit)}"
         said = [f"There is no bound on how far a point was moved: {mean} on average, and some several times as far."]
     else:
-        said = [f"No point was moved by more than {_length(most, domain)}: longer moves were drawn again."]
+        said = [f"No point was moved by more than {farthest(most, domain)}: longer moves were drawn again."]
         if plan.error_bound > most:
             said.append(
                 "Points that fell outside the area were put into the nearest place inside. With that, none is farther "
-                f"than {_length(plan.error_bound, domain)} from where it was."
+                f"than {farthest(plan.error_bound, domain)} from where it was."
             )
     if not plan.track:
-        said.append("The points are in random order.")
+        said.append(f"The points are in random order{'' if by is None else f' within each level of {by}'}.")
     else:
-        twice = "" if most is None else f" They may be off by up to {_length(2 * most, domain)}."
+        twice = "" if most is None else f" They may be off by up to {farthest(2 * most, domain)}."
         said.append(
             "The points are one person's track, in its order, which is public. Positions that a filter made smoother "
             f"follow from the moved ones alone.{twice}"
@@ -120,7 +147,3 @@ def _one(parameters: Mapping[str, Any]) -> Mapping[str, Any]:
         return parameters
     first: Mapping[str, Any] = parameters["strata"][0]["parameters"]
     return first
-
-
-def _length(value: float, domain: Domain) -> str:
-    return f"{value:.6g} {short_unit(domain.unit)}"

@@ -6,6 +6,7 @@ from typing import Any
 from dpppsynth.privacy.derive import STRATA
 
 _FITTED = "A log-Gaussian Cox model that knows the law of the noise was fitted to these numbers alone"
+_UNMARKED = "Marks are not released."
 _DRAWN = "The synthetic points were drawn from that intensity"
 _SCATTERED = "Every pattern was paid for by the privacy budget. There is no released intensity: it would be the data"
 _OWN = "Every person's location was turned into a random report on its own"
@@ -20,8 +21,7 @@ DESCRIPTIONS = {
     "corner's sum. The synthetic points were drawn from the noisy sums.",
     "bounded-cells": "The points in every cell of a public grid were counted, and random noise was added to every "
     "count, none of it beyond a public bound. The synthetic points were drawn from the noisy counts.",
-    "planar-laplace": "Every point was moved at random, by a distance and in a direction of its own. Marks are not "
-    "released.",
+    "planar-laplace": f"Every point was moved at random, by a distance and in a direction of its own. {_UNMARKED}",
     "lgcp-tents": "The points were shared out to the corners of a public mesh, and random noise was added to every "
     f"corner's sum. {_FITTED}, and the synthetic points were drawn from the model.",
     "lgcp-field": "The points were reduced to smooth averages over the area, and random noise was added to each. "
@@ -69,4 +69,5 @@ def describe(certificate: Mapping[str, Any]) -> str:
     if name != STRATA:
         return DESCRIPTIONS[name]
     each = DESCRIPTIONS[parameters["strata"][0]["mechanism"]]
+    each = each.replace(_UNMARKED, f"No mark but {parameters['by']} is released.")
     return f"Separately for each level of {parameters['by']}: {each}"

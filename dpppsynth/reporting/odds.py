@@ -9,6 +9,8 @@ from dpppsynth.reporting.rounding import upward
 WEAK, NEXT_TO_NOTHING = 95.0, 99.9
 # Odds above which a factor tells nobody anything.
 VAST = 1e6
+# Probabilities down to here are told as one in so many.
+COUNTABLE = 1e-15
 RARE = " But it leaves room for outcomes, rare ones, after which the guess would be next to certain."
 GUESSER = "Someone who had to guess which case is true, both being equally likely beforehand,"
 
@@ -65,6 +67,13 @@ def factor(epsilon: float) -> str | None:
 
 
 def fraction(delta: float) -> str:
-    """A probability as one in so many, or rounded up."""
-    many = round(1 / delta)
-    return f"1 in {many:,}" if math.isclose(1 / many, delta, rel_tol=1e-9) else upward(delta, 4)
+    """A probability as one in so many, or rounded up.
+
+    Examples
+    --------
+    >>> fraction(1e-6), fraction(2.3451e-6), fraction(1e-218)
+    ('1 in 1,000,000', '2.346e-06', '1e-218')
+    """
+    if delta < COUNTABLE or not math.isclose(1 / round(1 / delta), delta, rel_tol=1e-9):
+        return upward(delta, 4)
+    return f"1 in {round(1 / delta):,}"

@@ -58,14 +58,14 @@ def page(subject: Subject, progress: Callable[[str], object] | None = None) -> s
 
 def _words(subject: Subject) -> dict[str, Any]:
     cert, guarantee = subject.certificate, subject.guarantee
-    moved = bounded.moves(cert["parameters"])
+    moved, plan = _moved(subject), bounded.measured(subject.release)
     return {
         "subject": subject,
         "certificate": cert,
         "streets": isinstance(subject.domain, LinearNetwork),
         "mechanism": mechanisms.describe(cert),
-        "errors": bounded.errors(_measured(subject), subject.by),
-        "moved": bounded.shown(_measured(subject)),
+        "errors": bounded.errors(plan, subject.by),
+        "moved": bounded.shown(plan),
         "epsilon": upward(guarantee.epsilon(), 4),
         "delta": upward(guarantee.profile.at, 4),
         "version": _version(cert["versions"].get("dpppsynth", "")),
@@ -81,12 +81,6 @@ def _words(subject: Subject) -> dict[str, Any]:
         "unit": distances.unit(guarantee, subject.domain),
         "sizes": [len(each) for each in subject.patterns],
     }
-
-
-def _measured(subject: Subject) -> Any:
-    """What the budget was spent on, of the first level where there are several."""
-    first = next(iter(subject.levels.values()))
-    return getattr(first.statistic, "plan", None)
 
 
 def _tables(subject: Subject) -> dict[str, Any]:
@@ -112,9 +106,8 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     found = gathering(subject.patterns)
     curve, correction = None, ""
     if found is not None:
-        alt = (
-            f"{'K' if isinstance(domain, LinearNetwork) else 'L'}(r) minus r of {found.patterns} synthetic pattern(s)."
-        )
+        of = "the moved points" if _moved(subject) else f"{found.patterns} synthetic pattern(s)"
+        alt = f"{'K' if isinstance(domain, LinearNetwork) else 'L'}(r) minus r of {of}."
         curve, correction = pictures.gathering_curve(found, domain, alt), CORRECTIONS[found.correction]
     say("drawing")
     return {
@@ -130,14 +123,15 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
 def _maps(subject: Subject) -> dict[str, Any]:
     """Maps of patterns, of the first one's levels, and of intensities."""
     first, further, by_level = None, [], []
+    what = "moved points" if _moved(subject) else "first synthetic pattern"
     if subject.patterns:
-        first = pictures.pattern_map(subject.patterns[0], "Map of the first synthetic pattern.")
+        first = pictures.pattern_map(subject.patterns[0], f"Map of the {what}.")
     for k, each in enumerate(subject.patterns[1 : 1 + FURTHER], 2):
         further.append((f"Synthetic pattern {k}", pictures.pattern_map(each, f"Map of pattern {k}.", small=True)))
     if subject.by is not None and subject.patterns:
         for level in list(subject.levels)[:LEVELS]:
             at = subject.of_level(subject.patterns[0], level)
-            alt = f"Map of the first synthetic pattern, {subject.by} {level}."
+            alt = f"Map of the {what}, {subject.by} {level}."
             by_level.append((level, pictures.pattern_map(at, alt, small=True)))
     return {
         "first_map": first,
@@ -147,6 +141,11 @@ def _maps(subject: Subject) -> dict[str, Any]:
         **_heat_map(subject),
         "intensity_maps": _intensities(subject),
     }
+
+
+def _moved(subject: Subject) -> bool:
+    """Whether the points of its pattern are those of the data, each moved."""
+    return bounded.moves(subject.certificate["parameters"])
 
 
 def _heat_map(subject: Subject) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
+from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.reporting import bounded, local
 from dpppsynth.reporting.cautions import averaged, cautions
 from dpppsynth.reporting.odds import chance, guesses, likelihood, rare
@@ -171,7 +172,7 @@ def _moving(guarantee: Guarantee) -> str:
 
 def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
     reach = guarantee.relation.reach
-    if not math.isfinite(reach) or (not guarantee.by_distance and isinstance(guarantee.profile, PureDP)):
+    if not math.isfinite(reach) or (not guarantee.by_distance and not silent_beyond(guarantee)):
         return []
     away = length(reach, domain)
     if guarantee.by_distance and not silent_beyond(guarantee):
@@ -189,7 +190,8 @@ def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
 def silent_beyond(guarantee: Guarantee) -> bool:
     """Whether nothing is proved of places farther apart than the privacy radius."""
     reach, curve = guarantee.relation.reach, guarantee.by_distance
-    if not math.isfinite(reach) or isinstance(guarantee.profile, PureDP):
+    # Of counts it does not matter how far a point moves.
+    if not math.isfinite(reach) or isinstance(guarantee.profile, PureDP | TruncatedLaplaceDP):
         return False
     return not curve or math.isclose(curve[-1][0], reach)
 

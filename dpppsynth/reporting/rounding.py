@@ -4,7 +4,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 
 def upward(value: float, digits: int = 6) -> str:
-    """An epsilon or a delta in a few digits, rounded towards less privacy.
+    """An epsilon, a delta or a bound on errors in a few digits, rounded towards what promises less.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from dpppsynth.privacy.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC
 from dpppsynth.privacy.derive import budget
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
-from dpppsynth.reporting import local
+from dpppsynth.reporting import bounded, local
 from dpppsynth.reporting.rounding import downward, upward
 from dpppsynth.reporting.subject import Subject, exact
 
@@ -43,10 +43,11 @@ def files(subject: Subject) -> list[File]:
     domain = subject.certificate["domain"]["file"]
     listed = sorted(subject.certificate["files"].items())
     own = subject.folder / FILENAME
+    pattern = "moved points" if bounded.moves(subject.certificate["parameters"]) else "synthetic pattern"
     return [
         File(FILENAME, "the certificate", _size(own.stat().st_size), file_hash(own)),
         *(
-            File(name, _purpose(name, domain), _size((subject.folder / name).stat().st_size), digest)
+            File(name, _purpose(name, domain, pattern), _size((subject.folder / name).stat().st_size), digest)
             for name, digest in listed
         ),
     ]
@@ -184,14 +185,14 @@ def _size(count: int) -> str:
     return f"{count:,} bytes"
 
 
-def _purpose(name: str, domain: str) -> str:
+def _purpose(name: str, domain: str, pattern: str) -> str:
     endings = {
         STATISTIC: "what the budget was spent on",
         POSTERIOR: "posterior draws",
         OFFSET: "public offset of the model",
     }
     if SYNTHETIC.fullmatch(name):
-        return "synthetic pattern"
+        return pattern
     if name == domain:
         return "the public domain"
     return next((what for ending, what in endings.items() if name.endswith(ending)), "part of the release")

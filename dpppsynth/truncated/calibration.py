@@ -22,7 +22,7 @@ class Calibration:
 
     Examples
     --------
-    >>> found = calibrate(epsilon=2.0, max_error=10.0, sensitivity=2.0)
+    >>> found = calibrate(epsilon=1.0, max_error=10.0, sensitivity=2.0)
     >>> round(found.delta, 6), found.max_error / found.sensitivity
     (0.005828, 5.0)
     """

@@ -95,6 +95,16 @@ def delta_of_shifts(shifts: Iterable[float], *, scale: float, bound: float) -> f
     scale, bound : float
         As `TruncatedLaplace` takes them.
 
+    Returns
+    -------
+    float
+        0.0 where there are no shifts.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
     Examples
     --------
     >>> round(delta_of_shifts((0.5, 0.5), scale=1.0, bound=2.0), 7)
@@ -117,6 +127,11 @@ def delta_composed(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
     ----------
     parts : iterable of (float, float)
         Epsilon, at least 0, and delta, from 0 to 1, of each release.
+
+    Returns
+    -------
+    (float, float)
+        (0.0, 0.0) where there are no releases.
 
     Raises
     ------
