@@ -101,7 +101,7 @@ def each_series(observed: Floats, step: float, run: Callable[..., Floats]) -> Fl
 
 
 class Cells(NamedTuple):
-    """Mean squared errors of monthly counts of one kind of cell: one step for all cells, and one for each, the default."""
+    """Mean squared errors of monthly counts of one kind of cell: one step for all cells, and one for each."""
 
     kind: str
     cells: int

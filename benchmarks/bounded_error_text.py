@@ -156,20 +156,20 @@ Independent: uniform up to 300.
 
 
 def uneven(found: Found) -> list[str]:
-    months = """### Where a few cells change more than the rest
-
+    months = """
 Counts of 400 cells in twelve months, released with epsilon 1 and a bound of 27 (delta 1e-6): noise of scale 2. By
 default a step is estimated for each cell, from its own twelve counts. One step for all (`likely_step` of all of them)
 would be better where all change alike, and is much worse for the few that do not.
 """
-    tracks = """### Tracks
-
+    tracks = """
 200 positions, moved by 20 on average and by 50 at most (epsilon 0.1 per unit); mean squared distances, by the step of
 the walk along each axis.
 """
     return [
+        "### Where a few cells change more than the rest\n",
         page.filled(months),
         *page.of_months(found["months"]),
+        "### Tracks, filtered\n",
         page.filled(tracks),
         *page.of_walked(found["walked"]),
     ]

@@ -209,7 +209,7 @@ FAULTS = {
     "delta of one coordinate": Fault(lambda: noised(claimed=one_coordinate), "likelihood ratio", 2500),
     "one noise for all counts": Fault(lambda: noised(shared=lambda _: True), "near", 200),
     "rate doubled": Fault(lambda: moved(rate_doubled), "likelihood ratio", 1000),
-    "rate doubled, no bound": Fault(lambda: moved(rate_doubled, max_error=None), "likelihood ratio", 600),
+    "rate doubled, no bound": Fault(lambda: moved(rate_doubled, max_error=None), "likelihood ratio", 800),
     "epsilon per kilometre": Fault(lambda: moved(per_kilometre), "likelihood ratio", 100),
     "exponential radius": Fault(lambda: moved(exponential), "likelihood ratio", 600),
     "clamped radius": Fault(lambda: moved(clamped_radius), "likelihood ratio", 1800),
@@ -221,7 +221,11 @@ FAULTS = {
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_planted_fault_is_caught(name):
-    """Missed once in a hundred times at most, so three audits in a row are once in a million."""
+    """Three audits in a row miss it once in a million at most, if one does once in a hundred.
+
+    Measured: of 1300 audits 2 miss half the bound, of 420 none the rate doubled without a bound, and of 54 to 300 for
+    each of the others, at these numbers of runs, none.
+    """
     fault = FAULTS[name]
     faulty = fault.make()
     faulty = replace(faulty, statistics=tuple(each for each in faulty.statistics if each.name == fault.seen_by))

@@ -11,6 +11,7 @@ from dpppsynth.mesh import Floats
 from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title, short_unit
 from dpppsynth.plotting.words import distance_moved, what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,7 +72,7 @@ def _polyline(guarantee: Guarantee) -> tuple[Floats, Floats]:
         distance, values = np.array([(0.0, 0.0), *guarantee.by_distance]).T
         return distance, values
     reach = guarantee.relation.reach
-    far = 4 * reach if isinstance(guarantee.profile, PureDP) else reach
+    far = 4 * reach if isinstance(guarantee.profile, PureDP | TruncatedLaplaceDP) else reach
     return np.array([0.0, far if math.isfinite(far) else 1.0]), np.full(2, guarantee.epsilon_of_one_point())
 
 
