@@ -13,6 +13,7 @@ from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.randomness import RngLike
 from dpppsynth.truncated import TruncatedGeometric
 from dpppsynth.truncated.geometric import MOST_SHIFTS, MOST_WORK
+from dpppsynth.truncated.losses import at_least_one
 from dpppsynth.truncated.rules import LARGEST, require_whole, whole_bound
 from dpppsynth.truncated.searches import smallest_number, smallest_whole
 
@@ -92,8 +93,7 @@ class ErrorTerms:
         one = self._law.exposed(self.sensitivity)
         if one < TINY:
             return 2 * TINY * self.queries
-        any_of_them = 1.0 if one == 1 else -math.expm1(self.queries * math.log1p(-one))
-        return min(1.0, any_of_them * (1 + ROUND_UP))
+        return min(1.0, at_least_one([one], self.queries) * (1 + ROUND_UP))
 
     @cached_property
     def log_delta(self) -> float:

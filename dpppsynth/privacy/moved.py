@@ -13,6 +13,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import ApproximateDP, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours
 from dpppsynth.truncated import planar_laplace_bound, planar_laplace_delta
+from dpppsynth.truncated.losses import at_least_one
 
 NOISE = (
     "Every point is moved by planar Laplace noise of its own, a real number of which as many digits are drawn as its "
@@ -73,7 +74,7 @@ def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float) -> floa
     if float(bound) == math.inf:
         return 0.0
     one = float(planar_laplace_delta(rate, bound, relation.alpha))
-    return min(1.0, -math.expm1(relation.max_points_per_person * math.log1p(-min(one, 1 - 1e-16))) * (1 + 1e-12))
+    return min(1.0, at_least_one([one], relation.max_points_per_person) * (1 + 1e-12))
 
 
 def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float) -> float:

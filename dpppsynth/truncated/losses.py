@@ -26,15 +26,15 @@ def exposed_part(rate: float, bound: int, shift: int) -> float:
     return math.exp(-rate * (bound - shift + 1)) * geometric_sum(rate, shift) / two_sided_sum(rate, bound)
 
 
-def at_least_one(probabilities: Iterable[float]) -> float:
-    """Probability that one or more of independent events happen: `1 - prod(1 - p)`, to full relative accuracy."""
+def at_least_one(probabilities: Iterable[float], times: int = 1) -> float:
+    """Probability that any of independent events happens: `1 - prod(1 - p)^times`, to full relative accuracy."""
     left = 0.0
     for probability in probabilities:
         if probability >= 1:
             return 1.0
         left += math.log1p(-probability)
     # Not minus zero, where there are none.
-    return 0.0 - math.expm1(left)
+    return 0.0 - math.expm1(times * left)
 
 
 def finite_part(epsilon: float, shifts: list[int], rate: float, bound: int) -> float:
