@@ -149,7 +149,7 @@ class Walked(NamedTuple):
 
 
 def walked(step: float, setting: Setting) -> Walked:
-    """Tracks of 200 positions, moved by 20 on average."""
+    """Tracks of 200 positions, moved by 18 on average."""
     rng = np.random.default_rng([SEED, 11, round(step)])
     law, runs = PlanarLaplace(0.1, BOUND), 2 * setting.series // 5
     errors = np.empty((3, runs))

@@ -162,7 +162,7 @@ default a step is estimated for each cell, from its own twelve counts. One step 
 would be better where all change alike, and is much worse for the few that do not.
 """
     tracks = """
-200 positions, moved by 20 on average and by 50 at most (epsilon 0.1 per unit); mean squared distances, by the step of
+200 positions, moved by 18 on average and by 50 at most (epsilon 0.1 per unit); mean squared distances, by the step of
 the walk along each axis.
 """
     return [
