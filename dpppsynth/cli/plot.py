@@ -125,7 +125,7 @@ def _public(
     along = "the streets" if isinstance(release.domain, LinearNetwork) else None
     axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit, along=along)}
     if synthetic is not None:
-        title = f"Synthetic pattern, ε = {release.guarantee.epsilon():.3g}"
+        title = f"{_called(release)}, ε = {release.guarantee.epsilon():.3g}"
         axes["pattern"] = plot_pattern(synthetic, title=title, **marks)
     if isinstance(release, HeatmapRelease):
         axes |= _heat(release, bandwidth, marks)
@@ -136,9 +136,14 @@ def _public(
             pictures = _intensity(part, f", {release.by} {level}", marks)
             if synthetic is not None:
                 at = _level(synthetic, release.by, level)
-                pictures["pattern"] = plot_pattern(at, title=f"Synthetic pattern, {release.by} {level}", **marks)
+                pictures["pattern"] = plot_pattern(at, title=f"{_called(part)}, {release.by} {level}", **marks)
             axes |= {prefix(k) + name: each for name, each in pictures.items()}
     return [save_picture(ax, out / f"{name}.png") for name, ax in sorted(axes.items())]
+
+
+def _called(release: "Release | StratifiedRelease") -> str:
+    """What the points of a pattern are."""
+    return "Moved points" if release.mechanism == "planar-laplace" else "Synthetic pattern"
 
 
 def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str, Axes]":

@@ -63,6 +63,11 @@ class BoundedErrorSynthesizer(PointSynthesizer):
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
 
+    Raises
+    ------
+    InputError
+        Unless two of the three are given, in range and so that they go together; where delta is 0.
+
     Examples
     --------
     >>> from dpppsynth.domains import Window
@@ -96,29 +101,21 @@ class BoundedErrorSynthesizer(PointSynthesizer):
     @cached_property
     def budget(self) -> Budget:
         """Epsilon, delta and max_error, of which one follows from the other two."""
-        given = {name: getattr(self, name) for name in ("epsilon", "delta", "max_error")}
-        known = {name: value for name, value in given.items() if value is not None}
         relation = self.neighbouring()
-        if self.epsilon is not None:
-            positive("epsilon", self.epsilon)
-        if self.delta is not None:
-            require_positive(self.delta)
-        if self.max_error is not None:
-            require_reach(relation, self.max_error)
-        if len(known) != 2:
-            found = ", ".join(known) or "none of them"
-            msg = f"epsilon, delta, max_error: give two of them, and the third follows; got {found}."
-            raise InputError(msg)
-        if self.max_error is None and self.epsilon is not None and self.delta is not None:
-            most = smallest_max_error(relation, epsilon=self.epsilon, delta=self.delta)
-            return Budget(float(self.epsilon), float(self.delta), most)
-        most = int(self.max_error or 0)
-        if self.epsilon is None and self.delta is not None:
-            epsilon = smallest_bounded_epsilon(relation, delta=self.delta, max_error=most)
-            return Budget(epsilon, float(self.delta), most)
-        epsilon = float(self.epsilon or 0)
-        scale = laplace_scale(counts_sensitivity(relation), epsilon)
-        return Budget(epsilon, bounded_delta(relation, scale=scale, max_error=most), most)
+        epsilon = None if self.epsilon is None else float(positive("epsilon", self.epsilon))
+        delta = None if self.delta is None else require_positive(self.delta)
+        most = None if self.max_error is None else require_reach(relation, self.max_error)
+        if epsilon is not None and delta is not None and most is None:
+            return Budget(epsilon, delta, smallest_max_error(relation, epsilon=epsilon, delta=delta))
+        if epsilon is not None and delta is None and most is not None:
+            scale = laplace_scale(counts_sensitivity(relation), epsilon)
+            return Budget(epsilon, bounded_delta(relation, scale=scale, max_error=most), most)
+        if epsilon is None and delta is not None and most is not None:
+            return Budget(smallest_bounded_epsilon(relation, delta=delta, max_error=most), delta, most)
+        given = {"epsilon": epsilon, "delta": delta, "max_error": most}
+        found = ", ".join(name for name, value in given.items() if value is not None) or "none of them"
+        msg = f"epsilon, delta, max_error: give two of them, and the third follows; got {found}."
+        raise InputError(msg)
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         self._require_modest(None)

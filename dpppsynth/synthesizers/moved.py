@@ -40,6 +40,11 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
     relation : AlphaNeighbours, optional
         Instead of alpha, with a cap on the points of a person, who share epsilon.
 
+    Raises
+    ------
+    InputError
+        When an argument breaks its rule; where delta is 0 and moves have a bound.
+
     Examples
     --------
     >>> from dpppsynth.domains import Window
