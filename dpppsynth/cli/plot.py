@@ -102,9 +102,10 @@ def plot(
 
 def _synthetic(release: "Release | StratifiedRelease", folder: Path, number: int) -> "PointPattern | None":
     from dpppsynth.io import read_synthetic
+    from dpppsynth.privacy import certificate
     from dpppsynth.release import StratifiedRelease
 
-    path = folder / f"synthetic_{number:03d}.geojson"
+    path = folder / certificate.synthetic(number)
     marks = [release.by] if isinstance(release, StratifiedRelease) else []
     return read_synthetic(path, release.domain, marks=marks) if path.exists() else None
 

@@ -33,6 +33,11 @@ RENEWED = ("files", "versions", "content_hash")
 PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
 
 
+def synthetic(k: int) -> str:
+    """Name of the file of the k-th synthetic pattern."""
+    return f"synthetic_{k:03d}.geojson"
+
+
 def content_hash(certificate: Mapping[str, Any]) -> str:
     """SHA-256 of the canonical JSON of everything but `content_hash`."""
     body = {key: value for key, value in certificate.items() if key != "content_hash"}

@@ -209,7 +209,7 @@ def _moved(parameters: Parameters, relation: AlphaNeighbours, domain: Domain) ->
         allowed = np.where(place.contains(raw), 0, border + place.resolution)
         require(bool((moved <= allowed).all()), "points are those drawn")
 
-    following = (Following("synthetic_000.geojson", (certificate.STATISTIC,), placed),)
+    following = (Following(certificate.synthetic(0), (certificate.STATISTIC,), placed),)
     return Derived(guarantee, MOVES, _holding(2 * n), 1, possible=_numbers(possible), following=following)
 
 
@@ -449,16 +449,13 @@ def _strata(parameters: Parameters, relation: Relation, domain: Domain) -> Deriv
 
 def _by_level(parts: Sequence[Derived]) -> tuple[Following, ...]:
     """Files of all levels that follow from their statistics; patterns of all levels are in one file."""
-    own = [
-        Following(prefix(k) + each.file, tuple(prefix(k) + name for name in each.statistics), each.check)
-        for k, part in enumerate(parts)
-        for each in part.following
-    ]
-    shared = [each for each in own if each.file.endswith("synthetic_000.geojson")]
-    if not shared:
-        return tuple(own)
-    statistics = tuple(name for each in shared for name in each.statistics)
-    return (Following("synthetic_000.geojson", statistics, shared[0].check),)
+    own: dict[str, Following] = {}
+    for k, part in enumerate(parts):
+        for file, names, check in part.following:
+            place = file if certificate.SYNTHETIC.fullmatch(file) else prefix(k) + file
+            before = own[place].statistics if place in own else ()
+            own[place] = Following(place, (*before, *(prefix(k) + name for name in names)), check)
+    return tuple(own.values())
 
 
 RECOMPUTE[STRATA] = _strata

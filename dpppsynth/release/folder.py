@@ -17,7 +17,6 @@ from dpppsynth.io import read_synthetic, write_pattern
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.recipes import domain_from_geojson, mesh_from_recipe
-from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
@@ -80,8 +79,8 @@ def append_patterns(folder: Path, release: Saveable, patterns: list[PointPattern
         work = Path(scratch) / "release"
         shutil.copytree(folder, work)
         for k, pattern in enumerate(patterns, first):
-            known.add(_synthetic(k))
-            write_pattern(pattern, work / _synthetic(k))
+            known.add(certificate.synthetic(k))
+            write_pattern(pattern, work / certificate.synthetic(k))
         _write_certificate(release, work, known)
         old = Path(scratch) / "old"
         folder.replace(old)
@@ -166,9 +165,8 @@ class _Saved:
             patterns = tuple(self._patterns(level or {}))
             return PoissonRelease(mechanism, plan.restore(patterns, self.cert["noise"], seeded=self.cert["seeded"]))
         statistic = plan.restore(_json(self.folder / (start + certificate.STATISTIC)))
-        if isinstance(plan, MovedPlan):
-            return PointRelease(mechanism, statistic)
-        estimator = _estimator(parameters["estimator"], self.domain, self.folder)
+        stated = parameters.get("estimator")
+        estimator = None if stated is None else _estimator(stated, self.domain, self.folder)
         file = self.folder / (start + POSTERIOR)
         draws = _posterior(file, len(estimator.mesh.vertices)) if isinstance(estimator, FieldModel) else None
         release: Release = made(mechanism, statistic, estimator, draws)
@@ -196,24 +194,20 @@ def _write_parts(release: Saveable, work: Path, patterns: list[PointPattern]) ->
         if isinstance(part, BoundedErrorRelease):
             _dump(part.to_geojson(), work / (start + COUNTS))
     for k, pattern in enumerate(patterns):
-        write_pattern(pattern, work / _synthetic(k))
+        write_pattern(pattern, work / certificate.synthetic(k))
 
 
 def _bought(release: Saveable) -> dict[str, str]:
     """Files that hold what the budget was spent on, by name: sampling and inferring again leave them as they are."""
     parts: list[Any] = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     if isinstance(release, StratifiedRelease | PoissonRelease) and isinstance(parts[0], PoissonRelease):
-        return {_synthetic(k): geojson_text(pattern) for k, pattern in enumerate(release.patterns)}
+        return {certificate.synthetic(k): geojson_text(pattern) for k, pattern in enumerate(release.patterns)}
     starts = map(prefix, range(len(parts))) if isinstance(release, StratifiedRelease) else ("",)
     return dict(_statistic(part, start) for part, start in zip(parts, starts, strict=True) if isinstance(part, Release))
 
 
 def _statistic(release: Release, start: str) -> tuple[str, str]:
     return start + certificate.STATISTIC, _text(release.statistic.to_dict())
-
-
-def _synthetic(k: int) -> str:
-    return f"synthetic_{k:03d}.geojson"
 
 
 def _write_cox(release: CoxRelease, work: Path, start: str) -> None:
