@@ -20,6 +20,7 @@ from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_
 from dpppsynth.privacy.certificate import content_hash, file_hash
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
 from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
+from dpppsynth.release.base import state
 from dpppsynth.sampling import poisson_pattern
 
 WINDOW = Window.rectangle(0, 0, 1000, 800, "EPSG:27700")
@@ -358,6 +359,117 @@ class TestSettings:
         mechanism = CELLS["disk"]
         idle = local.counts_from_dict(mechanism, mechanism.aggregate([]).to_dict())
         assert (idle + mechanism.simulate(PATTERN, rng=1)).n == 4000
+
+
+TWO_ROUNDS = {
+    "privag": local.PrivAG(WINDOW, epsilon=2.0),
+    "aag": local.AdvancedAdaptiveGrid(WINDOW, epsilon=2.0),
+}
+ON_GRIDS = GRIDS | TWO_ROUNDS
+AWAY = (-5.0, 900.0)
+
+
+def with_one_at(place, n=300):
+    homes = HOMES[:n].copy()
+    homes[7] = place
+    return homes
+
+
+def public(release):
+    """All that a release states, but the cells of a second round, which follow from noised counts."""
+    stated = state(release, {})
+    stated["parameters"].pop("cells", None)
+    return stated | {"content_hash": None, "words": repr(release)}
+
+
+def stated_n(release):
+    return release.parameters()["n"]
+
+
+def doors(tmp_path):
+    """Every way from places (n, 2) to a number of reports that becomes public, by name."""
+    import pandas as pd
+
+    def in_a_file(xy):
+        points, out = tmp_path / "points.csv", tmp_path / f"reports-{len(list(tmp_path.iterdir()))}.csv"
+        pd.DataFrame(xy, columns=["x", "y"]).to_csv(points, index=False)
+        return local.perturb_file(GRIDS["local-hashing"], points, out, window=WINDOW)
+
+    def walks(xy):
+        return stated_n(local.LDPTrace(epsilon=2.0, cells=3, max_length=5, user=None).release(PointPattern(xy, WINDOW)))
+
+    found = {"file": in_a_file, "trajectories": walks}
+    for word in ("raise", "clip", "drop"):
+        for name, grid in ON_GRIDS.items():
+            found[f"simulate {name} {word}"] = lambda xy, grid=grid, word=word: stated_n(
+                grid.simulate(xy, outside=word).release()
+            )
+        for name, grid in GRIDS.items():
+            found[f"values {name} {word}"] = lambda xy, grid=grid, word=word: stated_n(
+                grid.aggregate(grid.clients(grid.values(xy, outside=word))).release()
+            )
+        for name, cells in CELLS.items():
+            found[f"cell {name} {word}"] = lambda xy, cells=cells, word=word: stated_n(
+                cells.aggregate(
+                    cells.clients(np.array([cells.cell(place, WINDOW, outside=word) for place in xy]))
+                ).release(WINDOW)
+            )
+    for name, mechanism in EVERY.items():
+        found[f"pattern {name}"] = lambda xy, mechanism=mechanism: stated_n(mechanism.release(PointPattern(xy, WINDOW)))
+    return found
+
+
+class TestPersonsOutside:
+    """The number of reports is public, so that nobody's place may decide whether they report."""
+
+    def test_no_door_leaves_anybody_out(self, tmp_path):
+        """Of neighbours, one with a person outside, a door tells the same number or refuses the other."""
+        refused = set()
+        for name, door in doors(tmp_path).items():
+            try:
+                assert door(with_one_at(AWAY)) == 300, name
+            except InputError:
+                refused.add(name)
+                if "drop" not in name:
+                    assert door(with_one_at((500, 400))) == 300, name
+        assert not any("clip" in name for name in refused)
+        assert {name for name in doors(tmp_path) if "drop" in name} <= refused
+
+    @pytest.mark.parametrize("mechanism", ON_GRIDS.values(), ids=ON_GRIDS)
+    def test_leaving_out_is_refused_before_a_point_is_read(self, mechanism):
+        for places in (with_one_at(AWAY), with_one_at((500, 400)), PATTERN, "no points"):
+            with pytest.raises(InputError, match=r"^outside: 'drop' would show .* take 'clip'"):
+                mechanism.simulate(places, outside="drop")
+
+    @pytest.mark.parametrize("mechanism", ON_GRIDS.values(), ids=ON_GRIDS)
+    def test_studies_may_leave_out_and_are_marked(self, mechanism):
+        for how in ({"rng": 1}, {"fast": True}, {"rng": np.random.default_rng(2), "fast": True}):
+            counts = mechanism.simulate(with_one_at(AWAY), outside="drop", **how)
+            assert counts.n == 299
+            assert state(counts.release(), {})["releasable"] is False
+
+    @pytest.mark.parametrize("mechanism", ON_GRIDS.values(), ids=ON_GRIDS)
+    def test_all_that_is_public_is_the_same_of_neighbours(self, mechanism):
+        places = [(500, 400), AWAY, (1e9, -1e9), (1000.0001, 3)]
+        told = [public(mechanism.simulate(with_one_at(place), outside="clip").release()) for place in places]
+        assert all(each == told[0] for each in told)
+        assert told[0]["parameters"]["n"] == 300
+
+    @pytest.mark.parametrize("mechanism", ON_GRIDS.values(), ids=ON_GRIDS)
+    def test_a_person_outside_is_treated_as_one_in_the_nearest_cell(self, mechanism):
+        """A public map of places, and Theorem L from there on: the very same run, bit by bit."""
+        for place, nearest in {AWAY: (0, 800), (400, -1e9): (400, 0), (1e12, 1e12): (1000, 800)}.items():
+            runs = [mechanism.simulate(with_one_at(each), rng=5, outside="clip") for each in (place, nearest)]
+            one, other = (np.asarray(run.release().statistic.lattice) for run in runs)
+            np.testing.assert_array_equal(one, other)
+
+    def test_values_are_of_everybody(self):
+        grid = GRIDS["local-hashing"]
+        assert grid.values(with_one_at(AWAY), outside="clip")[7] == grid.value((0, 800))
+        with pytest.raises(InputError, match=r"^outside: 'drop' would show"):
+            grid.values(with_one_at(AWAY), outside="drop")
+        with pytest.raises(InputError, match=r"^outside: 'drop' would show"):
+            CELLS["disk"].cell(AWAY, WINDOW, outside="drop")
 
 
 class TestWindows:

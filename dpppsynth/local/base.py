@@ -27,7 +27,9 @@ from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
 
 # Cells along a side, beyond which an estimate would not fit into memory.
 MOST_CELLS = 1000
-OUTSIDE = ("raise", "drop", "clip")
+# What becomes of a person outside: both leave the number of reports as it is.
+OUTSIDE = ("raise", "clip")
+DROP = "drop"
 
 
 class Mechanism(Synthesizer):
@@ -199,7 +201,7 @@ class CellMechanism(Mechanism):
             What to do with a point beyond the box: refuse it, or take the nearest cell, which keeps the promise.
         """
         bounds = instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one").bounds
-        xy = within(PointPattern.checked([place]), bounds, one_of("outside", outside, ("raise", "clip")))
+        xy = within(PointPattern.checked([place]), bounds, everybody(outside))
         i, j = cell_places(xy, bounds, (self.cells, self.cells))[0].tolist()
         return i, j
 
@@ -278,17 +280,35 @@ def fast_counts(randomizer: Randomizer, values: Ints, rng: np.random.Generator) 
     return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
 
 
-def within(places: Floats, bounds: Any, outside: str) -> Floats:
-    """Points (n, 2) in a box (x0, y0, x1, y1): those outside are refused, dropped or moved to its border.
+def everybody(outside: Any, *, study: bool = False) -> str:
+    """The word for what becomes of persons outside, all of whom report unless it is for a study.
 
-    Who drops points reveals that they are missing: that is a preparation of data, and no part of a mechanism.
+    Raises
+    ------
+    InputError
+        For an unknown word, and where persons are left out and the result could be released: the number of reports is
+        public, and would tell that somebody is outside.
     """
+    if one_of("outside", outside, (*OUTSIDE, DROP)) == DROP and not study:
+        msg = (
+            "outside: 'drop' would show in the number of reports, which is public; take 'clip', and a person outside "
+            "reports the nearest cell. A study may leave them out: simulate(..., rng=1) or fast=True."
+        )
+        raise InputError(msg)
+    return outside
+
+
+def within(places: Floats, bounds: Any, outside: str) -> Floats:
+    """Points (n, 2) in a box (x0, y0, x1, y1): those outside are refused, left out or moved to its border."""
     low, high = np.array(bounds[:2]), np.array(bounds[2:])
-    inside = ((places >= low) & (places <= high)).all(axis=1)
-    if one_of("outside", outside, OUTSIDE) == "clip":
+    if outside == "clip":
         return np.clip(places, low, high)
+    inside = ((places >= low) & (places <= high)).all(axis=1)
     if outside == "raise" and not inside.all():
-        msg = "xy: some points lie outside the window's bounding box; leave them out, or say outside='drop' or 'clip'."
+        msg = (
+            "xy: some points lie outside the window's bounding box; take a public window that holds them all, or say "
+            "outside='clip': then they report the nearest cell."
+        )
         raise InputError(msg)
     return places[inside]
 

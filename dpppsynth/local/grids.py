@@ -12,7 +12,7 @@ from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.grid_plan import AdaptiveGridPlan, Fitted, UniformGridPlan, estimated
 from dpppsynth.grids import AAG, PRIVAG, Rectangles, group_sizes, split_users, uniform_grid, uniform_side
-from dpppsynth.local.base import Mechanism, public_number, within
+from dpppsynth.local.base import Mechanism, everybody, public_number, within
 from dpppsynth.local.reports import Counts, Reports
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.models.recipes import domain_from_geojson
@@ -63,8 +63,9 @@ class GridMechanism(Mechanism):
             raise InputError(msg)
         return self.window
 
-    def _places(self, xy: Any, outside: str = "raise") -> Floats:
+    def _places(self, xy: Any, outside: Any, *, study: bool = False) -> Floats:
         """(n, 2) coordinates of a pattern in the window, or an array of points in its bounding box; at least one."""
+        everybody(outside, study=study)
         if isinstance(xy, PointPattern):
             self.own_window(xy.domain)
             if xy.marks:
@@ -121,7 +122,7 @@ class Round(GridMechanism):
         return int(self.values(given[None, :])[0])
 
     def values(self, xy: Any, *, outside: str = "raise") -> Ints:
-        """(n,) numbers of the cells of points (n, 2), or of a pattern; `outside` as in `CellMechanism.cell`."""
+        """(n,) numbers of the cells of all points (n, 2), or of a pattern; `outside` as in `CellMechanism.cell`."""
         return self.grid.locate(self._places(xy, outside))
 
     def clients(self, values: Any, rng: RngLike = None) -> Reports:
@@ -130,8 +131,20 @@ class Round(GridMechanism):
         return super().clients(values if given is None or given.ndim != 2 else self.values(values), rng)
 
     def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise") -> GridCounts:
-        """Run all clients in one process; `xy` is a pattern or an array (n, 2), the rest as in other mechanisms."""
-        counts: Any = self.counts(self.values(xy, outside=outside), rng, fast=fast)
+        """Run all clients in one process.
+
+        Parameters
+        ----------
+        xy : PointPattern or (n, 2) array
+            One point for each person.
+        rng, fast
+            As in other mechanisms.
+        outside : {"raise", "clip", "drop"}
+            Of an array of points: refuse those beyond the window's bounding box, take their nearest cells, or leave
+            them out, which shows in the public number of reports and is for studies: with `rng` or `fast`.
+        """
+        places = self._places(xy, outside, study=studied(rng, fast))
+        counts: Any = self.counts(self.grid.locate(places), rng, fast=fast)
         return counts
 
 
@@ -377,17 +390,18 @@ class AdaptiveGrid(GridMechanism):
             None: secret random bits. Anything else makes the run reproducible and therefore not private.
         fast : bool
             Draw counts at once from their law with floating-point numbers: for studies, never private.
-        outside : {"raise", "drop", "clip"}
-            As in `CellMechanism.cell`, for an array of points.
+        outside : {"raise", "clip", "drop"}
+            As in `UniformGrid.simulate`.
         """
-        places, source = self._places(xy, outside), generator(rng)
-        n, seeded = len(places), rng is not None
+        seeded, source = studied(rng, fast), generator(rng)
+        places = self._places(xy, outside, study=seeded)
+        n = len(places)
         groups = split_users(n, self.sigma, source)
         one = self.first(n)
         first = one.counts(one.values(places[groups[0]]), source, fast=fast)
         two = self.second(first, n)
         second = two.counts(two.values(places[groups[1]]), source, fast=fast)
-        first, second = (replace(each, seeded=seeded or flag("fast", fast)) for each in (first, second))
+        first, second = (replace(each, seeded=seeded) for each in (first, second))
         return self.combine(first, second, n)
 
     def value(self, place: Any) -> int:
@@ -492,6 +506,11 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
 
     def __post_init__(self) -> None:
         _check(self)
+
+
+def studied(rng: RngLike, fast: Any) -> bool:
+    """Whether a run is marked as not private."""
+    return flag("fast", fast) or rng is not None
 
 
 def _check(mechanism: AdaptiveGrid) -> None:

@@ -94,7 +94,8 @@ class Trajectories:
         cells = whole("cells", cells, 1, most=MOST_CELLS)
         if not instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one").contains(self.xy).all():
             msg = (
-                "window: there are points outside it; cut the trajectories to the window, or move their points into it."
+                "window: there are points outside it; take a public window that holds them all, or move each to the "
+                "nearest place inside. A trajectory that is left out shows in their number, which is public."
             )
             raise InputError(msg)
         i, j = cell_places(self.xy, window.bounds, (cells, cells)).T
