@@ -1,7 +1,7 @@
 """Every error and warning the package raises on purpose.
 
-The command line maps them to exit codes: `InputError` 2, `PrivacyCheckError` 3, `BudgetError` 4, `ReleaseBlocked`
-and `QualityError` 5.
+The command line maps them to exit codes: `InputError` and `TooLargeError` 2, `PrivacyCheckError` 3, `BudgetError` 4,
+`ReleaseBlocked` and `QualityError` 5.
 """
 
 
@@ -11,6 +11,10 @@ class DpppsynthError(Exception):
 
 class InputError(DpppsynthError, ValueError):
     """An argument or a file breaks a stated rule; the message names argument, rule, value and remedy."""
+
+
+class TooLargeError(DpppsynthError):
+    """What somebody published takes more work to read or to verify than is done unasked."""
 
 
 class PrivacyCheckError(DpppsynthError):

@@ -45,7 +45,7 @@ from dpppsynth.privacy import ApproximateDP, PureDP, derive
 from dpppsynth.privacy.certificate import LARGE_DELTA, content_hash
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import GaussianDP
-from dpppsynth.privacy.verify import verify
+from dpppsynth.privacy.verify import examine
 from dpppsynth.release import folder as folder_module
 from dpppsynth.release import load_release
 from dpppsynth.reporting import distances, pictures, render_report, second_order, tables, write_report
@@ -646,7 +646,7 @@ class TestFile:
     )
     def test_what_is_no_name_of_a_file_is_refused_in_words(self, out, copy, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("dpppsynth.reporting.writing.render_report", lambda *_: "page")
+        monkeypatch.setattr("dpppsynth.reporting.writing.render_report", lambda *_, **__: "page")
         with contextlib.suppress(InputError):
             # The file system decides about names that are merely odd.
             assert write_report(copy, out).name == out
@@ -664,7 +664,7 @@ class TestFile:
     def test_a_release_is_verified_once(self, copy, monkeypatch):
         calls = []
         for module in (subject_module, folder_module):
-            monkeypatch.setattr(module, "verify", lambda *a: calls.append(a) or verify(*a))
+            monkeypatch.setattr(module, "examine", lambda *a: calls.append(a) or examine(*a))
         open_subject(copy)
         assert len(calls) == 1
 

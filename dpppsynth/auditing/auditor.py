@@ -12,13 +12,15 @@ from dpppsynth.auditing.result import Audit
 from dpppsynth.auditing.stated import AsStated
 from dpppsynth.auditing.statistics import named
 from dpppsynth.auditing.target import Statistic, Target, require_two
-from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_release
+from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_published
 from dpppsynth.auditing.trials import run_trials
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.privacy import certificate
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import Profile
-from dpppsynth.privacy.verify import Verification, verify
+from dpppsynth.privacy.verify import Verification
+from dpppsynth.privacy.verify import examine as verify_open
 
 # Fewer trials choose events blindly.
 FEWEST = 50
@@ -40,6 +42,7 @@ def audit(
     false_alarm: float = 1e-6,
     workers: int = 1,
     progress: Callable[[str], object] | None = None,
+    limit: bool = True,
     **options: Any,
 ) -> Audit:
     """Run a mechanism on two neighbouring inputs and bound its privacy loss from below.
@@ -98,13 +101,16 @@ def audit(
     if isinstance(target, str | Path):
         _require_unused("a saved release", domain=domain, n=n, expected_n=expected_n, pair=pair, **options)
         _tell(progress, "verifying the certificate")
-        verification = verify(target)
-        try:
-            subject = target_of_release(target, more)
-        except (InputError, PrivacyCheckError):
-            if verification.holds:
-                raise
-            return _nothing_run(verification, settings)
+        with certificate.published(target, limit=limit) as found:
+            verification = verify_open(found)
+            if verification.too_large:
+                verification.require()
+            try:
+                subject = target_of_published(found, more)
+            except (InputError, PrivacyCheckError):
+                if verification.holds:
+                    raise
+                return _nothing_run(verification, settings)
     elif isinstance(target, Target) or callable(target):
         _require_unused("a function or Target", domain=domain, n=n, expected_n=expected_n, **options)
         subject = _own(target, pair, profile, more)

@@ -3,7 +3,6 @@
 Everything after the measurement is post-processing, so auditing what the budget was spent on is the stronger audit.
 """
 
-import json
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -137,7 +136,9 @@ def target_of(
     raise InputError(msg)
 
 
-def target_of_release(path: str | Path, statistics: Iterable[Statistic | Callable[[Any], Any]] = ()) -> Target:
+def target_of_release(
+    path: str | Path, statistics: Iterable[Statistic | Callable[[Any], Any]] = (), *, limit: bool = True
+) -> Target:
     """The mechanism of a saved release, rebuilt from its certificate's public parameters, with what that claims.
 
     Parameters
@@ -146,23 +147,27 @@ def target_of_release(path: str | Path, statistics: Iterable[Statistic | Callabl
         `certificate.json`, or the folder that holds it and the domain file.
     statistics : sequence of Statistic or callable
         Looked at beside the built-in ones.
+    limit : bool
+        As in `verify`.
 
     Raises
     ------
     InputError, PrivacyCheckError
         When there is no readable certificate, or no mechanism follows from it.
     """
-    path = Path(path)
-    folder = path if path.is_dir() else path.parent
-    cert = certificate.read(path)
+    with certificate.published(path, limit=limit) as found:
+        return target_of_published(found, named(statistics))
+
+
+def target_of_published(found: certificate.Published, more: tuple[Statistic, ...]) -> Target:
+    """The same of a folder that is open."""
+    cert = found.certificate
     claim = guarantee_from_dict(cert["guarantee"])
-    more = named(statistics)
     try:
-        domain = domain_from_geojson(json.loads((folder / cert["domain"]["file"]).read_text(encoding="utf-8")))
+        domain = domain_from_geojson(found.document(cert["domain"]["file"]))
         plan, name = _rebuilt(cert, relation_from_dict(cert["guarantee"]["relation"]), domain)
         if isinstance(plan, DrawPlan) and cert["parameters"]["estimator"]["offset"] is not None:
-            offset = json.loads((folder / certificate.OFFSET).read_text(encoding="utf-8"))
-            plan = replace(plan, offset=Offset.from_geojson(offset))
+            plan = replace(plan, offset=Offset.from_geojson(found.document(certificate.OFFSET)))
         clients = clients_of(plan)
         if clients is not None:
             return local_target(clients, guarantee=claim, statistics=more)
@@ -172,7 +177,7 @@ def target_of_release(path: str | Path, statistics: Iterable[Statistic | Callabl
     except DpppsynthError:
         raise
     except UNUSABLE:
-        msg = f"certificate: {path} does not hold the public parameters of a mechanism, so there is nothing to run."
+        msg = f"certificate: {found.path} does not hold the public parameters of a mechanism, so nothing can be run."
         raise InputError(msg) from None
 
 

@@ -78,6 +78,7 @@ def audit(
     trials: TrialsOption = 5000,
     false_alarm: FalseAlarmOption = 1e-6,
     workers: WorkersOption = 1,
+    no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Try to tell two neighbouring patterns apart by what a mechanism releases; no data file is opened.
@@ -95,7 +96,9 @@ def audit(
         else:
             _require_alone(job, place, people, patterns)
             subject = release
-        result = examine(subject, trials=trials, false_alarm=false_alarm, workers=workers, progress=say)
+        result = examine(
+            subject, trials=trials, false_alarm=false_alarm, workers=workers, progress=say, limit=not no_limit
+        )
     if json:
         show_json(result.to_dict())
     else:

@@ -30,7 +30,11 @@ CORNERS = ("x0", "y0", "x1", "y1")
 
 
 def counts(
-    release: o.ReleaseArgument, out: OutOption, filtered: FilteredOption = False, json: o.JsonOption = False
+    release: o.ReleaseArgument,
+    out: OutOption,
+    filtered: FilteredOption = False,
+    no_limit: o.NoLimitOption = False,
+    json: o.JsonOption = False,
 ) -> None:
     """Write the counts of a bounded-error release: a row for each cell, and for each level of a mark.
 
@@ -43,7 +47,7 @@ def counts(
 
     with progress() as say:
         say("opening the release")
-        opened: Any = load_release(release)
+        opened: Any = load_release(release, limit=not no_limit)
         if not isinstance(opened, BoundedErrorRelease | BoundedErrorSeries):
             msg = f"release: {release} is a {opened.mechanism} release; only --method bounded-error has such counts"
             raise InputError(msg)

@@ -88,6 +88,7 @@ def evaluate(
     side: SideOption = None,
     bandwidth: SmoothingOption = None,
     show: ShowOption = False,
+    no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Score synthetic patterns against the original, and write a confidential report.
@@ -104,7 +105,7 @@ def evaluate(
 
     with progress() as say:
         say("reading the synthetic patterns")
-        domain, patterns, release = _patterns(synthetic, place, x, y)
+        domain, patterns, release = _patterns(synthetic, place, x, y, limit=not no_limit)
         require_snap(domain, snap)
         say("reading the points")
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
@@ -126,7 +127,7 @@ def evaluate(
 
 
 def _patterns(
-    synthetic: list[Path], place: Elsewhere, x: str | None, y: str | None
+    synthetic: list[Path], place: Elsewhere, x: str | None, y: str | None, *, limit: bool
 ) -> "tuple[Domain, list[PointPattern], HeatmapRelease | None]":
     """The public domain, the patterns of a release or of files, and the release if it is of heat maps."""
     from dpppsynth.privacy.certificate import FILENAME
@@ -146,7 +147,7 @@ def _patterns(
     if place.given:
         msg = f"{place.given[0]}: a release brings its own domain; leave it out"
         raise InputError(msg)
-    return _released(releases[0])
+    return _released(releases[0], limit=limit)
 
 
 def _pattern(path: Path, domain: "Domain", x: str | None, y: str | None) -> "PointPattern":
@@ -164,23 +165,21 @@ def _pattern(path: Path, domain: "Domain", x: str | None, y: str | None) -> "Poi
     return PointPattern.at(found.positions, domain, synthetic=True)
 
 
-def _released(path: Path) -> "tuple[Domain, list[PointPattern], HeatmapRelease | None]":
+def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatmapRelease | None]":
     """Domain and synthetic patterns of a saved release, without marks; and itself if it is of heat maps."""
-    from dpppsynth.io import read_synthetic
-    from dpppsynth.privacy.certificate import SYNTHETIC
-    from dpppsynth.release import HeatmapRelease, load_release
+    from dpppsynth.release import HeatmapRelease
+    from dpppsynth.release.folder import open_release
 
-    folder = path if path.is_dir() else path.parent
-    release = load_release(folder)
+    with open_release(path, limit=limit) as found:
+        release, patterns = found.release, [found.pattern(name, marked=False) for name in found.patterns]
     domain = release.domain
     heat = release if isinstance(release, HeatmapRelease) else None
     if heat is not None:
         note("a pattern of this release has one point for each person, however many they have in the original")
-    names = sorted(each.name for each in folder.iterdir() if SYNTHETIC.fullmatch(each.name))
-    if not names:
-        msg = f"SYNTHETIC: {folder} holds no synthetic pattern; see dpppsynth sample"
+    if not patterns:
+        msg = f"SYNTHETIC: {path} holds no synthetic pattern; see dpppsynth sample"
         raise InputError(msg)
-    return domain, [read_synthetic(folder / name, domain) for name in names], heat
+    return domain, patterns, heat
 
 
 @contextmanager

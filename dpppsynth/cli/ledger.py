@@ -57,6 +57,7 @@ def show(
         Path | None,
         typer.Option(help="Folder or certificate of a published release: whether it belongs to the ledger."),
     ] = None,
+    no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Show what was spent, and what remains.
@@ -67,7 +68,7 @@ def show(
     from dpppsynth.privacy import certificate
 
     with Ledger.open(path) as ledger:
-        checks = () if release is None else compare(ledger, certificate.read(release))
+        checks = () if release is None else compare(ledger, certificate.read(release, limit=not no_limit))
         if json:
             show_json(_summary(ledger) | ({} if release is None else {"checks": [_check(each) for each in checks]}))
         else:

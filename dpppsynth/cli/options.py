@@ -405,6 +405,14 @@ SnapOption = Annotated[
 ]
 
 ReleaseArgument = Annotated[Path, Argument(help="Folder of a saved release.", show_default=False)]
+NoLimitOption = Annotated[
+    bool,
+    Option(
+        "--no-limit",
+        help="Verify the release however large it is, should you trust who published it.",
+        rich_help_panel=READING,
+    ),
+]
 PatternsOption = Annotated[int, Option(min=1, help="Number of synthetic patterns.", rich_help_panel=WRITING)]
 PaidPatternsOption = Annotated[
     int,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from dpppsynth.patterns import PointPattern
     from dpppsynth.release import HeatmapRelease, Release, StratifiedRelease
+    from dpppsynth.release.folder import OpenedRelease
 
 OutOption = Annotated[Path, Option(help="Folder for the public pictures.", rich_help_panel=o.WRITING)]
 OriginalOption = Annotated[
@@ -53,6 +54,7 @@ def plot(
     to_crs: o.ToCrsOption = None,
     snap: o.SnapOption = None,
     confidential: ConfidentialOption = None,
+    no_limit: o.NoLimitOption = False,
 ) -> None:
     """Draw pattern, intensity, mesh and epsilon by distance; or the original beside a synthetic pattern.
 
@@ -72,19 +74,20 @@ def plot(
         refuse_release_folder(out, "--out")
 
     from dpppsynth.io import read_pattern
-    from dpppsynth.release import HeatmapRelease, load_release
+    from dpppsynth.release import HeatmapRelease
+    from dpppsynth.release.folder import open_release
 
     folder = release if release.is_dir() else release.parent
     with progress() as say:
         say("opening the release")
-        opened = load_release(release)
+        with open_release(release, limit=not no_limit) as found:
+            opened, synthetic = found.release, _synthetic(found, pattern)
         if bandwidth is not None and not isinstance(opened, HeatmapRelease):
             msg = f"bandwidth: a {opened.mechanism} release has no heat map to filter; leave --bandwidth out"
             raise InputError(msg)
         marks: dict[str, Any] = {"landmark_label": landmarks_label}
         if landmarks is not None:
             marks["landmarks"] = read_landmarks(landmarks, opened.domain)
-        synthetic = _synthetic(opened, folder, pattern)
         say("drawing")
         if original is None or confidential is None:
             written = _public(opened, synthetic, out, bandwidth, marks)
@@ -100,14 +103,11 @@ def plot(
     show_line("\n".join(map(str, written)))
 
 
-def _synthetic(release: "Release | StratifiedRelease", folder: Path, number: int) -> "PointPattern | None":
-    from dpppsynth.io import read_synthetic
+def _synthetic(found: "OpenedRelease", number: int) -> "PointPattern | None":
     from dpppsynth.privacy import certificate
-    from dpppsynth.release import StratifiedRelease
 
-    path = folder / certificate.synthetic(number)
-    marks = [release.by] if isinstance(release, StratifiedRelease) else []
-    return read_synthetic(path, release.domain, marks=marks) if path.exists() else None
+    name = certificate.synthetic(number)
+    return found.pattern(name) if name in found.patterns else None
 
 
 def _public(

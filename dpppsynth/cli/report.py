@@ -18,7 +18,7 @@ OutOption = Annotated[
 ]
 
 
-def report(release: o.ReleaseArgument, out: OutOption = None) -> None:
+def report(release: o.ReleaseArgument, out: OutOption = None, no_limit: o.NoLimitOption = False) -> None:
     """Write one self-contained page: what was released, the guarantee in words and numbers, maps, how to verify.
 
     It needs no network, opens in any browser and prints well. Only the public folder is read.
@@ -30,8 +30,8 @@ def report(release: o.ReleaseArgument, out: OutOption = None) -> None:
     from dpppsynth.reporting import write_report
 
     with progress() as say:
-        written = write_report(release, out, progress=say)
-    warning = certificate.read(release)["warning"]
+        written = write_report(release, out, progress=say, limit=not no_limit)
+    warning = certificate.read(release, limit=not no_limit)["warning"]
     if warning is not None:
         note(f"this release must not be published, and its report says so. {warning}")
     show_line(str(written))

@@ -38,6 +38,7 @@ def sample(
     inference: AgainOption = None,
     engine: o.EngineOption = None,
     out: OutOption = None,
+    no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Draw more synthetic patterns from a saved release; free, because it is already private.
@@ -59,7 +60,7 @@ def sample(
     folder, failed = release_folder(release), None
     with progress() as say:
         say("opening the release")
-        opened: Any = load_release(release)
+        opened: Any = load_release(release, limit=not no_limit)
         _require_fit(opened, folder, fixed_n=fixed_n, again=inference is not None)
         if inference is not None:
             changes: dict[str, Any] = {"inference": str(inference)} | (
@@ -74,7 +75,7 @@ def sample(
             _write(drawn, out)
         else:
             append_patterns(folder, opened, drawn)
-            failed = _renew_report(folder, say)
+            failed = _renew_report(folder, say, limit=not no_limit)
     if failed is not None:
         note(f"the report in {folder} is out of date, and could not be made anew: {failed}")
     where = out or folder
@@ -116,7 +117,7 @@ def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_
         raise InputError(msg)
 
 
-def _renew_report(folder: Path, say: "Callable[[str], object]") -> DpppsynthError | None:
+def _renew_report(folder: Path, say: "Callable[[str], object]", *, limit: bool) -> DpppsynthError | None:
     """Make the report in the folder anew, if there is one; returns what prevented it."""
     if not (folder / "report.html").is_file():
         return None
@@ -124,7 +125,7 @@ def _renew_report(folder: Path, say: "Callable[[str], object]") -> DpppsynthErro
 
     try:
         if is_report(folder / FILENAME):
-            write_report(folder, progress=say)
+            write_report(folder, progress=say, limit=limit)
     except DpppsynthError as error:
         return error
     return None

@@ -15,7 +15,14 @@ from typing import Any
 
 import typer
 
-from dpppsynth.errors import BudgetError, DpppsynthError, InformationWarning, InputError, PrivacyCheckError
+from dpppsynth.errors import (
+    BudgetError,
+    DpppsynthError,
+    InformationWarning,
+    InputError,
+    PrivacyCheckError,
+    TooLargeError,
+)
 
 # Arguments and names of the library that the command line calls otherwise.
 RENAMED = {
@@ -65,7 +72,7 @@ VALUE = r"""'([^']*)'|"([^"]*)"|([\w-]+(?:\.\d+)?)"""
 
 def exit_code(error: DpppsynthError) -> int:
     """Bad input 2, guarantee 3, budget 4; 5 when a release is blocked or fails its diagnostics."""
-    codes = {InputError: 2, PrivacyCheckError: 3, BudgetError: 4}
+    codes = {InputError: 2, TooLargeError: 2, PrivacyCheckError: 3, BudgetError: 4}
     return next((code for kind, code in codes.items() if isinstance(error, kind)), 5)
 
 

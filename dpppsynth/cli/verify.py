@@ -11,24 +11,30 @@ from dpppsynth.cli.screen import show_checks, show_json, show_text
 
 def verify(
     path: Annotated[Path, typer.Argument(help="certificate.json, or the folder that holds it.", show_default=False)],
+    no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
     """Derive the bound again from the certificate, and check its hash and the files beside it.
 
-    Exit code 0: it holds; 2: there is no readable certificate; 3: it does not hold.
+    Only plain files are opened, without following links, and no more than some seconds of work are done unasked.
+
+    Exit code 0: it holds; 2: there is no readable certificate, or it is too large to verify; 3: it does not hold.
     """
     from dpppsynth.privacy import verify as examine
 
-    result = examine(path)
+    result = examine(path, limit=not no_limit)
     if json:
         checks = [{"name": c.name, "holds": c.holds, "detail": c.detail} for c in result.checks]
-        show_json({"holds": result.holds, "checks": checks, "guarantee": result.guarantee.to_dict()})
+        outcome = {"holds": result.holds, "too_large": result.too_large}
+        show_json(outcome | {"checks": checks, "guarantee": result.guarantee.to_dict()})
     else:
         show_checks((check.name, check.holds, check.detail) for check in result.checks)
         show_text("")
         if result.holds:
             show_text(f"The certificate holds. {result.guarantee}")
+        elif result.too_large:
+            show_text("The certificate was NOT verified: too large; use --no-limit if you trust who published it.")
         else:
             show_text("The certificate does NOT hold: do not rely on this release.")
     if not result.holds:
-        raise typer.Exit(3)
+        raise typer.Exit(2 if result.too_large else 3)

@@ -15,7 +15,7 @@ from dpppsynth.domains import Domain, Window, unite
 from dpppsynth.errors import InputError
 from dpppsynth.io.persons import persons
 from dpppsynth.io.rows import FAR, Rows, examine, reproject, require_domain, require_snap
-from dpppsynth.io.tables import Table, from_geodataframe, read_layer, read_table
+from dpppsynth.io.tables import Table, from_geodataframe, json_table, read_layer, read_table
 from dpppsynth.patterns import PointPattern
 
 if TYPE_CHECKING:
@@ -101,9 +101,17 @@ def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = (
         As for `read_pattern`.
     """
     require_domain(domain)
-    table = read_table(path)
+    return _synthetic(read_table(path), domain, Path(path).name, marks)
+
+
+def parse_synthetic(content: bytes, name: str, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
+    """The same of the bytes of a GeoJSON file, which messages call by its name."""
+    return _synthetic(json_table(content, name), domain, name, marks)
+
+
+def _synthetic(table: Table, domain: Domain, name: str, marks: Iterable[str]) -> PointPattern:
     rows = examine(table, domain)
-    _refuse_broken(rows, Path(path).name)
+    _refuse_broken(rows, name)
     # A file without points has no columns either.
     return PointPattern.synthetic(rows.xy, domain, _marks(table, rows, marks if len(rows.xy) else ()))
 

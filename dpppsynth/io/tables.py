@@ -230,9 +230,18 @@ def _typed(cells: list[str]) -> NDArray[Any]:
         return text
 
 
+def json_table(content: bytes, name: str) -> Table:
+    """Read the bytes of a GeoJSON file, which messages call by its name, into a `Table`."""
+    return _json_table(Path(name), lambda: content)
+
+
 def _read_json(source: Path) -> Table:
+    return _json_table(source, source.read_bytes)
+
+
+def _json_table(source: Path, content: Callable[[], bytes]) -> Table:
     faults = (OSError, ValueError, RecursionError)
-    document = _read(source, "GeoJSON", faults, lambda: json.loads(source.read_text(encoding="utf-8-sig")))
+    document = _read(source, "GeoJSON", faults, lambda: json.loads(content().decode("utf-8-sig")))
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(features, list) or not all(isinstance(feature, dict) for feature in features):
         msg = f"path: {source.name} must hold a GeoJSON FeatureCollection"

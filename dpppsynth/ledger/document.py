@@ -15,6 +15,7 @@ from typing import Any
 from dpppsynth.domains import canonical_json
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy import certificate
+from dpppsynth.published_files import strict_json
 
 Event = Mapping[str, Any]
 
@@ -54,7 +55,7 @@ def parse(raw: bytes, path: Path) -> tuple[Event, ...]:
         When the chain of hashes is broken.
     """
     try:
-        data = json.loads(raw.decode("utf-8"), **certificate.STRICT)
+        data = strict_json(raw)
     except (ValueError, RecursionError):
         msg = f"ledger: {path} is not whole JSON, or says something twice; nothing is released from it. {REMEDY}"
         raise InputError(msg) from None

@@ -7,17 +7,18 @@ that if origin matters.
 import hashlib
 import json
 import re
-import stat
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from dpppsynth.domains import canonical_json
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InputError, TooLargeError
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.published_files import MEBI, REMEDY, PublishedFolder, reason, strict_json
 
 # The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
 SCHEMA_VERSION = 1
@@ -25,7 +26,17 @@ FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "
 COUNTS = "counts.geojson"
 SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
 STATISTICS = re.compile(r"(level_\d+_)?statistic\.json")
-ABSURD = 1e30
+# Bytes of a certificate, and entries of its lists, which the schema describes one by one.
+MOST_CERTIFICATE = 16 * MEBI
+MOST_ENTRIES = {
+    ("files",): 20_000,
+    ("guarantee", "assumptions"): 1000,
+    ("guarantee", "by_distance"): 10_000,
+    ("guarantee", "profile", "rows"): 10_000,
+    ("guarantee", "profile", "parts"): 1000,
+    ("parameters", "levels"): 1000,
+    ("parameters", "strata"): 1000,
+}
 LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
 SEEDED = "This run was seeded: it is reproducible, and therefore not private."
 # Fields that change when patterns are added to a release.
@@ -147,35 +158,112 @@ def find(path: str | Path) -> Path:
         raise InputError(msg) from None
 
 
-def read(path: str | Path) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Published:
+    """A certificate that was read, and the folder around it, held open.
+
+    Attributes
+    ----------
+    path : Path
+        Of the certificate.
+    folder : PublishedFolder
+    certificate : dict
+    """
+
+    path: Path
+    folder: PublishedFolder
+    certificate: dict[str, Any]
+
+    def content(self, name: str) -> bytes:
+        """Bytes of a file beside the certificate; those that it states, if it lists the file.
+
+        Raises
+        ------
+        OSError
+            When there is no such plain file, or it is another one than the certificate states.
+        TooLargeError
+        """
+        found = self.folder.read(name)
+        if self.certificate["files"].get(name, hashlib.sha256(found).hexdigest()) != hashlib.sha256(found).hexdigest():
+            msg = f"{name} is not as it was released"
+            raise OSError(msg)
+        return found
+
+    def document(self, name: str) -> Any:
+        """The same as strict JSON; ValueError or RecursionError as well when it is none."""
+        return strict_json(self.content(name))
+
+
+@contextmanager
+def published(path: str | Path, *, limit: bool = True) -> Iterator[Published]:
+    """Open a folder once, by itself or by its certificate, and read the certificate; errors as in `read`."""
+    path = find(path)
+    try:
+        held = PublishedFolder(path.parent, limit=limit)
+    except (OSError, ValueError) as err:
+        raise _unreadable(path, err) from None
+    with held as folder:
+        yield Published(path, folder, _read(path, folder))
+
+
+def read(path: str | Path, *, limit: bool = True) -> dict[str, Any]:
     """Read a certificate (or the one in a folder) and check it against the schema.
+
+    Parameters
+    ----------
+    path : str or Path
+        No link, and none among its parents.
+    limit : bool
+        Whether its size is bounded.
 
     Raises
     ------
     InputError
         When the file is missing or no regular file, is not JSON, or is not a certificate of a known version.
+    TooLargeError
+        When it is larger than any that a release needs.
     """
-    path = find(path)
+    with published(path, limit=limit) as found:
+        return found.certificate
+
+
+def _read(path: Path, folder: PublishedFolder) -> dict[str, Any]:
     try:
-        # Opening a pipe would wait for somebody to write into it.
-        regular = stat.S_ISREG(path.stat().st_mode)
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"), **STRICT) if regular else {}
+        data = strict_json(folder.read(path.name, MOST_CERTIFICATE))
+    except TooLargeError as err:
+        msg = f"certificate: {err}"
+        raise TooLargeError(msg) from None
     except (OSError, ValueError, RecursionError) as err:
-        fault = "it is not JSON, or says something twice"
-        reason = (err.strerror or "it cannot be opened") if isinstance(err, OSError) else fault
-        msg = f"certificate: cannot read {path}: {reason}."
-        raise InputError(msg) from None
-    if not regular:
-        msg = f"certificate: cannot read {path}: it is not a regular file."
-        raise InputError(msg)
+        raise _unreadable(path, err) from None
+    _require_schema(data, path, limit=folder.limit)
+    return dict(data)
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    why = reason(error) if isinstance(error, OSError) else "it is not JSON, or says something twice"
+    return InputError(f"certificate: cannot read {path}: {why}.")
+
+
+def _require_schema(data: Any, path: Path, *, limit: bool) -> None:
     import jsonschema
 
+    # A schema takes its time over long lists, so these are looked at first.
+    for place, most in MOST_ENTRIES.items() if limit else ():
+        if _length(data, place) > most:
+            msg = f"certificate: {path} has more than {most} entries at {'/'.join(place)}: {REMEDY}."
+            raise TooLargeError(msg)
     problem = next(jsonschema.Draft202012Validator(schema()).iter_errors(data), None)
     if problem is not None:
         where = "/".join(map(str, problem.absolute_path)) or "top level"
         msg = f"certificate: {path} is not a certificate of version {SCHEMA_VERSION} (at {where}: {problem.validator})."
         raise InputError(msg)
-    return data
+
+
+def _length(data: Any, place: tuple[str, ...]) -> int:
+    """Entries of a list or mapping in a document; none where there is no such thing."""
+    for key in place:
+        data = data.get(key) if isinstance(data, dict) else None
+    return len(data) if isinstance(data, dict | list) else 0
 
 
 def parameters_make_sense(parameters: Mapping[str, Any]) -> bool:
@@ -185,36 +273,6 @@ def parameters_make_sense(parameters: Mapping[str, Any]) -> bool:
     whole = schema()
     part = {"$defs": whole["$defs"], "$ref": "#/$defs/parameters"}
     return bool(jsonschema.Draft202012Validator(part).is_valid(parameters))
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a key that stands twice: a reader would see one value, and the hash would cover the other."""
-    if len(dict(pairs)) != len(pairs):
-        msg = "repeated key"
-        raise ValueError(msg)
-    return dict(pairs)
-
-
-def _refuse(constant: str) -> Any:
-    msg = f"{constant} is not JSON"
-    raise ValueError(msg)
-
-
-def _number(kind: Callable[[str], Any], text: str) -> Any:
-    """Refuse numbers that no release has, on which arithmetic would overflow."""
-    value = kind(text)
-    if not abs(value) < ABSURD:
-        msg = f"{text[:20]}... is too large"
-        raise ValueError(msg)
-    return value
-
-
-STRICT: dict[str, Any] = {
-    "object_pairs_hook": _unique,
-    "parse_constant": _refuse,
-    "parse_int": partial(_number, int),
-    "parse_float": partial(_number, float),
-}
 
 
 def schema() -> dict[str, Any]:

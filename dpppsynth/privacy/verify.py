@@ -1,16 +1,16 @@
 """Re-check a certificate without the data: the bound from its public parameters, its hash, its files."""
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from shapely.errors import ShapelyError
 
-from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.offset import Offset
 from dpppsynth.privacy import certificate
@@ -28,11 +28,12 @@ UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, Recursi
 
 @dataclass(frozen=True)
 class Check:
-    """One thing an auditor can tick off."""
+    """One thing an auditor can tick off; what was too large to be looked at does not hold."""
 
     name: str
     holds: bool
     detail: str
+    too_large: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,81 +55,113 @@ class Verification:
         """Whether every check holds."""
         return all(check.holds for check in self.checks)
 
+    @property
+    def too_large(self) -> bool:
+        """Whether nothing is wrong but that some check would take more work than is done unasked."""
+        return not self.holds and all(check.holds or check.too_large for check in self.checks)
+
     def require(self) -> None:
-        """Raise `PrivacyCheckError` naming the checks that do not hold."""
+        """Raise `PrivacyCheckError` with the checks that do not hold, or `TooLargeError` where they only take long."""
         failed = [f"{c.name}: {c.detail}" for c in self.checks if not c.holds]
         if failed:
-            msg = "certificate does not hold. " + " ".join(failed)
-            raise PrivacyCheckError(msg)
+            msg = f"certificate {'was not verified' if self.too_large else 'does not hold'}. " + " ".join(failed)
+            raise (TooLargeError if self.too_large else PrivacyCheckError)(msg)
 
 
-def verify(path: str | Path) -> Verification:
+def verify(path: str | Path, *, limit: bool = True) -> Verification:
     """Check a certificate file (or the one in a folder) and the files beside it.
+
+    Only plain files are opened, from a folder that is held open and reached without links. What is parsed are the very
+    bytes whose hash the certificate states.
+
+    Parameters
+    ----------
+    path : str or Path
+    limit : bool
+        Do no more than some seconds of work for a document of unknown origin: what takes more is reported as too large
+        to verify. False takes every release as large as it is.
 
     Raises
     ------
     InputError
         When there is no readable certificate at `path`. A certificate that is readable but wrong is reported in the
         result instead.
+    TooLargeError
+        When the certificate itself is larger than any that a release needs.
     """
-    path = certificate.find(path)
-    cert, folder = certificate.read(path), path.parent
-    unedited = certificate.content_hash(cert) == cert["content_hash"]
+    with certificate.published(path, limit=limit) as found:
+        return examine(found)
+
+
+def examine(found: certificate.Published) -> Verification:
+    """The same of a folder that is open, from which the release may then be read."""
+    cert = found.certificate
     try:
         claimed = guarantee_from_dict(cert["guarantee"])
     except (ValueError, ArithmeticError) as err:
-        msg = f"certificate: {path} claims what is no guarantee: {err}"
+        msg = f"certificate: {found.path} claims what is no guarantee: {err}"
         raise InputError(msg) from None
-    derived = _derive(cert, folder)
+    derived = _derive(found)
     checks = (
-        Check("content", unedited, "unedited" if unedited else "some field was edited after the release."),
-        _check_files(cert, folder, derived),
+        _check_content(cert),
+        _limited("files", partial(_check_files, found, derived)),
         _check_seed(cert, derived),
-        _check_statistic(cert, folder, derived),
+        _limited("statistic", partial(_check_statistic, found, derived)),
         _check_bound(cert, derived),
     )
     return Verification(claimed, checks)
 
 
-def _check_files(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
+def _limited(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except TooLargeError as err:
+        return Check(name, False, str(err), too_large=True)
+
+
+def _check_content(cert: Mapping[str, Any]) -> Check:
+    unedited = certificate.content_hash(cert) == cert["content_hash"]
+    return Check("content", unedited, "unedited" if unedited else "some field was edited after the release.")
+
+
+def _check_files(found: certificate.Published, derived: "Derived | str | Check") -> Check:
     """What the certificate lists is there unchanged, and is all of it part of such a release."""
-    listed, domain = cert["files"], cert["domain"]["file"]
-    wrong = [
-        name
-        for name, digest in listed.items()
-        if not _own_file(folder / name) or certificate.file_hash(folder / name) != digest
-    ]
+    listed, domain = found.certificate["files"], found.certificate["domain"]["file"]
+    wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
     if isinstance(derived, Derived):
         known = {domain, *derived.released, *derived.others}
         # What a release is opened from must be listed: all that is needed, and a posterior where there is one.
         offset = [certificate.OFFSET] if derived.offset else []
-        present = [name for name in derived.others if (folder / name).exists()]
+        present = [name for name in derived.others if found.folder.has(name)]
         wrong += [name for name in {domain, *derived.released, *offset, *present} if name not in listed]
-        if derived.offset and not wrong and _offset(folder) != derived.offset:
+        if derived.offset and not wrong and _offset(found) != derived.offset:
             wrong.append(certificate.OFFSET)
         strange = [name for name in listed if name not in known and not certificate.SYNTHETIC.fullmatch(name)]
         if strange:
             return Check("files", False, f"not part of such a release: {', '.join(strange)}.")
-    others = sorted(f.name for f in folder.iterdir() if f.name not in {*listed, certificate.FILENAME})
+    others = [name for name in found.folder.names() if name not in {*listed, certificate.FILENAME}]
     beside = f"; not covered: {', '.join(others)}" if others else ""
     detail = f"missing or changed: {', '.join(wrong)}." if wrong else f"{len(listed)} files as released{beside}"
     return Check("files", not wrong, detail)
 
 
-def _own_file(path: Path) -> bool:
-    """Whether it is a file of the folder, and no link to another one."""
-    return path.is_file() and not path.is_symlink()
+def _unchanged(found: certificate.Published, name: str, digest: str) -> bool:
+    """Whether it is a plain file of the folder with this hash."""
+    try:
+        return found.folder.digest(name) == digest
+    except OSError:
+        return False
 
 
-def _offset(folder: Path) -> str | None:
+def _offset(found: certificate.Published) -> str | None:
     """Fingerprint of the offset in the folder, if it is one."""
     try:
-        return Offset.from_geojson(json.loads((folder / certificate.OFFSET).read_text(encoding="utf-8"))).fingerprint
+        return Offset.from_geojson(found.document(certificate.OFFSET)).fingerprint
     except (*UNUSABLE, ShapelyError):
         return None
 
 
-def _check_seed(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
+def _check_seed(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
     if cert["seeded"]:
         return Check("randomness", False, certificate.SEEDED)
     if not cert["releasable"] or cert["warning"] is not None:
@@ -146,14 +179,15 @@ def _promises_nothing(parameters: Mapping[str, Any]) -> bool:
     return isinstance(delta, int | float) and isinstance(n, int) and delta * n >= 1
 
 
-def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | str") -> Check:
+def _check_statistic(found: certificate.Published, derived: "Derived | str | Check") -> Check:
     """What is released is as much as was paid for, and made with the noise that the certificate states."""
+    cert = found.certificate
     # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
-    expected = {certificate.STATISTIC: -1} if isinstance(derived, str) else derived.released
+    expected = derived.released if isinstance(derived, Derived) else {certificate.STATISTIC: -1}
     released = {}
     for name, count in expected.items():
         try:
-            statistic = json.loads((folder / name).read_text(encoding="utf-8"))
+            statistic = found.document(name)
             same = (statistic["noise"], statistic["seeded"]) == (cert["noise"], cert["seeded"])
             same = same and statistic.keys() == {"lattice", "noise", "seeded"}
             whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
@@ -165,23 +199,23 @@ def _check_statistic(cert: Mapping[str, Any], folder: Path, derived: "Derived | 
             return Check("statistic", False, f"{name} is missing or not a private statistic.")
         if not (same and whole and fits):
             return Check("statistic", False, f"{name} is not the one this certificate speaks of.")
-    paid = 0 if isinstance(derived, str) else derived.patterns
+    paid = derived.patterns if isinstance(derived, Derived) else 0
     if paid and len(cert["files"]) != paid + 1 + len(expected):
         beside = "the domain and what was drawn" if expected else "the domain"
         return Check("statistic", False, f"{paid} patterns were paid for; beside {beside} no other file belongs here.")
-    for file, statistics, follows in () if isinstance(derived, str) else derived.following:
+    for file, statistics, follows in derived.following if isinstance(derived, Derived) else ():
         try:
             if file in cert["files"]:
-                document = json.loads((folder / file).read_text(encoding="utf-8"))
-                follows(document, np.concatenate([released[name] for name in statistics]))
+                follows(found.document(file), np.concatenate([released[name] for name in statistics]))
         except (*UNUSABLE, ArithmeticError, ShapelyError):
             return Check("statistic", False, f"{file} does not follow from what was drawn.")
     numbers = sum(count for count in expected.values() if count > 0)
     return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
 
 
-def _derive(cert: Mapping[str, Any], folder: Path) -> "Derived | str":
+def _derive(found: certificate.Published) -> "Derived | str | Check":
     """The guarantee that follows from the parameters and the domain file, or why none does."""
+    cert = found.certificate
     recompute = RECOMPUTE.get(cert["mechanism"])
     if recompute is None:
         return f"mechanism {cert['mechanism']!r} is not known to this version."
@@ -189,9 +223,11 @@ def _derive(cert: Mapping[str, Any], folder: Path) -> "Derived | str":
         return "its parameters are not those of a release."
     stated = cert["domain"]
     try:
-        written = json.loads((folder / stated["file"]).read_text(encoding="utf-8"))
+        written = found.document(stated["file"])
         domain = domain_from_geojson(written)
         derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
+    except TooLargeError as err:
+        return Check("bound", False, str(err), too_large=True)
     except (InputError, PrivacyCheckError) as err:
         return f"it cannot be derived from the certificate's parameters and domain file: {err}"
     except (*UNUSABLE, ArithmeticError, ShapelyError, MemoryError):
@@ -203,8 +239,10 @@ def _derive(cert: Mapping[str, Any], folder: Path) -> "Derived | str":
     return derived
 
 
-def _check_bound(cert: Mapping[str, Any], derived: "Derived | str") -> Check:
+def _check_bound(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
     """Compare the derived guarantee, field by field, with the claim."""
+    if isinstance(derived, Check):
+        return derived
     if isinstance(derived, str):
         return Check("bound", False, derived)
     guarantee, said = derived.guarantee, cert["guarantee"]

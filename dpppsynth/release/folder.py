@@ -1,10 +1,12 @@
 """A release on disk: plain files that an auditor, QGIS or the next script can open. No pickle."""
 
 import hashlib
+import io
 import json
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,19 +14,20 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.io import read_synthetic, write_pattern
+from dpppsynth.errors import InputError, PrivacyCheckError, TooLargeError
+from dpppsynth.io import write_pattern
+from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.recipes import domain_from_geojson, mesh_from_recipe
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
-from dpppsynth.privacy.certificate import COUNTS, OFFSET, POSTERIOR, SYNTHETIC
+from dpppsynth.privacy.certificate import COUNTS, OFFSET, POSTERIOR, SYNTHETIC, Published
 from dpppsynth.privacy.derive import STRATA, prefix
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.verify import Verification, verify
+from dpppsynth.privacy.verify import Verification, examine
 from dpppsynth.release.base import DOMAIN, Release, Saveable, state
 from dpppsynth.release.bounded import BoundedErrorRelease
 from dpppsynth.release.cox import CoxRelease
@@ -77,7 +80,7 @@ def append_patterns(folder: Path, release: Saveable, patterns: list[PointPattern
     first = 1 + max((int(name[10:-8]) for name in known if SYNTHETIC.fullmatch(name)), default=-1)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
         work = Path(scratch) / "release"
-        shutil.copytree(folder, work)
+        shutil.copytree(folder, work, symlinks=True, copy_function=_copy)
         for k, pattern in enumerate(patterns, first):
             known.add(certificate.synthetic(k))
             write_pattern(pattern, work / certificate.synthetic(k))
@@ -91,18 +94,71 @@ def append_patterns(folder: Path, release: Saveable, patterns: list[PointPattern
             raise
 
 
-def load_release(path: str | Path) -> Release | StratifiedRelease:
+def _copy(source: str, target: str) -> None:
+    """Copy what lies beside a release, links as such; a pipe or a device would keep the copy busy for ever."""
+    if not Path(source).is_symlink() and not Path(source).is_file():
+        msg = f"release: {source} is no plain file; take it out of the folder."
+        raise InputError(msg)
+    shutil.copy2(source, target, follow_symlinks=False)
+
+
+def load_release(path: str | Path, *, limit: bool = True) -> Release | StratifiedRelease:
     """Open a saved release, to sample or infer further from it.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its folder, reached without links, or the certificate in it.
+    limit : bool
+        As in `verify`: refuse what would take long to verify.
 
     Raises
     ------
     InputError
         When the folder holds no readable release.
+    TooLargeError
+        When it is too large to verify.
     PrivacyCheckError
         When its certificate does not hold (a seeded run excepted: it loads, marked as not private).
     """
-    folder = release_folder(path)
-    return load_verified(folder, verify(folder))
+    with open_release(path, limit=limit) as opened:
+        return opened.release
+
+
+@dataclass(frozen=True)
+class OpenedRelease:
+    """A release that was loaded, and its folder, still open.
+
+    Attributes
+    ----------
+    published : Published
+    verification : Verification
+    release : Release or StratifiedRelease
+    """
+
+    published: Published
+    verification: Verification
+    release: Release | StratifiedRelease
+
+    @property
+    def patterns(self) -> list[str]:
+        """Names of the synthetic patterns that the certificate lists, by their numbers."""
+        names = [name for name in self.published.certificate["files"] if SYNTHETIC.fullmatch(name)]
+        return sorted(names, key=lambda name: (len(name), name))
+
+    def pattern(self, name: str, *, marked: bool = True) -> PointPattern:
+        """One of them, marked by level where there are levels and it is wanted."""
+        marks = [self.release.by] if marked and isinstance(self.release, StratifiedRelease) else []
+        return _pattern(self.published, name, self.release.domain, marks)
+
+
+@contextmanager
+def open_release(path: str | Path, *, limit: bool = True) -> Iterator[OpenedRelease]:
+    """Verify and load a release, and keep its folder open; errors as in `load_release`."""
+    release_folder(path)
+    with certificate.published(path, limit=limit) as found:
+        verification = examine(found)
+        yield OpenedRelease(found, verification, load_verified(found, verification))
 
 
 def release_folder(path: str | Path) -> Path:
@@ -120,23 +176,28 @@ def release_folder(path: str | Path) -> Path:
     return found.parent
 
 
-def load_verified(folder: Path, verification: Verification) -> Release | StratifiedRelease:
-    """Open the release in a folder on which `verify` has just reported; errors as in `load_release`."""
+def load_verified(found: Published, verification: Verification) -> Release | StratifiedRelease:
+    """Load the release in a folder which `examine` has just looked at; errors as in `load_release`."""
     failed = [c for c in verification.checks if not c.holds and c.name != "randomness"]
+    reasons = " ".join(f"{c.name}: {c.detail}" for c in failed)
+    if failed and all(c.too_large for c in failed):
+        msg = f"release: {found.folder.path} was not verified; {reasons}"
+        raise TooLargeError(msg)
     if failed:
-        msg = f"release: {folder} is not as it was released; " + " ".join(f"{c.name}: {c.detail}" for c in failed)
+        msg = f"release: {found.folder.path} is not as it was released; {reasons}"
         raise PrivacyCheckError(msg)
     try:
-        return _load(folder, certificate.read(folder))
+        return _load(found)
     except (KeyError, TypeError, AttributeError):
-        msg = f"release: {folder} has a certificate but is not a whole release of this version."
+        msg = f"release: {found.folder.path} has a certificate but is not a whole release of this version."
         raise InputError(msg) from None
 
 
-def _load(folder: Path, cert: dict[str, Any]) -> Release | StratifiedRelease:
+def _load(found: Published) -> Release | StratifiedRelease:
+    cert = found.certificate
     mechanism, parameters = cert["mechanism"], cert["parameters"]
     guarantee = guarantee_from_dict(cert["guarantee"])
-    saved = _Saved(folder, domain_from_geojson(_json(folder / DOMAIN)), guarantee.relation, cert)
+    saved = _Saved(found, domain_from_geojson(_json(found, DOMAIN)), guarantee.relation)
     if mechanism != STRATA:
         return replace(saved.release(mechanism, parameters), entry=cert.get("ledger"))
     parts = zip(parameters["levels"], parameters["strata"], strict=True)
@@ -151,10 +212,9 @@ def _load(folder: Path, cert: dict[str, Any]) -> Release | StratifiedRelease:
 class _Saved:
     """A folder, and what all releases in it share."""
 
-    folder: Path
+    found: Published
     domain: Domain
     relation: Relation
-    cert: dict[str, Any]
 
     def release(
         self, mechanism: str, parameters: dict[str, Any], start: str = "", level: dict[str, str] | None = None
@@ -163,19 +223,20 @@ class _Saved:
         plan = measurement(mechanism, parameters, self.relation, self.domain)
         if isinstance(plan, PatternPlan):
             patterns = tuple(self._patterns(level or {}))
-            return PoissonRelease(mechanism, plan.restore(patterns, self.cert["noise"], seeded=self.cert["seeded"]))
-        statistic = plan.restore(_json(self.folder / (start + certificate.STATISTIC)))
+            cert = self.found.certificate
+            return PoissonRelease(mechanism, plan.restore(patterns, cert["noise"], seeded=cert["seeded"]))
+        statistic = plan.restore(_json(self.found, start + certificate.STATISTIC))
         stated = parameters.get("estimator")
-        estimator = None if stated is None else _estimator(stated, self.domain, self.folder)
-        file = self.folder / (start + POSTERIOR)
-        draws = _posterior(file, len(estimator.mesh.vertices)) if isinstance(estimator, FieldModel) else None
+        estimator = None if stated is None else _estimator(stated, self.domain, self.found)
+        file = start + POSTERIOR
+        draws = _posterior(self.found, file, estimator) if isinstance(estimator, FieldModel) else None
         release: Release = made(mechanism, statistic, estimator, draws)
         return release
 
     def _patterns(self, level: dict[str, str]) -> Iterator[PointPattern]:
-        names = (name for name in self.cert["files"] if SYNTHETIC.fullmatch(name))
+        names = (name for name in self.found.certificate["files"] if SYNTHETIC.fullmatch(name))
         for name in sorted(names, key=lambda name: (len(name), name)):
-            pattern = read_synthetic(self.folder / name, self.domain, marks=list(level))
+            pattern = _pattern(self.found, name, self.domain, list(level))
             for by, value in level.items():
                 pattern = pattern.part((pattern.marks or {})[by].astype(str) == value, synthetic=True)
             yield pattern
@@ -224,7 +285,7 @@ def _write_certificate(release: Saveable, work: Path, names: set[str]) -> None:
 
 
 def _estimator(
-    data: dict[str, Any], domain: Domain, folder: Path
+    data: dict[str, Any], domain: Domain, found: Published
 ) -> Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | TraceEstimator:
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
@@ -236,7 +297,7 @@ def _estimator(
         return GridEstimator(data["post"], data["consistent"])
     if data["kind"] == "trajectories":
         return TraceEstimator()
-    offset = None if data["offset"] is None else Offset.from_geojson(_json(folder / OFFSET))
+    offset = None if data["offset"] is None else Offset.from_geojson(_json(found, OFFSET))
     if data["kind"] == "drawn":
         return Drawn(offset)
     return FieldModel(
@@ -249,24 +310,33 @@ def _estimator(
     )
 
 
-def _posterior(path: Path, vertices: int) -> Posterior | None:
-    if not path.exists():
+def _posterior(found: Published, name: str, model: FieldModel) -> Posterior | None:
+    if name not in found.certificate["files"]:
         return None
+    vertices = len(model.mesh.vertices)
     from scipy.io import netcdf_file
 
     try:
-        # Mapped into memory, a broken file would stay open.
-        with netcdf_file(path, mmap=False) as data:
+        with netcdf_file(io.BytesIO(found.content(name)), mmap=False) as data:
             fields = np.array(data.variables["log_intensity"].data, dtype=np.float32)
             scales = np.array(data.variables["length_scale"].data, dtype=float)
         whole = fields.shape == (*fields.shape[:2], vertices) and scales.shape == fields.shape[1:2]
         whole = whole and fields.size > 0 and bool(np.isfinite(fields).all() and np.isfinite(scales).all())
+    except TooLargeError:
+        raise
     except Exception:  # noqa: BLE001 - the reader raises whatever a broken header leads to
         whole = False
     if not whole:
-        msg = f"release: {path.name} is no posterior on the mesh of this release; the folder is not whole."
+        msg = f"release: {name} is no posterior on the mesh of this release; the folder is not whole."
         raise InputError(msg)
     return Posterior(fields, scales)
+
+
+def _pattern(found: Published, name: str, domain: Domain, marks: list[str]) -> PointPattern:
+    try:
+        return parse_synthetic(found.content(name), name, domain, marks=marks)
+    except OSError:
+        raise _lacking(name) from None
 
 
 def _dump(data: dict[str, Any], path: Path) -> None:
@@ -281,9 +351,12 @@ def _put(text: str, path: Path) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(found: Published, name: str) -> dict[str, Any]:
     try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
+        return dict(found.document(name))
     except (OSError, TypeError, ValueError, RecursionError):
-        msg = f"release: {path.name} is missing or not JSON; the folder is not a whole release."
-        raise InputError(msg) from None
+        raise _lacking(name) from None
+
+
+def _lacking(name: str) -> InputError:
+    return InputError(f"release: {name} is missing or not as released; the folder is not a whole release.")

@@ -1,23 +1,19 @@
 """What a report is about: a saved release whose certificate was checked."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dpppsynth.domains import Domain
-from dpppsynth.errors import PrivacyCheckError
 from dpppsynth.intensity import Intensity
-from dpppsynth.io import read_synthetic
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
-from dpppsynth.privacy.certificate import SYNTHETIC
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.verify import Verification, verify
+from dpppsynth.privacy.verify import Verification, examine
 from dpppsynth.release import CoxRelease, FieldModel, Release, StratifiedRelease
-from dpppsynth.release.folder import load_verified, release_folder
+from dpppsynth.release.folder import OpenedRelease, load_verified, release_folder
 
 # Patterns that are looked at; a release may have thousands. Some always, more only until so many points were read.
 ALWAYS, LOOKED_AT, ENOUGH = 4, 20, 50_000
@@ -88,7 +84,7 @@ class Subject:
         return pattern if marks is None else pattern.part(marks.astype(str) == level, synthetic=True)
 
 
-def open_subject(path: str | Path, progress: Callable[[str], object] | None = None) -> Subject:
+def open_subject(path: str | Path, progress: Callable[[str], object] | None = None, *, limit: bool = True) -> Subject:
     """Check a release and open it.
 
     Parameters
@@ -97,6 +93,8 @@ def open_subject(path: str | Path, progress: Callable[[str], object] | None = No
         Folder of a saved release, or its certificate.
     progress : callable, optional
         Is told what is being done.
+    limit : bool
+        As in `verify`.
 
     Raises
     ------
@@ -109,35 +107,24 @@ def open_subject(path: str | Path, progress: Callable[[str], object] | None = No
     say = progress or (lambda _step: None)
     folder = release_folder(path)
     say("checking the release")
-    verification = verify(folder)
-    cert = certificate.read(folder)
-    admitted = not cert["releasable"] and cert["warning"] is not None
-    if any(not check.holds and not (admitted and check.name == RANDOMNESS) for check in verification.checks):
-        verification.require()
-    release = load_verified(folder, verification)
-    say("reading synthetic patterns")
-    names = pattern_files(cert)
-    patterns = _first_patterns(folder, names, release)
-    if cert != certificate.read(folder):
-        msg = f"release: {folder} was changed while its report was made; make it again."
-        raise PrivacyCheckError(msg)
-    return Subject(folder, cert, verification, release, patterns, len(names))
+    with certificate.published(folder, limit=limit) as found:
+        verification, cert = examine(found), found.certificate
+        admitted = not cert["releasable"] and cert["warning"] is not None
+        if any(not check.holds and not (admitted and check.name == RANDOMNESS) for check in verification.checks):
+            verification.require()
+        opened = OpenedRelease(found, verification, load_verified(found, verification))
+        say("reading synthetic patterns")
+        patterns = _first_patterns(opened)
+    return Subject(folder, cert, verification, opened.release, patterns, len(opened.patterns))
 
 
-def _first_patterns(folder: Path, names: list[str], release: Release | StratifiedRelease) -> tuple[PointPattern, ...]:
-    marks = [release.by] if isinstance(release, StratifiedRelease) else []
+def _first_patterns(opened: OpenedRelease) -> tuple[PointPattern, ...]:
     patterns: list[PointPattern] = []
-    for name in names[:LOOKED_AT]:
+    for name in opened.patterns[:LOOKED_AT]:
         if len(patterns) >= ALWAYS and sum(map(len, patterns)) >= ENOUGH:
             break
-        patterns.append(read_synthetic(folder / name, release.domain, marks=marks))
+        patterns.append(opened.pattern(name))
     return tuple(patterns)
-
-
-def pattern_files(cert: Mapping[str, Any]) -> list[str]:
-    """Names of the synthetic patterns that a certificate lists, by their numbers."""
-    names = [name for name in cert["files"] if SYNTHETIC.fullmatch(name)]
-    return sorted(names, key=lambda name: (int(re.findall(r"\d+", name)[0]), name))
 
 
 def exact(value: Any) -> str:

@@ -15,7 +15,11 @@ HEAD = 1000
 
 
 def write_report(
-    folder: str | Path, out: str | Path | None = None, *, progress: Callable[[str], object] | None = None
+    folder: str | Path,
+    out: str | Path | None = None,
+    *,
+    progress: Callable[[str], object] | None = None,
+    limit: bool = True,
 ) -> Path:
     """Write one self-contained HTML page about a saved release, from its public folder alone.
 
@@ -28,6 +32,8 @@ def write_report(
         other file is not. Folders above it are made as needed.
     progress : callable, optional
         Is told what is being done; large patterns take seconds.
+    limit : bool
+        As in `verify`: refuse what would take long to verify.
 
     Returns
     -------
@@ -55,7 +61,7 @@ def write_report(
     """
     place = release_folder(folder)
     target = _place(place / FILENAME if out is None else out)
-    text = render_report(place, progress)
+    text = render_report(place, progress, limit=limit)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(target) as file:
@@ -67,9 +73,9 @@ def write_report(
     return target
 
 
-def render_report(folder: str | Path, progress: Callable[[str], object] | None = None) -> str:
+def render_report(folder: str | Path, progress: Callable[[str], object] | None = None, *, limit: bool = True) -> str:
     """The page that `write_report` writes, as text; errors as there, but for those of `out`."""
-    return page(open_subject(folder, progress), progress)
+    return page(open_subject(folder, progress, limit=limit), progress)
 
 
 def is_report(path: Path) -> bool:
