@@ -52,6 +52,14 @@ def projected_crs(crs: CRSLike) -> str:
     return _code(parsed) or _settled_wkt(parsed)
 
 
+def horizontal_crs(crs: CRSLike) -> CRS:
+    """The CRS of x and y alone: without heights, and without a way to another datum."""
+    parsed = _parse_crs(crs)
+    while parsed.is_bound and parsed.source_crs is not None:
+        parsed = parsed.source_crs
+    return horizontal_crs(parsed.sub_crs_list[0]) if parsed.is_compound else parsed
+
+
 def unit_name(crs: CRSLike) -> str:
     """Name the unit of length: "metre", "foot", "US survey foot", ..."""
     return str(_parse_crs(crs).axis_info[0].unit_name)

@@ -1,8 +1,8 @@
 """Domains: the public regions that hold point patterns.
 
 A domain is chosen before the data are seen and may be shown to anybody, so its coordinates appear freely in messages.
-Distances, areas and the privacy radius are read in the unit of its coordinate reference system (CRS), which is why a
-geographic CRS (degrees) is refused.
+Distances and areas are those of the map, in the unit of its coordinate reference system (CRS); degrees are refused. A
+privacy radius is a true length, and `scale_factor` says how much longer it is on the map.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from shapely.geometry import MultiPolygon, Polygon
 
 from dpppsynth.crs import REMEDY, crs_from_member, crs_label, crs_member, projected_crs, unit_name
 from dpppsynth.errors import InputError
+from dpppsynth.scale import scale_factor
 
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
@@ -49,6 +50,14 @@ class Domain(Protocol):
     @property
     def rule(self) -> str:
         """Where points must lie and what to do about others, in the words of a message."""
+
+    @property
+    def scale_factor(self) -> float:
+        """Largest length on the map of one unit of true length, at least 1."""
+
+    @property
+    def stated_scale(self) -> float | None:
+        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
 
     @property
     def geometry(self) -> Any:
@@ -121,7 +130,8 @@ class Window:
     Raises
     ------
     InputError
-        The geometry is not a valid region of positive area with finite bounds, or the CRS is unknown or geographic.
+        The geometry is not a valid region of positive area with finite bounds, the CRS is unknown or geographic, or
+        its map stretches lengths in the region by more than a twentieth.
 
     Examples
     --------
@@ -139,6 +149,7 @@ class Window:
         region = _canonical(self.geometry)
         object.__setattr__(self, "geometry", region)
         object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
+        self.stated_scale  # noqa: B018 - a map that stretches lengths too much is refused here
 
     @classmethod
     def rectangle(cls, x0: float, y0: float, x1: float, y1: float, crs: CRSLike | None = None) -> Self:
@@ -228,6 +239,16 @@ class Window:
     def unit(self) -> str:
         """Unit of length: "metre", "US survey foot", ..., or "unit" when there is no CRS."""
         return "unit" if self.crs is None else unit_name(self.crs)
+
+    @cached_property
+    def stated_scale(self) -> float | None:
+        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
+        return scale_factor(self.geometry, self.crs)
+
+    @property
+    def scale_factor(self) -> float:
+        """Largest length on the map of one unit of true length, at least 1: a privacy radius is multiplied by it."""
+        return 1.0 if self.stated_scale is None else self.stated_scale
 
     @property
     def rule(self) -> str:

@@ -34,6 +34,7 @@ from dpppsynth.linear_network.skeleton import (
     skeleton,
 )
 from dpppsynth.patterns import PointPattern
+from dpppsynth.scale import scale_factor
 
 if TYPE_CHECKING:
     import geopandas
@@ -68,7 +69,8 @@ class LinearNetwork:
     Raises
     ------
     InputError
-        The arrays are not a network, an edge has no length, or the network falls into several components.
+        The arrays are not a network, an edge has no length, the network falls into several components, or the map of
+        the CRS stretches lengths along it by more than a twentieth.
 
     Examples
     --------
@@ -104,6 +106,7 @@ class LinearNetwork:
         ):
             msg = "labels: need one name per vertex and one key per edge."
             raise InputError(msg)
+        self.stated_scale  # noqa: B018 - a map that stretches lengths too much is refused here
 
     def __repr__(self) -> str:
         name = "no CRS" if self.crs is None else crs_label(self.crs)
@@ -150,6 +153,16 @@ class LinearNetwork:
     def unit(self) -> str:
         """Unit of length: "metre", "foot", ..., or "unit" when there is no CRS."""
         return "unit" if self.crs is None else unit_name(self.crs)
+
+    @cached_property
+    def stated_scale(self) -> float | None:
+        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
+        return scale_factor(self.geometry, self.crs)
+
+    @property
+    def scale_factor(self) -> float:
+        """Largest length on the map of one unit of true length, at least 1: a privacy radius is multiplied by it."""
+        return 1.0 if self.stated_scale is None else self.stated_scale
 
     @cached_property
     def diameter(self) -> float:
