@@ -249,6 +249,11 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
         "alpha of zero": (InputError, lambda: AlphaNeighbours(0.0)),
         "nobody's points": (InputError, lambda: ReplaceOne(0)),
         "delta of 1/n": (InputError, lambda: require_small_delta(0.02, 50)),
+        "delta of all levels": (
+            InputError,
+            lambda: KernelSynthesizer(10.0, 0.03, 25.0).plan_by(WINDOW, by="year", levels=[1, 2], n={1: 30, 2: 30}),
+        ),
+        "delta with n guessed": (InputError, lambda: require_small_delta(1e-6, None, expected_n=1e7)),
         "delta with n secret": (InputError, lambda: require_small_delta(1e-4, None)),
         "delta without use": (InputError, lambda: LGCPSynthesizer(1.0, 25.0, delta=1e-6).check(WINDOW, n=50)),
         "secret n given": (InputError, lambda: LaplaceSynthesizer(1.0, relation=AddRemove()).check(WINDOW, n=50)),

@@ -1,6 +1,7 @@
 """Bounds: public numbers in, guarantee out. Moves of real points against them live with the statistic's tests."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from dpppsynth.privacy import (
     tents,
     tents_sensitivity,
 )
+from dpppsynth.privacy.bounds import all_points, void_delta
+from dpppsynth.privacy.certificate import LARGE_DELTA, UNSURE_DELTA, large_delta
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000)
 UNIT = 2**20
@@ -136,6 +139,14 @@ class TestCurve:
         assert counts(AlphaNeighbours(25.0), scale=2.0).by_distance == ()
 
 
+def shares(n, cap):
+    """All ways to share n points among persons of at most `cap`."""
+    if not n:
+        yield ()
+    for first in range(1, min(n, cap) + 1):
+        yield from ((first, *rest) for rest in shares(n - first, first))
+
+
 class TestDelta:
     @pytest.mark.parametrize(("delta", "n"), [(0.0, 392), (1e-6, 392), (0.0025, 392), (1e-5, None), (0.0, None)])
     def test_accepts(self, delta, n):
@@ -156,6 +167,44 @@ class TestDelta:
     def test_secret_n_leaves_no_way_out(self, delta, allow):
         with pytest.raises(InputError, match=r"^delta: at most 1e-5 where the number of points is secret, got"):
             require_small_delta(delta, None, allow_large_delta=allow)
+
+    def test_of_one_in_a_guess_is_refused_unless_asked_for(self):
+        require_small_delta(1e-5, None, expected_n=99_999.0)
+        for guess in (1e5, 1e7):
+            with pytest.raises(InputError, match=r"^delta: must be below 1/expected_n .*got 1e-05; take 1e-6, or say"):
+                require_small_delta(1e-5, None, expected_n=guess)
+            require_small_delta(1e-5, None, expected_n=guess, allow_large_delta=True)
+
+    def test_one_over_n_as_a_float_is_one_over_n(self):
+        """49 (1/49) is below 1 in floating point: one formula refuses, warns and verifies."""
+        assert 49 * (1 / 49) < 1
+        for n in range(1, 3000):
+            assert large_delta(1 / n, [(n, None)]) == LARGE_DELTA
+            assert large_delta(math.nextafter(1 / n, 0), [(n, None)]) is None
+            if n > 1:
+                with pytest.raises(InputError, match=r"^delta"):
+                    require_small_delta(1 / n, n)
+
+    def test_points_of_all_levels_count(self):
+        sizes = [(200, None)] * 5
+        assert all_points(sizes) == (1000, None)
+        assert large_delta(0.0049, sizes[:1]) is None
+        assert large_delta(0.0049, sizes) == LARGE_DELTA
+        assert all_points([(None, 30.0), (None, None), (None, 12.5)]) == (None, 42.5)
+        assert large_delta(1e-5, [(None, 50_000.0)] * 2) == large_delta(2e-5, [(None, None)]) == UNSURE_DELTA
+        assert large_delta(0.0, [(None, 1e300)]) is None
+
+    @pytest.mark.parametrize("cap", [1, 2, 3, 5])
+    def test_of_one_in_n_is_safe_for_every_number_of_persons_that_a_cap_allows(self, cap):
+        """Exact deltas at epsilon = 0 of what publishes somebody for certain, for all ways to share n points."""
+        n = 8
+        for persons in shares(n, cap):
+            m = len(persons)
+            assert math.ceil(n / cap) <= m <= n
+            # All points of one person change: a random record is one of theirs, a random person is the one.
+            record, person = Fraction(max(persons), n), Fraction(1, m)
+            assert min(record, person) >= Fraction(1, n)
+            assert void_delta(n) <= min(record, person)
 
     @pytest.mark.parametrize("delta", [-1e-9, 1.0, 2.0, math.nan, math.inf, "small", None], ids=repr)
     def test_senseless(self, delta):

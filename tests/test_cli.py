@@ -288,6 +288,10 @@ WRONG = {
     "few numbers": ([*LGCP, *YEARS, "--n-by", "9", *SQUARE], "one whole number for each of the 2 levels"),
     "wrong numbers": ([*LGCP, *YEARS, "--n-by", "9,x", *SQUARE], "one whole number for each of the 2 levels"),
     "same levels": ([*LGCP, *YEARS[:3], "a,a", "--n-by", "9,9", *SQUARE], "--levels: needs a list of different"),
+    "delta of all levels": (
+        [*KERNEL[:-1], 0.0049, "--by", "year", "--levels", "1,2", "--n-by", "200,200", *SQUARE],
+        "--delta: must be below 1/n",
+    ),
     "secret numbers": (
         [*LGCP[:4], "--relation", "add-remove", *YEARS, "--n-by", "9,9", *SQUARE],
         "pass a public guess as --expected-n instead",

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.io import read_synthetic
+from dpppsynth.ledger import Ledger
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models import regular_triangulation
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, certificate, parallel, verify
@@ -17,7 +20,13 @@ from dpppsynth.privacy.composition import weakest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP, SmallestOf
 from dpppsynth.release import load_release
-from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
+from dpppsynth.synthesizers import (
+    BoundedErrorSynthesizer,
+    KernelSynthesizer,
+    LaplaceSynthesizer,
+    LGCPSynthesizer,
+    PlanarLaplaceSynthesizer,
+)
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 YEARS = {2021: 250, 2022: 120, 2023: 30}
@@ -138,6 +147,93 @@ class TestParallel:
         curve = parallel([promise(PureDP(1.0), one), promise(PureDP(1.0), other)], "year").by_distance
         assert curve == ((1.0, 0.3), (2.0, 0.4))
         assert parallel([promise(PureDP(1.0), one), promise(PureDP(1.0))], "year").by_distance == ()
+
+
+FIFTHS = {str(level): 200 for level in range(5)}
+# Below one over the number of points of a level, and 4.9 times that of all.
+LARGE = 0.0049
+STREETS = LinearNetwork(np.array([[0.0, 0.0], [500.0, 0.0], [500.0, 400.0]]), [[0, 1], [1, 2]], "EPSG:27700")
+SPENDING = {
+    "field": LGCPSynthesizer(1.0, 25.0, mechanism="field", delta=LARGE, **FIELD),
+    "draws": LGCPSynthesizer(1.0, 25.0, mechanism="posterior-draw", delta=LARGE, sampler="proximal", **FIELD),
+    "kim-lim": LGCPSynthesizer(200.0, 25.0, mechanism="kim-lim-3.8", delta=LARGE, **FIELD),
+    "kernel": KernelSynthesizer(10.0, LARGE, 25.0),
+    "kernel 3.6": KernelSynthesizer(10.0, LARGE, 25.0, bound="kim-lim-3.6"),
+    "streets": KernelSynthesizer(10.0, LARGE, 25.0),
+    "capped": KernelSynthesizer(10.0, LARGE, relation=AlphaNeighbours(25.0, max_points_per_person=3)),
+    "bounded": BoundedErrorSynthesizer(epsilon=1.0, delta=LARGE, spacing=250.0),
+    "bounded, derived": BoundedErrorSynthesizer(epsilon=1.0, max_error=15, relation=AlphaNeighbours(25.0)),
+    "moved": PlanarLaplaceSynthesizer(1.0, LARGE, alpha=25.0),
+    "moved, derived": PlanarLaplaceSynthesizer(1.0, alpha=25.0, max_error=240.0),
+}
+# A delta that follows from a bound, below 1e-3 in any case, and the points of a level whose share it is nearly.
+DERIVED = {name: 1000 for name in SPENDING if "derived" in name}
+
+
+def in_fifths(synthesizer, name, **options):
+    domain, n = STREETS if name == "streets" else WINDOW, DERIVED.get(name, 200)
+    return synthesizer.plan_by(domain, by="year", levels=list(FIFTHS), n=dict.fromkeys(FIFTHS, n), **options)
+
+
+def fifths():
+    year = np.repeat(list(FIFTHS), list(FIFTHS.values()))
+    return PointPattern(np.random.default_rng(7).uniform(0, 1000, (len(year), 2)), WINDOW, {"year": year})
+
+
+class TestDeltaOfAllLevels:
+    """The number of points is that of all levels: they are one data set, and delta is one bound on it."""
+
+    @pytest.mark.filterwarnings("ignore::dpppsynth.errors.InformationWarning")
+    @pytest.mark.parametrize("name", SPENDING)
+    def test_of_one_in_n_is_refused_as_of_one_release(self, name):
+        synthesizer = SPENDING[name]
+        domain, n = STREETS if name == "streets" else WINDOW, DERIVED.get(name, 200)
+        delta = synthesizer.check(domain, n=n).profile.at
+        assert 1 / (5 * n) <= delta < 1 / n
+        with pytest.raises(InputError, match=r"^(delta|max_error): "):
+            synthesizer.check(domain, n=5 * n)
+        with pytest.raises(InputError, match=r"^delta: must be below 1/n .*points of all levels together.*take 1e-6"):
+            in_fifths(synthesizer, name)
+
+    @pytest.mark.parametrize("mechanism", ["field", "posterior-draw"])
+    def test_of_one_in_the_guessed_number_is_refused(self, mechanism):
+        settings = {"mechanism": mechanism, "delta": 1e-5, "sampler": "proximal"} | FIELD
+        settings |= {"sampler": "auto"} if mechanism == "field" else {}
+        synthesizer = LGCPSynthesizer(1.0, relation=AddRemove(), **settings)
+        assert synthesizer.check(WINDOW, expected_n=60_000.0).profile.at == 1e-5
+        with pytest.raises(InputError, match=r"^delta: must be below 1/expected_n"):
+            synthesizer.check(WINDOW, expected_n=100_000.0)
+        for guess in (60_000.0, {1: 99_000.0, 2: 1_000.0}):
+            with pytest.raises(InputError, match=r"^delta: must be below 1/expected_n"):
+                synthesizer.plan_by(WINDOW, by="year", levels=[1, 2], expected_n=guess)
+
+    def test_is_refused_before_a_ledger_is_asked(self, tmp_path):
+        ledger = Ledger.create(tmp_path / "ledger.json", epsilon=100.0, delta=0.05, alpha=25.0)
+        before = (tmp_path / "ledger.json").read_bytes()
+        for name in ("kernel", "bounded", "field"):
+            with pytest.raises(InputError, match=r"^delta: must be below 1/n"):
+                SPENDING[name].release_by(fifths(), by="year", levels=list(FIFTHS), ledger=ledger)
+        assert (tmp_path / "ledger.json").read_bytes() == before
+
+    def test_that_was_asked_for_is_marked(self, tmp_path):
+        """Also on certificates of earlier versions, which knew of the levels' numbers alone."""
+        synthesizer = replace(SPENDING["kernel"], allow_large_delta=True)
+        release = in_fifths(synthesizer, "kernel").release(fifths())
+        assert release.warning == certificate.LARGE_DELTA
+        assert not any(part.warning for part in release.releases.values())
+        folder = release.save(tmp_path / "out")
+        assert not certificate.read(folder)["releasable"]
+        silent = certificate.read(folder) | {"warning": None, "releasable": True}
+        silent["content_hash"] = certificate.content_hash(silent)
+        (folder / "certificate.json").write_text(json.dumps(silent))
+        assert [check.name for check in verify(folder).checks if not check.holds] == ["randomness"]
+        assert certificate.LARGE_DELTA in {check.detail for check in verify(folder).checks}
+        assert load_release(folder).warning == certificate.LARGE_DELTA
+
+    def test_far_below_it_everything_is_as_before(self, tmp_path):
+        release = by_year(SYNTHESIZERS["kernel"])
+        assert release.warning is None
+        verify(release.save(tmp_path / "out")).require()
 
 
 class TestLevels:

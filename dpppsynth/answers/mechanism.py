@@ -41,7 +41,8 @@ class BoundedErrorAnswers:
     joint : bool
         Whether `sensitivity` is that of all answers together.
     delta_max : float
-        A larger delta is refused, given or found.
+        A larger delta is refused, given or found. State one well below one over the number of persons, which is not
+        known here: from that on a delta promises nothing.
 
     Raises
     ------

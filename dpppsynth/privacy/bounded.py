@@ -9,7 +9,7 @@ from typing import Any
 
 from dpppsynth.arguments import instance, positive
 from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.privacy.bounds import EXAMPLE, assumptions, counts_sensitivity
+from dpppsynth.privacy.bounds import EXAMPLE, Size, assumptions, counts_sensitivity, void_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
@@ -36,6 +36,8 @@ REDRAWN = (
 )
 # A delta that nobody asked for, but a bound on the error costs, may be this large.
 MOST_DERIVED = 1e-3
+# How a delta becomes smaller where one follows from the other.
+FROM_BOUND = ", for which max_error must be larger"
 # Relative width at which the search for an epsilon stops.
 CLOSE = 1e-12
 
@@ -141,15 +143,15 @@ def require_reach(relation: CappedRelation, max_error: int) -> int:
     return whole_bound(max_error, k, remedy=remedy)
 
 
-def require_modest(delta: float, *, n: int | None, public: bool, bound: str, remedy: str) -> None:
+def require_modest(delta: float, size: Size, *, bound: str, remedy: str) -> None:
     """Refuse a delta that nobody asked for, but a bound on the error costs, and that is so large that it says little.
 
     Raises
     ------
     InputError
-        Above 1e-3 or 1/n, as far as n is known yet, or above 1e-5 where n is not `public`.
+        At 1e-3 or more, or where it promises nothing for so many points (`void_delta`).
     """
-    most = min(MOST_DERIVED, 1 / (n or 1)) if public else 1e-5
+    most = min(MOST_DERIVED, void_delta(*size))
     if not delta < most:
         cost = f"{bound} costs delta = {delta:.3g}, which must be below {most:.3g}"
         msg = f"max_error: {cost}; take a larger one, {remedy}."

@@ -1,6 +1,7 @@
 """The bound functions: public numbers in, a `Guarantee` out. Proofs in docs/theory.md."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
 # What custodians of published experiments may do about a large delta.
 PUBLISHED = ", or say allow_large_delta=True to reproduce published experiments"
 WIDE_CAP = "Each person has one point in the pattern."
+# The largest delta where the number of points is secret.
+MOST_SECRET_DELTA = 1e-5
+
+# Number of points where it is public, else None; and a public guess of it, if any.
+Size = tuple[int | None, float | None]
 
 
 def counts_sensitivity(relation: CappedRelation) -> int:
@@ -103,12 +109,38 @@ def _curve(mesh: Mesh, relation: CappedRelation, scale: float, bits: int) -> tup
     )
 
 
-def require_small_delta(
-    delta: float, n: int | None, *, allow_large_delta: bool = False, remedy: str = PUBLISHED
-) -> None:
-    """Refuse a delta outside [0, 1), or one not far below 1/n.
+def all_points(sizes: Iterable[Size]) -> Size:
+    """Number of points of all levels together, or the guess of it as far as there are guesses."""
+    known = list(sizes)
+    numbers, guesses = [n for n, _ in known if n is not None], [guess for _, guess in known if guess is not None]
+    return sum(numbers) if len(numbers) == len(known) else None, sum(guesses) if guesses else None
 
-    Publishing one random record verbatim is (0, 1/n)-DP, so a delta of that size promises nothing.
+
+def void_delta(n: int | None, expected_n: float | None = None) -> float:
+    """Smallest delta that promises nothing, or cannot be told not to (docs/theory.md, section 9).
+
+    Parameters
+    ----------
+    n : int or None
+        Public number of points, those of all levels together; 0 where it is not known yet, None where it is secret.
+    expected_n : float, optional
+        Public guess of a secret number.
+    """
+    if n is not None:
+        return 1 / n if n else math.inf
+    secret = math.nextafter(MOST_SECRET_DELTA, 1)
+    return min(secret, 1 / expected_n) if expected_n else secret
+
+
+def require_small_delta(
+    delta: float,
+    n: int | None,
+    *,
+    expected_n: float | None = None,
+    allow_large_delta: bool = False,
+    remedy: str = PUBLISHED,
+) -> None:
+    """Refuse a delta outside [0, 1), or one that promises nothing; parameters as in `void_delta`.
 
     Raises
     ------
@@ -118,13 +150,14 @@ def require_small_delta(
     if n is not None and (whole_number(n) is None or n < 0):
         msg = f"n: the number of points must be a whole number, or None where it is secret, got {shown(n)}."
         raise InputError(msg)
-    if n is None and delta > 1e-5:
+    if n is None and delta > MOST_SECRET_DELTA:
         msg = f"delta: at most 1e-5 where the number of points is secret, got {delta!r}; take 1e-6."
         raise InputError(msg)
-    if n and delta >= 1 / n and not allow_large_delta:
+    if delta >= void_delta(n, expected_n) and not allow_large_delta:
+        most = "1/expected_n" if n is None else "1/n"
         msg = (
-            f"delta: must be below 1/n (publishing one random record whole satisfies delta = 1/n), got {delta!r}; "
-            f"take 1e-6{remedy}."
+            f"delta: must be below {most} (publishing one random record whole satisfies delta = 1/n, n being the "
+            f"points of all levels together), got {delta!r}; take 1e-6{remedy}."
         )
         raise InputError(msg)
 

@@ -7,7 +7,7 @@ that if origin matters.
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -17,6 +17,7 @@ from typing import Any
 
 from dpppsynth.domains import canonical_json
 from dpppsynth.errors import InputError, TooLargeError
+from dpppsynth.privacy.bounds import Size, all_points, void_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.published_files import MEBI, REMEDY, PublishedFolder, reason, strict_json
 
@@ -38,10 +39,22 @@ MOST_ENTRIES = {
     ("parameters", "strata"): 1000,
 }
 LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
+UNSURE_DELTA = (
+    "Its delta may be 1/n or more, for the number of points n is secret, which publishing one random record whole "
+    "would satisfy: it promises nothing."
+)
 SEEDED = "This run was seeded: it is reproducible, and therefore not private."
 # Fields that change when patterns are added to a release.
 RENEWED = ("files", "versions", "content_hash")
 PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
+
+
+def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
+    """Why a delta promises nothing, for releases of so many points each, if that is so."""
+    n, expected_n = all_points(sizes)
+    if delta < void_delta(n, expected_n):
+        return None
+    return UNSURE_DELTA if n is None else LARGE_DELTA
 
 
 def synthetic(k: int) -> str:

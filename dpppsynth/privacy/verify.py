@@ -14,7 +14,7 @@ from dpppsynth.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.offset import Offset
 from dpppsynth.privacy import certificate
-from dpppsynth.privacy.derive import RECOMPUTE, STRATA, Derived, spends
+from dpppsynth.privacy.derive import RECOMPUTE, STRATA, Derived, budget, spends
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.noise import LARGEST
@@ -166,17 +166,21 @@ def _check_seed(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Ch
         return Check("randomness", False, certificate.SEEDED)
     if not cert["releasable"] or cert["warning"] is not None:
         return Check("randomness", False, "this certificate says that it must not be released.")
-    parts = [part["parameters"] for part in cert["parameters"].get("strata", [])] or [cert["parameters"]]
-    if any(_promises_nothing(part) for part in parts):
-        return Check("randomness", False, certificate.LARGE_DELTA)
+    empty = _promises_nothing(cert["parameters"])
+    if empty is not None:
+        return Check("randomness", False, empty)
     if isinstance(derived, Derived) and cert["noise"] != derived.noise:
         return Check("randomness", False, "the stated randomness is not this mechanism's.")
     return Check("randomness", True, "secret noise")
 
 
-def _promises_nothing(parameters: Mapping[str, Any]) -> bool:
-    delta, n = parameters.get("delta"), parameters.get("n")
-    return isinstance(delta, int | float) and isinstance(n, int) and delta * n >= 1
+def _promises_nothing(parameters: Mapping[str, Any]) -> str | None:
+    """Why the delta of all levels together promises nothing, if it does and these are parameters of a release."""
+    if not certificate.parameters_make_sense(parameters):
+        return None
+    parts = [part["parameters"] for part in parameters.get("strata", [])] or [parameters]
+    delta = max(budget(part)[1] for part in parts)
+    return certificate.large_delta(delta, [(part["n"], part["expected_n"]) for part in parts])
 
 
 def _check_statistic(found: certificate.Published, derived: "Derived | str | Check") -> Check:

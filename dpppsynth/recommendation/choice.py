@@ -5,7 +5,7 @@ from typing import Any
 from dpppsynth.arguments import positive
 from dpppsynth.domains import Domain
 from dpppsynth.errors import DpppsynthError, InputError
-from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.bounds import require_small_delta, void_delta
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.recommendation.candidates import Budget
 from dpppsynth.recommendation.evidence import kind_of, shape_of, share_of, study
@@ -74,7 +74,7 @@ def recommend(
     public = asked.neighbouring().n_is_public
     size = asked.public_size(*((n, None) if public else (None, n)))
     sizes = {"n": int(n)} if public else {"expected_n": size}
-    _require_delta(delta, int(n) if public else None)
+    _require_delta(delta, **sizes)
     budget, evidence = Budget(float(epsilon), float(delta), asked.neighbouring()), study()
     case = Case(kind_of(domain), share_of(domain, budget.relation), float(n), budget, shape_of(domain))
     ranked = rank(evidence, case)
@@ -113,10 +113,10 @@ def _settle(
     return synthesizer, plan
 
 
-def _require_delta(delta: Any, n: int | None) -> None:
+def _require_delta(delta: Any, n: int | None = None, expected_n: float | None = None) -> None:
     """As the mechanisms do, but without their way around it, which a recommendation does not have."""
-    require_small_delta(delta, n, allow_large_delta=True)
-    if n is not None and delta >= 1 / n:
+    require_small_delta(delta, n, expected_n=expected_n, allow_large_delta=True)
+    if delta >= void_delta(n, expected_n):
         msg = (
             f"delta: must be below 1/n, because publishing one random record whole satisfies delta = 1/n, got "
             f"{delta!r}; take a delta far below 1/n, or 0."

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from dpppsynth.domains import Domain
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
-from dpppsynth.privacy.certificate import LARGE_DELTA
+from dpppsynth.privacy.bounds import Size
 from dpppsynth.privacy.guarantee import Guarantee
 
 
@@ -117,8 +117,12 @@ class Release:
     @property
     def warning(self) -> str | None:
         """Why it must not be released: a delta of 1/n or more promises nothing."""
-        n = self.statistic.plan.n
-        return None if n is None or self.guarantee.profile.at * n < 1 else LARGE_DELTA
+        return certificate.large_delta(self.guarantee.profile.at, [self.size])
+
+    @property
+    def size(self) -> Size:
+        """Number of points where it is public, else None; and the public guess of it, if any."""
+        return self.statistic.plan.n, self.statistic.plan.expected_n
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters, as they stand on the certificate."""

@@ -10,6 +10,7 @@ import numpy as np
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import certificate
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.base import Release
@@ -59,8 +60,10 @@ class StratifiedRelease:
 
     @property
     def warning(self) -> str | None:
-        """Why it must not be released, if any level must not."""
-        return next((release.warning for release in self.releases.values() if release.warning), None)
+        """Why it must not be released, if a level or all of them together must not."""
+        releases = self.releases.values()
+        own = next((release.warning for release in releases if release.warning), None)
+        return own or certificate.large_delta(self.guarantee.profile.at, [release.size for release in releases])
 
     @property
     def patterns(self) -> list[PointPattern]:

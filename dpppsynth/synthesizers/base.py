@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpppsynth.arguments import instance, positive, shown, whole_number
 from dpppsynth.domains import Domain
@@ -11,6 +11,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.patterns import PointPattern, require_match
+from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.randomness import RngLike, generator
@@ -205,6 +206,14 @@ class PointSynthesizer(Synthesizer):
     """Base of synthesizers under the capped relations, where a point changes or up to a number of a person's points."""
 
     relation: CappedRelation | None
+    # How a delta that promises nothing becomes smaller, or is accepted.
+    smaller_delta: ClassVar[str] = ""
+
+    def require_delta(self, delta: float, n: int | None, expected_n: float | None) -> None:
+        """Refuse a delta that promises nothing for so many points, those of all levels together."""
+        allowed = getattr(self, "allow_large_delta", False)
+        public: dict[str, Any] = {"expected_n": expected_n, "allow_large_delta": allowed}
+        require_small_delta(delta, n, **public, remedy=self.smaller_delta)
 
     def require_levels(self) -> None:
         """Refuse to release by the levels of a mark what cannot be released so; all but tracks can."""
@@ -233,7 +242,9 @@ class PointSynthesizer(Synthesizer):
             raise InputError(msg)
         exact, guess = sizes(names, n, "n"), sizes(names, expected_n, "expected_n")
         plans = {name: self.plan(domain, n=exact[name], expected_n=guess[name], **options) for name in names}
-        return StratifiedPlan(by, plans)
+        together = StratifiedPlan(by, plans)
+        self.require_delta(together.guarantee.profile.at, *together.size)
+        return together
 
     def release_by(
         self,

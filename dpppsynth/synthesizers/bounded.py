@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from dpppsynth.arguments import positive
 from dpppsynth.bounded_plan import BoundedCountsPlan
@@ -11,6 +11,7 @@ from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
 from dpppsynth.privacy.bounded import (
+    FROM_BOUND,
     bounded_delta,
     require_modest,
     require_positive,
@@ -19,7 +20,7 @@ from dpppsynth.privacy.bounded import (
     smallest_max_error,
     worst_shifts,
 )
-from dpppsynth.privacy.bounds import counts_sensitivity, require_small_delta
+from dpppsynth.privacy.bounds import counts_sensitivity
 from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
@@ -85,6 +86,7 @@ class BoundedErrorSynthesizer(PointSynthesizer):
     mesh: Mesh | None = None
     postprocess: str = "clip"
     relation: CappedRelation | None = None
+    smaller_delta: ClassVar[str] = FROM_BOUND
 
     def __post_init__(self) -> None:
         if self.spacing is not None:
@@ -118,19 +120,20 @@ class BoundedErrorSynthesizer(PointSynthesizer):
         raise InputError(msg)
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
-        self._require_modest(None)
+        self._require_modest(None, None)
         relation, (epsilon, delta, most) = self.neighbouring(), self.budget
         return TruncatedLaplaceDP(
             laplace_scale(counts_sensitivity(relation), epsilon), most, worst_shifts(relation), delta
         )
 
-    def _require_modest(self, n: int | None) -> None:
+    def _require_modest(self, n: int | None, size: float | None) -> None:
         """Refuse a delta that follows from the bound and is large, from what is known before the points are read."""
         if self.delta is None:
             relation, budget = self.neighbouring(), self.budget
             enough = smallest_max_error(relation, epsilon=budget.epsilon, delta=1e-6)
             cost, remedy = f"an error of at most {budget.max_error}", f"such as {enough} for delta = 1e-6"
-            require_modest(budget.delta, n=n, public=relation.n_is_public, bound=cost, remedy=remedy)
+            known = (n or 0, None) if relation.n_is_public else (None, size)
+            require_modest(budget.delta, known, bound=cost, remedy=remedy)
 
     def plan_by(
         self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
@@ -153,8 +156,8 @@ class BoundedErrorSynthesizer(PointSynthesizer):
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_domain(domain)
         relation, size, budget = self.neighbouring(), self.public_size(n, expected_n), self.budget
-        self._require_modest(n)
-        require_small_delta(budget.delta, n, remedy="")
+        self._require_modest(n, size)
+        self.require_delta(budget.delta, n, expected_n)
         if self.mesh is not None:
             mesh = covering(domain, self.mesh)
         elif self.spacing is not None:

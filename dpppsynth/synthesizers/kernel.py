@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from dpppsynth.arguments import positive, whole
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
-from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.heat import smallest_diffusion_bandwidth
 from dpppsynth.privacy.kernels import smallest_bandwidth, smallest_bandwidth_36, superposition
 from dpppsynth.privacy.profiles import ApproximateDP, Profile
@@ -45,7 +45,8 @@ class KernelSynthesizer(PointSynthesizer):
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
     allow_large_delta : bool
-        Accept delta >= 1/n, which promises nothing; only to reproduce published experiments.
+        Accept delta >= 1/n, n being the points of all levels, which promises nothing; only to reproduce published
+        experiments.
 
     Examples
     --------
@@ -64,6 +65,7 @@ class KernelSynthesizer(PointSynthesizer):
     spacing: float | None = None
     relation: CappedRelation | None = None
     allow_large_delta: bool = False
+    smaller_delta: ClassVar[str] = PUBLISHED
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -95,7 +97,7 @@ class KernelSynthesizer(PointSynthesizer):
         """
         require_domain(domain)
         self.public_size(n, expected_n)
-        require_small_delta(self.delta, n, allow_large_delta=self.allow_large_delta)
+        self.require_delta(self.delta, n, expected_n)
         patterns = whole("patterns", patterns, 1)
         if isinstance(domain, LinearNetwork):
             return self._on_network(domain, int(n or 0), patterns)

@@ -1,7 +1,7 @@
 """The log-Gaussian Cox synthesizer: its settings, and the choice of mechanism (docs/mechanisms.md)."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dpppsynth.arguments import positive
 from dpppsynth.domains import Domain
@@ -9,7 +9,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.offset import Offset
-from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.kim_lim import AVERAGED
 from dpppsynth.privacy.relations import CappedRelation
@@ -58,7 +58,8 @@ class LGCPSynthesizer(PointSynthesizer):
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
     allow_large_delta : bool
-        Accept delta >= 1/n, which promises nothing; only to reproduce published experiments.
+        Accept delta >= 1/n, n being the points of all levels, which promises nothing; only to reproduce published
+        experiments.
 
     Examples
     --------
@@ -83,6 +84,7 @@ class LGCPSynthesizer(PointSynthesizer):
     offset: Offset | None = None
     relation: CappedRelation | None = None
     allow_large_delta: bool = False
+    smaller_delta: ClassVar[str] = PUBLISHED
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -108,7 +110,7 @@ class LGCPSynthesizer(PointSynthesizer):
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_domain(domain)
         self.public_size(n, expected_n)
-        require_small_delta(self.delta, n, allow_large_delta=self.allow_large_delta)
+        self.require_delta(self.delta, n, expected_n)
         return MECHANISMS[self.mechanism].plan(self, domain, n, expected_n)
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:

@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dpppsynth.arguments import flag, instance, positive, probability
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.moved_plan import MovedPlan
-from dpppsynth.privacy.bounded import WHY_DELTA, require_modest
-from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.bounded import FROM_BOUND, WHY_DELTA, require_modest
 from dpppsynth.privacy.moved import RELATION, moved_delta, noise_bound, rate, require_visible, smallest_move_bound
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
@@ -61,6 +60,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
     max_error: float | None = None
     track: bool = False
     relation: CappedRelation | None = None
+    smaller_delta: ClassVar[str] = FROM_BOUND
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
@@ -93,7 +93,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         size, (most, delta) = self.public_size(n, expected_n), self._settled(domain, n)
-        require_small_delta(delta, n, remedy="")
+        self.require_delta(delta, n, expected_n)
         budget = int(size or 0), float(self.epsilon), delta, most
         place: Any = domain
         return Plan("planar-laplace", MovedPlan(place, self.neighbouring(), *budget, track=self.track), None)
@@ -110,7 +110,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
             if given is None:
                 enough = math.ceil(1.01 * smallest_move_bound(relation, rate=per_unit, delta=1e-6))
                 cost, remedy = f"a move of at most {most:g} {window.unit}", f"such as {enough} for delta = 1e-6"
-                require_modest(least, n=n, public=True, bound=cost, remedy=remedy)
+                require_modest(least, (n or 0, None), bound=cost, remedy=remedy)
             return most, least if given is None else float(given)
         if not given:
             return None, 0.0

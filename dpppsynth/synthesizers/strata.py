@@ -10,6 +10,7 @@ import numpy as np
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.bounds import Size, all_points
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.randomness import RngLike, generator
@@ -45,6 +46,11 @@ class StratifiedPlan:
     def guarantee(self) -> Guarantee:
         """The bound of all releases together: the weakest level's."""
         return parallel([plan.guarantee for plan in self.plans.values()], self.by)
+
+    @property
+    def size(self) -> Size:
+        """Number of points of all levels, or the public guess of it."""
+        return all_points((plan.statistic.n, plan.statistic.expected_n) for plan in self.plans.values())
 
     @property
     def mechanism(self) -> str:
