@@ -505,7 +505,8 @@ def test_weakest_level_is_audited():
     aimed = target_of(mixed)
     assert "year 2022" in aimed.words
     assert aimed.claimed.epsilon(0.0) == pytest.approx(1.5)
-    assert len(aimed.pair[0]) == 30
+    assert aimed.statistics[0].name == "year 2022, likelihood ratio"
+    assert [len(pattern) for pattern in aimed.pair] == [40, 40]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from dpppsynth.arguments import COMMON, probability, whole
 from dpppsynth.auditing.examine import examine
 from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.result import Audit
+from dpppsynth.auditing.saved import disagreements
 from dpppsynth.auditing.stated import AsStated
 from dpppsynth.auditing.statistics import named
 from dpppsynth.auditing.target import Statistic, Target, require_two
@@ -24,8 +25,8 @@ from dpppsynth.privacy.verify import examine as verify_open
 
 # Fewer trials choose events blindly.
 FEWEST = 50
-# Share of the false alarms that is left for mechanisms that seem to have no randomness.
-FIXED = 1e-3
+# Share of the false alarms that is left for mechanisms that seem to have no randomness, or whose noise comes again.
+FIXED, REPEATED = 1e-3, 1e-3
 
 
 def audit(
@@ -143,9 +144,11 @@ def _audit(
         _tell(progress, "timing a run")
         seconds = seconds_per_trial(target) * trials / workers
         _tell(progress, f"{target.words}; {2 * trials} runs will take about {_duration(seconds)}")
-    runs = run_trials(target, trials, workers=workers, progress=progress, chance=FIXED * false_alarm)
+    differ = disagreements(target)
+    chances = {"chance": FIXED * false_alarm, "repeat": REPEATED * false_alarm}
+    runs = run_trials(target, trials, workers=workers, progress=progress, **chances)
     lower_bound, findings = examine(
-        target.statistics, runs.features, claimed, delta=delta, false_alarm=(1 - FIXED) * false_alarm
+        target.statistics, runs.features, claimed, delta=delta, false_alarm=(1 - FIXED - REPEATED) * false_alarm
     )
     return Audit(
         lower_bound=lower_bound,
@@ -157,6 +160,8 @@ def _audit(
         rating=Rating(claimed, delta, trials, false_alarm, len(target.statistics), target.weakened),
         alike=target.alike,
         fixed=runs.fixed,
+        repeats=runs.repeats,
+        disagreements=differ,
         verification=verification,
         words=target.words,
     )
@@ -198,7 +203,7 @@ def _own(
         # What is known of the law belongs to the target's own pair.
         claim = subject.claimed.claim if isinstance(subject.claimed, AsStated) else subject.claimed
         looked = tuple(each.at_claim() for each in subject.statistics)
-        return replace(subject, pair=pair, claimed=claim, statistics=looked, weakened=None, alike=False)
+        return replace(subject, pair=pair, claimed=claim, statistics=looked, weakened=None, alike=False, draws=())
     missing = [
         name
         for name, absent in (("pair", pair is None), ("claimed", claimed is None), ("statistics", not more))

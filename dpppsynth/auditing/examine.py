@@ -121,10 +121,12 @@ def examine(
     level = share(false_alarm, len(statistics), len(epsilons))
     lowest, findings = 0.0, []
     n = held_out(len(features[0][0]))
-    usual = [Rules.of(claimed, epsilon, n, level) for epsilon in epsilons]
+    known: dict[int, list[Rules]] = {}
     for statistic, pair in zip(statistics, features, strict=True):
         most = statistic.claimed or claimed
-        rules = [Rules.of(most, epsilon, n, level) for epsilon in epsilons] if statistic.claimed else usual
+        # Claims are compared by identity: many statistics share one.
+        rules = known.get(id(most)) or [Rules.of(most, epsilon, n, level) for epsilon in epsilons]
+        known[id(most)] = rules
         training, testing = training_scores(pair, statistic, share=TRAINING)
         for direction, seen, runs in zip(DIRECTIONS, _both_ways(training), _both_ways(testing), strict=True):
             events = _events(seen)

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.arguments import instance
 from dpppsynth.auditing.persons import person_pair, require_one_person
 from dpppsynth.auditing.separation import presence, separation
 from dpppsynth.auditing.steps import moves, places, uniform_places, within
+from dpppsynth.auditing.target import require_two
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.plan import HeatmapPlan
@@ -134,6 +136,21 @@ def _positions(points: Counter[Any]) -> Floats:
     return np.array([*points.elements()], dtype=np.float64).reshape(-1, 2)
 
 
+def neighbours(plan: Any, relation: Relation, pair: Any = None) -> tuple[PointPattern, PointPattern]:
+    """The pair given, if it is neighbouring under the relation, or else the hard pair.
+
+    Raises
+    ------
+    InputError
+    """
+    if pair is None:
+        return hard_pair(plan, relation)
+    require_two(pair)
+    one, other = (instance("pair", each, PointPattern, "give two patterns") for each in pair)
+    require_neighbours((one, other), relation)
+    return one, other
+
+
 def require_neighbours(pair: tuple[PointPattern, PointPattern], relation: Relation) -> None:
     """Refuse patterns that the relation does not call neighbouring: no claim is made about them.
 
@@ -176,3 +193,15 @@ def _there_and_not(
     others = far_from(plan.domain, place[None], max(1, size - count), rng)
     there = np.concatenate([others, np.tile(place, (count, 1))])
     return PointPattern.at(there, plan.domain), PointPattern.at(others, plan.domain)
+
+
+def what_changes(pair: tuple[PointPattern, PointPattern], relation: Relation) -> str:
+    """The difference between the two patterns, which are made up from public parameters, in words."""
+    domain = pair[0].domain
+    gone, came = changed(pair)
+    where = " and ".join(
+        f"({', '.join(f'{v:.7g}' for v in domain.coordinates(places)[0])})" for places in (gone, came) if len(places)
+    )
+    if relation.n_is_public:
+        return f"{len(gone)} of {len(pair[0])} made-up points at one or the other of {where}"
+    return f"{max(len(gone), len(came))} of {max(map(len, pair))} made-up points at {where}, or not there"

@@ -1,12 +1,14 @@
 """What an audit found, and what that means."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from dpppsynth.auditing.examine import Finding
 from dpppsynth.auditing.power import Rating
+from dpppsynth.auditing.repeats import Repeats
 from dpppsynth.auditing.stated import AsStated
 from dpppsynth.errors import PrivacyCheckError
 from dpppsynth.privacy.verify import Verification
@@ -43,6 +45,10 @@ class Audit:
         Whether the mechanism treats both inputs alike, so that nothing was tested.
     fixed : bool
         Whether each input gave one and the same release on every run, another one than the other input.
+    repeats : dict of str to Repeats
+        Noise that came again more often than its stated law allows.
+    disagreements : tuple of str
+        Where what a release publishes, or saves, is not made of its private statistic and public parameters.
     verification : Verification or None
         Of the certificate, where a saved release was audited.
     words : str
@@ -58,13 +64,16 @@ class Audit:
     rating: Rating | None = field(default=None, repr=False)
     alike: bool = False
     fixed: bool = False
+    repeats: Mapping[str, Repeats] = field(default_factory=dict)
+    disagreements: tuple[str, ...] = ()
     verification: Verification | None = field(default=None, repr=False)
     words: str = ""
 
     @property
     def violated(self) -> bool:
-        """Whether the claim is refuted: at `delta`, anywhere on its profile, or by there being no randomness at all."""
-        return self.fixed or self.lower_bound > self.claimed or any(finding.violated for finding in self.findings)
+        """Whether the claim is refuted: at `delta`, anywhere on its profile, or by what no sound release shows."""
+        told = self.lower_bound > self.claimed or any(finding.violated for finding in self.findings)
+        return told or self.fixed or bool(self.repeats or self.disagreements)
 
     @cached_property
     def detectable(self) -> float:
@@ -106,6 +115,8 @@ class Audit:
             "law_is_known": self.law_is_known,
             "alike": self.alike,
             "fixed": self.fixed,
+            "repeats": {name: each.to_dict() for name, each in self.repeats.items()},
+            "disagreements": list(self.disagreements),
             "findings": [finding.to_dict() for finding in self.findings],
             "verification": None,
             "target": self.words,
@@ -159,6 +170,7 @@ class Audit:
             return f"The claim is not rejected: {bounds}"
         worst = self.worst
         profile = f" There is {NO_RANDOMNESS}." if self.fixed else ""
+        profile += "".join(f" {each}." for each in self._unsound())
         if worst is not None and worst.violated:
             known = self.rating is not None and isinstance(self.rating.claimed, AsStated)
             profile += (
@@ -167,6 +179,11 @@ class Audit:
                 + f" ({worst.statistic}, {worst.event}, {worst.direction})."
             )
         return f"The claim is REFUTED: {bounds}{profile}"
+
+    def _unsound(self) -> list[str]:
+        """What a sound release never shows, or nearly never."""
+        often = [f"{name.capitalize()} {each}" for name, each in self.repeats.items()]
+        return often + [f"{each[:1].upper()}{each[1:]}" for each in self.disagreements]
 
     def _certificate(self) -> str:
         if self.verification is None:

@@ -1,6 +1,6 @@
 """What is audited: a mechanism, two neighbouring inputs, what it claims, and how to look at what it releases."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,6 +47,32 @@ class Statistic:
         """The same, held to the target's claim alone."""
         return replace(self, claimed=None)
 
+    def held_to(self, claimed: Profile) -> "Statistic":
+        """The same with a claim of its own."""
+        return replace(self, claimed=claimed)
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Draws of noise that come again no more often than the stated law lets them.
+
+    Attributes
+    ----------
+    name : str
+    noise : callable
+        From an input, 0 or 1, and what was released of it to the noise in it, one draw or several: arrays, or None for
+        one that does not count. Picklable.
+    log_likeliest : float
+        Logarithm of a bound on the probability of every outcome of a draw.
+    signs : bool
+        Whether the several draws of a run are independent and symmetric, number by number.
+    """
+
+    name: str
+    noise: Callable[[int, Any], Sequence[Any]]
+    log_likeliest: float
+    signs: bool = False
+
 
 @dataclass(frozen=True, eq=False)
 class Target:
@@ -69,6 +95,8 @@ class Target:
         with f times too little noise, for either input, from a fixed seed. It tells how large a fault the audit finds.
     alike : bool
         Whether the mechanism treats both inputs alike, so that nothing is tested.
+    draws : tuple of Draws
+        The noise in what is released, where it can be told.
     """
 
     run: Callable[[Any], Any]
@@ -78,6 +106,7 @@ class Target:
     words: str = ""
     weakened: Weakened | None = None
     alike: bool = False
+    draws: tuple[Draws, ...] = ()
 
     def __post_init__(self) -> None:
         named = several("statistics", self.statistics, Statistic, "Statistic(name, features) makes one")

@@ -1,38 +1,33 @@
-"""From a synthesizer, a plan or a saved release to what is audited: its measurement, at a hard pair.
-
-Everything after the measurement is post-processing, so auditing what the budget was spent on is the stronger audit.
-"""
+"""From a synthesizer, a plan or a saved release to what is audited: its releases, at a hard pair."""
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from dpppsynth.arguments import instance
 from dpppsynth.auditing.local import clients_of, local_target
-from dpppsynth.auditing.pairs import changed, hard_pair, require_neighbours
+from dpppsynth.auditing.pairs import neighbours, what_changes
+from dpppsynth.auditing.repeats import draws_of
 from dpppsynth.auditing.stated import as_stated
 from dpppsynth.auditing.statistics import Pair, built_in, named
-from dpppsynth.auditing.target import Statistic, Target, require_two
+from dpppsynth.auditing.strata import strata_target
+from dpppsynth.auditing.target import Statistic, Target
 from dpppsynth.auditing.trajectories import trace_target
 from dpppsynth.auditing.weaker import alike, weakened
+from dpppsynth.auditing.whole import Measure, Whole
 from dpppsynth.domains import Domain
 from dpppsynth.draw import DrawPlan
-from dpppsynth.errors import DpppsynthError, InputError, ReleaseBlocked
+from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import PatternPlan
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.moved_plan import MovedPlan
-from dpppsynth.offset import Offset
-from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
 from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
-from dpppsynth.privacy.profiles import Profile
-from dpppsynth.privacy.relations import Relation, relation_from_dict
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.release.folder import estimator_from_dict
 from dpppsynth.release.measurements import measurement
 from dpppsynth.statistic import MeasurementPlan
 from dpppsynth.synthesizers import Plan, StratifiedPlan, Synthesizer
@@ -40,30 +35,6 @@ from dpppsynth.trace_plan import TracePlan
 
 # What building a mechanism of parameters that make no sense raises, and a pair for it.
 UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, MemoryError, RecursionError)
-# Runs blocked by their diagnostics one after the other, after which an audit gives up.
-MOST_BLOCKED = 20
-
-
-@dataclass(frozen=True, eq=False)
-class Measure:
-    """One run of a measurement, with secret randomness; `plan` is what the budget is spent on."""
-
-    plan: Any
-
-    def __call__(self, pattern: PointPattern) -> Any:
-        """What is released; a run that its diagnostics block is run again, since the claim is about releases.
-
-        Raises
-        ------
-        ReleaseBlocked
-            When many runs in a row are blocked.
-        """
-        for _ in range(MOST_BLOCKED - 1):
-            try:
-                return self.plan.measure(pattern)
-            except ReleaseBlocked:
-                continue
-        return self.plan.measure(pattern)
 
 
 def target_of(
@@ -76,21 +47,24 @@ def target_of(
     statistics: Iterable[Statistic | Callable[[Any], Any]] = (),
     **options: Any,
 ) -> Target:
-    """Measurement, pair, claim and statistics of one of the package's own mechanisms.
+    """Releases, pair, claim and statistics of one of the package's own mechanisms.
+
+    A run is a whole release by `Plan.release`, without the inference that follows on a private statistic.
 
     Parameters
     ----------
     thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, MovedPlan, DrawPlan, PatternPlan, HeatmapPlan or
         Randomizer
-        Of a `StratifiedPlan` the level with the largest epsilon is audited: levels are released separately. Of a local
+        Of a `StratifiedPlan` all levels are released, and audited, at once. Of a local
         mechanism, or its plan, the report of one client; of several rounds, that with the largest epsilon. Of
         LDPTrace all reports of one client.
     domain : Window or LinearNetwork
         For a synthesizer, with `n` or `expected_n` as in its `plan`, and its `options`. Not needed for a local
         mechanism.
     pair : tuple of PointPattern, optional
-        Two patterns of your own, neighbouring under the relation; unless given, `hard_pair`. Of a local mechanism two
-        values of one client; unless given, `hard_values`.
+        Two patterns of your own, neighbouring under the relation; unless given, `hard_pair`. Of a `StratifiedPlan`
+        those of the level with the largest epsilon, unmarked. Of a local mechanism two values of one client; unless
+        given, `hard_values`.
     statistics : sequence of Statistic or callable
         Looked at beside the built-in ones.
 
@@ -106,19 +80,19 @@ def target_of(
     >>> round(target.claimed.epsilon(0.0), 9), len(target.pair[0])
     (1.0, 40)
     """
+    relation = None
     if isinstance(thing, Synthesizer) and not (domain is None and clients_of(thing)):
         if domain is None:
             msg = "domain: needed to audit a synthesizer, with n= (or expected_n= under add/remove)."
             raise InputError(msg)
+        # What was asked for, whatever a plan makes of it.
+        relation = thing.neighbouring()
         thing = thing.plan(domain, n=n, expected_n=expected_n, **options)
     elif any(each is not None for each in (domain, n, expected_n)) or options:
         msg = "domain, n: settled by the plan already; leave them out."
         raise InputError(msg)
-    level = ""
     if isinstance(thing, StratifiedPlan):
-        by = thing.by
-        name, thing = max(thing.plans.items(), key=lambda item: item[1].guarantee.epsilon())
-        level = f", {_of_level(by, name)}"
+        return strata_target(thing, thing.guarantee, pair, named(statistics))
     clients = clients_of(thing)
     if clients is not None:
         return local_target(clients, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
@@ -126,9 +100,10 @@ def target_of(
     if isinstance(held, TracePlan):
         return trace_target(held, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
     if isinstance(thing, Plan):
-        return _target(thing.statistic, thing.mechanism + level, thing.guarantee.profile, pair, statistics)
+        return _target(Whole(thing), thing.mechanism, thing.guarantee, pair, statistics, relation)
     if isinstance(thing, MeasurementPlan | MovedPlan | DrawPlan | PatternPlan | HeatmapPlan):
-        return _target(thing, type(thing).__name__, _claim(thing).profile, pair, statistics)
+        claim: Guarantee = thing.guarantee  # type: ignore[union-attr]
+        return _target(Measure(thing), type(thing).__name__, claim, pair, statistics)
     msg = (
         f"target: needs a Synthesizer, a plan, the path of a saved release, or a callable with pair=, claimed= and "
         f"statistics=, got {type(thing).__name__}."
@@ -165,15 +140,15 @@ def target_of_published(found: certificate.Published, more: tuple[Statistic, ...
     claim = guarantee_from_dict(cert["guarantee"])
     try:
         domain = domain_from_geojson(found.document(cert["domain"]["file"]))
-        plan, name = _rebuilt(cert, relation_from_dict(cert["guarantee"]["relation"]), domain)
-        if isinstance(plan, DrawPlan) and cert["parameters"]["estimator"]["offset"] is not None:
-            plan = replace(plan, offset=Offset.from_geojson(found.document(certificate.OFFSET)))
+        plan = _rebuilt(found, claim.relation, domain)
+        if isinstance(plan, StratifiedPlan):
+            return strata_target(plan, claim, None, more)
         clients = clients_of(plan)
         if clients is not None:
             return local_target(clients, guarantee=claim, statistics=more)
-        if isinstance(plan, TracePlan):
-            return trace_target(plan, guarantee=claim, statistics=more)
-        return _target(plan, name, claim.profile, None, more)
+        if isinstance(plan.statistic, TracePlan):
+            return trace_target(plan.statistic, guarantee=claim, statistics=more)
+        return _target(Whole(plan), plan.mechanism, claim, None, more)
     except DpppsynthError:
         raise
     except UNUSABLE:
@@ -201,59 +176,44 @@ def seconds_per_trial(target: Target) -> float:
     return time.perf_counter() - start
 
 
-def _rebuilt(cert: dict[str, Any], relation: Relation, domain: Domain) -> tuple[Any, str]:
-    """The measurement on a certificate and its name; of several levels the one with the largest epsilon."""
-    mechanism, parameters = cert["mechanism"], cert["parameters"]
+def _rebuilt(found: certificate.Published, relation: Relation, domain: Domain) -> Plan | StratifiedPlan:
+    """The plan of a release, from its certificate."""
+    mechanism, parameters = found.certificate["mechanism"], found.certificate["parameters"]
+
+    def plan(mechanism: str, parameters: dict[str, Any]) -> Plan:
+        held = measurement(mechanism, parameters, relation, domain)
+        if isinstance(held, PatternPlan | MovedPlan):
+            return Plan(mechanism, held, None)
+        estimator = estimator_from_dict(parameters["estimator"], domain, found)
+        if isinstance(held, DrawPlan):
+            held = replace(held, offset=getattr(estimator, "offset", None))
+        return Plan(mechanism, held, estimator)
+
     if mechanism != STRATA:
-        return measurement(mechanism, parameters, relation, domain), mechanism
-    parts = [measurement(part["mechanism"], part["parameters"], relation, domain) for part in parameters["strata"]]
-    weakest = int(np.argmax([part.guarantee.epsilon() for part in parts]))
-    name = parameters["strata"][weakest]["mechanism"]
-    return parts[weakest], f"{name}, {_of_level(parameters['by'], parameters['levels'][weakest])}"
-
-
-def _claim(plan: Any) -> Guarantee:
-    guarantee: Guarantee = plan.guarantee
-    return guarantee
-
-
-def _of_level(by: str, level: str) -> str:
-    return f"the weakest of the levels, {by} {level}"
+        return plan(mechanism, parameters)
+    parts = zip(parameters["levels"], parameters["strata"], strict=True)
+    plans = {level: plan(part["mechanism"], part["parameters"]) for level, part in parts}
+    return StratifiedPlan(parameters["by"], plans)
 
 
 def _target(
-    plan: Any, name: str, claimed: Profile, pair: Pair | None, statistics: Iterable[Statistic | Callable[[Any], Any]]
+    run: Measure | Whole,
+    name: str,
+    claim: Guarantee,
+    pair: Pair | None,
+    statistics: Iterable[Statistic | Callable[[Any], Any]],
+    relation: Relation | None = None,
 ) -> Target:
-    relation = plan.relation
-    if pair is None:
-        pair = hard_pair(plan, relation)
-    else:
-        _require_patterns(pair)
-        require_neighbours(pair, relation)
+    """Target of releases that claim a guarantee, under the relation asked for, or else under the guarantee's own."""
+    plan, relation = run.plan, claim.relation if relation is None else relation
+    pair = neighbours(plan, relation, pair)
     return Target(
-        run=Measure(plan),
+        run=run,
         pair=pair,
-        claimed=as_stated(plan, pair, claimed),
+        claimed=as_stated(plan, pair, claim.profile),
         statistics=(*built_in(plan, pair), *named(statistics)),
-        words=f"{name}: {_what_changes(pair, relation)}",
+        words=f"{name}: {what_changes(pair, relation)}",
         weakened=weakened(plan, pair),
         alike=alike(plan, pair),
+        draws=draws_of(plan, pair),
     )
-
-
-def _require_patterns(pair: Any) -> None:
-    require_two(pair)
-    for each in pair:
-        instance("pair", each, PointPattern, "give two patterns")
-
-
-def _what_changes(pair: Pair, relation: Relation) -> str:
-    """The difference between the two patterns, which are made up from public parameters, in words."""
-    domain = pair[0].domain
-    gone, came = changed(pair)
-    where = " and ".join(
-        f"({', '.join(f'{v:.7g}' for v in domain.coordinates(places)[0])})" for places in (gone, came) if len(places)
-    )
-    if relation.n_is_public:
-        return f"{len(gone)} of {len(pair[0])} made-up points at one or the other of {where}"
-    return f"{max(len(gone), len(came))} of {max(map(len, pair))} made-up points at {where}, or not there"

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.auditing.repeats import Repeats, SeenNoise, agreement, repeated, seen
 from dpppsynth.auditing.target import Statistic, Target
 from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.processes import worker_pool
@@ -40,11 +41,12 @@ class Task(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What came back: the input's number, per statistic features (runs, k), and a digest of each release."""
+    """What came back: the input's number, per statistic features (runs, k), a digest of each release, and its noise."""
 
     side: int
     features: tuple[Floats, ...]
     digests: tuple[bytes, ...]
+    noise: tuple[tuple[SeenNoise, ...], ...] = ()
 
     def course(self) -> tuple[bytes, ...]:
         """Features of each run, as bytes."""
@@ -60,10 +62,13 @@ class Runs(NamedTuple):
         Per statistic, for the first and the second input.
     fixed : bool
         Whether every run on one input gave the same, and those on the other something else.
+    repeats : dict of str to Repeats
+        Where noise came again, more often than chance lets it.
     """
 
     features: list[tuple[Floats, Floats]]
     fixed: bool
+    repeats: dict[str, Repeats]
 
 
 def run_trials(
@@ -73,6 +78,7 @@ def run_trials(
     workers: int = 1,
     progress: Callable[[str], object] | None = None,
     chance: float = CHANCE,
+    repeat: float = CHANCE,
 ) -> Runs:
     """`trials` runs on each input.
 
@@ -87,6 +93,8 @@ def run_trials(
         Told in words how far it is, sixteen times.
     chance : float
         Probability, at most, that a mechanism which keeps its claim looks as if it were fixed.
+    repeat : float
+        Probability, at most, that noise of the stated law seems to come again too often.
 
     Raises
     ------
@@ -103,7 +111,7 @@ def run_trials(
             progress(f"{done} of {2 * trials} runs")
     require_fresh_blocks(blocks)
     features = [_gather(blocks, number, statistic) for number, statistic in enumerate(target.statistics)]
-    return Runs(features, _is_fixed(blocks, target.claimed.delta(0.0), chance))
+    return Runs(features, _is_fixed(blocks, target.claimed.delta(0.0), chance), _repeats(target, blocks, repeat))
 
 
 def _tasks(trials: int, workers: int) -> list[Task]:
@@ -154,7 +162,7 @@ def run_sent(sent: bytes, task: Task) -> Block:
 def run_block(target: Target, task: Task) -> Block:
     """Run a block here."""
     rows: list[list[Floats]] = [[] for _ in target.statistics]
-    digests = []
+    digests, noise = [], []
     for _ in range(task.runs):
         released = target.run(target.pair[task.side])
         if getattr(released, "seeded", False) is True:
@@ -168,7 +176,8 @@ def run_block(target: Target, task: Task) -> Block:
             if row[-1].shape != row[0].shape:
                 raise _ragged(statistic)
         digests.append(_digest(released))
-    return Block(task.side, tuple(np.array(row) for row in rows), tuple(digests))
+        noise.append(tuple(seen(draws, task.side, released) for draws in target.draws))
+    return Block(task.side, tuple(np.array(row) for row in rows), tuple(digests), tuple(noise))
 
 
 def _read(statistic: Statistic, released: Any) -> Floats:
@@ -195,13 +204,30 @@ def _read(statistic: Statistic, released: Any) -> Floats:
 
 def _digest(released: Any) -> bytes:
     """Tells one release from another; random where it cannot be told."""
-    content = getattr(released, "lattice", released)
-    if hasattr(released, "patterns"):
-        content = [getattr(pattern, "xy", pattern) for pattern in released.patterns]
     try:
-        return hashlib.blake2b(pickle.dumps(content), digest_size=16).digest()
+        return hashlib.blake2b(pickle.dumps(_content(released)), digest_size=16).digest()
     except (pickle.PicklingError, AttributeError, TypeError):
         return os.urandom(16)
+
+
+def _content(released: Any) -> Any:
+    if hasattr(released, "parts"):
+        return [_content(part) for part in released.parts.values()]
+    if hasattr(released, "patterns"):
+        return [getattr(pattern, "xy", pattern) for pattern in released.patterns]
+    return getattr(released, "lattice", released)
+
+
+def _repeats(target: Target, blocks: Sequence[Block], chance: float) -> dict[str, Repeats]:
+    """The draws that came again, and those whose signs agree, by more than a share of the chance each."""
+    found = {}
+    for number, draws in enumerate(target.draws):
+        runs = [run[number] for block in blocks for run in block.noise]
+        found[draws.name] = repeated(draws, runs)
+        if draws.signs:
+            found[f"signs of the {draws.name}"] = agreement(runs)
+    most = math.log(chance / max(1, len(found)))
+    return {name: each for name, each in found.items() if each.log_chance < most}
 
 
 def _gather(blocks: Sequence[Block], number: int, statistic: Statistic) -> tuple[Floats, Floats]:

@@ -227,7 +227,7 @@ class _Saved:
             return PoissonRelease(mechanism, plan.restore(patterns, cert["noise"], seeded=cert["seeded"]))
         statistic = plan.restore(_json(self.found, start + certificate.STATISTIC))
         stated = parameters.get("estimator")
-        estimator = None if stated is None else _estimator(stated, self.domain, self.found)
+        estimator = None if stated is None else estimator_from_dict(stated, self.domain, self.found)
         file = start + POSTERIOR
         draws = _posterior(self.found, file, estimator) if isinstance(estimator, FieldModel) else None
         release: Release = made(mechanism, statistic, estimator, draws)
@@ -284,9 +284,10 @@ def _write_certificate(release: Saveable, work: Path, names: set[str]) -> None:
     certificate.write(cert, work)
 
 
-def _estimator(
+def estimator_from_dict(
     data: dict[str, Any], domain: Domain, found: Published
 ) -> Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | TraceEstimator:
+    """What the intensity of a release was made by, as its certificate states it; an offset has a file of its own."""
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
     if data["kind"] == "reconstruction":

@@ -1,0 +1,134 @@
+"""What a release publishes beside its private statistic: files, an intensity, a certificate. All of it must agree.
+
+Trials look at the statistic, as the release holds it. The rest must be made of that and of public parameters: so it is
+the same when the saved files are opened again, and certificates do not know which of two inputs they are about.
+"""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.auditing.steps import uniform_places
+from dpppsynth.auditing.target import Target
+from dpppsynth.auditing.whole import Whole, WholeStrata, inferred
+from dpppsynth.errors import DpppsynthError
+from dpppsynth.mesh import Floats
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.certificate import COUNTS, FILENAME, SYNTHETIC
+from dpppsynth.privacy.derive import prefix
+from dpppsynth.release.bounded import BoundedErrorRelease
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.folder import load_release
+from dpppsynth.release.strata import StratifiedRelease
+
+# Fields of a certificate that follow from the files beside it.
+OF_FILES = ("files", "content_hash")
+# Places at which intensities are compared, and how far apart rounding may take them.
+PLACES, ROUNDING = 50, 1e-9
+
+
+def disagreements(target: Target) -> tuple[str, ...]:
+    """What is wrong with one release of each input, saved and opened again; nothing is looked at of other targets.
+
+    A mechanism that keeps its promise shows none, with certainty.
+
+    Parameters
+    ----------
+    target : Target
+    """
+    run = target.run
+    if not isinstance(run, Whole | WholeStrata):
+        return ()
+    found: list[str] = []
+    stated = []
+    for pattern in target.pair:
+        release = run.release(pattern)
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = _save(release, Path(scratch) / "release")
+            stated.append(_certificate(folder))
+            found += _of_files(release, folder, pattern)
+    if stated[0] != stated[1]:
+        fields = ", ".join(sorted(key for key in stated[0] | stated[1] if stated[0].get(key) != stated[1].get(key)))
+        found.append(f"the certificates of the two inputs differ ({fields})")
+    return tuple(dict.fromkeys(found))
+
+
+def _save(release: Any, folder: Path) -> Path:
+    parts = _parts(release).values()
+    # Without inference there is nothing to sample from.
+    options = {} if all(map(inferred, parts)) else {"patterns": 0}
+    return Path(release.save(folder, **options))
+
+
+def _certificate(folder: Path) -> dict[str, Any]:
+    stated = json.loads((folder / FILENAME).read_text(encoding="utf-8"))
+    stated["names"] = sorted(stated["files"])
+    return {key: value for key, value in stated.items() if key not in OF_FILES}
+
+
+def _of_files(release: Any, folder: Path, pattern: PointPattern) -> Iterator[str]:
+    try:
+        loaded = load_release(folder)
+    except DpppsynthError as error:
+        # One that may not be published anyway need not load.
+        if release.warning is None:
+            yield f"its saved release does not open again: {error}"
+        return
+    opened = _parts(loaded)
+    for number, (level, part) in enumerate(_parts(release).items()):
+        start = prefix(number) if isinstance(release, StratifiedRelease) else ""
+        where = f" of {release.by} {level}" if start else ""
+        for what, agree in _compared(part, opened[level], folder / f"{start}{COUNTS}"):
+            if not agree:
+                yield f"the saved {what}{where} is not that of the release"
+    if isinstance(next(iter(opened.values())), CoxRelease) and _shown(folder, pattern):
+        yield "the saved patterns hold the points themselves"
+
+
+def _parts(release: Any) -> Mapping[str, Any]:
+    return release.releases if isinstance(release, StratifiedRelease) else {"": release}
+
+
+def _compared(part: Any, loaded: Any, counts: Path) -> Iterator[tuple[str, bool]]:
+    """Kinds of content, and whether that of a release and that of its files are the same."""
+    if not isinstance(part, CoxRelease):
+        yield "pattern", _same_patterns(part.patterns, loaded.patterns)
+    if hasattr(part.statistic, "lattice"):
+        yield "statistic", bool(np.array_equal(part.statistic.lattice, loaded.statistic.lattice))
+    if isinstance(part, BoundedErrorRelease):
+        saved = [cell["properties"]["count"] for cell in json.loads(counts.read_text())["features"]]
+        yield "table of counts", bool(np.array_equal(saved, np.maximum(part.statistic.lattice, 0)))
+    if isinstance(part, CoxRelease) and inferred(part):
+        yield "intensity", _same_intensity(part, loaded)
+
+
+def _same_patterns(one: list[PointPattern], other: list[PointPattern]) -> bool:
+    sizes = [len(each) for each in one] == [len(each) for each in other]
+    near = 1e-3 * max((each.domain.resolution for each in one), default=0.0)
+    return sizes and all(np.allclose(a.xy, b.xy, rtol=0, atol=near) for a, b in zip(one, other, strict=True))
+
+
+def _same_intensity(part: CoxRelease, loaded: CoxRelease) -> bool:
+    at = part.domain.coordinates(uniform_places(part.domain, PLACES, np.random.default_rng(0)))
+    one, other = (np.asarray(each.intensity(at)) for each in (part, loaded))
+    return bool(np.allclose(one, other, rtol=ROUNDING, atol=ROUNDING * np.abs(one).max(initial=0.0)))
+
+
+def _shown(folder: Path, pattern: PointPattern) -> bool:
+    """Whether most places of a pattern are among the synthetic points, as no drawn ones are."""
+    drawn = [
+        feature["geometry"]["coordinates"][:2]
+        for file in sorted(folder.iterdir())
+        if SYNTHETIC.fullmatch(file.name)
+        for feature in json.loads(file.read_text(encoding="utf-8"))["features"]
+    ]
+    places = _grid(pattern, pattern.xy)
+    return 2 * len(places & _grid(pattern, np.reshape(drawn, (-1, 2)))) > len(places)
+
+
+def _grid(pattern: PointPattern, xy: Floats) -> set[tuple[float, ...]]:
+    return set(map(tuple, np.rint(xy / pattern.domain.resolution).tolist()))

@@ -1,0 +1,82 @@
+"""A stratified release: all levels at once, the pair of each its own.
+
+Levels are released from points of their own, so what one level publishes tells no more than that level claims, however
+many others change. A pair that changes a person in every level is therefore no neighbouring one, and each statistic
+looks at one level alone: one run audits them all.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.auditing.pairs import neighbours, what_changes
+from dpppsynth.auditing.repeats import draws_of_levels
+from dpppsynth.auditing.stated import as_stated
+from dpppsynth.auditing.statistics import Pair, built_in
+from dpppsynth.auditing.target import Statistic, Target
+from dpppsynth.auditing.weaker import alike, weakened
+from dpppsynth.auditing.whole import WholeStrata, of_level
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import Profile
+from dpppsynth.synthesizers import StratifiedPlan
+
+
+def strata_target(plan: StratifiedPlan, claim: Guarantee, pair: Any, statistics: tuple[Statistic, ...]) -> Target:
+    """Releases of all levels together.
+
+    Parameters
+    ----------
+    plan : StratifiedPlan
+    claim : Guarantee
+        Of the release as a whole, and so of its weakest level; the others are held to their own.
+    pair : tuple of PointPattern, optional
+        Of the level with the largest epsilon, without its mark.
+    statistics : tuple of Statistic
+        Functions of `Levels`, looked at beside those of each level: all of it for the level with the largest epsilon,
+        what needs no training for the others.
+    """
+    by, held = plan.by, {level: each.statistic for level, each in plan.plans.items()}
+    weakest = max(held, key=lambda level: float(held[level].guarantee.epsilon()))
+    given = {weakest: pair}
+    pairs = {level: neighbours(each, claim.relation, given.get(level)) for level, each in held.items()}
+    # What the audit is rated by comes first.
+    looked = _of_level(by, weakest, held[weakest], pairs[weakest], claim.profile)
+    for level in [each for each in held if each != weakest]:
+        own = held[level].guarantee.profile
+        looked += [each for each in _of_level(by, level, held[level], pairs[level], own) if not each.learned]
+    return Target(
+        run=WholeStrata(plan),
+        pair=_marked(by, pairs),
+        claimed=claim.profile,
+        statistics=(*looked, *statistics),
+        words=_words(plan, claim, pairs, weakest),
+        weakened=weakened(held[weakest], pairs[weakest]),
+        alike=all(alike(held[level], pairs[level]) for level in held),
+        draws=draws_of_levels(by, held, pairs),
+    )
+
+
+def _of_level(by: str, level: str, plan: Any, pair: Pair, claim: Profile) -> list[Statistic]:
+    """Statistics of one level, held to a claim and to what the stated noise gives away at the level's pair."""
+    stated = as_stated(plan, pair, claim)
+    found = of_level(by, level, built_in(plan, pair))
+    return [each if each.claimed else each.held_to(stated) for each in found]
+
+
+def _marked(by: str, pairs: Mapping[str, Pair]) -> Pair:
+    first, second = (_joined(by, {level: pair[side] for level, pair in pairs.items()}) for side in (0, 1))
+    return first, second
+
+
+def _joined(by: str, parts: Mapping[str, PointPattern]) -> PointPattern:
+    positions = np.concatenate([part.positions for part in parts.values()])
+    mark = np.repeat(list(parts), [len(part) for part in parts.values()])
+    return PointPattern.at(positions, next(iter(parts.values())).domain, {by: mark})
+
+
+def _words(plan: StratifiedPlan, claim: Guarantee, pairs: Mapping[str, Pair], weakest: str) -> str:
+    mechanism = plan.plans[weakest].mechanism
+    change = what_changes(pairs[weakest], claim.relation)
+    return f"{mechanism} of {len(pairs)} levels at once; the weakest of the levels, {plan.by} {weakest}: {change}"

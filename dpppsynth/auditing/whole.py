@@ -1,0 +1,145 @@
+"""One run of an audit: the whole release, as users make it, of which everything that is published is looked at.
+
+Inference on a private statistic is left out. It comes last, sees the statistic alone, and takes a thousand times as
+long as all the rest.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from dpppsynth.auditing.target import Statistic
+from dpppsynth.errors import ReleaseBlocked
+from dpppsynth.patterns import PointPattern
+from dpppsynth.release.field import FieldModel
+from dpppsynth.synthesizers import Plan, StratifiedPlan
+
+# Runs blocked by their diagnostics one after the other, after which an audit gives up.
+MOST_BLOCKED = 20
+
+
+class Uninferred(FieldModel):
+    """An estimator that leaves inference for later: its releases hold the private statistic, and no draws."""
+
+    def fit(self, *_args: Any, **_options: Any) -> Any:
+        """No posterior."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measure:
+    """One run of a measurement, with secret randomness; `plan` is what the budget is spent on."""
+
+    plan: Any
+
+    def __call__(self, pattern: PointPattern) -> Any:
+        """What is measured; a run that its diagnostics block is run again, since the claim is about releases.
+
+        Raises
+        ------
+        ReleaseBlocked
+            When many runs in a row are blocked.
+        """
+        return unblocked(self.plan.measure, pattern)
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """One release by a plan, with secret randomness.
+
+    Attributes
+    ----------
+    planned : Plan
+    """
+
+    planned: Plan
+
+    @property
+    def plan(self) -> Any:
+        """What the budget is spent on."""
+        return self.planned.statistic
+
+    def release(self, pattern: PointPattern) -> Any:
+        """The release, without inference; errors as in `Measure`."""
+        return unblocked(uninferred(self.planned).release, pattern)
+
+    def __call__(self, pattern: PointPattern) -> Any:
+        """What it publishes of the points: the private statistic, or patterns, as the release holds them."""
+        return self.release(pattern).statistic
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """What a stratified release publishes of the points, level by level.
+
+    Attributes
+    ----------
+    parts : dict
+    """
+
+    parts: Mapping[str, Any]
+    seeded: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seeded", any(part.seeded for part in self.parts.values()))
+
+
+@dataclass(frozen=True, eq=False)
+class WholeStrata:
+    """One stratified release, of all levels together, with secret randomness.
+
+    Attributes
+    ----------
+    planned : StratifiedPlan
+    """
+
+    planned: StratifiedPlan
+
+    def release(self, pattern: PointPattern) -> Any:
+        """The release, without inference; errors as in `Measure`."""
+        plans = {level: uninferred(plan) for level, plan in self.planned.plans.items()}
+        return unblocked(replace(self.planned, plans=plans).release, pattern)
+
+    def __call__(self, pattern: PointPattern) -> Levels:
+        """The private statistics of all levels, or their patterns."""
+        return Levels({level: each.statistic for level, each in self.release(pattern).releases.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class OfLevel:
+    """A statistic of one level of a stratified release."""
+
+    level: str
+    features: Callable[[Any], Any]
+
+    def __call__(self, released: Levels) -> Any:
+        """Of that level alone."""
+        return self.features(released.parts[self.level])
+
+
+def of_level(by: str, level: str, statistics: tuple[Statistic, ...]) -> Iterator[Statistic]:
+    """The same statistics, of one level of a mark."""
+    for each in statistics:
+        yield replace(each, name=f"{by} {level}, {each.name}", features=OfLevel(level, each.features))
+
+
+def uninferred(plan: Plan) -> Plan:
+    """A plan that releases without inference; the same one where there is none."""
+    model = plan.estimator
+    if not isinstance(model, FieldModel) or isinstance(model, Uninferred):
+        return plan
+    return replace(plan, estimator=Uninferred(**{each.name: getattr(model, each.name) for each in fields(model)}))
+
+
+def inferred(release: Any) -> bool:
+    """Whether nothing was left out of a release by a plan without inference."""
+    return not isinstance(getattr(release, "estimator", None), Uninferred)
+
+
+def unblocked(release: Callable[[PointPattern], Any], pattern: PointPattern) -> Any:
+    """What a run gives that its diagnostics do not block; of many that they do, the last one raises."""
+    for _ in range(MOST_BLOCKED - 1):
+        try:
+            return release(pattern)
+        except ReleaseBlocked:
+            continue
+    return release(pattern)

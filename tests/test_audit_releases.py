@@ -1,0 +1,323 @@
+"""Whole releases put to the auditor, all levels at once: what is published beside the measurement, and its noise.
+
+Faults are planted in the secret path. Audits of what is sound run with false alarms of 1e-6 each, a dozen in all.
+"""
+
+import json
+import math
+import os
+from dataclasses import dataclass, replace
+from itertools import count
+
+import numpy as np
+import pytest
+from randomgen import ChaCha
+from typer.testing import CliRunner
+
+from dpppsynth import cli, kernel_plan
+from dpppsynth import statistic as statistic_module
+from dpppsynth.auditing import audit
+from dpppsynth.auditing.repeats import Added, One, SeenNoise, agreement, log_laplace, repeated, seen
+from dpppsynth.auditing.target import Draws
+from dpppsynth.auditing.targets import target_of, target_of_release
+from dpppsynth.auditing.whole import Uninferred, uninferred
+from dpppsynth.domains import Window
+from dpppsynth.errors import PrivacyCheckError
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
+from dpppsynth.release import base as release_base
+from dpppsynth.release.projection import Projection
+from dpppsynth.statistic import PrivateStatistic
+from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, Plan, StratifiedPlan
+
+SQUARE = Window.rectangle(0, 0, 1000, 1000)
+CELLS = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=250.0)
+KERNELS = KernelSynthesizer(1.0, 1e-6, relation=AlphaNeighbours(100.0))
+N, YEARS = 20, {"2021": 20, "2022": 20, "2023": 20}
+
+
+class SecretLaplace:
+    """Noise from a generator, number by number; it passes for secret."""
+
+    name, seeded = "as secret as its key", False
+
+    def __init__(self, scale, rng):
+        self.scale, self.rng = scale, rng
+
+    def add(self, values):
+        up, down = np.floor(-self.scale * np.log(self.rng.random((len(values), 2)))).astype(np.int64).T
+        return values + up - down
+
+
+def keyed(key):
+    return np.random.Generator(ChaCha(key=key))
+
+
+def plant(monkeypatch, rng):
+    """Noise and children from generators that are made anew for every release of a level."""
+    monkeypatch.setattr(statistic_module, "laplace_noise", lambda scale, **_: SecretLaplace(scale, rng()))
+    monkeypatch.setattr(kernel_plan, "generator", lambda _: rng())
+
+
+def short_key():
+    return int.from_bytes(os.urandom(2), "little")
+
+
+def strata(synthesizer, sizes=None, **options):
+    sizes = YEARS if sizes is None else sizes
+    return synthesizer.plan_by(SQUARE, by="year", levels=list(sizes), n=sizes, **options)
+
+
+def plan(synthesizer=CELLS, n=N):
+    return synthesizer.plan(SQUARE, n=n)
+
+
+def found_by(target, trials, tries=3):
+    """The first of a few audits that refutes; each misses its fault now and then."""
+    results = (audit(target, trials=trials) for _ in range(tries))
+    return next((each for each in results if each.violated), None)
+
+
+# What is published
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PublishesExact(Plan):
+    """A plan that measures as it should, and hands out what it measured before the noise."""
+
+    def release(self, pattern, rng=None, **options):
+        release = super().release(pattern, rng, **options)
+        exact = self.statistic.exact(pattern.positions)
+        return replace(release, statistic=replace(release.statistic, lattice=exact))
+
+
+def test_release_that_publishes_the_exact_statistic_is_found():
+    broken = PublishesExact(**vars(plan()))
+    assert not audit(target_of(broken.statistic), trials=60).violated
+    result = audit(broken, trials=60)
+    assert result.fixed
+    assert result.violated
+    levels = {year: PublishesExact(**vars(each)) for year, each in strata(CELLS).plans.items()}
+    assert audit(StratifiedPlan("year", levels), trials=60).violated
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """What the last measurement was before its noise."""
+    last = {}
+    measure = statistic_module.MeasurementPlan.measure
+
+    def remembering(self, pattern, rng=None):
+        last["lattice"] = self.exact(pattern.positions)
+        return measure(self, pattern, rng)
+
+    monkeypatch.setattr(statistic_module.MeasurementPlan, "measure", remembering)
+    return last
+
+
+@pytest.mark.parametrize("made", [plan(), strata(CELLS)], ids=["one", "levels"])
+def test_save_that_writes_something_else_than_the_release_holds_is_found(exact, monkeypatch, made):
+    honest = PrivateStatistic.to_dict
+    assert not audit(made, trials=50).violated
+    monkeypatch.setattr(PrivateStatistic, "to_dict", lambda s: honest(s) | {"lattice": exact["lattice"].tolist()})
+    result = audit(made, trials=50)
+    assert result.violated
+    assert any(each.startswith("the saved statistic") for each in result.disagreements)
+    assert "not that of the release" in str(result)
+    with pytest.raises(PrivacyCheckError, match="The saved statistic"):
+        result.require()
+    assert result.to_dict()["disagreements"] == list(result.disagreements)
+
+
+def test_intensity_of_the_exact_statistic_is_found(exact, monkeypatch):
+    honest = Projection.intensity
+
+    def leaking(self, statistic):
+        # A release just made, not one that was opened again.
+        fresh = statistic.lattice.base is None
+        return honest(self, replace(statistic, lattice=exact["lattice"]) if fresh else statistic)
+
+    assert audit(plan(), trials=50).disagreements == ()
+    monkeypatch.setattr(Projection, "intensity", leaking)
+    opened = "dpppsynth.statistic.LatticePlan.restore"
+    monkeypatch.setattr(
+        opened, lambda self, data: PrivateStatistic(self, np.array([*data["lattice"], 0])[:-1], data["noise"], False)
+    )
+    assert audit(plan(), trials=50).disagreements == ("the saved intensity is not that of the release",)
+
+
+def test_certificate_that_counts_the_points_is_found(monkeypatch):
+    """Under add/remove their number is secret."""
+    honest, seen_sizes = release_base.Release.parameters, []
+    made = LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=250.0).plan(SQUARE, expected_n=N)
+    measure = statistic_module.MeasurementPlan.measure
+
+    def counting(self, pattern, rng=None):
+        seen_sizes.append(len(pattern))
+        return measure(self, pattern, rng)
+
+    monkeypatch.setattr(statistic_module.MeasurementPlan, "measure", counting)
+    assert audit(made, trials=50).disagreements == ()
+    monkeypatch.setattr(
+        "dpppsynth.release.cox.CoxRelease.parameters",
+        lambda self: honest(self) | {"estimator": self.estimator.to_dict(), "expected_n": float(seen_sizes[-1])},
+    )
+    result = audit(made, trials=50)
+    assert result.violated
+    assert "the certificates of the two inputs differ (parameters)" in result.disagreements
+
+
+def test_saved_patterns_that_hold_the_points_are_found(monkeypatch):
+    shown = []
+    honest = PublishesExact.__mro__[1].release
+
+    def remembering(self, pattern, *args, **options):
+        shown.append(pattern)
+        return honest(self, pattern, *args, **options)
+
+    monkeypatch.setattr(Plan, "release", remembering)
+    assert audit(plan(), trials=50).disagreements == ()
+    monkeypatch.setattr("dpppsynth.release.cox.poisson_pattern", lambda *_: PointPattern(shown[-1].xy, SQUARE))
+    assert audit(plan(), trials=50).disagreements == ("the saved patterns hold the points themselves",)
+
+
+def test_inference_is_left_out_and_nothing_else(monkeypatch):
+    made = LGCPSynthesizer(1.0, alpha=25.0, length_scale=300.0).plan(SQUARE, n=N)
+    monkeypatch.setattr("dpppsynth.release.field.FieldModel.fit", None)
+    target = target_of(made)
+    release = target.run.release(target.pair[0])
+    assert (type(release).__name__, release.draws) == ("CoxRelease", None)
+    assert release.parameters()["estimator"] == made.estimator.to_dict()
+    assert isinstance(uninferred(made).estimator, Uninferred)
+    assert audit(made, trials=50).disagreements == ()
+    assert uninferred(plan()) == uninferred(uninferred(plan())) or plan().estimator == uninferred(plan()).estimator
+
+
+# Noise that comes again
+
+
+@pytest.mark.parametrize("synthesizer", [CELLS, KERNELS], ids=["cells", "kernels"])
+def test_generator_with_a_key_of_16_bits_is_found(monkeypatch, synthesizer):
+    """Noise repeats after some 256 runs; no statistic of one run shows it."""
+    plant(monkeypatch, lambda: keyed(short_key()))
+    made = target_of(plan(synthesizer))
+    few = replace(made, statistics=made.statistics[:1])
+    result = found_by(few, 800)
+    assert result is not None
+    assert list(result.repeats) == ["noise"]
+    assert not any(finding.violated for finding in result.findings)
+    assert "came again" in str(result)
+    plant(monkeypatch, np.random.default_rng)
+    assert not audit(few, trials=800).violated
+
+
+def sharing(levels):
+    """Keys of which so many levels, one after the other, get the same."""
+    calls, keys = count(), {}
+
+    def key():
+        return keys.setdefault(next(calls) // levels, int.from_bytes(os.urandom(16), "little"))
+
+    return key
+
+
+TENTS = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(50.0), basis="tents")
+
+
+@pytest.mark.parametrize(
+    ("made", "seen_by"),
+    [
+        (strata(CELLS), "noise of all levels of year"),
+        (strata(KERNELS), "noise of all levels of year"),
+        # Meshes of other sizes, and other scales: the signs are the same.
+        (strata(TENTS, {"2021": 30, "2022": 200}), "signs of the noise of all levels of year"),
+    ],
+    ids=["cells", "kernels", "tents"],
+)
+def test_levels_that_share_their_noise_are_found(monkeypatch, made, seen_by):
+    """Secret, and drawn anew for every release: the difference of two levels is free of noise."""
+    key = sharing(len(made.plans))
+    plant(monkeypatch, lambda: keyed(key()))
+    result = audit(made, trials=60)
+    assert seen_by in result.repeats
+    assert result.violated
+    plant(monkeypatch, np.random.default_rng)
+    assert not audit(made, trials=60).violated
+
+
+def test_every_level_is_audited_and_not_the_weakest_alone(monkeypatch):
+    """Half the noise in the last of three levels that claim the same."""
+    calls = count()
+
+    def halved(scale, **_):
+        return SecretLaplace(scale / (2 if next(calls) % 3 == 2 else 1), np.random.default_rng())
+
+    made = strata(CELLS)
+    monkeypatch.setattr(statistic_module, "laplace_noise", halved)
+    target = target_of(made)
+    few = replace(target, statistics=tuple(each for each in target.statistics if "likelihood ratio" in each.name))
+    assert [each.name[:9] for each in few.statistics] == ["year 2021", "year 2022", "year 2023"]
+    result = found_by(few, 1500)
+    assert result is not None
+    assert {finding.statistic[:9] for finding in result.findings if finding.violated} == {"year 2023"}
+
+
+def test_saved_strata_are_audited_at_once(tmp_path):
+    rng = np.random.default_rng(5)
+    points = PointPattern(rng.uniform(0, 1000, (60, 2)), SQUARE, {"year": np.repeat(list(YEARS), 20)})
+    folder = CELLS.release_by(points, by="year", levels=list(YEARS)).save(tmp_path / "years")
+    target = target_of_release(folder)
+    assert [len(pattern) for pattern in target.pair] == [60, 60]
+    assert {each.name.split(",")[0] for each in target.statistics} == {f"year {year}" for year in YEARS}
+    result = audit(folder, trials=50)
+    assert result.verification.holds
+    assert not result.violated
+    assert "3 levels at once" in str(result)
+
+
+def test_noise_of_few_numbers_may_come_again():
+    """One count, noise of scale 2: most draws have come before, as the law says."""
+    rng = np.random.default_rng(11)
+    noise = np.subtract(*rng.geometric(-math.expm1(-1 / 2.0), (2, 400)))
+    draws = Draws("noise", One(Added((np.zeros(1, dtype=int),) * 2)), log_laplace(2.0))
+    runs = [seen(draws, 0, PrivateStatistic(None, np.array([k]), "", False)) for k in noise]
+    result = repeated(draws, runs)
+    assert result.repeats == 400 - len(np.unique(noise))
+    assert result.log_chance == 0.0
+    # Of noise on 4096 equally likely keys the law says otherwise.
+    keys = rng.integers(2**12, size=400)
+    again = repeated(replace(draws, log_likeliest=-30.0), [SeenNoise((bytes(k),), 0, 0) for k in keys.astype(">i4")])
+    assert again.repeats > 5
+    assert again.log_chance < -100
+
+
+@pytest.mark.parametrize(("outcomes", "draws"), [(50, 10), (8, 12), (1000, 40)])
+def test_bound_on_repeats_is_above_the_exact_probability(outcomes, draws):
+    """Equally likely outcomes: how many differ, by the recursion of the coupon collector."""
+    law = np.zeros(draws + 1)
+    law[0] = 1.0
+    for _ in range(draws):
+        known = np.arange(draws + 1)
+        law = law * known / outcomes + np.concatenate([[0.0], (law * (1 - known / outcomes))[:-1]])
+    told = Draws("coupons", None, -math.log(outcomes))
+    for again in range(draws):
+        runs = [SeenNoise((bytes([k]),), 0, 0) for k in [*range(draws - again), *[0] * again]]
+        exact_tail = law[: draws - again + 1].sum()
+        assert exact_tail <= math.exp(repeated(told, runs).log_chance) * (1 + 1e-9)
+
+
+def test_signs_agree_as_often_as_coins_show_heads():
+    runs = [SeenNoise((), 50, 100)] * 10
+    assert agreement(runs).log_chance > math.log(0.5)
+    for agree in (0, 100):
+        assert agreement([SeenNoise((), agree, 100)]).log_chance == pytest.approx(-99 * math.log(2))
+
+
+def test_command_line_tells_what_disagrees(exact, monkeypatch):
+    honest = PrivateStatistic.to_dict
+    monkeypatch.setattr(PrivateStatistic, "to_dict", lambda s: honest(s) | {"lattice": exact["lattice"].tolist()})
+    words = ["--method", "laplace", "--epsilon", 1, "--relation", "replace-one", "--spacing", 500, "--n", N]
+    asked = [*words, "--window", "0,0,1000,1000", "--trials", 50, "--json"]
+    result = CliRunner().invoke(cli.app, ["audit", *map(str, asked)])
+    assert result.exit_code == 3
+    assert json.loads(result.stdout)["disagreements"]
