@@ -48,7 +48,8 @@ def disagreements(target: Target) -> tuple[str, ...]:
     for pattern in target.pair:
         release = run.release(pattern)
         with tempfile.TemporaryDirectory() as scratch:
-            folder = _save(release, Path(scratch) / "release")
+            # Releases are opened by paths without links.
+            folder = _save(release, Path(scratch).resolve() / "release")
             stated.append(_certificate(folder))
             found += _of_files(release, folder, pattern)
     if stated[0] != stated[1]:
@@ -72,7 +73,7 @@ def _certificate(folder: Path) -> dict[str, Any]:
 
 def _of_files(release: Any, folder: Path, pattern: PointPattern) -> Iterator[str]:
     try:
-        loaded = load_release(folder)
+        loaded = load_release(folder, limit=False)
     except DpppsynthError as error:
         # One that may not be published anyway need not load.
         if release.warning is None:
