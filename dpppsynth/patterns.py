@@ -217,6 +217,11 @@ def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None 
     if pattern.domain.fingerprint() != domain.fingerprint():
         msg = "pattern: its domain differs from the one the release was planned for; plan again with its own."
         raise InputError(msg)
+    require_number(pattern, n)
+
+
+def require_number(pattern: PointPattern, n: int | None) -> None:
+    """Refuse a pattern with another number of points than the public n, where there is one."""
     if n is not None and len(pattern) != n:
         msg = "n: the release was planned for another number of points; plan with that of this pattern."
         raise InputError(msg)

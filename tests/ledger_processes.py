@@ -9,13 +9,17 @@ import random
 import signal
 import sys
 import time
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from dpppsynth import durable
 from dpppsynth.domains import Window
-from dpppsynth.errors import BudgetError
+from dpppsynth.errors import BudgetError, InputError
 from dpppsynth.ledger import Ledger
-from dpppsynth.privacy import AlphaNeighbours, GaussianDP, Guarantee
+from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy import AlphaNeighbours, GaussianDP, Guarantee, ReplaceOne
+from dpppsynth.synthesizers import LaplaceSynthesizer
 
 ALPHA = AlphaNeighbours(25.0)
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
@@ -148,6 +152,78 @@ def race(folder):
     return {"ended": found, "got": got, "entries": len({entry.id for entry in ledger.releases})}
 
 
+LARGE = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=500.0)
+SMALL = replace(LARGE, epsilon=0.25)
+POINTS = PointPattern([[100.0, 100.0]] * 5, SQUARE)
+
+
+def settling(folder):
+    """Killed at every step of a release under a larger authorisation: (epsilon found, state, taken, how it ended)."""
+    found = []
+    for step in range(1, 200):
+        ledger = Ledger.create(folder / f"settling{step}.json", epsilon=9.0, delta=0.0, relation=ReplaceOne())
+        entry = ledger.authorise(LARGE.ceiling(SQUARE), mechanism="laplace", domain=SQUARE)
+
+        def work(step=step, ledger=ledger, entry=entry):
+            deadly(step)
+            SMALL.plan(SQUARE, n=5).release(POINTS, ledger=Ledger.open(ledger.path), entry=entry)
+
+        ended = signal_of(fork(work))
+        (release,) = ledger.releases
+        found.append([ledger.spent, release.state, release.taken, ended])
+        if ended == 0:
+            break
+    return found
+
+
+def owners(folder):
+    """Two processes with one authorisation: (how many releases each made, epsilon found)."""
+    found = []
+    for k in range(5):
+        ledger = Ledger.create(folder / f"owners{k}.json", epsilon=9.0, delta=0.0, relation=ReplaceOne())
+        entry = ledger.authorise(LARGE.ceiling(SQUARE), mechanism="laplace", domain=SQUARE)
+
+        def work(entry=entry, ledger=ledger):
+            SMALL.plan(SQUARE, n=5).release(POINTS, ledger=Ledger.open(ledger.path), entry=entry)
+
+        found.append([*together(work, work), ledger.spent])
+    return found
+
+
+def numbers(folder):
+    """Two processes that release 5 and 4 points: (which of them were let, numbers in the ledger)."""
+    found = []
+    for k in range(5):
+        ledger = Ledger.create(folder / f"numbers{k}.json", epsilon=9.0, delta=0.0, relation=ReplaceOne())
+
+        def work(n, ledger=ledger):
+            SMALL.release(PointPattern(POINTS.xy[:n], SQUARE), ledger=Ledger.open(ledger.path))
+
+        done = together(partial(work, 5), partial(work, 4))
+        found.append([done, [entry.n for entry in ledger.releases]])
+    return found
+
+
+def together(*works):
+    """Whether each of several processes that start at once was let."""
+    start, go = os.pipe()
+    children = []
+    for work in works:
+
+        def wait(work=work):
+            os.close(go)
+            os.read(start, 1)
+            try:
+                work()
+            except InputError:
+                os._exit(7)
+
+        children.append(fork(wait))
+    os.close(go)
+    return [signal_of(child) for child in children]
+
+
 if __name__ == "__main__":
     place = Path(sys.argv[1])
-    print(json.dumps({work.__name__: work(place) for work in (between, steps, moments, race)}))  # noqa: T201
+    works = (between, steps, moments, race, settling, owners, numbers)
+    print(json.dumps({work.__name__: work(place) for work in works}))  # noqa: T201

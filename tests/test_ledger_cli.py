@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 
 from dpppsynth import cli
 from dpppsynth.domains import Window
+from dpppsynth.errors import InputError
 from dpppsynth.ledger import Ledger
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, GaussianDP, Guarantee, ReplaceOne, certificate, gaussian_mu
@@ -34,6 +36,13 @@ def spoken(result):
 
 def shown(path, *words, code=0):
     return json.loads(run("show", path, "--json", *words, code=code).stdout)
+
+
+def signed(entry, guarantee, n=300):
+    """The certificate of a release under an entry."""
+    place = {"file": "domain.geojson", "fingerprint": SQUARE.fingerprint(), "crs": SQUARE.crs, "unit": SQUARE.unit}
+    said = {"parameters": {"n": n}, "guarantee": guarantee, "domain": place, "noise": "secret", "hashes": {}}
+    return certificate.build(mechanism="m", **said, seeded=False, warning=None, entry=entry)
 
 
 @pytest.fixture
@@ -102,7 +111,8 @@ class TestShow:
         draw = Guarantee(AlphaNeighbours(25.0), GaussianDP(gaussian_mu(1, 1e-6), at=1e-6), "Theorem A", ("Exact.",))
         with Ledger.open(path) as ledger:
             entries = [ledger.authorise(draw, mechanism="lgcp-posterior-draw", domain=SQUARE) for _ in range(2)]
-            ledger.record(entries[0], "ab" * 32)
+            cert = signed(entries[0], draw)
+            ledger.record(entries[0], cert, domain=SQUARE)
         found = shown(path)
         assert found["spent"] == pytest.approx(1.277, abs=5e-4)
         assert found["remaining"] == pytest.approx(0.723, abs=5e-4)
@@ -110,7 +120,7 @@ class TestShow:
         assert found["relation"] == AlphaNeighbours(25.0).to_dict()
         assert [entry["id"] for entry in found["releases"]] == entries
         assert [entry["state"] for entry in found["releases"]] == ["released", "authorised"]
-        assert found["releases"][0]["certificate"] == "ab" * 32
+        assert found["releases"][0]["certificate"] == certificate.statement_hash(cert)
         assert found["assumptions"][0] == "Exact."
         said = spoken(run("show", path))
         for words in ("deaths", "spent 1.277", "remaining 0.7229", "lgcp-posterior-draw", "- Exact."):
@@ -155,31 +165,24 @@ class TestRelease:
         found = shown(copied / "ledger.json", "--release", copied / "public", code=3)
         assert [check["holds"] for check in found["checks"]] == [True, False, True]
 
-    def test_more_than_the_ledger_counts(self, tmp_path, copied):
-        """A release that was authorised as a smaller one."""
-        cert = certificate.read(copied / "public")
+    @pytest.mark.parametrize("edit", ["budget", "relation", "domain", "n"])
+    def test_what_the_ledger_does_not_count_is_neither_recorded_nor_compared(self, tmp_path, copied, edit):
+        """A release that was authorised as a smaller one, for fewer pairs, elsewhere, or of other points."""
         ledger = Ledger.create(tmp_path / "other.json", epsilon=2.0, delta=1e-5, alpha=25.0)
-        small = LaplaceSynthesizer(0.4, alpha=25.0, basis="tents", spacing=250.0)
-        cert["ledger"] = ledger.authorise(small.check(SQUARE, n=300), mechanism="laplace-tents", domain=SQUARE)
-        ledger.record(cert["ledger"], certificate.statement_hash(cert))
-        (copied / "public" / "certificate.json").write_text(json.dumps(cert))
-        found = shown(ledger.path, "--release", copied / "public", code=3)
-        assert [check["holds"] for check in found["checks"]] == [True, True, False]
-
-    @pytest.mark.parametrize("edit", ["relation", "domain"])
-    def test_pairs_or_a_place_that_the_ledger_does_not_count(self, tmp_path, copied, edit):
-        """A certificate that claims less than the ledger's relation, or lies elsewhere, though it was recorded."""
-        cert = certificate.read(copied / "public")
-        ledger = Ledger.create(tmp_path / "other.json", epsilon=2.0, delta=1e-5, alpha=25.0)
-        cert["ledger"] = ledger.authorise(TENTS.check(SQUARE, n=300), mechanism="laplace-tents", domain=SQUARE)
+        given = replace(TENTS, epsilon=0.4 if edit == "budget" else 0.5).check(SQUARE, n=300)
+        entry = ledger.authorise(given, mechanism="laplace-tents", domain=SQUARE, n=300)
+        cert = certificate.read(copied / "public") | {"ledger": entry}
         if edit == "relation":
             cert["guarantee"]["relation"] = AlphaNeighbours(10.0).to_dict()
-        else:
+        if edit == "domain":
             cert["domain"]["fingerprint"] = "0" * 64
-        ledger.record(cert["ledger"], certificate.statement_hash(cert))
+        if edit == "n":
+            cert["parameters"]["n"] = 299
+        with pytest.raises(InputError, match=r"^certificate: it proves nothing about this entry"):
+            ledger.record(entry, cert, domain=SQUARE)
         (copied / "public" / "certificate.json").write_text(json.dumps(cert))
         found = shown(ledger.path, "--release", copied / "public", code=3)
-        assert [check["holds"] for check in found["checks"]] == [True, True, False]
+        assert [check["holds"] for check in found["checks"]] == [True, False, False]
 
     def test_a_release_that_was_never_recorded(self, copied):
         ledger = Ledger.open(copied / "ledger.json")

@@ -33,7 +33,7 @@ from dpppsynth.privacy import (
 )
 from dpppsynth.privacy.local import ONE_REPORT
 from dpppsynth.release import append_patterns, load_release
-from dpppsynth.release.folder import statement
+from dpppsynth.release.folder import stated
 from dpppsynth.statistic import StatisticPlan
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
@@ -101,22 +101,33 @@ class TestSpending:
         assert ledger.spent == pytest.approx(0.5, abs=1e-4)
         assert states(path) == ["authorised"]
 
-    def test_so_does_one_refused_for_its_points(self, path):
-        ledger = Ledger.open(path)
+    @pytest.mark.parametrize("by", [False, True])
+    def test_another_public_number_costs_nothing(self, path, by):
+        """It is the same for all neighbouring patterns."""
+        ledger, before = Ledger.open(path), path.read_bytes()
         plan = TENTS.plan(WINDOW, n=len(PATTERN) + 1)
-        with pytest.raises(InputError):
-            plan.release(PATTERN, ledger=ledger)
+        if by:
+            plan = TENTS.plan_by(WINDOW, by="year", levels=[2021, 2022], n={2021: 100, 2022: 74})
+        with pytest.raises(InputError, match=r"^n: "):
+            plan.release(YEARS if by else PATTERN, ledger=ledger)
+        assert path.read_bytes() == before
+
+    def test_what_only_its_points_tell_counts_as_spent(self, path):
+        ledger = Ledger.open(path)
+        plan = TENTS.plan_by(WINDOW, by="year", levels=[2021, 2022], n={2021: 99, 2022: 74})
+        with pytest.raises(InputError, match=r"^n: "):
+            plan.release(YEARS, ledger=ledger)
         assert states(path) == ["authorised"]
 
     @pytest.mark.parametrize("by", [False, True])
-    def test_its_authorisation_is_nobody_elses(self, path, by):
+    def test_its_authorisation_is_nobody_elses(self, path, by, monkeypatch):
         """One event authorises and takes up, so that another run can use the name neither later nor in between."""
         ledger = Ledger.open(path)
         right = TENTS.plan_by(WINDOW, by="year", levels=[2021, 2022], n={2021: 100, 2022: 73}) if by else None
         right = right or TENTS.plan(WINDOW, n=173)
-        wrong = PointPattern(PATTERN.xy[:-1], WINDOW, {"year": YEARS.marks["year"][:-1]} if by else None)
-        with pytest.raises(InputError, match="points"):
-            right.release(wrong, ledger=ledger)
+        monkeypatch.setattr(StatisticPlan, "measure", lambda *a: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            right.release(YEARS if by else PATTERN, ledger=ledger)
         assert [event["kind"] for event in json.loads(path.read_bytes())["events"]] == ["budget", "authorised"]
         before = path.read_bytes()
         with pytest.raises(InputError, match="taken up by a release"):
@@ -130,7 +141,7 @@ class TestSpending:
         synthesizer = replace(TENTS, alpha=None, relation=relation) if relation else TENTS
         path, levels = tmp_path / "ledger.json", [2021, 2022, 2023]
         ledger = Ledger.create(path, epsilon=0.5, delta=0.0, relation=synthesizer.neighbouring())
-        size = {"expected_n": 60} if relation else {"n": dict.fromkeys(levels, 60)}
+        size = {"expected_n": 60} if relation else {"n": dict(zip(levels, (60, 60, 53), strict=True))}
 
         def run():
             if way == "plan":
@@ -259,10 +270,10 @@ class TestCertificates:
         first, other = run(ledger=ledger), run()
         recorded = ledger.releases[0].certificate
         folder = first.save(tmp_path / "public")
-        assert certificate.statement_hash(certificate.read(folder)) == statement(first) == recorded
-        assert statement(load_release(folder)) == recorded
+        said = [certificate.statement_hash(cert) for cert in (certificate.read(folder), stated(first))]
+        assert said == [recorded, certificate.statement_hash(stated(load_release(folder)))] == [recorded] * 2
         posing = replace(other, entry=first.entry)
-        assert statement(posing) != recorded
+        assert certificate.statement_hash(stated(posing)) != recorded
         checks = {
             place: [check.holds for check in compare(ledger, certificate.read(place))]
             for place in (folder, posing.save(tmp_path / "posing"))
@@ -283,7 +294,12 @@ class TestCertificates:
         for each in (folder, other):
             assert verify(each).holds
             assert certificate.read(each)["content_hash"] != cert["content_hash"]
-            assert certificate.statement_hash(certificate.read(each)) == entry.certificate
+            assert certificate.statement_hash(certificate.read(each), estimator=False) == entry.bought
+        assert certificate.statement_hash(certificate.read(folder)) == entry.certificate
+        # Inferred again it is another estimate, which the ledger has not seen.
+        (said,) = [check for check in compare(Ledger.open(path), certificate.read(other)) if not check.holds]
+        assert said.name == "record"
+        assert "what was bought was recorded, with another estimator" in said.detail
 
     def test_levels_and_patterns_do_too(self, path, tmp_path):
         ledger = Ledger.open(path)

@@ -2,18 +2,17 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.screen import note, show_line
 from dpppsynth.errors import DpppsynthError, InputError
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
-    from dpppsynth.privacy import Guarantee
     from dpppsynth.synthesizers.account import Planned
 
 
@@ -23,11 +22,10 @@ class Account:
 
     ledger: "Ledger | None" = None
     entry: str | None = None
-    reserved: "Guarantee | None" = None
 
     @classmethod
-    def open(cls, path: Path | None, points: Path, plan: "Planned") -> "Account":
-        """Authorise a plan in the ledger at `path`.
+    def open(cls, path: Path | None, points: Path, plan: "Planned", subset: Mapping[str, str] | None) -> "Account":
+        """Authorise a plan in the ledger at `path`, for all points or those of a `subset` such as {"year": "2021"}.
 
         Raises
         ------
@@ -37,6 +35,9 @@ class Account:
             When there is no such ledger, or no file of points that might be opened afterwards.
         """
         if path is None:
+            if subset is not None:
+                msg = "subset: it is said to a ledger; give --ledger as well, or leave --subset out"
+                raise InputError(msg)
             return cls()
         from dpppsynth.ledger import Ledger
 
@@ -46,8 +47,8 @@ class Account:
             msg = f"points: cannot open {points} ({why}); nothing is spent"
             raise InputError(msg)
         ledger = Ledger.open(path)
-        entry = ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain)
-        return cls(ledger, entry, plan.guarantee)
+        known: dict[str, Any] = {"n": plan.n, "by": plan.counted_by, "subset": subset}
+        return cls(ledger, ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **known))
 
     @contextmanager
     def counting(self) -> Iterator[None]:
@@ -55,9 +56,9 @@ class Account:
         try:
             yield
         except BaseException:
-            if self.ledger is not None and self.entry is not None and self.reserved is not None:
+            if self.ledger is not None and self.entry is not None:
                 with suppress(DpppsynthError, OSError):
-                    self.ledger.settle(self.entry, self.reserved)
+                    self.ledger.give_up(self.entry)
                 note(f"this release was authorised, and counts as spent in {self.ledger.path} whatever the reason")
             raise
 
@@ -67,6 +68,18 @@ class Account:
             at = f" at delta = {self.ledger.delta:g}" if self.ledger.delta else ""
             spent, all_ = f"{self.ledger.spent:.4g}", f"{self.ledger.epsilon:g}"
             show_line(f"Spent in {self.ledger.path}: epsilon = {spent} of {all_}{at}")
+
+
+def values_of(subset: Sequence[str] | None) -> dict[str, str] | None:
+    """Marks and their values, as they are said on the command line."""
+    if not subset:
+        return None
+    pairs = [word.partition("=") for word in subset]
+    values = {mark.strip(): value.strip() for mark, _, value in pairs}
+    if not all(mark.strip() and value.strip() for mark, _, value in pairs) or len(values) < len(pairs):
+        msg = f"subset: needs the name of each mark once, and its value, such as year=2021; got {' '.join(subset)!r}"
+        raise InputError(msg)
+    return values
 
 
 def _unreadable(points: Path) -> str | None:

@@ -113,6 +113,7 @@ def _summary(ledger: "Ledger") -> dict[str, Any]:
         "epsilon": ledger.epsilon,
         "delta": ledger.delta,
         "relation": ledger.relation.to_dict(),
+        "neighbours": ledger.neighbouring.describe(),
         "adaptive": ledger.adaptive,
         "spent": ledger.spent,
         "remaining": ledger.remaining,
@@ -132,6 +133,7 @@ def _line(entry: "Entry") -> dict[str, Any]:
         "taken": entry.taken,
         "certificate": entry.certificate,
         "domain": dict(entry.domain),
+        "reads": None if entry.reading is None else entry.reading.to_dict(),
         "guarantee": entry.guarantee.to_dict(),
     }
 
@@ -145,7 +147,7 @@ def _show(ledger: "Ledger") -> None:
         ("budget", f"epsilon {ledger.epsilon:g} at delta {ledger.delta:g}"),
         ("spent", f"{ledger.spent:.4g}"),
         ("remaining", f"{ledger.remaining:.4g}"),
-        ("neighbours", ledger.relation.describe()),
+        ("neighbours", ledger.neighbouring.describe()),
         ("head", ledger.head),
     ]
     show_table(ledger.label or ledger.path.name, rows)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.account import Account
+from dpppsynth.cli.account import Account, values_of
 from dpppsynth.cli.job import require_new_folder
 from dpppsynth.cli.laws import Client
 from dpppsynth.cli.place import Place
@@ -41,6 +41,7 @@ def perturb(
     x: o.XOption = None,
     y: o.YOption = None,
     ledger: o.LedgerOption = None,
+    subset: o.SubsetOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Draw one report for every point of a file, as the persons' own devices would.
@@ -49,7 +50,9 @@ def perturb(
     follow each other as in the file, so shuffle longer ones first where their order tells something. Every run draws
     anew, and two reports of a person spend the budget twice: publish one file, and delete the others.
 
-    With --ledger the budget is authorised before the file of points is opened.
+    With --ledger the budget is authorised before the file of points is opened. The number of points is public, and
+    all releases of the points of a domain have the same one; --subset names the value of a mark that the points of
+    this file share, where they are not all.
     """
     from dpppsynth.local.files import perturb_file
     from dpppsynth.local.sinks import new_file
@@ -60,11 +63,15 @@ def perturb(
     # What is wrong with public options and names costs nothing.
     new_file(reports, "out")
     ceiling = Ceiling(mechanism.randomizer.kind, domain, mechanism.ceiling(domain))
-    account = Account.open(ledger, points, ceiling)
-    with account.counting(), progress() as say:
-        written = perturb_file(mechanism, points, reports, window=domain, x=x or "x", y=y or "y", progress=say)
+    account = Account.open(ledger, points, ceiling, values_of(subset))
+
+    def permit(n: int) -> None:
         if account.ledger is not None and account.entry is not None:
-            account.ledger.settle(account.entry, mechanism.plan(domain, n=written).guarantee)
+            account.ledger.settle(account.entry, mechanism.plan(domain, n=n).guarantee, n=n)
+
+    with account.counting(), progress() as say:
+        columns: dict[str, Any] = {"x": x or "x", "y": y or "y"}
+        written = perturb_file(mechanism, points, reports, window=domain, **columns, progress=say, permit=permit)
     guarantee = mechanism.plan(domain, n=written).guarantee
     if json:
         show_json({"out": str(reports), "reports": written, "guarantee": guarantee.to_dict(), "ledger": account.entry})

@@ -429,4 +429,12 @@ LedgerOption = Annotated[
         rich_help_panel=PRIVACY,
     ),
 ]
+SubsetOption = Annotated[
+    list[str] | None,
+    Option(
+        help="For --ledger, such as year=2021: the file holds the points of one value of a mark that neighbouring "
+        "patterns share. It selects nothing.",
+        rich_help_panel=PRIVACY,
+    ),
+]
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON object.", rich_help_panel=WRITING)]

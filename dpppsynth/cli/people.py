@@ -1,5 +1,6 @@
 """Options that say how many points there are and by which public mark they are released, and the plan they settle."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,13 @@ class People:
         job.synthesizer(domain, self.n)
         if self.by is not None:
             level_names(self._names())
+
+    def require_other_mark(self, subset: Mapping[str, str] | None) -> None:
+        """Refuse levels of a mark of which all points have one value."""
+        from dpppsynth.synthesizers.strata import require_other_mark
+
+        if self.by is not None:
+            require_other_mark(self.by, subset)
 
     def plan_for(self, pattern: "PointPattern", job: Job, patterns: int) -> "Plan | StratifiedPlan":
         """Settle them where the data tell the public number of points."""

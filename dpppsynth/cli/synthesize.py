@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.account import Account
+from dpppsynth.cli.account import Account, values_of
 from dpppsynth.cli.bounded import require_one_pattern
 from dpppsynth.cli.heatmap import require_own_column, user_column
 from dpppsynth.cli.job import Job, require_new_folder
@@ -46,6 +46,7 @@ def synthesize(
     patterns: o.PatternsOption = 1,
     fixed_n: o.FixedNOption = False,
     ledger: o.LedgerOption = None,
+    subset: o.SubsetOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Spend the budget once, and write synthetic patterns with their certificate.
@@ -55,7 +56,9 @@ def synthesize(
     another number of points is refused. Rehearse first: after this command nothing may be tried again for free.
 
     With --ledger the budget is authorised before the file of points is opened (exit code 4 where it does not suffice,
-    and nothing is read or written); from then on it counts as spent, whatever happens.
+    and nothing is read or written); from then on it counts as spent, whatever happens. Where the number of points is
+    public, all releases of the points of a domain have the same one; --subset names the value of a mark that the points
+    of this file share, where they are not all.
     """
     known = job.neighbours().n_is_public
     if fixed_n:
@@ -67,10 +70,12 @@ def synthesize(
     settled = people.plan(job, domain, patterns) if people.stated or not known else None
     if settled is None:
         people.require(job, domain)
+    chosen = values_of(subset)
+    people.require_other_mark(chosen)
     user = user_column(job) if job.method is o.Method.HEATMAP else None
     require_own_column(user, points, x, y, count)
     with said_of("--no-user", "user") if job.no_user else nullcontext():
-        account = Account.open(ledger, points, settled or _ceiling(job, people, domain, patterns))
+        account = Account.open(ledger, points, settled or _ceiling(job, people, domain, patterns), chosen)
 
     from dpppsynth.io import read_pattern
 

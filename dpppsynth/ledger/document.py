@@ -19,7 +19,7 @@ from dpppsynth.published_files import strict_json
 
 Event = Mapping[str, Any]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 REMEDY = (
     "Restore it from a backup, and know that what was authorised after the backup counts as spent though it is missing "
     "there: each published certificate names its entry."
@@ -31,9 +31,15 @@ def identify(event: Event) -> str:
     return hashlib.sha256(canonical_json(event).encode()).hexdigest()
 
 
+def version_of(event: Event) -> int:
+    """The schema version in which an event was written; the first one did not say so."""
+    version: int = event.get("version", 1)
+    return version
+
+
 def dump(events: Sequence[Event]) -> bytes:
-    """The whole file, indented for people."""
-    whole = {"schema_version": SCHEMA_VERSION, "events": list(events), "head": identify(events[-1])}
+    """The whole file, indented for people; of the version of its last event, as versions only rise."""
+    whole = {"schema_version": version_of(events[-1]), "events": list(events), "head": identify(events[-1])}
     return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode()
 
 
@@ -67,7 +73,15 @@ def parse(raw: bytes, path: Path) -> tuple[Event, ...]:
             raise damaged(path, f"event {k} does not follow from the one before")
     if data["head"] != expected[-1]:
         raise damaged(path, "its last events are missing or changed")
+    _require_order(events, data["schema_version"], path)
     return events
+
+
+def _require_order(events: Sequence[Event], version: int, path: Path) -> None:
+    """Refuse events without the proofs of a later version after some that have them."""
+    versions = [version_of(event) for event in events]
+    if versions != sorted(versions) or versions[-1] != version:
+        raise damaged(path, "an event is of an earlier version than one before it, or than the file")
 
 
 def damaged(path: Path, what: str) -> PrivacyCheckError:

@@ -1,6 +1,6 @@
 """What the events of a ledger amount to: the budget, and the releases with what each may have spent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -8,13 +8,18 @@ from typing import Any
 
 from dpppsynth.domains import canonical_json
 from dpppsynth.errors import InputError
+from dpppsynth.ledger.authorisation import hashed
 from dpppsynth.ledger.budget import Budget, budget_from_dict
-from dpppsynth.ledger.document import Event, damaged, identify
+from dpppsynth.ledger.document import Event, damaged, identify, version_of
 from dpppsynth.ledger.dominance import nowhere_worse
+from dpppsynth.ledger.reading import Reading, reading_from_dict
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import Profile
 
 AUTHORISED, SETTLED, RELEASED = "authorised", "settled", "released"
+Place = Mapping[str, str | None]
+ACROSS = "moves of a point across the border of one of the domains are not protected"
+NAMED = "subset={'year': 2021} (--subset year=2021)"
 # Share by which a total that once fitted may exceed the budget when another version of the package computes it.
 DRIFT = 1e-3
 
@@ -32,17 +37,23 @@ class Entry:
     mechanism : str
         What runs, or what was asked for as long as no plan was settled.
     guarantee : Guarantee
-        What it counts as.
+        What it counts as: what was authorised, until a certificate has proved what was bought.
     state : str
         "authorised", or "released" once there was something to publish. Either way it is spent.
     certificate : str or None
-        Hash of what its certificate states.
+        Hash of what its certificate states; where `bought` is None, an older version's, which leaves out the estimator.
     domain : mapping
         Fingerprint, CRS and unit of the window or network.
     taken : bool
         Whether a release has taken it up; no other one can.
-    settled : bool
-        Whether what it counts as is final.
+    settlement : Guarantee or None
+        What the release that took it up said that it spends.
+    bought : str or None
+        Hash of what its certificate states but for the estimator, which inferring again may change.
+    reading : Reading or None
+        Which points are read, and their public number; None where it is secret, or an older version kept none.
+    claim : str or None
+        What tells who was given the authorisation; None in events of older versions.
     """
 
     id: str
@@ -53,7 +64,20 @@ class Entry:
     certificate: str | None
     domain: Mapping[str, str | None] = field(repr=False)
     taken: bool = False
-    settled: bool = False
+    settlement: Guarantee | None = field(default=None, repr=False)
+    bought: str | None = field(default=None, repr=False)
+    reading: Reading | None = None
+    claim: str | None = field(default=None, repr=False)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the release that took it up said what it spends."""
+        return self.settlement is not None
+
+    @property
+    def n(self) -> int | None:
+        """Public number of points, where it is known."""
+        return None if self.reading is None else self.reading.n
 
 
 @dataclass(frozen=True)
@@ -90,18 +114,42 @@ class History:
         """Epsilon of all of them at the budget's delta."""
         return self.budget.spent(self.profiles)
 
-    def admits(self, guarantee: Guarantee, domain: Mapping[str, str | None]) -> None:
-        """Raise where a release is not covered by the budget's relation, lies elsewhere, or does not fit."""
-        self.budget.require(guarantee)
+    def admits(self, guarantee: Guarantee, domain: Place, reading: Reading | None) -> None:
+        """Raise where a release lies elsewhere, reads other points, or does not fit."""
         first = next(iter(self.entries.values()), None)
         pinned = first is not None and self.budget.relation.reach < float("inf")
         if pinned and first is not None and domain["fingerprint"] != first.domain["fingerprint"]:
             msg = (
                 "domain: the ledger's first release fixed another one, inside which its privacy radius is measured; "
-                "release in that domain, or keep data of several domains under a ledger whose relation is replace-one."
+                "release in that domain, or keep data of several domains under a ledger whose relation is replace-one. "
+                f"There {ACROSS}."
             )
             raise InputError(msg)
+        require_number(self.entries.values(), domain, reading)
         self.budget.require_room(self.profiles, guarantee.profile)
+
+    def opens(self, domain: Place) -> bool:
+        """Whether a release in a domain is the first there, and not the first of all."""
+        known = {entry.domain["fingerprint"] for entry in self.entries.values()}
+        return bool(known) and domain["fingerprint"] not in known
+
+
+def require_number(entries: Iterable[Entry], domain: Place, reading: Reading | None) -> None:
+    """Refuse another public number of the points that releases taken up before have read.
+
+    An authorisation that nobody took up was never held against any points.
+    """
+    if reading is None or reading.n is None:
+        return
+    for entry in entries:
+        same = entry.domain["fingerprint"] == domain["fingerprint"] and reading.counts_as(entry.reading)
+        if same and entry.taken and entry.n not in (None, reading.n):
+            msg = (
+                f"n: earlier releases of {reading.describe()} of this domain have n = {entry.n}, and this one another. "
+                "It is public, and moving one point would change it. Release all of these points; or, where they are "
+                f"those of one value of a mark that neighbouring patterns share, name it, such as {NAMED}."
+            )
+            raise InputError(msg)
 
 
 def replay(events: Sequence[Event], path: Path) -> History:
@@ -132,29 +180,93 @@ def replay(events: Sequence[Event], path: Path) -> History:
 def _next(entries: Mapping[str, Entry], budget: Budget, event: Event, head: str) -> Entry:
     """The entry as it is after an event."""
     if event["kind"] == AUTHORISED:
-        guarantee = counted(event["guarantee"])
-        budget.require(guarantee)
-        words = event["mechanism"], guarantee, AUTHORISED, None, event["domain"]
-        return Entry(head, event["at"], *words, taken=event["taken"])
+        return _authorised(entries, budget, event, head)
     entry = entries.get(event["entry"])
     if entry is None:
         msg = f"entry: a release is {event['kind']} that was never authorised."
         raise InputError(msg)
     require_open(entry, event["kind"])
-    if event["kind"] == RELEASED:
-        return replace(entry, state=RELEASED, taken=True, certificate=event["certificate"])
+    if version_of(event) > 1:
+        entry = _proved(entries, budget, entry, event)
+    return _settled(budget, entry, event) if event["kind"] == SETTLED else _released(entry, event)
+
+
+def _authorised(entries: Mapping[str, Entry], budget: Budget, event: Event, head: str) -> Entry:
+    guarantee = counted(event["guarantee"])
+    budget.require(guarantee)
+    words = event["mechanism"], guarantee, AUTHORISED, None, event["domain"]
+    reads = _reads(budget, event) if version_of(event) > 1 else None
+    require_number(entries.values(), event["domain"], reads)
+    return Entry(head, event["at"], *words, taken=event["taken"], reading=reads, claim=event.get("claim"))
+
+
+def _proved(entries: Mapping[str, Entry], budget: Budget, entry: Entry, event: Event) -> Entry:
+    """The entry with what is known of its points, after a look at who says so."""
+    shown = hashed(event["proof"]) if event["kind"] == RELEASED else event["proof"]
+    if entry.claim is None or hashed(shown) != entry.claim:
+        msg = f"entry: a release is {event['kind']} by somebody who was not given its authorisation."
+        raise InputError(msg)
+    reads = _reads(budget, event)
+    if reads is not None and reads.n is None and event["kind"] == RELEASED:
+        msg = "n: a release is recorded without its public number of points."
+        raise InputError(msg)
+    require_same(entry, reads)
+    require_number((each for each in entries.values() if each.id != entry.id), entry.domain, reads)
+    return replace(entry, reading=reads)
+
+
+def _reads(budget: Budget, event: Event) -> Reading | None:
+    if (event["reads"] is None) == budget.relation.n_is_public:
+        msg = "n: it is kept exactly where it is public."
+        raise InputError(msg)
+    return None if event["reads"] is None else reading_from_dict(event["reads"])
+
+
+def _settled(budget: Budget, entry: Entry, event: Event) -> Entry:
     actual = counted(event["guarantee"])
     budget.require(actual)
     require_covered(actual, entry.guarantee)
-    return replace(entry, mechanism=event["mechanism"], guarantee=actual, taken=True, settled=True)
+    # What an older version let a settlement lower stays so.
+    counts = actual if version_of(event) == 1 else unproved(actual, entry.guarantee)
+    return replace(entry, mechanism=event["mechanism"], guarantee=counts, settlement=actual, taken=True)
 
 
-def require_open(entry: Entry, kind: str, *, taken: bool = True) -> None:
-    """Refuse to use one authorisation for two releases; `taken`: by the one that took it up when it was given."""
-    settled = kind == SETTLED and (entry.settled or (entry.taken and not taken))
+def _released(entry: Entry, event: Event) -> Entry:
+    counts = entry.guarantee
+    if event.get("counts") == SETTLED:
+        if entry.settlement is None:
+            msg = "entry: a release counts as what was never settled."
+            raise InputError(msg)
+        counts = entry.settlement
+    known = {"certificate": event["certificate"], "bought": event.get("bought")}
+    return replace(entry, state=RELEASED, taken=True, guarantee=counts, **known)
+
+
+def unproved(actual: Guarantee, authorised: Guarantee) -> Guarantee:
+    """What a release counts as that said what it spends: all that was authorised, on the assumptions of both."""
+    assumptions = tuple(dict.fromkeys((*actual.assumptions, *authorised.assumptions)))
+    return replace(actual, profile=authorised.profile, assumptions=assumptions)
+
+
+def require_open(entry: Entry, kind: str, *, owned: bool = True) -> None:
+    """Refuse to use one authorisation for two releases; `owned`: by who was given it, and may settle what is taken."""
+    settled = kind == SETTLED and (entry.settled or (entry.taken and not owned))
     if entry.state == RELEASED or settled:
         done = "recorded as released" if entry.state == RELEASED else "taken up by a release"
         msg = f"entry: it was {done} before, and an authorisation covers one release; authorise another."
+        raise InputError(msg)
+
+
+def require_same(entry: Entry, reads: Reading | None) -> None:
+    """Refuse to take an authorisation up for other points than it was given for."""
+    before = entry.reading
+    if before is None or reads is None:
+        return
+    if before.subset != reads.subset:
+        msg = f"subset: {before.describe()} were authorised, not {reads.describe()}; authorise these."
+        raise InputError(msg)
+    if None not in (before.n, reads.n) and (before.n, before.by) != (reads.n, reads.by):
+        msg = "n: another number of points was authorised; authorise the release of these."
         raise InputError(msg)
 
 

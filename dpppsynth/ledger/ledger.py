@@ -4,6 +4,7 @@ import os
 import secrets
 import stat
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -14,10 +15,12 @@ from typing import Any, Self
 from dpppsynth.arguments import flag
 from dpppsynth.domains import Domain
 from dpppsynth.durable import locked, whole_file
-from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError
+from dpppsynth.ledger.authorisation import Authorisation, claim, hashed, new_token, require_token, token_of
 from dpppsynth.ledger.budget import ROUNDING, Budget
-from dpppsynth.ledger.document import REMEDY, Event, dump, identify, parse
+from dpppsynth.ledger.document import REMEDY, SCHEMA_VERSION, Event, dump, identify, parse
 from dpppsynth.ledger.history import (
+    ACROSS,
     AUTHORISED,
     RELEASED,
     SETTLED,
@@ -25,10 +28,14 @@ from dpppsynth.ledger.history import (
     History,
     replay,
     require_covered,
+    require_number,
     require_open,
+    require_same,
     stored,
 )
-from dpppsynth.ledger.promise import together
+from dpppsynth.ledger.promise import narrowed, together
+from dpppsynth.ledger.proof import Proof, proof
+from dpppsynth.ledger.reading import Reading, reading
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, Relation
 
@@ -36,7 +43,9 @@ from dpppsynth.privacy.relations import AlphaNeighbours, Relation
 PATIENCE = 10.0
 # A new ledger is its owner's alone.
 PRIVATE = 0o600
-HEX = frozenset("0123456789abcdef")
+# Of the events that are written.
+VERSION = SCHEMA_VERSION
+Subset = Mapping[str, str | int] | None
 
 
 class Ledger:
@@ -112,7 +121,7 @@ class Ledger:
             raise InputError(msg)
         chosen: Any = relation if alpha is None else AlphaNeighbours(alpha)
         budget = Budget(epsilon, delta, chosen, label, adaptive)
-        first = {"kind": "budget", "previous": None, **_when(), **budget.to_dict()}
+        first = {"kind": "budget", "version": VERSION, "previous": None, **_when(), **budget.to_dict()}
         ledger = cls(path)
         with ledger._locked() as alone:
             if ledger.path.exists():
@@ -163,7 +172,7 @@ class Ledger:
 
     @property
     def relation(self) -> Relation:
-        """Which patterns count as neighbours."""
+        """Which patterns count as neighbours to each release; see `neighbouring` for all of them together."""
         return self._read().budget.relation
 
     @property
@@ -194,6 +203,12 @@ class Ledger:
         return together(history.budget, tuple(history.entries.values()))
 
     @property
+    def neighbouring(self) -> Relation:
+        """Which patterns are hard to tell apart from all releases together: fewer than by each of them alone."""
+        history = self._read()
+        return narrowed(history.budget, tuple(history.entries.values()))
+
+    @property
     def head(self) -> str:
         """SHA-256 of the last event, which commits to all of the ledger: whoever knows it sees what is gone later."""
         return self._read().head
@@ -207,11 +222,23 @@ class Ledger:
         """Whether the ledger holds an authorisation: a copy that was rolled back does not know the later ones."""
         return isinstance(entry, str) and entry in self._read().entries
 
-    def check(self, guarantee: Guarantee, *, mechanism: str, domain: Domain) -> None:
+    def check(
+        self, guarantee: Guarantee, *, mechanism: str, domain: Domain, n: int | None = None, subset: Subset = None
+    ) -> None:
         """Raise what `authorise` would raise; nothing is written."""
-        self._authorisation(self._read(), guarantee, mechanism, domain)
+        self._authorisation(self._read(), guarantee, mechanism, domain, (n, None, subset))
 
-    def authorise(self, guarantee: Guarantee, *, mechanism: str, domain: Domain, taken: bool = False) -> str:
+    def authorise(
+        self,
+        guarantee: Guarantee,
+        *,
+        mechanism: str,
+        domain: Domain,
+        n: int | None = None,
+        by: str | None = None,
+        subset: Subset = None,
+        taken: bool = False,
+    ) -> Authorisation:
         """Spend part of the budget, before the data are touched.
 
         Parameters
@@ -222,25 +249,38 @@ class Ledger:
             For instance "lgcp-tents".
         domain : Window or LinearNetwork
             Under alpha-neighbours the same one for all releases.
+        n : int, optional
+            Public number of points, where it is known already. Releases of the same points have the same one.
+        by : str, optional
+            Mark that tells what n counts, such as trajectories; points unless given.
+        subset : dict, optional
+            Where not all points of the domain are read but those of one value of a mark: {"year": 2021}. Chosen
+            without looking at the points; the promise says that this mark is not protected.
         taken : bool
             Whether the release that asks takes it up at once. If not, `plan.release(..., entry=)` may, once.
 
         Returns
         -------
-        str
-            The entry's id: SHA-256 of the authorisation, which commits to all of the ledger before it.
+        Authorisation
+            The entry's id, SHA-256 of the authorisation, which commits to all of the ledger before it; and the secret
+            without which nobody settles or records it.
 
         Raises
         ------
         BudgetError
             When too little is left.
         InputError
-            When the release is of a kind that the ledger cannot account for, or another process does not let go.
+            When the release is of a kind that the ledger cannot account for, n is not that of earlier releases, or
+            another process does not let go.
         PrivacyCheckError
             When the file is not what it was, with more added.
         """
-        claimed = {"taken": flag("taken", taken)}
-        return self._append(lambda history: self._authorisation(history, guarantee, mechanism, domain) | claimed)
+        token, points = new_token(), (n, by, subset)
+        claimed = {"taken": flag("taken", taken), "claim": claim(token)}
+        name = self._append(
+            lambda history: self._authorisation(history, guarantee, mechanism, domain, points) | claimed
+        )
+        return Authorisation(name, token)
 
     def settle(
         self,
@@ -249,57 +289,96 @@ class Ledger:
         *,
         mechanism: str | None = None,
         domain: Domain | None = None,
-        taken: bool = False,
+        n: int | None = None,
+        by: str | None = None,
+        subset: Subset = None,
     ) -> None:
         """Take up an authorisation, once, by a release whose guarantee is known only now.
 
-        It must nowhere be worse than what was authorised, and counts in its place. Where that would raise the total,
-        its theorem and assumptions do, at the budget that was authorised.
+        It must nowhere be worse than what was authorised. What was authorised counts until `record` has seen a
+        certificate that proves the smaller one.
 
         Parameters
         ----------
-        entry : str
+        entry : Authorisation
+            As `authorise` returned it.
         guarantee : Guarantee
         mechanism : str, optional
             What runs, such as "lgcp-tents", where less was known before.
         domain : Window or LinearNetwork, optional
             Where the release lies; must be the authorised one.
-        taken : bool
-            Whether it was taken up already, by the caller's own `authorise(..., taken=True)`.
+        n : int, optional
+            Public number of points, where it was not known before.
+        by : str, optional
+            Mark that tells what n counts.
+        subset : dict, optional
+            Must be the authorised one.
 
         Raises
         ------
         InputError
-            When there is no such authorisation, it was taken up before, or it does not cover the release.
+            When there is no such authorisation, somebody else was given it, it was taken up before, it does not cover
+            the release, or n is not that of earlier releases. Nothing may be measured then; it counts as spent.
         """
-        self._append(lambda history: _settlement(history, entry, guarantee, mechanism, domain, taken=taken))
+        points = n, by, subset
+        self._append(lambda history: _settlement(history, entry, guarantee, mechanism, domain, points))
 
-    def record(self, entry: str, certificate_hash: str) -> None:
-        """Note that a release happened.
+    def give_up(self, entry: str) -> None:
+        """Take up an authorisation for nothing: it counts as spent, and says nothing about the number of points.
+
+        Raises
+        ------
+        InputError
+            As `settle`.
+        """
+
+        def nothing(history: History) -> Event:
+            found, token = _held(history, entry, SETTLED)
+            reads = None if found.reading is None else replace(found.reading, n=None).to_dict()
+            words = {"mechanism": found.mechanism, "guarantee": stored(found.guarantee), "reads": reads}
+            return {"kind": SETTLED, "version": VERSION, "entry": found.id, **words, "proof": hashed(token)}
+
+        self._append(nothing)
+
+    def record(self, entry: str, cert: Mapping[str, Any], *, domain: Domain) -> None:
+        """Note that a release happened. What was settled counts from then on, if its certificate proves it.
 
         Parameters
         ----------
-        entry : str
-        certificate_hash : str
-            Of `privacy.certificate.statement_hash`, 64 hexadecimal digits.
+        entry : Authorisation
+            As `authorise` returned it.
+        cert : mapping
+            The release's certificate, which names the entry.
+        domain : Window or LinearNetwork
+            Of the release.
+
+        Raises
+        ------
+        InputError
+            When there is no such authorisation, somebody else was given it, or the certificate is not that of this
+            release, or claims what does not follow from its parameters. What was authorised counts then.
         """
-        if not isinstance(certificate_hash, str) or len(certificate_hash) != 64 or not HEX.issuperset(certificate_hash):
-            msg = "certificate_hash: needs 64 hexadecimal digits, as certificate.statement_hash makes them."
-            raise InputError(msg)
-
-        def release(history: History) -> Event:
-            require_open(_find(history, entry), RELEASED)
-            return {"kind": RELEASED, "entry": entry, "certificate": certificate_hash}
-
-        self._append(release)
+        history = self._read()
+        found, _ = _held(history, entry, RELEASED)
+        _place(domain)
+        # Outside the lock: it may take as long as verifying does.
+        proved = proof(found, cert, domain, history.budget.relation)
+        self._append(lambda history: _record(history, entry, found, proved))
 
     @staticmethod
-    def _authorisation(history: History, guarantee: Guarantee, mechanism: str, domain: Domain) -> dict[str, Any]:
+    def _authorisation(
+        history: History, guarantee: Guarantee, mechanism: str, domain: Domain, points: tuple[Any, Any, Any]
+    ) -> dict[str, Any]:
         _require_name(mechanism)
         place = _place(domain)
-        history.admits(guarantee, place)
-        words = {"mechanism": mechanism, "guarantee": stored(guarantee), "domain": place}
-        return {"kind": AUTHORISED, **_when(), **words}
+        history.budget.require(guarantee)
+        reads = reading(history.budget.relation, *points)
+        history.admits(guarantee, place, reads)
+        if history.budget.relation.n_is_public and history.opens(place):
+            msg = f"ledger: this release is the first in another domain; from now on {ACROSS}."
+            warnings.warn(msg, InformationWarning, stacklevel=5)
+        words = {"mechanism": mechanism, "guarantee": stored(guarantee), "domain": place, "reads": _told(reads)}
+        return {"kind": AUTHORISED, "version": VERSION, **_when(), **words}
 
     def _append(self, make: Callable[[History], Event]) -> str:
         with self._locked() as alone:
@@ -372,10 +451,14 @@ class Ledger:
 
 
 def _settlement(
-    history: History, name: str, guarantee: Guarantee, mechanism: str | None, domain: Domain | None, *, taken: bool
+    history: History,
+    name: str,
+    guarantee: Guarantee,
+    mechanism: str | None,
+    domain: Domain | None,
+    points: tuple[Any, Any, Any],
 ) -> Event:
-    entry = _find(history, name)
-    require_open(entry, SETTLED, taken=taken)
+    entry, token = _held(history, name, SETTLED)
     if mechanism is not None:
         _require_name(mechanism)
     history.budget.require(guarantee)
@@ -383,12 +466,53 @@ def _settlement(
         msg = "domain: another one was authorised; authorise this one."
         raise InputError(msg)
     require_covered(guarantee, entry.guarantee)
-    after = [guarantee.profile if each.id == name else each.guarantee.profile for each in history.entries.values()]
-    # Numerical bounds of the total may rise a little though every part of it falls.
-    lower = history.budget.spent(after) <= history.spent * (1 + ROUNDING)
-    counts = guarantee if lower else replace(guarantee, profile=entry.guarantee.profile)
-    words = {"mechanism": mechanism or entry.mechanism, "guarantee": stored(counts)}
-    return {"kind": SETTLED, "entry": name, **words}
+    reads = _points(history, entry, points)
+    words = {"mechanism": mechanism or entry.mechanism, "guarantee": stored(guarantee), "reads": _told(reads)}
+    return {"kind": SETTLED, "version": VERSION, "entry": entry.id, **words, "proof": hashed(token)}
+
+
+def _points(history: History, entry: Entry, points: tuple[Any, Any, Any]) -> Reading | None:
+    """What a release that takes an entry up says about its points, on top of what was authorised."""
+    n, by, subset = points
+    if entry.reading is not None:
+        n, by = (entry.reading.n, entry.reading.by) if n is None else (n, by)
+        subset = dict(entry.reading.subset) or None if subset is None else subset
+    reads = reading(history.budget.relation, n, by, subset)
+    require_same(entry, reads)
+    require_number((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
+    return reads
+
+
+def _record(history: History, name: str, seen: Entry, proved: Proof) -> Event:
+    entry, token = _held(history, name, RELEASED)
+    if entry != seen:
+        msg = "entry: it was settled while its certificate was looked at; record it again."
+        raise InputError(msg)
+    reads = None if entry.reading is None else replace(entry.reading, n=proved.n)
+    require_number((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
+    hashes = {"certificate": proved.stated, "bought": proved.bought}
+    known = {"reads": _told(reads), "counts": SETTLED if _lowers(history, entry) else AUTHORISED}
+    return {"kind": RELEASED, "version": VERSION, "entry": entry.id, **hashes, **known, "proof": token}
+
+
+def _lowers(history: History, entry: Entry) -> bool:
+    """Whether the total falls where what was settled counts: numerical bounds may rise a little though a part falls."""
+    if entry.settlement is None:
+        return False
+    profile = entry.settlement.profile
+    after = [profile if each.id == entry.id else each.guarantee.profile for each in history.entries.values()]
+    return history.budget.spent(after) <= history.spent * (1 + ROUNDING)
+
+
+def _held(history: History, name: str, kind: str) -> tuple[Entry, str]:
+    """An open entry, and the secret of who was given it."""
+    entry = _find(history, name)
+    require_open(entry, kind, owned=token_of(name, entry.claim) is not None)
+    return entry, require_token(name, entry.claim)
+
+
+def _told(reads: Reading | None) -> dict[str, Any] | None:
+    return None if reads is None else reads.to_dict()
 
 
 def _find(history: History, entry: str) -> Entry:

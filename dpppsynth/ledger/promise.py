@@ -2,21 +2,67 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from dpppsynth.ledger.budget import Budget
-from dpppsynth.ledger.history import Entry
+from dpppsynth.ledger.history import ACROSS, Entry
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.local import ONE_REPORT, TWO_ROUNDS
+from dpppsynth.privacy.relations import Relation
 
 COMPLETE = "Every release from these data stands in the ledger, which was never exchanged for an older copy."
+SAME_POINTS = (
+    "Every release reads the same points: all that lie in its domain, or, of these, all that have the value of a mark "
+    "which the ledger names for it and which neighbouring patterns share."
+)
+POINTWISE = "Every release reads the same points, or those that a rule picks by looking at one of them{person} alone."
+UNKNOWN = (
+    "How many points the releases of an older version have read is not kept: that they are the same is taken on trust."
+)
 # What holds within one release says nothing about another one.
 EACH = {
     sentence: f"This holds for each of the releases: {sentence[0].lower()}{sentence[1:]}"
     for sentence in (ONE_REPORT, TWO_ROUNDS)
 }
-EVERYWHERE = "Two patterns are neighbouring only if they are, or are the same, in each of the domains of the releases."
+EVERYWHERE = f"they are so, or are the same, in each of the domains of the releases: {ACROSS}"
+
+
+@dataclass(frozen=True)
+class Narrowed(Relation):
+    """A relation that several releases keep for fewer pairs of patterns than each of them alone.
+
+    Attributes
+    ----------
+    of : Relation
+        That of the budget.
+    limits : tuple of str
+        What neighbouring patterns have in common besides.
+    """
+
+    of: Relation
+    limits: tuple[str, ...]
+    name: ClassVar[str] = "narrowed"
+
+    @property
+    def unit(self) -> str:
+        """As of the relation."""
+        return self.of.unit
+
+    @property
+    def reach(self) -> float:
+        """As of the relation."""
+        return self.of.reach
+
+    def describe(self) -> str:
+        """The relation in words, what it leaves open included."""
+        return " and ".join((self.of.describe(), *self.limits))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, which no certificate has."""
+        return {"name": self.name, "of": self.of.to_dict(), "limits": list(self.limits)}
 
 
 def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
@@ -30,10 +76,36 @@ def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
         own = [EACH.get(sentence, sentence) for sentence in own]
     # Not by the kinds released so far: that no other kind was may itself depend on what was published.
     fixed = [] if budget.adaptive or budget.delta == 0 else [FIXED_BEFOREHAND]
-    several = [EVERYWHERE] if len({entry.domain["fingerprint"] for entry in entries}) > 1 else []
-    return Guarantee(
-        budget.relation, total, _theorem(budget, entries), tuple(dict.fromkeys([*own, *fixed, *several, COMPLETE]))
-    )
+    assumed = tuple(dict.fromkeys([*own, *fixed, *_points(budget, entries), COMPLETE]))
+    return Guarantee(narrowed(budget, entries), total, _theorem(budget, entries), assumed)
+
+
+def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
+    """Which patterns all releases together make hard to tell apart."""
+    limits = []
+    if not budget.relation.n_is_public:
+        # A point that comes or goes does so, or nothing happens, in every part of the pattern.
+        return budget.relation
+    if len({entry.domain["fingerprint"] for entry in entries}) > 1:
+        limits.append(EVERYWHERE)
+    marks = sorted({mark for entry in entries if entry.reading is not None for mark, _ in entry.reading.subset})
+    if marks:
+        limits.append(f"every point keeps its {' and its '.join(marks)}, which {_are(marks)} not protected")
+    return Narrowed(budget.relation, tuple(limits)) if limits else budget.relation
+
+
+def _are(marks: Sequence[str]) -> str:
+    return "is" if len(marks) == 1 else "are"
+
+
+def _points(budget: Budget, entries: Sequence[Entry]) -> list[str]:
+    """What is assumed about the points that the releases read."""
+    if len(entries) == 1:
+        return []
+    if not budget.relation.n_is_public:
+        person = "" if budget.relation.unit == "point" else " (or of one person's)"
+        return [POINTWISE.format(person=person)]
+    return [SAME_POINTS, *([UNKNOWN] if any(entry.reading is None for entry in entries) else [])]
 
 
 def _theorem(budget: Budget, entries: Sequence[Entry]) -> str:

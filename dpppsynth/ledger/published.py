@@ -6,6 +6,7 @@ from typing import Any
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
+from dpppsynth.ledger.proof import public_number
 from dpppsynth.privacy import certificate
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.verify import Check
@@ -39,8 +40,14 @@ def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:
 def _recorded(entry: Entry, cert: Mapping[str, Any]) -> Check:
     if entry.certificate is None:
         return Check("record", False, "the release was authorised, but no certificate was recorded.")
-    same = certificate.statement_hash(cert) == entry.certificate
-    return Check("record", same, "the certificate recorded" if same else "another certificate was recorded.")
+    # An older version recorded what was bought alone, without the estimator.
+    whole = entry.bought is not None
+    if certificate.statement_hash(cert, estimator=whole) == entry.certificate:
+        return Check("record", True, "the certificate recorded" if whole else "what was bought was recorded")
+    if certificate.statement_hash(cert, estimator=False) == entry.bought:
+        detail = "what was bought was recorded, with another estimator: it was inferred again, or edited."
+        return Check("record", False, detail)
+    return Check("record", False, "another certificate was recorded.")
 
 
 def _counted(ledger: Ledger, entry: Entry, cert: Mapping[str, Any]) -> Check:
@@ -49,5 +56,7 @@ def _counted(ledger: Ledger, entry: Entry, cert: Mapping[str, Any]) -> Check:
         claimed.relation.implies(ledger.relation)
         and nowhere_worse(claimed.profile, entry.guarantee.profile)
         and all(cert["domain"][name] == value for name, value in entry.domain.items())
+        and entry.n in (None, public_number(cert))
     )
-    return Check("budget", enough, "counted in full" if enough else "the ledger counts less, or another domain.")
+    detail = "counted in full" if enough else "the ledger counts less, another domain, or another number of points."
+    return Check("budget", enough, detail)

@@ -6,6 +6,7 @@ its name and ``.json``. Files without a label, as other programs write them, are
 row is checked either way.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +199,7 @@ def perturb_file(
     batch: int = BATCH,
     rng: RngLike = None,
     progress: Progress | None = None,
+    permit: Callable[[int], None] | None = None,
 ) -> int:
     """Draw one report for every row of a file of points, out of core: what all the persons' devices would have sent.
 
@@ -226,6 +228,8 @@ def perturb_file(
         None: secret random bits. Anything else marks the file as seeded: reproducible, not private.
     progress : callable, optional
         Told in words how many reports are written.
+    permit : callable, optional
+        Called with their number before the file takes its name; by raising, it leaves nothing behind.
 
     Returns
     -------
@@ -254,6 +258,8 @@ def perturb_file(
         if not done:
             msg = f"points: {Path(points).name} holds no points; check the file or the filter that made it."
             raise InputError(msg)
+        if permit is not None:
+            permit(done)
     return done
 
 

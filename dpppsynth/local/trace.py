@@ -28,6 +28,7 @@ from dpppsynth.trajectories import (
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
+    from dpppsynth.ledger.ledger import Subset
 
 __all__ = ["CombinedTraces", "LDPTrace", "TraceCounts", "TraceReports", "TraceRound"]
 
@@ -161,6 +162,7 @@ class LDPTrace(Synthesizer):
         expected_n: float | None = None,
         progress: Progress | None = None,
         ledger: "Ledger | None" = None,
+        subset: "Subset" = None,
         **options: Any,
     ) -> TraceRelease:
         """Run one client for every trajectory of a pattern, and make a release of their reports.
@@ -176,6 +178,8 @@ class LDPTrace(Synthesizer):
         progress : callable, optional
         ledger : Ledger, optional
             Must authorise the release before the pattern is touched.
+        subset : dict, optional
+            As in `Plan.release`.
         """
         domain = self._domain(pattern)
         require_match(pattern, domain, None, self.user)
@@ -184,9 +188,11 @@ class LDPTrace(Synthesizer):
         entry = None
         if ledger is not None:
             # Before trajectories are counted: labels that cannot tell them would be an answer.
-            entry = authorise(Ceiling(TracePlan.basis, domain, self.ceiling(domain)), ledger, None, rng, taken=False)
+            most = Ceiling(TracePlan.basis, domain, self.ceiling(domain))
+            entry = authorise(most, ledger, None, rng, subset=subset, taken=False)
         plan = self.plan(domain, n=number_of_trajectories(pattern, self.user), **options)
-        made: TraceRelease = plan.release(pattern, rng, progress=progress, ledger=ledger, entry=entry)
+        spent: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
+        made: TraceRelease = plan.release(pattern, rng, progress=progress, **spent)
         return made
 
 

@@ -68,20 +68,22 @@ def content_hash(certificate: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(body).encode()).hexdigest()
 
 
-def statement_hash(certificate: Mapping[str, Any]) -> str:
-    """SHA-256 of what a ledger records: all that sampling and inferring again leave as it is.
+def statement_hash(certificate: Mapping[str, Any], *, estimator: bool = True) -> str:
+    """SHA-256 of what a ledger records: all that further sampling leaves as it is.
 
     Of the files it covers what was paid for: private statistics, or the patterns where nothing else was released.
-    Software versions are left out, and how an intensity is made from a statistic.
+    Software versions are left out; so is, without `estimator`, how an intensity is made from a statistic, which
+    inferring again may change.
     """
     body = {key: value for key, value in certificate.items() if key not in RENEWED}
     stated = dict(body["parameters"])
-    stated.pop("estimator", None)
-    if "strata" in stated:
-        stated["strata"] = [
-            part | {"parameters": {k: v for k, v in part["parameters"].items() if k != "estimator"}}
-            for part in stated["strata"]
-        ]
+    if not estimator:
+        stated.pop("estimator", None)
+        if "strata" in stated:
+            stated["strata"] = [
+                part | {"parameters": {k: v for k, v in part["parameters"].items() if k != "estimator"}}
+                for part in stated["strata"]
+            ]
     return hashlib.sha256(
         canonical_json(body | {"parameters": stated, "bought": _bought(certificate)}).encode()
     ).hexdigest()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from shapely.errors import ShapelyError
 
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.offset import Offset
@@ -215,6 +216,14 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
             return Check("statistic", False, f"{file} does not follow from what was drawn.")
     numbers = sum(count for count in expected.values() if count > 0)
     return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
+
+
+def check_claim(cert: Mapping[str, Any], domain: Domain) -> Check:
+    """Whether the guarantee that a certificate claims follows from its parameters, on a domain at hand."""
+    recompute = RECOMPUTE.get(cert["mechanism"])
+    if recompute is None or not certificate.parameters_make_sense(cert["parameters"]):
+        return Check("bound", False, "its parameters are not those of a release")
+    return _check_bound(cert, recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain))
 
 
 def _derive(found: certificate.Published) -> "Derived | str | Check":

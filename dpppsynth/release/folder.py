@@ -65,10 +65,10 @@ def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
     return folder
 
 
-def statement(release: Saveable) -> str:
-    """What a ledger records of a release: the `statement_hash` of its certificate, saved or not."""
+def stated(release: Saveable) -> dict[str, Any]:
+    """What a ledger records of a release, saved or not: its certificate, with the files that were paid for alone."""
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in _bought(release).items()}
-    return certificate.statement_hash(state(release, hashes))
+    return state(release, hashes)
 
 
 def append_patterns(folder: Path, release: Saveable, patterns: list[PointPattern]) -> None:

@@ -9,10 +9,11 @@ from dpppsynth.domains import Domain
 from dpppsynth.errors import DpppsynthError, InformationWarning, InputError
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release.base import Saveable
-from dpppsynth.release.folder import statement
+from dpppsynth.release.folder import stated
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
+    from dpppsynth.ledger.ledger import Subset
 
 
 class Planned(Protocol):
@@ -30,6 +31,14 @@ class Planned(Protocol):
     def guarantee(self) -> Guarantee:
         """What the release spends."""
 
+    @property
+    def n(self) -> int | None:
+        """Public number of points, or of what `counted_by` tells; None where it is secret or not known yet."""
+
+    @property
+    def counted_by(self) -> str | None:
+        """Mark that tells what n counts, such as trajectories; None counts points."""
+
 
 @dataclass(frozen=True)
 class Ceiling:
@@ -38,9 +47,19 @@ class Ceiling:
     mechanism: str
     domain: Domain
     guarantee: Guarantee
+    n: int | None = None
+    counted_by: str | None = None
 
 
-def authorise(plan: Planned, ledger: "Ledger | None", entry: str | None, rng: Any, *, taken: bool = True) -> str | None:
+def authorise(
+    plan: Planned,
+    ledger: "Ledger | None",
+    entry: str | None,
+    rng: Any,
+    *,
+    subset: "Subset" = None,
+    taken: bool = True,
+) -> str | None:
     """The ledger's name for its authorisation of a plan, which nothing else can take up; None without a ledger.
 
     Parameters
@@ -50,6 +69,8 @@ def authorise(plan: Planned, ledger: "Ledger | None", entry: str | None, rng: An
     entry : str, optional
         Of an authorisation that was given before the data were read, for at least what the plan spends.
     rng : None, int or Generator
+    subset : dict, optional
+        Mark and value of the points, where they are not all points of the domain.
     taken : bool
         False where the plan only stands in for one that will take the authorisation up.
 
@@ -61,9 +82,7 @@ def authorise(plan: Planned, ledger: "Ledger | None", entry: str | None, rng: An
         When the release is seeded, or the ledger cannot account for it.
     """
     if ledger is None:
-        if entry is not None:
-            msg = "entry: it names an authorisation; give the ledger= that gave it as well."
-            raise InputError(msg)
+        require_no_ledger_needed(entry=entry, subset=subset)
         return None
     from dpppsynth.ledger import Ledger
 
@@ -71,21 +90,30 @@ def authorise(plan: Planned, ledger: "Ledger | None", entry: str | None, rng: An
     if rng is not None:
         msg = "rng: a seeded release is not private, and no ledger can account for it; leave rng= or ledger= out."
         raise InputError(msg)
+    points: dict[str, Any] = {"n": plan.n, "by": plan.counted_by, "subset": subset}
     if entry is None:
-        return ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, taken=taken)
-    ledger.settle(entry, plan.guarantee, mechanism=plan.mechanism, domain=plan.domain)
+        return ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points, taken=taken)
+    ledger.settle(entry, plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points)
     return entry
 
 
-def record(release: Saveable, ledger: "Ledger | None") -> None:
+def require_no_ledger_needed(**given: Any) -> None:
+    """Refuse what is said to a ledger where there is none."""
+    for name, value in given.items():
+        if value is not None:
+            msg = f"{name}: it is for a ledger; give the ledger= as well, which authorises the release."
+            raise InputError(msg)
+
+
+def record(release: Saveable, ledger: "Ledger | None", entry: str | None) -> None:
     """Tell the ledger that an authorised release happened. What was paid for is never lost because that fails."""
-    if ledger is None or release.entry is None:
+    if ledger is None or entry is None:
         return
     try:
-        ledger.record(release.entry, statement(release))
+        ledger.record(entry, stated(release), domain=release.domain)
     except (DpppsynthError, OSError):
         msg = (
-            "ledger: the release could not be recorded. It counts as spent, as it should, but stands there as "
-            "authorised only; its certificate names the entry."
+            "ledger: the release could not be recorded. It counts as spent, at all that was authorised for it; its "
+            "certificate names the entry."
         )
         warnings.warn(msg, InformationWarning, stacklevel=4)

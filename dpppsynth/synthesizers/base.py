@@ -23,12 +23,13 @@ from dpppsynth.release.projection import Projection
 from dpppsynth.release.results import made
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.release.trajectories import TraceEstimator
-from dpppsynth.synthesizers.account import Ceiling, authorise, record
+from dpppsynth.synthesizers.account import Ceiling, authorise, record, require_no_ledger_needed
 from dpppsynth.synthesizers.rehearsal import Rehearsal, rehearse
-from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, sizes, split
+from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, require_other_mark, sizes, split
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
+    from dpppsynth.ledger.ledger import Subset
 
 # What an authorisation before the plan takes for granted.
 KEPT = "The release keeps to its budget, which is checked before the points are used."
@@ -67,6 +68,18 @@ class Plan:
         """The bound of this release."""
         return self.statistic.guarantee
 
+    @property
+    def n(self) -> int | None:
+        """Public number of points, or of what `counted_by` tells; None where it is secret."""
+        number: int | None = self.statistic.n
+        return number
+
+    @property
+    def counted_by(self) -> str | None:
+        """Mark that tells what n counts, such as trajectories; None counts points."""
+        mark: str | None = getattr(self.statistic, "user", None)
+        return mark
+
     def release(
         self,
         pattern: PointPattern,
@@ -75,6 +88,7 @@ class Plan:
         progress: Progress | None = None,
         ledger: "Ledger | None" = None,
         entry: str | None = None,
+        subset: "Subset" = None,
     ) -> Any:
         """Spend the budget on a pattern.
 
@@ -88,7 +102,10 @@ class Plan:
         ledger : Ledger, optional
             Must authorise the release before the pattern is touched. From then on it counts as spent, whatever happens.
         entry : str, optional
-            Of `ledger.authorise`, where that was done before the data were read.
+            What `ledger.authorise` returned, where that was done before the data were read.
+        subset : dict, optional
+            For the ledger: the points are those of one value of a mark that neighbouring patterns share, such as
+            {"year": 2021}, and not all points of the domain. It selects nothing.
 
         Returns
         -------
@@ -105,14 +122,15 @@ class Plan:
         QualityError
             When inference on a private statistic fails them: nothing is lost.
         """
-        # What is public about a pattern, its domain and the names of its marks, costs nothing to get wrong.
-        require_match(pattern, self.domain, None, getattr(self.statistic, "user", None))
-        entry = authorise(self, ledger, entry, rng)
+        # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
+        require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
+        entry = authorise(self, ledger, entry, rng, subset=subset)
         # One generator for both, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)
         statistic = self.statistic.measure(pattern, rng)
-        release = made(self.mechanism, statistic, self.estimator, entry=entry)
-        record(release, ledger)
+        # Without its secret: a release is for publication.
+        release = made(self.mechanism, statistic, self.estimator, entry=None if entry is None else str(entry))
+        record(release, ledger, entry)
         return release.infer(rng, progress=progress) if isinstance(self.estimator, FieldModel) else release
 
     def rehearse(self, rng: RngLike = None, *, progress: Progress | None = None) -> Rehearsal:
@@ -174,13 +192,14 @@ class Synthesizer:
         expected_n: float | None = None,
         progress: Progress | None = None,
         ledger: "Ledger | None" = None,
+        subset: "Subset" = None,
         **options: Any,
     ) -> Any:
         """Spend the budget on a pattern once; see `Plan.release`, and `check` for the other parameters."""
         domain = self._domain(pattern)
         n = len(pattern) if self.neighbouring().n_is_public else None
         plan = self.plan(domain, n=n, expected_n=expected_n, **options)
-        return plan.release(pattern, rng, progress=progress, ledger=ledger)
+        return plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset)
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
         """The most that a release may spend, whatever the number of points.
@@ -256,6 +275,7 @@ class PointSynthesizer(Synthesizer):
         expected_n: Any = None,
         progress: Progress | None = None,
         ledger: "Ledger | None" = None,
+        subset: "Subset" = None,
         **options: Any,
     ) -> StratifiedRelease:
         """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`.
@@ -266,20 +286,23 @@ class PointSynthesizer(Synthesizer):
         domain, names = self._domain(pattern), level_names(levels)
         if not self.neighbouring().n_is_public:
             plan = self.plan_by(domain, by=by, levels=names, expected_n=expected_n, **options)
-            return plan.release(pattern, rng, progress=progress, ledger=ledger)
+            return plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset)
         self.public_size(1, expected_n)
+        require_other_mark(by, subset)
         entry = None
+        if ledger is None:
+            require_no_ledger_needed(subset=subset)
         if ledger is not None:
             # What public parameters alone get wrong costs nothing.
             self.plan(domain, n=len(pattern), **options)
             # Before the levels are counted: one that nobody has would be an answer.
-            most = Ceiling(StratifiedRelease.mechanism, domain, self.ceiling(domain, **options))
-            entry = authorise(most, ledger, None, rng)
+            most = Ceiling(StratifiedRelease.mechanism, domain, self.ceiling(domain, **options), len(pattern))
+            entry = authorise(most, ledger, None, rng, subset=subset)
         parts = split(pattern, by, names)
         n = {name: len(part) for name, part in parts.items()}
         plan = self.plan_by(domain, by=by, levels=names, n=n, expected_n=expected_n, **options)
         if ledger is not None and entry is not None:
-            ledger.settle(entry, plan.guarantee, domain=domain, taken=True)
+            ledger.settle(entry, plan.guarantee, domain=domain)
         return plan.spend(parts, rng, progress, ledger, entry)
 
     def neighbouring(self) -> CappedRelation:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpppsynth.arguments import instance
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, QualityError
-from dpppsynth.patterns import PointPattern
+from dpppsynth.patterns import PointPattern, require_number
 from dpppsynth.privacy.bounds import Size, all_points
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee
@@ -21,6 +22,7 @@ from dpppsynth.synthesizers.account import authorise, record
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
+    from dpppsynth.ledger.ledger import Subset
     from dpppsynth.synthesizers.base import Plan
 
 
@@ -62,6 +64,15 @@ class StratifiedPlan:
         """Public window or network."""
         return next(iter(self.plans.values())).domain
 
+    @property
+    def n(self) -> int | None:
+        """Public number of points of all levels together; None where it is secret."""
+        return self.size[0]
+
+    @property
+    def counted_by(self) -> None:
+        """None: n counts points."""
+
     def release(
         self,
         pattern: PointPattern,
@@ -70,12 +81,15 @@ class StratifiedPlan:
         progress: Progress | None = None,
         ledger: "Ledger | None" = None,
         entry: str | None = None,
+        subset: "Subset" = None,
     ) -> StratifiedRelease:
         """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`.
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
         """
-        entry = authorise(self, ledger, entry, rng)
+        require_other_mark(self.by, subset)
+        require_number(instance("pattern", pattern, PointPattern), self.n)
+        entry = authorise(self, ledger, entry, rng, subset=subset)
         return self.spend(split(pattern, self.by, list(self.plans)), rng, progress, ledger, entry)
 
     def spend(
@@ -96,11 +110,21 @@ class StratifiedPlan:
                 releases[level] = plan.release(parts[level], rng, progress=progress)
             except QualityError as error:
                 releases[level], failed = error.release, error
-        release = together(releases)(self.by, releases, self.guarantee, entry)
-        record(release, ledger)
+        name = None if entry is None else str(entry)
+        release = together(releases)(self.by, releases, self.guarantee, name)
+        record(release, ledger, entry)
         if failed is not None:
             raise QualityError(str(failed), release) from None
         return release
+
+
+def require_other_mark(by: str, subset: Any) -> None:
+    """Refuse levels of a mark of which the points have one value."""
+    if isinstance(subset, Mapping) and by in subset:
+        msg = (
+            f"subset: it says that all points have one value of {by!r}; name another mark than by=, or release at once."
+        )
+        raise InputError(msg)
 
 
 def level_names(levels: Sequence[Any]) -> list[str]:

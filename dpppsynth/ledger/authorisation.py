@@ -1,0 +1,76 @@
+"""The secret of who was given an authorisation, and the hashes by which a ledger recognises it.
+
+The file holds the hash of the hash of the secret. Settling shows the hash, recording the secret itself: both can be
+checked by everybody who reads the file, and neither can be done by anybody else, nor out of turn.
+"""
+
+import hashlib
+import secrets
+from typing import Any, Self
+
+from dpppsynth.errors import InputError
+
+HELD = (
+    "entry: an authorisation is used by whoever was given it; pass on what ledger.authorise returned, to another "
+    "process as Authorisation(entry, token)."
+)
+
+
+class Authorisation(str):
+    """What `Ledger.authorise` returns: the name of an entry, and the secret that settles and records it.
+
+    The text is the name alone. To use it in another process, hand over both parts.
+
+    Attributes
+    ----------
+    token : str
+        64 hexadecimal digits from the operating system; whoever has them may take the authorisation up.
+
+    Examples
+    --------
+    >>> Authorisation("ab12", "0" * 64)
+    'ab12'
+    """
+
+    __slots__ = ("token",)
+    token: str
+
+    def __new__(cls, name: str, token: str) -> Self:
+        """Name and secret together."""
+        made = super().__new__(cls, name)
+        made.token = token
+        return made
+
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
+        """Both parts, for copies."""
+        return str(self), self.token
+
+
+def new_token() -> str:
+    """A secret nobody can guess."""
+    return secrets.token_hex(32)
+
+
+def hashed(token: str) -> str:
+    """SHA-256 of a secret, or of its hash."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def claim(token: str) -> str:
+    """What an authorisation's event holds of its secret."""
+    return hashed(hashed(token))
+
+
+def token_of(entry: Any, held: str | None) -> str | None:
+    """The secret that comes with an entry's name, if it is the one whose `claim` the ledger holds."""
+    token = getattr(entry, "token", None)
+    return token if isinstance(token, str) and held is not None and claim(token) == held else None
+
+
+def require_token(entry: Any, held: str | None) -> str:
+    """As `token_of`; InputError for everybody who was not given it."""
+    token = token_of(entry, held)
+    if token is None:
+        older = "" if held else " This one was given by an older version, which kept no proof of it: authorise another."
+        raise InputError(HELD + older)
+    return token

@@ -1,0 +1,97 @@
+"""Whether a certificate proves what an authorisation bought."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpppsynth.domains import Domain
+from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.ledger.dominance import nowhere_worse
+from dpppsynth.ledger.history import Entry
+from dpppsynth.privacy import certificate
+from dpppsynth.privacy.guarantee import guarantee_from_dict
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.verify import UNUSABLE, check_claim
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What a ledger keeps of a certificate.
+
+    Attributes
+    ----------
+    stated : str
+        Hash of its statement.
+    bought : str
+        The same without the estimator.
+    n : int or None
+        Public number of points.
+    """
+
+    stated: str
+    bought: str
+    n: int | None
+
+
+def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> Proof:
+    """What a certificate proves about an entry.
+
+    Where the entry counts as more than was settled, the guarantee is derived again from the public parameters, as
+    `verify` does.
+
+    Parameters
+    ----------
+    entry : Entry
+    cert : mapping
+        The certificate.
+    domain : Window or LinearNetwork
+        Of the release.
+    relation : Relation
+        The ledger's.
+
+    Raises
+    ------
+    InputError
+        When it is another release's certificate, or claims what does not follow.
+    """
+    try:
+        why = _mismatch(entry, cert, domain, relation)
+        lower = entry.settlement is not None and entry.settlement.profile != entry.guarantee.profile
+        if why is None and lower:
+            check = check_claim(cert, domain)
+            why = None if check.holds else check.detail
+        if why is None:
+            hashes = certificate.statement_hash(cert), certificate.statement_hash(cert, estimator=False)
+            return Proof(*hashes, n=public_number(cert))
+    except (*UNUSABLE, ArithmeticError, DpppsynthError):
+        why = "it is not that of a release"
+    msg = f"certificate: it proves nothing about this entry, which counts as authorised: {why}."
+    raise InputError(msg)
+
+
+def public_number(cert: Mapping[str, Any]) -> int | None:
+    """Public number of points on a certificate, of all levels together; None where it is secret."""
+    parameters = cert["parameters"]
+    parts = [part["parameters"] for part in parameters["strata"]] if "strata" in parameters else [parameters]
+    numbers = [part.get("n") for part in parts]
+    return None if None in numbers else sum(numbers)
+
+
+def _mismatch(entry: Entry, cert: Mapping[str, Any], domain: Domain, relation: Relation) -> str | None:
+    """Why a certificate is not the entry's; None where it is."""
+    claimed = guarantee_from_dict(cert["guarantee"])
+    if cert["ledger"] != entry.id:
+        return "it names another entry"
+    if cert["seeded"]:
+        return "a seeded release is not private"
+    here = {"fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
+    if any(place[name] != value for place in (here, cert["domain"]) for name, value in entry.domain.items()):
+        return "it is about another domain"
+    number = public_number(cert)
+    if entry.reading is not None and (number is None or entry.n not in (None, number)):
+        return "it states another n"
+    if entry.settled and cert["mechanism"] != entry.mechanism:
+        return "another mechanism was settled"
+    spent = entry.guarantee if entry.settlement is None else entry.settlement
+    covered = claimed.relation.implies(relation) and nowhere_worse(claimed.profile, spent.profile)
+    return None if covered else "it claims more than was settled, or other pairs of patterns"
