@@ -209,6 +209,17 @@ def entry_used_again(folder: Path) -> None:
     TENTS.plan(WINDOW, n=50).release(PATTERN, ledger=book, entry=book.releases[0].id)
 
 
+def settled_by_another(folder: Path) -> None:
+    book = ledger(folder)
+    book.settle(book.releases[0].id, replace(TENTS, epsilon=0.001).check(WINDOW, n=50))
+
+
+def part_of_the_points(folder: Path) -> None:
+    book = Ledger.create(folder.parent / "points.json", epsilon=9.0, delta=0.0, alpha=25.0)
+    TENTS.release(PATTERN, ledger=book)
+    TENTS.release(PointPattern(PATTERN.xy[:40], WINDOW), ledger=book)
+
+
 def shortened(folder: Path) -> None:
     """A ledger without its last event."""
     path = ledger(folder).path
@@ -296,6 +307,8 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
         "a level not named": (InputError, lambda: TENTS.release_by(YEARS, by="year", levels=[2021])),
         "a budget spent twice": (BudgetError, lambda: spent_twice(folder)),
         "an authorisation used again": (InputError, lambda: entry_used_again(folder)),
+        "an authorisation settled by another": (InputError, lambda: settled_by_another(folder)),
+        "a part of the points": (InputError, lambda: part_of_the_points(folder)),
         "a seeded release under a ledger": (InputError, lambda: TENTS.release(PATTERN, 1, ledger=ledger(folder))),
         "a weaker relation": (
             InputError,

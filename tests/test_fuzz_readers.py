@@ -550,9 +550,10 @@ def ledger() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         book = Ledger.create(Path(folder) / "ledger.json", epsilon=3.0, delta=1e-5, alpha=25.0)
         guarantee = LaplaceSynthesizer(1.0, alpha=25.0).check(WINDOW, n=60)
-        entry = book.authorise(guarantee, mechanism="laplace-cells", domain=WINDOW)
-        book.authorise(guarantee, mechanism="laplace-cells", domain=WINDOW)
-        book.record(entry, "0" * 64)
+        entry = book.authorise(guarantee, mechanism="laplace-cells", domain=WINDOW, n=1)
+        book.authorise(guarantee, mechanism="laplace-cells", domain=WINDOW, subset={"year": 2021})
+        one = PointPattern([WINDOW.geometry.centroid.coords[0]], WINDOW)
+        LaplaceSynthesizer(1.0, alpha=25.0).plan(WINDOW, n=1).release(one, ledger=book, entry=entry)
         return book.path.read_bytes()
 
 

@@ -581,7 +581,7 @@ class TestFile:
         first, given = json.loads(used)["events"][:2]
         four = [first, *({**given, "nonce": f"{k:032x}", "claim": claim("a" * 64)} for k in range(4))]
         chain = json.loads(chained(four))["events"]
-        known = {"version": 2, "entry": identify(chain[-1]), "reads": {"n": 5, "by": None, "subset": {}}}
+        known = {"version": 2, "entry": identify(chain[-1]), "reads": {"n": 5, "counted_by": None, "subset": {}}}
         tiny = {"kind": "settled", "mechanism": "m", "guarantee": stored(draw(0.1)), "proof": hashed("a" * 64), **known}
         done = {
             "kind": "released",

@@ -121,7 +121,7 @@ class TestMovedPoint:
         walks = np.repeat(np.arange(50), 4)
         CELLS.release(ALL, ledger=ledger)
         trace.release(PointPattern(XY, SQUARE, {"walk": walks}), ledger=ledger)
-        assert [(entry.reading.n, entry.reading.by) for entry in ledger.releases] == [(200, None), (50, "walk")]
+        assert [(entry.reading.n, entry.reading.counted_by) for entry in ledger.releases] == [(200, None), (50, "walk")]
         untouched()
         with pytest.raises(InputError, match=r"^n: .* n = 50"):
             trace.release(PointPattern(XY[:160], SQUARE, {"walk": walks[:160]}), ledger=ledger)
@@ -176,7 +176,7 @@ class TestSubset:
     def test_levels_of_another_mark_within_it(self, ledger):
         marked = PointPattern(RECENT.xy, SQUARE, {"sex": np.repeat(["f", "m"], 40)})
         CELLS.release_by(marked, by="sex", levels=["f", "m"], ledger=ledger, subset={"year": 2022})
-        assert ledger.releases[0].reading.to_dict() == {"n": 80, "by": None, "subset": {"year": "2022"}}
+        assert ledger.releases[0].reading.to_dict() == {"n": 80, "counted_by": None, "subset": {"year": "2022"}}
         plan = CELLS.plan_by(SQUARE, by="sex", levels=["f", "m"], n={"f": 40, "m": 40})
         for release in (
             lambda: CELLS.release_by(marked, by="sex", levels=["f", "m"], ledger=ledger, subset={"sex": "f"}),
@@ -193,7 +193,7 @@ class TestSubset:
         with pytest.raises(InputError, match=r"^subset: the points with year = 2022 were authorised, not .*2021"):
             plan.release(RECENT, ledger=ledger, entry=entry, subset={"year": 2021})
         plan.release(RECENT, ledger=ledger, entry=entry)
-        assert ledger.releases[0].reading.to_dict() == {"n": 80, "by": None, "subset": {"year": "2022"}}
+        assert ledger.releases[0].reading.to_dict() == {"n": 80, "counted_by": None, "subset": {"year": "2022"}}
         whole = ledger.authorise(CELLS.ceiling(SQUARE), mechanism="m", domain=SQUARE)
         with pytest.raises(InputError, match=r"^subset: all points were authorised"):
             plan.release(RECENT, ledger=ledger, entry=whole, subset={"year": 2022})
@@ -275,7 +275,7 @@ class TestSecretNumber:
         with pytest.raises(InputError, match=r"^n: it is secret"):
             ledger.settle(entry, secret, n=200)
         events = json.loads(ledger.path.read_bytes())["events"]
-        events[1]["reads"] = {"n": 200, "by": None, "subset": {}}
+        events[1]["reads"] = {"n": 200, "counted_by": None, "subset": {}}
         ledger.path.write_bytes(dump(events))
         with pytest.raises(PrivacyCheckError, match="kept exactly where it is public"):
             Ledger.open(ledger.path)
@@ -357,7 +357,7 @@ class TestCommandLine:
         assert ("counts as spent" in said) is not stated
         self.synthesize(files, "recent", "c", *book, "--subset", "year=2022")
         found = self.shown(files)
-        assert found["releases"][-1]["reads"] == {"n": 80, "by": None, "subset": {"year": "2022"}}
+        assert found["releases"][-1]["reads"] == {"n": 80, "counted_by": None, "subset": {"year": "2022"}}
         assert "keeps its year, which is not protected" in found["neighbours"]
         assert "which is not protected" in " ".join(self.run("ledger", "show", files / "l.json").output.split())
 

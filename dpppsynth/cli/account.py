@@ -47,7 +47,7 @@ class Account:
             msg = f"points: cannot open {points} ({why}); nothing is spent"
             raise InputError(msg)
         ledger = Ledger.open(path)
-        known: dict[str, Any] = {"n": plan.n, "by": plan.counted_by, "subset": subset}
+        known: dict[str, Any] = {"n": plan.n, "counted_by": plan.counted_by, "subset": subset}
         return cls(ledger, ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **known))
 
     @contextmanager

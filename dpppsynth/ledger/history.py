@@ -265,7 +265,7 @@ def require_same(entry: Entry, reads: Reading | None) -> None:
     if before.subset != reads.subset:
         msg = f"subset: {before.describe()} were authorised, not {reads.describe()}; authorise these."
         raise InputError(msg)
-    if None not in (before.n, reads.n) and (before.n, before.by) != (reads.n, reads.by):
+    if None not in (before.n, reads.n) and (before.n, before.counted_by) != (reads.n, reads.counted_by):
         msg = "n: another number of points was authorised; authorise the release of these."
         raise InputError(msg)
 

@@ -223,10 +223,17 @@ class Ledger:
         return isinstance(entry, str) and entry in self._read().entries
 
     def check(
-        self, guarantee: Guarantee, *, mechanism: str, domain: Domain, n: int | None = None, subset: Subset = None
+        self,
+        guarantee: Guarantee,
+        *,
+        mechanism: str,
+        domain: Domain,
+        n: int | None = None,
+        counted_by: str | None = None,
+        subset: Subset = None,
     ) -> None:
         """Raise what `authorise` would raise; nothing is written."""
-        self._authorisation(self._read(), guarantee, mechanism, domain, (n, None, subset))
+        self._authorisation(self._read(), guarantee, mechanism, domain, (n, counted_by, subset))
 
     def authorise(
         self,
@@ -235,7 +242,7 @@ class Ledger:
         mechanism: str,
         domain: Domain,
         n: int | None = None,
-        by: str | None = None,
+        counted_by: str | None = None,
         subset: Subset = None,
         taken: bool = False,
     ) -> Authorisation:
@@ -251,7 +258,7 @@ class Ledger:
             Under alpha-neighbours the same one for all releases.
         n : int, optional
             Public number of points, where it is known already. Releases of the same points have the same one.
-        by : str, optional
+        counted_by : str, optional
             Mark that tells what n counts, such as trajectories; points unless given.
         subset : dict, optional
             Where not all points of the domain are read but those of one value of a mark: {"year": 2021}. Chosen
@@ -275,7 +282,7 @@ class Ledger:
         PrivacyCheckError
             When the file is not what it was, with more added.
         """
-        token, points = new_token(), (n, by, subset)
+        token, points = new_token(), (n, counted_by, subset)
         claimed = {"taken": flag("taken", taken), "claim": claim(token)}
         name = self._append(
             lambda history: self._authorisation(history, guarantee, mechanism, domain, points) | claimed
@@ -290,7 +297,7 @@ class Ledger:
         mechanism: str | None = None,
         domain: Domain | None = None,
         n: int | None = None,
-        by: str | None = None,
+        counted_by: str | None = None,
         subset: Subset = None,
     ) -> None:
         """Take up an authorisation, once, by a release whose guarantee is known only now.
@@ -309,7 +316,7 @@ class Ledger:
             Where the release lies; must be the authorised one.
         n : int, optional
             Public number of points, where it was not known before.
-        by : str, optional
+        counted_by : str, optional
             Mark that tells what n counts.
         subset : dict, optional
             Must be the authorised one.
@@ -320,7 +327,7 @@ class Ledger:
             When there is no such authorisation, somebody else was given it, it was taken up before, it does not cover
             the release, or n is not that of earlier releases. Nothing may be measured then; it counts as spent.
         """
-        points = n, by, subset
+        points = n, counted_by, subset
         self._append(lambda history: _settlement(history, entry, guarantee, mechanism, domain, points))
 
     def give_up(self, entry: str) -> None:
@@ -473,11 +480,11 @@ def _settlement(
 
 def _points(history: History, entry: Entry, points: tuple[Any, Any, Any]) -> Reading | None:
     """What a release that takes an entry up says about its points, on top of what was authorised."""
-    n, by, subset = points
+    n, counted_by, subset = points
     if entry.reading is not None:
-        n, by = (entry.reading.n, entry.reading.by) if n is None else (n, by)
+        n, counted_by = (entry.reading.n, entry.reading.counted_by) if n is None else (n, counted_by)
         subset = dict(entry.reading.subset) or None if subset is None else subset
-    reads = reading(history.budget.relation, n, by, subset)
+    reads = reading(history.budget.relation, n, counted_by, subset)
     require_same(entry, reads)
     require_number((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
     return reads

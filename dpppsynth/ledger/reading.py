@@ -24,19 +24,19 @@ class Reading:
     ----------
     n : int or None
         None as long as it is not known.
-    by : str or None
+    counted_by : str or None
         Mark that tells what n counts, such as trajectories; None counts points.
     subset : tuple of (str, str)
         Names of marks, sorted, and the value that all these points have; empty for all points of the domain.
     """
 
     n: int | None = None
-    by: str | None = None
+    counted_by: str | None = None
     subset: tuple[tuple[str, str], ...] = ()
 
     def counts_as(self, other: "Reading | None") -> bool:
         """Whether both read the same points of a domain, so that they have one number."""
-        return other is not None and (self.by, self.subset) == (other.by, other.subset)
+        return other is not None and (self.counted_by, self.subset) == (other.counted_by, other.subset)
 
     def describe(self) -> str:
         """The points in words."""
@@ -45,16 +45,16 @@ class Reading:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `reading_from_dict`."""
-        return {"n": self.n, "by": self.by, "subset": dict(self.subset)}
+        return {"n": self.n, "counted_by": self.counted_by, "subset": dict(self.subset)}
 
 
 def reading_from_dict(data: Mapping[str, Any]) -> Reading:
     """Reading from its JSON form."""
     n = None if data["n"] is None else whole("n", data["n"], 1)
-    return Reading(n, data["by"], _chosen(data["subset"]) if data["subset"] else ())
+    return Reading(n, data["counted_by"], _chosen(data["subset"]) if data["subset"] else ())
 
 
-def reading(relation: Relation, n: Any, by: str | None, subset: Any) -> Reading | None:
+def reading(relation: Relation, n: Any, counted_by: Any, subset: Any) -> Reading | None:
     """What a release under a ledger's relation says about the points it reads; None where their number is secret.
 
     Raises
@@ -64,7 +64,10 @@ def reading(relation: Relation, n: Any, by: str | None, subset: Any) -> Reading 
     """
     if relation.n_is_public:
         number = None if n is None else whole("n", n, 1, most=2**53, remedy="the public number of points")
-        return Reading(number, by, () if subset is None else _chosen(subset))
+        if counted_by is not None and (not isinstance(counted_by, str) or not counted_by):
+            msg = f"counted_by: needs the name of the mark that tells what n counts, got {shown(counted_by)}."
+            raise InputError(msg)
+        return Reading(number, counted_by, () if subset is None else _chosen(subset))
     if n is not None:
         msg = f"n: it is secret under the ledger's relation, {relation.name}; leave it out."
         raise InputError(msg)

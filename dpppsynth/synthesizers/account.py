@@ -90,7 +90,7 @@ def authorise(
     if rng is not None:
         msg = "rng: a seeded release is not private, and no ledger can account for it; leave rng= or ledger= out."
         raise InputError(msg)
-    points: dict[str, Any] = {"n": plan.n, "by": plan.counted_by, "subset": subset}
+    points: dict[str, Any] = {"n": plan.n, "counted_by": plan.counted_by, "subset": subset}
     if entry is None:
         return ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points, taken=taken)
     ledger.settle(entry, plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points)
