@@ -9,7 +9,7 @@ An element may stick out of the domain. The basis is defined on the whole elemen
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -97,11 +97,14 @@ class Mesh:
         return self.gather(*self.values(positions))
 
     def values(self, positions: Floats) -> tuple[Ints, Floats]:
-        """Elements (n,) and their basis values (n, k) at positions, non-negative and with sum one."""
+        """Elements (n,) and their basis values (n, k) at positions, non-negative and with sum one.
+
+        A row depends on its position alone, bit by bit (docs/theory.md, section 4).
+        """
         positions = np.asarray(positions, dtype=float).reshape(-1, 2)
         element = self.locate(positions)
         weight = np.clip(self.weights(element, positions), 0, None)
-        return element, weight / weight.sum(axis=1, keepdims=True)
+        return element, weight / reduce(np.add, weight.T)[:, None]
 
     def gather(self, element: Ints, weight: Floats) -> sp.csr_array:
         """Sparse (n, V) matrix from elements (n,) and basis values (n, k)."""

@@ -192,9 +192,10 @@ class PlanarMesh(Mesh):
 
     def weights(self, element: Ints, positions: Floats) -> Floats:
         """(n, k) values at positions of the basis functions of the given elements, in the elements' vertex order."""
-        xy = self.domain.coordinates(positions)
-        u = np.einsum("ni,nij->nj", xy - self.vertices[self.elements[element, 0]], self._inverse[element])
-        s, t = u[:, 0], u[:, 1]
+        away = self.domain.coordinates(positions) - self.vertices[self.elements[element, 0]]
+        inverse = self._inverse[element]
+        # One operation on numbers at a time: sums of products may be rounded by what else is in memory.
+        s, t = (away[:, 0] * inverse[:, 0, k] + away[:, 1] * inverse[:, 1, k] for k in (0, 1))
         if self.kind == "triangle":
             return np.stack([1 - s - t, s, t], axis=1)
         return np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=1)
