@@ -14,9 +14,19 @@ from scipy.stats import binom, poisson
 
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND, adaptive, compose, gaussian_filter, largest
-from dpppsynth.privacy.composed import Composed, _lower_hull, basic_epsilon, loss_sum, merged, symmetric_law
+from dpppsynth.privacy.composed import (
+    Composed,
+    LossSum,
+    _attainable,
+    _lower_hull,
+    basic_epsilon,
+    loss_sum,
+    merged,
+    suitable_step,
+    symmetric_law,
+)
 from dpppsynth.privacy.gaussian import smallest_epsilon
-from dpppsynth.privacy.losses import DiscreteLosses
+from dpppsynth.privacy.losses import DiscreteLosses, Lattice, LossLaw
 from dpppsynth.privacy.profiles import (
     ApproximateDP,
     GaussianDP,
@@ -31,6 +41,9 @@ DRAW = GaussianDP(gaussian_mu(1.0, 1e-6), at=1e-6)
 KERNEL = PoissonGaussianDP(0.5, 1.0, 1e-6)
 TABLE = DiscreteLosses(((0.0, 0.3), (0.5, 0.05), (1.3, 2e-3), (4.0, 1e-8)), 1e-6)
 EITHER = SmallestOf((PureDP(1.0), GaussianDP(0.4, 1e-6)), 1e-6)
+# Said at epsilon 0, but no laws with what it says at 0.01 are as far apart.
+CONTRADICTORY = DiscreteLosses(((0.0, 0.9), (0.01, 0.001)), 1e-6)
+KINDS = [PureDP(0.77), DRAW, KERNEL, EITHER, TABLE, CONTRADICTORY, ApproximateDP(0.5, 1e-4), PureDP(100.0)]
 # Excess over the exact epsilon that the documentation states.
 EXCESS = 1e-3
 
@@ -40,6 +53,27 @@ def randomised_responses(level, count):
     heads = np.arange(count + 1)
     loss, mass = (2 * heads - count) * level, binom.pmf(heads, count, expit(level))
     return lambda epsilon: float(-np.expm1(np.minimum(epsilon - loss, 0)) @ mass)
+
+
+def left_possible(part):
+    """Largest divergences of two laws that a profile leaves possible in both directions, convex in e^epsilon."""
+    # Finer than the lattices, whose points are among them.
+    grid = np.arange(10 * 2**9) / 2**9
+    heights, odds = np.array([part.delta(float(e)) for e in grid]), np.exp(grid)
+    heights = np.minimum(heights, np.min((odds - 1 + 2 * heights) / (odds + 1)))
+    corner = _lower_hull(odds, heights)
+    return lambda epsilon: float(np.interp(math.exp(epsilon), odds[corner], heights[corner])) * (1 - 1e-9)
+
+
+def product_of(laws):
+    """Hockey-stick divergence of a product of measures on one lattice, by sums of products one by one."""
+    finite, infinite, mass = 1.0, 0.0, np.ones(1)
+    for law in laws:
+        # Infinite where one of them is: without differences, which would swallow small masses.
+        infinite = infinite * (law.mass.sum() + law.infinite) + finite * law.infinite
+        mass, finite = np.convolve(mass, law.mass), finite * law.mass.sum()
+    losses = laws[0].lattice.step * (np.arange(len(mass)) - sum(law.lattice.half for law in laws))
+    return lambda epsilon: float(-np.expm1(np.minimum(epsilon - losses, 0)) @ mass) + infinite
 
 
 def gaussian_anywhere(epsilon, mu):
@@ -230,13 +264,69 @@ class TestEveryMixture:
         """At negative epsilons H(-e) = 1 - e^-e + e^-e H(e); between the points of the lattice as well."""
         step = 2.0**-6
         lattice, mass, infinite = symmetric_law(part, step, 1e-9)
-        losses = lattice.losses
+        losses, most = lattice.losses, left_possible(part)
         for epsilon in np.linspace(0, lattice.top, 173):
             own = [float(-np.expm1(np.minimum(e - losses, 0)) @ mass) + infinite for e in (epsilon, -epsilon)]
-            known = part.delta(float(epsilon))
+            # The table says more at epsilon 0 than it leaves possible elsewhere.
+            known = most(epsilon) if part is TABLE else part.delta(float(epsilon))
             mirrored = -math.expm1(-epsilon) + math.exp(-epsilon) * known
             assert own[0] >= known
             assert own[1] >= mirrored
+
+    def test_no_pair_of_laws_is_further_apart_than_a_profile_leaves_possible(self):
+        """The bound that heights near epsilon 0 are lowered to, on random laws and both of their profiles."""
+        rng, grid = np.random.default_rng(3), np.linspace(0, 6, 400)
+        for size in (2, 3, 5, 40):
+            for _ in range(50):
+                p, q = (np.where((w := rng.random(size) ** 4) < 0.01, 0, w) + 1e-9 for _ in range(2))
+                p, q = p / p.sum(), q / q.sum()
+                heights = [
+                    max(np.maximum(p - math.exp(e) * q, 0).sum(), np.maximum(q - math.exp(e) * p, 0).sum())
+                    for e in grid
+                ]
+                assert np.abs(p - q).sum() / 2 <= _attainable(grid, np.array(heights))[0] * (1 + 1e-12)
+
+    def test_masses_sum_to_one_whatever_a_table_says(self):
+        """No two laws have this table: what it says at epsilon 0.01 leaves a total variation of 0.006 at most."""
+        for part in KINDS:
+            _, mass, infinite = symmetric_law(part, 2.0**-7, 1e-9)
+            assert mass.min() >= 0
+            assert 1 <= mass.sum() + infinite < 1 + 1e-10
+        step = math.expm1(0.01)
+        most = (step + 2 * 0.001) / (step + 2)
+        law = symmetric_law(CONTRADICTORY, 2.0**-7, 1e-9)
+        assert most <= law.curve()[law.lattice.half] < 2 * most
+        assert compose([CONTRADICTORY] * 2, 1e-2).delta(0.0) < 0.03
+
+    @pytest.mark.parametrize("part", KINDS, ids=repr)
+    def test_a_sum_is_that_of_the_measures(self, part):
+        """Products of the masses, one by one, infinite losses in all that is not finite."""
+        for count in (1, 2):
+            own, counts = loss_sum({part: count}, 1e-5), {part: count}
+            single = symmetric_law(part, *suitable_step(counts, 1e-5))
+            for epsilon in (0.0, 0.03, 0.7, 5.0):
+                true = product_of([single] * count)(epsilon)
+                assert min(1.0, true) * (1 - 1e-12) <= own.delta(epsilon) <= true * (1 + 1e-9) + 1e-11
+
+    @pytest.mark.parametrize("half", [3, 700])
+    def test_masses_above_one_are_composed_as_they_are(self, half):
+        """Few points, term by term; and many, by Fourier transforms."""
+        rng = np.random.default_rng(half)
+        laws = [
+            LossLaw(Lattice(2.0 / half, half), mass * total / mass.sum(), infinite)
+            for total, infinite in ((1.3, 1e-3), (1.0, 0.0), (1.7, 0.02))
+            for mass in [rng.random(2 * half + 1)]
+        ]
+        one, other, third = map(LossSum.of, laws)
+        for found, parts in (
+            (one.plus(other).plus(third), laws),
+            (one.times(3), laws[:1] * 3),
+            (third.times(2).plus(one), [laws[2], laws[2], laws[0]]),
+        ):
+            exact = product_of(parts)
+            for epsilon in (1.9, 3.5, 5.5, 100.0):
+                true = exact(epsilon)
+                assert min(1.0, true) * (1 - 1e-12) <= found.delta(epsilon) <= min(1.0, true * (1 + 1e-9) + 1e-9)
 
     def test_the_hull_of_several_proofs_is_convex(self):
         """The smaller of two curves that cross is not, and corners above its hull would bear negative masses."""

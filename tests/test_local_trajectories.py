@@ -125,6 +125,27 @@ def test_mobility_has_no_stays_and_no_jumps(cells, data):
         assert all(max(abs(way)) == 1 for way in ways)
 
 
+def test_a_walk_longer_than_announced_is_cut_and_nobody_can_tell():
+    """Theorem T: a cut walk reports what its first cells report, in as many reports, whatever comes later."""
+    long, other, short = [0, 1, 2, 5, 8, 7], [0, 1, 2, 5, 4, 3, 6], [0, 1, 2]
+    for longest in (1, 2, 3, 4):
+        asked = LDPTrace(epsilon=2.0, cells=3, max_length=4).second(longest)
+        found = [asked.values(GridTrajectories(3, way, [0, len(way)])) for way in (long, other, long[:longest], short)]
+        for part in asked.parts:
+            assert {each[part.name].shape for each in found} == {(1, part.times)}
+            for each in found[1:3]:
+                np.testing.assert_array_equal(each[part.name], found[0][part.name])
+        reports = [
+            asked.clients(GridTrajectories(3, way, [0, len(way)]), rng=1) for way in (long, other, long[:longest])
+        ]
+        assert len({report.to_json() for report in reports}) == 1
+    lengths = LDPTrace(epsilon=2.0, cells=3, max_length=4).first
+    told = [
+        lengths.values(GridTrajectories(3, way, [0, len(way)]))["length"].tolist() for way in (long, long[:4], short)
+    ]
+    assert told == [[[3]], [[3]], [[2]]]
+
+
 def test_truncated_and_part():
     all_of_them = walks(3, [0, 1, 2], [4], [8, 7])
     assert paths(all_of_them.truncated(2)) == [[0, 1], [4], [8, 7]]

@@ -103,30 +103,65 @@ class Composed:
 
 
 class LossSum(NamedTuple):
-    """Sum of losses: dp-accounting's law of it, the 2-norm of the masses at most, and the sum of their errors."""
+    """Sum of independent losses under finite measures, whose masses may exceed one.
+
+    Attributes
+    ----------
+    law : dp-accounting's PLDPmf
+        The finite losses. It would compose infinite ones as if all masses were one, so they are kept apart.
+    norm, noise : float
+        At most: the 2-norm of the finite masses, and the sum of their errors.
+    total, finite : float
+        Logarithms of all the mass, and of the share of it that bears finite losses.
+    """
 
     law: Any
     norm: float
     noise: float
+    total: float
+    finite: float
+
+    @classmethod
+    def of(cls, single: LossLaw) -> "LossSum":
+        """One loss."""
+        from dp_accounting.pld import pld_pmf
+
+        where, total = np.flatnonzero(single.mass), float(single.mass.sum()) + single.infinite
+        # A law whose losses are all infinite still needs a place.
+        places = (where - single.lattice.half).tolist()
+        masses = dict(zip(places, single.mass[where].tolist(), strict=True)) or {0: 0.0}
+        law = pld_pmf.create_pmf(masses, single.lattice.step, 0.0, True)
+        share = single.infinite / total
+        finite = math.log1p(-share) if share < 1 else -math.inf
+        return cls(law, float(np.linalg.norm(single.mass)), 0.0, math.log(total), finite)
+
+    @property
+    def infinite(self) -> float:
+        """Mass of the sums in which some loss is infinite: all the mass less that of finite losses alone."""
+        return math.exp(self.total) * -math.expm1(self.finite)
 
     def delta(self, epsilon: float) -> float:
         """Upper bound of the hockey-stick divergence."""
-        return min(1.0, float(self.law.get_delta_for_epsilon(float(epsilon))) * (1 + ROUNDING) + self.noise)
+        found = float(self.law.get_delta_for_epsilon(float(epsilon))) + self.infinite
+        return min(1.0, found * (1 + ROUNDING) + self.noise)
 
     def plus(self, other: "LossSum") -> "LossSum":
         """Sum with an independent one."""
         from dp_accounting.pld import pld_pmf
 
-        law, norm = pld_pmf.compose_pmfs(self.law, other.law), min(self.norm, other.norm) * (1 + ROUNDING)
-        noise = (self.noise + other.noise) * (1 + ROUNDING) + _transform_noise(law, self.norm + other.norm + norm)
-        return LossSum(law, norm, noise)
+        law, mine, theirs = pld_pmf.compose_pmfs(self.law, other.law), math.exp(self.total), math.exp(other.total)
+        norm = min(self.norm * theirs, other.norm * mine) * (1 + ROUNDING)
+        noise = (self.noise * theirs + other.noise * mine) * (1 + ROUNDING)
+        noise += _transform_noise(law, (self.norm + other.norm + norm) * mine * theirs)
+        return LossSum(law, norm, noise, self.total + other.total, self.finite + other.finite)
 
     def times(self, count: int) -> "LossSum":
         """Sum of independent copies of an exact one."""
         if count == 1:
             return self
-        law = self.law.self_compose(count, tail_mass_truncation=0)
-        return LossSum(law, self.norm * (1 + ROUNDING), _transform_noise(law, (count + 1) * self.norm))
+        law, total = self.law.self_compose(count, tail_mass_truncation=0), count * self.total
+        norm = self.norm * math.exp(total) * (1 + ROUNDING)
+        return LossSum(law, norm, _transform_noise(law, (count + 1) * norm), total, count * self.finite)
 
 
 def loss_sum(counts: Counts, delta: float) -> LossSum:
@@ -196,11 +231,12 @@ def symmetric_law(profile: Any, step: float, cut: float) -> LossLaw:
     """Law of losses on a lattice that dominates a profile in both directions, up to where its delta is below `cut`.
 
     A point of the profile's lower convex hull, in `e^epsilon`, where the slope changes by `c` bears a mass
-    `c e^epsilon`; its mirror image follows from `P(-l) = e^-l P(l)`, and zero bears the rest.
+    `c e^epsilon`; its mirror image follows from `P(-l) = e^-l P(l)`, and zero bears the rest. Masses sum to one, but
+    for rounding that is paid for.
     """
     half = max(1, math.ceil(_top(profile, cut) / step))
     losses = step * np.arange(half + 1)
-    curve = np.minimum.accumulate(np.minimum([profile.delta(float(epsilon)) for epsilon in losses], 1.0))
+    curve = _attainable(losses, np.minimum([profile.delta(float(epsilon)) for epsilon in losses], 1.0))
     corner = _lower_hull(np.exp(losses), curve)
     odds, heights = np.exp(losses[corner]), curve[corner]
     slopes = np.append(np.diff(heights) / np.diff(odds), 0.0)
@@ -214,7 +250,16 @@ def symmetric_law(profile: Any, step: float, cut: float) -> LossLaw:
     own = LossLaw(Lattice(step, half), mass, infinite).curve()[half + corner]
     seen = heights > 0
     lift = max(1.0, float(np.max(heights[seen] / own[seen], initial=1.0))) * (1 + ROUNDING)
-    return LossLaw(Lattice(step, half), mass * lift, min(infinite * lift, 1 - 1e-15))
+    return LossLaw(Lattice(step, half), mass * lift, infinite * lift)
+
+
+def _attainable(losses: Floats, heights: Floats) -> Floats:
+    """Heights of a profile (m,), which bounds two laws in both directions, lowered to what it leaves possible.
+
+    No total variation exceeds `(e^l - 1 + 2 h(l)) / (e^l + 1)` for any l.
+    """
+    most = float(np.min((np.expm1(losses) + 2 * heights) / (np.exp(losses) + 1)))
+    return np.minimum.accumulate(np.minimum(heights, most))
 
 
 def basic_epsilon(parts: tuple[Profile, ...], delta: float) -> float:
@@ -244,20 +289,15 @@ def _remembered(counts: tuple[tuple[Any, int], ...], step: float, cut: float) ->
 
 @lru_cache(maxsize=256)
 def _exact(profile: Profile, step: float, cut: float) -> LossSum:
-    from dp_accounting.pld import pld_pmf
-
-    lattice, mass, infinite = symmetric_law(profile, step, cut)
-    where = np.flatnonzero(mass)
-    # A law whose losses are all infinite still needs a place.
-    masses = dict(zip((where - lattice.half).tolist(), mass[where].tolist(), strict=True)) or {0: 0.0}
-    return LossSum(pld_pmf.create_pmf(masses, step, infinite, True), float(np.linalg.norm(mass)), 0.0)
+    return LossSum.of(symmetric_law(profile, step, cut))
 
 
 def _transform_noise(law: Any, norms: float) -> float:
     """Sum of the errors of a convolution by Fourier transforms of vectors whose 2-norms sum to `norms` with repetition.
 
     Each transform errs by a share of the 2-norm below 9 log2(points) 2^-53 (Higham 2002, Theorem 24.2, has 7); the
-    transforms of laws are bounded by one. Sparse laws are convolved term by term, without loss.
+    transforms are bounded by the masses, which the norms are multiplied by. Sparse laws are convolved term by term,
+    without loss.
     """
     from dp_accounting.pld import pld_pmf
 
