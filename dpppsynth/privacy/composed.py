@@ -235,8 +235,8 @@ def symmetric_law(profile: Any, step: float, cut: float) -> LossLaw:
     for rounding that is paid for.
     """
     half = max(1, math.ceil(_top(profile, cut) / step))
-    losses = step * np.arange(half + 1)
-    curve = _attainable(losses, np.minimum([profile.delta(float(epsilon)) for epsilon in losses], 1.0))
+    losses = Lattice(step, half).losses[half:]
+    curve = _attainable(losses, np.array([min(1.0, profile.delta(float(epsilon))) for epsilon in losses]))
     corner = _lower_hull(np.exp(losses), curve)
     odds, heights = np.exp(losses[corner]), curve[corner]
     slopes = np.append(np.diff(heights) / np.diff(odds), 0.0)
@@ -259,7 +259,7 @@ def _attainable(losses: Floats, heights: Floats) -> Floats:
     No total variation exceeds `(e^l - 1 + 2 h(l)) / (e^l + 1)` for any l.
     """
     most = float(np.min((np.expm1(losses) + 2 * heights) / (np.exp(losses) + 1)))
-    return np.minimum.accumulate(np.minimum(heights, most))
+    return np.asarray(np.minimum.accumulate(np.minimum(heights, most)), dtype=np.float64)
 
 
 def basic_epsilon(parts: tuple[Profile, ...], delta: float) -> float:
