@@ -255,6 +255,13 @@ class AdaptiveGridPlan(GridPlan):
             return even_cells(self.first, sides)
         return adaptive_cells(self.first, counts, sides, margin=self.margin, pieces=self.pieces)
 
+    def prepare(self) -> None:
+        """Refuse an oracle that the finest second level which counts may lead to has too many cells for."""
+        most = np.ones(len(self.first))
+        constants = {"alpha": self.alpha[1], "sigma": self.sigma, "rounding": self.rounding[1]}
+        sides = second_sides(most, self.epsilon, self.n, **constants)  # type: ignore[arg-type]
+        oracle(self.oracle, epsilon=self.epsilon, domain=int((sides**2).sum()))
+
     def second_round(self, counts: Ints) -> tuple[Rectangles, FrequencyOracle]:
         """Cells and client mechanism of the second round, from the first round's counts of reports."""
         clients, reports = self.randomizers[0], self.reports[0]

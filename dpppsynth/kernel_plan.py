@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from dpppsynth.domains import Domain, Window
+from dpppsynth.errors import InputError
 from dpppsynth.kernel import kernel_density, sample_children
 from dpppsynth.linear_network import NetworkMesh, diffusion
 from dpppsynth.mesh import Floats
@@ -18,6 +19,7 @@ from dpppsynth.privacy.heat import diffusion as diffusion_guarantee
 from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.randomness import CHILDREN, RngLike, generator, source
+from dpppsynth.sampling import MOST_POINTS
 
 
 class PatternPlan:
@@ -59,6 +61,20 @@ class PatternPlan:
     def guarantee(self) -> Guarantee:
         """The bound that all patterns together satisfy."""
         raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Refuse more patterns than memory holds.
+
+        Raises
+        ------
+        InputError
+        """
+        if not self.n * self.patterns <= MOST_POINTS:
+            msg = (
+                f"patterns: {self.patterns} of about n = {self.n} points are more than the {MOST_POINTS:g} points that "
+                "memory holds; take fewer."
+            )
+            raise InputError(msg)
 
     def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
         """(m, 2) positions of one draw, in the order of their parents."""
@@ -186,6 +202,11 @@ class DiffusionPlan(PatternPlan):
     def matrix(self) -> Floats:
         """(T, T) probabilities that a child of a point in one segment falls into another."""
         return diffusion.diffusion_matrix(self.mesh, self.bandwidth)
+
+    def prepare(self) -> None:
+        """Make the matrix of the heat flow."""
+        super().prepare()
+        _ = self.matrix
 
     def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
         """(m, 2) positions of one draw, in the order of their parents."""

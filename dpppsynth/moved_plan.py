@@ -32,6 +32,7 @@ from dpppsynth.randomness import RngLike, generator
 from dpppsynth.statistic import LatticePlan, PrivateStatistic
 from dpppsynth.truncated import PlanarLaplace, move
 from dpppsynth.truncated.lattice import FARTHEST, FINEST
+from dpppsynth.truncated.lengths import scaled
 
 # Points outside a window that is no rectangle are moved to its inner part, a share of the grid from the border.
 MARGIN = 0.01
@@ -104,6 +105,7 @@ class MovedPlan(LatticePlan):
 
     def _require_room(self) -> None:
         """Refuse what cannot be moved exactly; later, in `measure`, a refusal could tell points apart."""
+        scaled("epsilon", self.rate)
         # Points of the window are within its bounds; noise may take them further.
         if np.abs(self.window.bounds).max() > FARTHEST / 2 * self.step:
             msg = "window: it lies too far from the origin for its size; shift the origin of its coordinates."

@@ -21,6 +21,16 @@ def weighted_pieces(mesh: Mesh, offset: "Offset | None") -> Pieces:
     return mesh.pieces if offset is None else offset.restrict(mesh)
 
 
+def require_somewhere(measure: Floats) -> None:
+    """InputError unless integrals (V,) of basis functions times an offset have a positive finite sum."""
+    if not 0 < measure.sum() < np.inf:
+        msg = (
+            "offset: its integral over the window must be positive and finite, and it is zero everywhere there, or far "
+            "too large; check its coordinates, CRS and values."
+        )
+        raise InputError(msg)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Offset:
     """Piecewise constant public intensity: a polygon layer, or a raster as its cells.

@@ -36,6 +36,15 @@ from dpppsynth.randomness import RngLike
 BATCH = 4096
 
 
+def require_few_made_up(number: float, most: float, epsilon: float, *, of: str, remedy: str) -> None:
+    """Refuse noise that on average makes up more than `most` points or persons, which patterns would be full of."""
+    if number > most:
+        msg = (
+            f"epsilon: {epsilon:g} would make up more than {most:g} {of} of noise; take a larger epsilon, or {remedy}."
+        )
+        raise InputError(msg)
+
+
 def cell_counts(mesh: Mesh, positions: Floats) -> Ints:
     """(T,) number of points per element; a point on a border belongs to one element by the mesh's rule."""
     return np.bincount(mesh.locate(positions), minlength=len(mesh.elements)).astype(np.int64)
@@ -103,6 +112,14 @@ class LatticePlan:
         """Public window or network."""
         return self.mesh.domain
 
+    def prepare(self) -> None:
+        """Make everything that `measure` needs besides the points, and refuse here what it would refuse without them.
+
+        Raises
+        ------
+        InputError, PrivacyCheckError
+        """
+
     def restore(self, data: Mapping[str, Any]) -> "PrivateStatistic":
         """What was released, from its JSON form."""
         return PrivateStatistic(self, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])
@@ -120,6 +137,10 @@ class MeasurementPlan(LatticePlan):
     def source(self, rng: RngLike) -> DiscreteNoise:
         """The noise that protects it."""
         raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Make the noise, whose sampler confirms what it spends."""
+        self.source(None)
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic":
         """Spend the budget: measure the pattern and add noise.
@@ -318,6 +339,11 @@ class FieldStatisticPlan(MeasurementPlan):
             "n": self.n,
             "expected_n": self.expected_n,
         }
+
+    def prepare(self) -> None:
+        """Make the root of the covariance and the noise."""
+        super().prepare()
+        _ = self.root
 
     def exact(self, positions: Floats) -> Ints:
         """(V,) smoothed masses of points at positions (n, 2) in lattice units, without noise."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Beyond this a covariance matrix and its factors take gigabytes.
 MOST_POINTS = 6000
+# Of sigma and length scale: their squares are numbers.
+SMALLEST_PARAMETER, LARGEST_PARAMETER = 1e-150, 1e150
 # Share of its trace by which the square of `square_root` may miss a covariance, in spectral norm.
 ROOT_ERROR = 1e-12
 # Smoother fields cannot be told from the squared exponential, and the Bessel function overflows.
@@ -65,6 +67,10 @@ class Covariance:
     def __post_init__(self) -> None:
         for name in ("sigma", "length_scale"):
             self._require(name)
+            if not SMALLEST_PARAMETER <= getattr(self, name) <= LARGEST_PARAMETER:
+                rule = f"lie between {SMALLEST_PARAMETER:g} and {LARGEST_PARAMETER:g}, so that its square is a number"
+                msg = f"{name}: must {rule}, got {getattr(self, name)!r}."
+                raise InputError(msg)
         one_of("metric", self.metric, METRICS)
 
     def _require(self, name: str, largest: float = LARGEST, rule: str = "be positive and finite") -> None:
@@ -90,12 +96,7 @@ class Covariance:
             When the matrix on a network is not positive semi-definite.
         """
         instance("mesh", mesh, Mesh, "regular_triangulation(window, spacing=100.0) makes one")
-        if len(mesh.vertices) > MOST_POINTS:
-            msg = (
-                f"mesh: a covariance over {len(mesh.vertices)} vertices is too large; take at most {MOST_POINTS} "
-                "vertices."
-            )
-            raise InputError(msg)
+        require_few_vertices(mesh)
         if self.exponent > mesh.smoothest_power:
             msg = (
                 f"covariance: {self!r} is not a covariance on linear networks, where some differences would get a "
@@ -150,7 +151,8 @@ class PoweredExponential(Covariance):
 
     def correlation(self, distance: Floats) -> Floats:
         """Correlation at distances (...)."""
-        return np.asarray(np.exp(-((distance / self.length_scale) ** self.power)))
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(-((distance / self.length_scale) ** self.power)))
 
 
 @dataclass(frozen=True)
@@ -177,8 +179,8 @@ class Matern(Covariance):
     def correlation(self, distance: Floats) -> Floats:
         """Correlation at distances (...)."""
         # Far out the Bessel function is 0, and its factor must not overflow.
-        t = np.minimum(distance / self.length_scale, 1e3)
         with np.errstate(invalid="ignore", over="ignore"):
+            t = np.minimum(distance / self.length_scale, 1e3)
             value = 2 ** (1 - self.smoothness) / gamma(self.smoothness) * t**self.smoothness * kv(self.smoothness, t)
         # The Bessel function is infinite at 0, and overflows only where the correlation is 1 to all digits.
         return np.where(np.isfinite(value), np.minimum(value, 1), 1.0)
@@ -208,7 +210,8 @@ class GeneralisedCauchy(Covariance):
 
     def correlation(self, distance: Floats) -> Floats:
         """Correlation at distances (...)."""
-        growth = np.log1p((distance / self.length_scale) ** self.power)
+        with np.errstate(over="ignore"):
+            growth = np.log1p((distance / self.length_scale) ** self.power)
         return np.asarray(np.exp(-self.tail / self.power * growth))
 
 
@@ -239,6 +242,15 @@ def covariance_matrix(covariance: Any, mesh: Any) -> Floats:
         raise InputError(msg)
     matrix: Floats = covariance.matrix(mesh)
     return matrix
+
+
+def require_few_vertices(mesh: Mesh) -> None:
+    """InputError for a mesh whose covariance matrix would not fit into memory."""
+    if len(mesh.vertices) > MOST_POINTS:
+        msg = (
+            f"mesh: a covariance over {len(mesh.vertices)} vertices is too large; take at most {MOST_POINTS} vertices."
+        )
+        raise InputError(msg)
 
 
 def require_semidefinite(covariance: Floats) -> None:

@@ -81,6 +81,10 @@ class KimLimModel:
         rectangle = isinstance(self.mesh.domain, Window) and self.mesh.domain.is_rectangle
         return dual_measure(self.mesh, "voronoi" if rectangle else "basis")
 
+    def prepare(self) -> None:
+        """Compute what a draw needs besides the masses."""
+        _ = self.measure, self._roots if self.mesh.kind == "segment" else self._places
+
     @property
     def size(self) -> int:
         """Number of standard normal values that make a field: one for l, one per place of the grid or vertex."""

@@ -11,6 +11,8 @@ from dpppsynth.mesh import Floats, Mesh
 
 # Exponent of the norm that stands for the maximum over elements in `press`, in squared gradients.
 NORM = 16
+# Slopes whose squares, and quotients of squares, are numbers.
+LEAST_SLOPE, LARGEST_SLOPE = 1e-100, 1e100
 # What `press` stays away from the border of the set, so that rounding cannot carry a field outside.
 MARGIN = 1e-9
 
@@ -32,8 +34,9 @@ class LipschitzSet:
     slope: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.slope < np.inf:
-            msg = f"slope: must be positive and finite, got {self.slope!r}; epsilon / (2 alpha) gives epsilon at alpha."
+        if not LEAST_SLOPE <= self.slope <= LARGEST_SLOPE:
+            rule = f"lie between {LEAST_SLOPE:g} and {LARGEST_SLOPE:g}"
+            msg = f"slope: must {rule}, got {self.slope!r}; epsilon / (2 alpha) gives epsilon at alpha."
             raise InputError(msg)
 
     def __call__(self, fields: Floats) -> Any:

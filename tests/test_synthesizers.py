@@ -309,9 +309,10 @@ class TestRefusedWithTheData:
         def noise(*args, **kwargs):
             pytest.fail("noise was drawn")
 
+        plan = LAPLACE.plan(WINDOW, n=N)
         monkeypatch.setattr(statistic, "laplace_noise", noise)
         with pytest.raises(InputError):
-            LAPLACE.plan(WINDOW, n=N).release(pattern(n=399))
+            plan.release(pattern(n=399))
 
 
 class TestSeeds:

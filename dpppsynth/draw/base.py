@@ -18,7 +18,7 @@ from dpppsynth.models.draws import blocking
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.models.target import FieldPrior
-from dpppsynth.offset import Offset, weighted_pieces
+from dpppsynth.offset import Offset, require_somewhere, weighted_pieces
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation
@@ -148,6 +148,7 @@ class DrawPlan(LatticePlan):
         """Gaussian prior of intercept and field: the intercept is wide, centred at the homogeneous intensity."""
         size = float(self.n if self.n is not None else self.expected_n or 1.0)
         measure = self.mesh.integrate(weighted_pieces(self.mesh, self.offset))
+        require_somewhere(measure)
         share = self.mesh.measure / self.mesh.measure.sum()
         measure = np.maximum(measure, FLOOR * measure.sum() * share)
         centre = float(np.log(size / measure.sum()))
@@ -162,6 +163,10 @@ class DrawPlan(LatticePlan):
     def support(self) -> Callable[[Floats], Any] | None:
         """Set that the prior is restricted to: tells for fields (m, V) which lie inside."""
         return None
+
+    def prepare(self) -> None:
+        """Make the prior and its support, which public numbers may leave out of range."""
+        _ = self.prior, self.support
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
         """Spend the budget: one draw given the pattern; see `fit`."""

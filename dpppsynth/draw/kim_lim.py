@@ -40,6 +40,10 @@ class KimLimPlan(DrawPlan):
         super().__post_init__()
         _ = self.model
 
+    def prepare(self) -> None:
+        """Make the model's own prior."""
+        self.model.prepare()
+
     @cached_property
     def guarantee(self) -> Guarantee:
         """The paper's theorem, model-averaged."""

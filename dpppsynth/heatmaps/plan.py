@@ -33,9 +33,9 @@ from dpppsynth.privacy.pyramids import (
 )
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomness import RngLike
-from dpppsynth.statistic import LatticePlan, PrivateStatistic
+from dpppsynth.statistic import LatticePlan, PrivateStatistic, require_few_made_up
 
-# Persons that noise may make up on average: more would be no heat map, and its patterns would fill the memory.
+# Persons that noise may make up on average: more would be no heat map.
 MOST_MADE_UP = 1e6
 
 
@@ -76,12 +76,8 @@ class HeatmapPlan(LatticePlan):
         require_exact(self.scales)
         self.guarantee.require(self.epsilon, 0.0)
         # Half of the first level's noise is positive, and counts as persons.
-        if 4**self.budgets.first * self.noise_scale / 2 > MOST_MADE_UP:
-            msg = (
-                f"epsilon: {self.epsilon:g} would make up more than {MOST_MADE_UP:g} persons of noise; take a larger "
-                "epsilon, or a smaller w."
-            )
-            raise InputError(msg)
+        made_up = 4**self.budgets.first * self.noise_scale / 2
+        require_few_made_up(made_up, MOST_MADE_UP, self.epsilon, of="persons", remedy="a smaller w")
 
     def __repr__(self) -> str:
         nx, ny = self.shape
@@ -153,6 +149,11 @@ class HeatmapPlan(LatticePlan):
             "n": None,
             "expected_n": self.expected_n,
         }
+
+    def prepare(self) -> None:
+        """Make the noise of every level, whose sampler confirms what it spends."""
+        for scale, epsilon in zip(self.scales, self.budgets.epsilons, strict=True):
+            laplace_noise(scale, sensitivity=2**self.bits, epsilon=epsilon)
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
         """Spend the budget: count persons and add noise.

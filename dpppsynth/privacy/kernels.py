@@ -182,8 +182,12 @@ def _largest_ratio(epsilon: float, delta: float, rate: int) -> float:
     high = 0.0
     while excess(high) <= 0:
         high += 1.0
-    # E[delta_G(0; sqrt(K) ratio)] is below sqrt(rate) ratio / 2, so this one is always allowed.
-    return math.exp(brentq(excess, math.log(delta / rate), high, xtol=1e-14))
+    # E[delta_G(0; sqrt(K) ratio)] is below sqrt(rate) ratio / 2, so this one is always allowed, but for rounding.
+    low = math.log(delta / rate)
+    if excess(low) > 0:
+        msg = f"delta: {delta!r} is smaller than the profile of kernels can be computed for; 1e-6 is a common choice."
+        raise InputError(msg)
+    return math.exp(brentq(excess, low, high, xtol=1e-14))
 
 
 def children_rate(patterns: int, relation: CappedRelation) -> int:

@@ -6,7 +6,9 @@ tests and reproducible studies: such a run is not private and its certificate sa
 """
 
 import math
-from typing import Protocol
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -38,6 +40,16 @@ class DiscreteNoise(Protocol):
         """Values plus independent noise."""
 
 
+@contextmanager
+def _confirming(dp: Any) -> Iterator[None]:
+    """Say in words of our own that OpenDP has no noise of this scale, or cannot tell what it spends."""
+    try:
+        yield
+    except dp.OpenDPException:
+        msg = "noise: OpenDP confirms none of this scale; take a less extreme epsilon."
+        raise PrivacyCheckError(msg) from None
+
+
 class OpenDPLaplace:
     """Discrete Laplace noise, P(k) proportional to exp(-|k| / scale), from OpenDP.
 
@@ -64,8 +76,9 @@ class OpenDPLaplace:
 
         dp.enable_features("contrib")
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
-        self._measurement = dp.m.make_laplace(*space, scale=scale)
-        spent = self._measurement.map(sensitivity)
+        with _confirming(dp):
+            self._measurement = dp.m.make_laplace(*space, scale=scale)
+            spent = self._measurement.map(sensitivity)
         if not spent <= epsilon:
             msg = (
                 f"noise: scale {scale!r} spends epsilon {spent!r} on sensitivity {sensitivity}, more than {epsilon!r}."
@@ -145,8 +158,9 @@ class OpenDPGaussian:
 
         dp.enable_features("contrib")
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
-        self._measurement = dp.m.make_gaussian(*space, scale=scale)
-        spent = math.sqrt(2 * self._measurement.map(sensitivity))
+        with _confirming(dp):
+            self._measurement = dp.m.make_gaussian(*space, scale=scale)
+            spent = math.sqrt(2 * self._measurement.map(sensitivity))
         if not spent <= mu:
             msg = f"noise: scale {scale!r} spends mu {spent!r} on sensitivity {sensitivity!r}, more than {mu!r}."
             raise PrivacyCheckError(msg)

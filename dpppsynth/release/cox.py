@@ -17,6 +17,11 @@ from dpppsynth.release.base import Release
 from dpppsynth.release.field import FieldModel, Posterior, Progress
 from dpppsynth.sampling import binomial_pattern, poisson_pattern
 
+FAILED = (
+    "inference: it ended in an error. Nothing is lost: the private statistic is kept on this error; "
+    "`error.release.infer()` tries again with other settings, `error.release.save(path, patterns=0)` keeps it"
+)
+
 
 @dataclass(frozen=True)
 class CredibleInterval:
@@ -135,12 +140,14 @@ class CoxRelease(Release):
         if set(changes) - known:
             msg = f"infer: unknown setting {sorted(set(changes) - known)}; expected some of {sorted(known)}."
             raise InputError(msg)
-        model = replace(self._field_model(), **changes)
+        model, rng = replace(self._field_model(), **changes), generator(rng)
         try:
             return replace(self, estimator=model, draws=model.fit(self.statistic, rng, progress))
-        except QualityError as error:
-            error.release = replace(self, estimator=model, draws=None)
-            raise
+        except (ArithmeticError, MemoryError, RuntimeError, ValueError, QualityError) as error:
+            # The statistic was paid for, and must outlive whatever went wrong with it.
+            kept = replace(self, estimator=model, draws=None)
+            reason = str(error) if isinstance(error, QualityError) else f"{FAILED} ({type(error).__name__})."
+            raise QualityError(reason, kept) from None
 
     def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, fixed_n: bool = False) -> Path:
         """Write the release to a new or empty folder: synthetic patterns, statistic, posterior, domain, certificate.

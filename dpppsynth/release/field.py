@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import threadpoolctl
 
+from dpppsynth.arguments import shown
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.exponential import integrate_exp
 from dpppsynth.intensity import LogLinearMean
 from dpppsynth.mesh import Floats, Mesh, Pieces
-from dpppsynth.models.covariances import PoweredExponential, factor
+from dpppsynth.models.covariances import PoweredExponential, factor, require_few_vertices
 from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField, NoisyMasses
-from dpppsynth.offset import Offset, weighted_pieces
+from dpppsynth.offset import Offset, require_somewhere, weighted_pieces
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.statistic import FieldStatisticPlan, PrivateStatistic
 
@@ -45,6 +46,13 @@ def choose(name: str, value: Any, known: tuple[str, ...]) -> None:
     if not isinstance(value, str) or value not in known:
         words = [repr(each) for each in known]
         msg = f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, got {value!r}."
+        raise InputError(msg)
+
+
+def require_progress(progress: Any) -> None:
+    """Refuse what cannot be told what is going on: found out in the middle of a release, it would cost the budget."""
+    if progress is not None and not callable(progress):
+        msg = f"progress: must be a function of one text, such as print, got {shown(progress)}."
         raise InputError(msg)
 
 
@@ -113,9 +121,9 @@ class FieldModel:
             raise InputError(msg)
         choose("inference", self.inference, INFERENCES)
         choose("engine", self.engine, ENGINES)
-        if not self.measure.sum() > 0:
-            msg = "offset: it is zero everywhere in the window; check its coordinates and CRS."
-            raise InputError(msg)
+        require_few_vertices(self.mesh)
+        _ = [self.covariance(scale) for scale in scales]
+        require_somewhere(self.measure)
 
     def __repr__(self) -> str:
         return f"FieldModel({self.mesh!r}, length_scales={self.length_scales}, inference={self.inference!r})"
@@ -142,9 +150,13 @@ class FieldModel:
         uniform = self.measure * ((plan.n or plan.expected_n or 1.0) / self.measure.sum())
         return NoisyField(values, columns, statistic.noise_scale, self.measure, tents, plan.n, uniform)
 
+    def covariance(self, length_scale: float) -> PoweredExponential:
+        """Of the field under its prior."""
+        return PoweredExponential(self.sigma, length_scale, self.mesh.smoothest_power)
+
     def prior_factor(self, length_scale: float, *, intercept: bool) -> Floats:
         """(V, r) factor of the prior covariance; a Gaussian intercept is one more column."""
-        root = factor(PoweredExponential(self.sigma, length_scale, self.mesh.smoothest_power).matrix(self.mesh))
+        root = factor(self.covariance(length_scale).matrix(self.mesh))
         return np.hstack([root, np.full((len(root), 1), INTERCEPT_SD)]) if intercept else root
 
     def fit(self, statistic: PrivateStatistic, rng: RngLike = None, progress: Progress | None = None) -> Posterior:

@@ -9,7 +9,10 @@ from dpppsynth.errors import InputError
 from dpppsynth.intensity import PiecewiseConstant, PiecewiseLinear, held
 from dpppsynth.mesh import Floats
 from dpppsynth.randomizers import norm_sub
-from dpppsynth.statistic import PrivateStatistic
+from dpppsynth.statistic import PrivateStatistic, StatisticPlan, require_few_made_up
+
+# Points that noise may make up on average: its patterns would fill gigabytes, and say nothing.
+MOST_MADE_UP = 1e7
 
 
 def project_to_simplex(masses: Floats, total: float) -> Floats:
@@ -34,6 +37,13 @@ class Projection:
         if not isinstance(self.postprocess, str) or self.postprocess not in ("clip", "keep-n"):
             msg = f"postprocess: expected 'clip' or 'keep-n', got {self.postprocess!r}."
             raise InputError(msg)
+
+    def require_few(self, plan: StatisticPlan) -> None:
+        """Refuse noise whose positive half would be taken for more points than a pattern can hold."""
+        if self.postprocess == "clip":
+            places = len(plan.mesh.elements if plan.basis == "cells" else plan.mesh.vertices)
+            made_up = places * plan.noise_scale / 2
+            require_few_made_up(made_up, MOST_MADE_UP, plan.epsilon, of="points", remedy="a coarser mesh")
 
     def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant | PiecewiseLinear:
         """Intensity with the projected masses: constant on cells, linear between vertices for tents."""

@@ -16,7 +16,7 @@ from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.drawn import Drawn
-from dpppsynth.release.field import FieldModel, Progress
+from dpppsynth.release.field import FieldModel, Progress, require_progress
 from dpppsynth.release.heatmap import Reconstruction
 from dpppsynth.release.local import Estimator, GridEstimator
 from dpppsynth.release.projection import Projection
@@ -25,16 +25,24 @@ from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.release.trajectories import TraceEstimator
 from dpppsynth.synthesizers.account import Ceiling, authorise, record, require_no_ledger_needed
 from dpppsynth.synthesizers.rehearsal import Rehearsal, rehearse
-from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, require_other_mark, sizes, split
+from dpppsynth.synthesizers.strata import (
+    StratifiedPlan,
+    level_names,
+    mark_name,
+    require_mark,
+    require_other_mark,
+    sizes,
+    split,
+)
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
     from dpppsynth.ledger.ledger import Subset
 
+# Whole numbers up to here are floating-point numbers.
+MOST_POINTS = 2**53
 # What an authorisation before the plan takes for granted.
 KEPT = "The release keeps to its budget, which is checked before the points are used."
-# Names that released files need for themselves.
-TAKEN = ("x", "y", "geometry")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,6 +61,13 @@ class Plan:
     mechanism: str
     statistic: Any
     estimator: Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | TraceEstimator | None
+
+    def __post_init__(self) -> None:
+        # Whatever public parameters alone get wrong is said here, before a ledger or a point is touched.
+        self.statistic.prepare()
+        if isinstance(self.estimator, Projection):
+            self.estimator.require_few(self.statistic)
+        _ = self.guarantee
 
     def __repr__(self) -> str:
         made = "" if self.estimator is None else f", {self.estimator!r}"
@@ -123,6 +138,7 @@ class Plan:
             When inference on a private statistic fails them: nothing is lost.
         """
         # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
+        require_progress(progress)
         require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
         entry = authorise(self, ledger, entry, rng, subset=subset)
         # One generator for both, so that a seeded run's noise and inference do not share a stream.
@@ -256,9 +272,7 @@ class PointSynthesizer(Synthesizer):
         """
         self.require_levels()
         names = level_names(levels)
-        if by in TAKEN:
-            msg = f"by: {by!r} names coordinates in the files of a release; rename the mark."
-            raise InputError(msg)
+        mark_name(by)
         exact, guess = sizes(names, n, "n"), sizes(names, expected_n, "expected_n")
         plans = {name: self.plan(domain, n=exact[name], expected_n=guess[name], **options) for name in names}
         together = StratifiedPlan(by, plans)
@@ -284,6 +298,8 @@ class PointSynthesizer(Synthesizer):
         """
         self.require_levels()
         domain, names = self._domain(pattern), level_names(levels)
+        require_mark(pattern, mark_name(by))
+        require_progress(progress)
         if not self.neighbouring().n_is_public:
             plan = self.plan_by(domain, by=by, levels=names, expected_n=expected_n, **options)
             return plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset)
@@ -326,7 +342,7 @@ class PointSynthesizer(Synthesizer):
                 msg = "expected_n: n is public under this relation; pass n= instead."
                 raise InputError(msg)
             exact = whole_number(n)
-            if exact is None or not 1 <= exact <= 2**53:
+            if exact is None or not 1 <= exact <= MOST_POINTS:
                 got = shown(n)
                 msg = (
                     f"n: the public number of points is needed, a whole number of at least 1 such as n=500, got {got}."
@@ -337,7 +353,11 @@ class PointSynthesizer(Synthesizer):
             msg = "n: it is secret under add/remove; pass a public guess as expected_n= instead."
             raise InputError(msg)
         if expected_n is not None:
-            return float(positive("expected_n", expected_n))
+            guess = float(positive("expected_n", expected_n))
+            if guess > MOST_POINTS:
+                msg = f"expected_n: must be at most {MOST_POINTS}, got {shown(expected_n)}; guess the number of points."
+                raise InputError(msg)
+            return guess
         return None
 
 

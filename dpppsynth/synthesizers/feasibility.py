@@ -21,6 +21,8 @@ from dpppsynth.surrogates import SEED, surrogates
 # Longest expected time to the first draw, in seconds. It is estimated from batches of attempts, until enough of them
 # are accepted or some seconds have gone.
 PATIENCE, TRIALS, ENOUGH, TRYING = 60.0, 2000, 10, 3.0
+# Points of the largest surrogate pattern.
+MOST_POINTS = 1e7
 
 P = TypeVar("P", bound=DrawPlan)
 
@@ -57,6 +59,8 @@ def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
 def expected_seconds(plan: DrawPlan) -> tuple[float, str]:
     """Expected time of the first exact draw, on the worst kind of surrogate pattern, and that kind's name."""
     size = float(plan.n if plan.n is not None else plan.expected_n or 1.0)
+    if size > MOST_POINTS:
+        return float("inf"), "more points than are tried"
     times = []
     for surrogate in surrogates(plan.mesh, plan.root, size, plan.covariance.length_scale):
         rng = np.random.default_rng(SEED)

@@ -1,5 +1,6 @@
 """One release for each level of a public mark, such as a year: parallel composition, one certificate."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpppsynth.arguments import instance
+from dpppsynth.arguments import shown
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.patterns import PointPattern, require_number
@@ -15,7 +16,7 @@ from dpppsynth.privacy.bounds import Size, all_points
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.release.field import Progress
+from dpppsynth.release.field import Progress, require_progress
 from dpppsynth.release.results import together
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.synthesizers.account import authorise, record
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
     from dpppsynth.ledger.ledger import Subset
     from dpppsynth.synthesizers.base import Plan
+
+
+# Names that released files need for themselves.
+TAKEN = ("x", "y", "geometry")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,6 +45,10 @@ class StratifiedPlan:
 
     by: str
     plans: dict[str, "Plan"]
+
+    def __post_init__(self) -> None:
+        # Promises that have no common bound are refused before a point is touched.
+        _ = self.guarantee
 
     def __repr__(self) -> str:
         return f"StratifiedPlan(by={self.by!r}, levels={list(self.plans)})"
@@ -87,8 +96,11 @@ class StratifiedPlan:
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
         """
+        # What is public about a pattern costs nothing to get wrong.
+        require_progress(progress)
         require_other_mark(self.by, subset)
-        require_number(instance("pattern", pattern, PointPattern), self.n)
+        require_mark(pattern, self.by, self.domain)
+        require_number(pattern, self.n)
         entry = authorise(self, ledger, entry, rng, subset=subset)
         return self.spend(split(pattern, self.by, list(self.plans)), rng, progress, ledger, entry)
 
@@ -133,7 +145,36 @@ def level_names(levels: Sequence[Any]) -> list[str]:
     if not names or len(set(names)) < len(names):
         msg = f"levels: needs a list of different values, such as [2021, 2022], got {levels!r}."
         raise InputError(msg)
+    if not all(map(_writable, names)):
+        msg = f"levels: must be texts that files can hold, without control characters, got {levels!r}."
+        raise InputError(msg)
     return names
+
+
+def mark_name(by: Any) -> str:
+    """The name of a mark, which must be free in the files of a release, and such that files can hold it."""
+    if not isinstance(by, str) or not by or not _writable(by):
+        msg = f"by: needs the name of a mark, a text without control characters, got {shown(by)}."
+        raise InputError(msg)
+    if by in TAKEN:
+        msg = f"by: {by!r} names coordinates in the files of a release; rename the mark."
+        raise InputError(msg)
+    return by
+
+
+def _writable(text: str) -> bool:
+    """Whether UTF-8 can hold it, all of it on one line."""
+    return not any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in text)
+
+
+def require_mark(pattern: Any, by: Any, domain: Domain | None = None) -> None:
+    """Refuse a pattern without the mark, or of another domain than the one planned for: both are public."""
+    if not isinstance(pattern, PointPattern) or not isinstance(by, str) or by not in (pattern.marks or {}):
+        msg = f"by: needs a pattern with the mark {by!r}; read it with marks=[{by!r}]."
+        raise InputError(msg)
+    if domain is not None and pattern.domain.fingerprint() != domain.fingerprint():
+        msg = "pattern: its domain differs from the one the release was planned for; plan again with its own."
+        raise InputError(msg)
 
 
 def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, PointPattern]:
@@ -144,9 +185,7 @@ def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, Po
     InputError
         When the mark is missing, some point has another level, or a level has no point.
     """
-    if not isinstance(pattern, PointPattern) or not isinstance(by, str) or by not in (pattern.marks or {}):
-        msg = f"by: needs a pattern with the mark {by!r}; read it with marks=[{by!r}]."
-        raise InputError(msg)
+    require_mark(pattern, by)
     mark = np.array([str(value) for value in (pattern.marks or {})[by]])
     if not np.isin(mark, levels).all():
         msg = f"levels: every point's {by} must be one of {', '.join(levels)}; name all levels that are in use."
