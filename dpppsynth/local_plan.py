@@ -18,7 +18,7 @@ from dpppsynth.mesh import Floats, Ints, Mesh
 from dpppsynth.models.planar import cells_along, grid_cells
 from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.local import REPORTS, local_report, square_grid
+from dpppsynth.privacy.local import REPORTS, SEEDED, local_report, square_grid
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.randomizers import Randomizer
 from dpppsynth.randomness import RngLike, generator
@@ -26,8 +26,6 @@ from dpppsynth.statistic import LatticePlan, PrivateStatistic
 
 # Clients whose reports are in memory at once.
 BATCH = 1_000_000
-# How such counts are called where the random bits are not secret.
-SEEDED = "reports drawn from a seeded generator: reproducible, not private"
 
 
 def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:

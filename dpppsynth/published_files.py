@@ -200,6 +200,11 @@ def strict_json(content: bytes) -> Any:
     return document
 
 
+def plain_text(document: Any) -> str:
+    """The one layout of published documents: keys in order, nothing between that could hold something."""
+    return json.dumps(document, sort_keys=True, allow_nan=False) + "\n"
+
+
 def _shallow(document: Any) -> None:
     level, depth = [document], 0
     while level:

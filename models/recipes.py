@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpppsynth.arguments import entries, instance
-from dpppsynth.domains import Domain, Window
+from dpppsynth.domains import Domain, Window, canonical_json
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mesh import Mesh
@@ -39,7 +39,7 @@ def segments(mesh: Any) -> NetworkMesh:
 def mesh_from_recipe(recipe: Mapping[str, Any], domain: Any) -> Mesh:
     """Build a mesh again from `Mesh.recipe`, and from nothing else."""
     mesh = _built(entries("recipe", recipe), domain) if isinstance(domain, Domain) else None
-    if mesh is None or mesh.recipe != recipe:
+    if mesh is None or canonical_json(mesh.recipe) != canonical_json(recipe):
         msg = (
             f"mesh: recipe {recipe!r} is not known for this domain; expected builder 'arrays', or 'regular' with kind "
             "and shape, on a window, and 'network' with resolution, or 'trace' with shape, on a network."

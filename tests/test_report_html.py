@@ -581,12 +581,10 @@ def drawn_once(monkeypatch, subject):
 
 
 def test_half_characters_are_shown_by_their_numbers(monkeypatch, copy):
-    def broken(cert):
-        cert["versions"]["x\ud800"] = "\udfff"
-        cert.update(releasable=False, seeded=False, warning="no \ud812 way")
-
-    change(copy, broken)
-    text = drawn_once(monkeypatch, open_subject(copy))
+    subject = open_subject(copy)
+    versions = subject.certificate["versions"] | {"x\ud800": "\udfff"}
+    said = {"versions": versions, "releasable": False, "warning": "no \ud812 way"}
+    text = drawn_once(monkeypatch, replace(subject, certificate={**subject.certificate, **said}))
     assert "no \\ud812 way" in text
     assert Page(text).value("Version of x\\ud800") == ["\\udfff"]
     text.encode()

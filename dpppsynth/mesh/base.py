@@ -75,6 +75,11 @@ class Mesh:
         raise NotImplementedError
 
     @property
+    def element_parts(self) -> Any:
+        """(T,) shapely geometries of the elements' parts inside the domain."""
+        raise NotImplementedError
+
+    @property
     def positions(self) -> Floats:
         """(V, 2) positions of the vertices in the domain."""
         raise NotImplementedError

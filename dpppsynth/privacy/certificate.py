@@ -19,7 +19,7 @@ from dpppsynth.domains import canonical_json
 from dpppsynth.errors import InputError, TooLargeError
 from dpppsynth.privacy.bounds import Size, all_points, void_delta
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.published_files import MEBI, REMEDY, PublishedFolder, reason, strict_json
+from dpppsynth.published_files import MEBI, REMEDY, PublishedFolder, plain_text, reason, strict_json
 
 # The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
 SCHEMA_VERSION = 1
@@ -205,8 +205,13 @@ class Published:
         return found
 
     def document(self, name: str) -> Any:
-        """The same as strict JSON; ValueError or RecursionError as well when it is none."""
-        return strict_json(self.content(name))
+        """The same as strict JSON in the layout of `plain_text`; ValueError or RecursionError when it is none."""
+        content = self.content(name)
+        document = strict_json(content)
+        if plain_text(document).encode() != content:
+            msg = f"{name} has another layout than what is saved"
+            raise ValueError(msg)
+        return document
 
 
 @contextmanager

@@ -21,9 +21,10 @@ from dpppsynth.mesh import Ints, Mesh
 from dpppsynth.models.covariances import covariance_from_dict
 from dpppsynth.models.planar import cells_along
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
-from dpppsynth.privacy import bounds, certificate, pyramids
+from dpppsynth.privacy import bounds, certificate, contents, estimators, local, moved, pyramids
 from dpppsynth.privacy.bounded import bounded_counts
 from dpppsynth.privacy.composition import parallel
+from dpppsynth.privacy.estimators import require
 from dpppsynth.privacy.fields import UNIT_SCALE, field_statistic
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.heat import diffusion
@@ -31,10 +32,18 @@ from dpppsynth.privacy.kernels import kim_lim_36, superposition
 from dpppsynth.privacy.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.privacy.local import POSTS, REPORTS, local_report, local_rounds, local_trajectories, square_grid
 from dpppsynth.privacy.moved import MOVES, moved_points, noise_bound, rate
-from dpppsynth.privacy.noise import TRUNCATED, OpenDPGaussian, OpenDPLaplace, laplace_scale
+from dpppsynth.privacy.noise import (
+    TRUNCATED,
+    OpenDPGaussian,
+    OpenDPLaplace,
+    SeededGaussian,
+    SeededLaplace,
+    laplace_scale,
+)
 from dpppsynth.privacy.posterior_draw import lipschitz, theorem_a
 from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Local, Relation
+from dpppsynth.published_files import strict_json
 from dpppsynth.randomizers import Randomizer, oracle, randomizer_from_dict
 from dpppsynth.randomness import CHILDREN, drawn_by, source
 from dpppsynth.trajectories.protocol import TraceProtocol
@@ -60,7 +69,9 @@ class Derived:
     possible : dict of str to callable
         By file of statistics, refuses numbers (an array) that no run gives, where that follows from public parameters.
     following : tuple of Following
-        Files that follow from the statistics.
+        Files that follow from the statistics, or whose form does from public parameters.
+    marks : tuple of (str, list of str), optional
+        The mark on synthetic patterns, and its levels.
     """
 
     guarantee: Guarantee
@@ -71,17 +82,24 @@ class Derived:
     offset: str | None = None
     possible: Mapping[str, Callable[[Ints], object]] = field(default_factory=dict)
     following: tuple["Following", ...] = ()
+    marks: tuple[str, list[str]] | None = None
+
+    def source(self, *, seeded: bool) -> str:
+        """The same as `noise`, and what takes its place in a seeded run."""
+        return (
+            _SEEDED.get(self.noise, source(self.noise.removesuffix(source("")), seeded=True)) if seeded else self.noise
+        )
 
 
 class Following(NamedTuple):
     """A file of a release, the files of the statistics it follows from, and what refuses it where it does not.
 
-    The check takes the file's JSON document, and the statistics' numbers one after the other.
+    The check takes the file's bytes, and the statistics' numbers one after the other.
     """
 
     file: str
     statistics: tuple[str, ...]
-    check: Callable[[Any, Ints], object]
+    check: Callable[[bytes, Ints], object]
 
 
 Parameters = Mapping[str, Any]
@@ -114,13 +132,6 @@ def _stating(estimator: str | None, *names: str, capped: bool = True) -> Callabl
     return strict
 
 
-def require(holds: bool, rule: str) -> None:
-    """Refuse parameters that break a rule."""
-    if not holds:
-        msg = f"parameters: {rule}; these are not so."
-        raise InputError(msg)
-
-
 def _holding(count: int) -> dict[str, int]:
     return {certificate.STATISTIC: count}
 
@@ -130,16 +141,26 @@ def _numbers(possible: Callable[[Ints], object]) -> dict[str, Callable[[Ints], o
 
 
 def _projected(parameters: Parameters, relation: Relation) -> None:
-    known = [{"kind": "projection", "postprocess": post} for post in ("clip", "keep-n")[: 1 + relation.n_is_public]]
-    require(parameters["estimator"] in known, "negative counts are clipped, or where n is public made to sum to it")
+    estimators.projected(parameters["estimator"], n_is_public=relation.n_is_public)
 
 
-def _beside(parameters: Parameters) -> dict[str, Any]:
-    """Files that the estimator brings, and the offset's fingerprint."""
+def _beside(parameters: Parameters, tents: Mesh) -> dict[str, Any]:
+    """Files that the estimator of masses on a mesh brings, and the offset's fingerprint."""
     estimator = parameters["estimator"]
-    posterior = {certificate.POSTERIOR} if estimator["kind"] == "field" else set()
-    offset = estimator.get("offset")
-    return {"others": frozenset(posterior | ({certificate.OFFSET} if offset else set())), "offset": offset}
+    if estimator["kind"] == "drawn":
+        return _with_offset(estimators.drawn(estimator))
+    mesh, offset = estimators.fitted(estimator, tents)
+
+    def posterior(content: bytes, _: Ints) -> None:
+        contents.require_posterior(content, mesh, estimator["length_scales"])
+
+    following = (Following(certificate.POSTERIOR, (), posterior),)
+    return _with_offset(offset, certificate.POSTERIOR) | {"following": following}
+
+
+def _with_offset(offset: str | None, *others: str) -> dict[str, Any]:
+    beside = () if offset is None else (certificate.OFFSET,)
+    return {"others": frozenset((*others, *beside)), "offset": offset}
 
 
 @_stating("projection", "basis", "mesh", "lattice_bits", "scale")
@@ -168,10 +189,8 @@ def _bounded(parameters: Parameters, relation: CappedRelation, domain: Domain) -
         require(low >= -most, "no count is off by more than max_error")
         require(n is None or (high <= n + most and abs(total - n) <= room), "no count is off by more than max_error")
 
-    def counted(document: Any, lattice: Ints) -> None:
-        stated = [feature["properties"] for feature in document["features"]]
-        counts = [{"cell": k, "count": count} for k, count in enumerate(np.maximum(lattice, 0).tolist())]
-        require(stated == counts, "the counts are those of the statistic")
+    def counted(content: bytes, lattice: Ints) -> None:
+        contents.require_counts(content, mesh, np.maximum(lattice, 0))
 
     return Derived(
         guarantee,
@@ -199,8 +218,8 @@ def _moved(parameters: Parameters, relation: AlphaNeighbours, domain: Domain) ->
         near = math.inf if most is None else most
         require(bool(((xy >= [x0 - near, y0 - near]) & (xy <= [x1 + near, y1 + near])).all()), "no move is longer")
 
-    def placed(document: Any, lattice: Ints) -> None:
-        raw = lattice.reshape(-1, 2) * place.resolution
+    def placed(content: bytes, lattice: Ints) -> None:
+        document, raw = strict_json(content), lattice.reshape(-1, 2) * place.resolution
         points = np.array([feature["geometry"]["coordinates"] for feature in document["features"]], dtype=float)
         require(points.shape == raw.shape and bool(place.contains(points).all()), "all points are there")
         # Into the window, and there to its inner part, is no further than to its border and a step.
@@ -218,7 +237,10 @@ def _tents(parameters: Parameters, relation: CappedRelation, domain: Domain) -> 
     require(lattice == ("tents", bounds.LATTICE_BITS), f"tents lie on a lattice of {bounds.LATTICE_BITS} bits")
     mesh = mesh_from_recipe(parameters["mesh"], domain)
     guarantee = bounds.tents(mesh, relation, scale=parameters["scale"])
-    return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.vertices)), **_beside(parameters))
+    if parameters["estimator"]["kind"] == "projection":
+        _projected(parameters, relation)
+        return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.vertices)))
+    return Derived(guarantee, OpenDPLaplace.name, _holding(len(mesh.vertices)), **_beside(parameters, mesh))
 
 
 @_stating("field", "basis", "mesh", "covariance", "lattice_bits", "scale", "delta")
@@ -227,7 +249,7 @@ def _field(parameters: Parameters, relation: CappedRelation, domain: Domain) -> 
     require(lattice == ("field", bounds.LATTICE_BITS, UNIT_SCALE), "the field statistic has noise 1 on its lattice")
     mesh, covariance = mesh_from_recipe(parameters["mesh"], domain), covariance_from_dict(parameters["covariance"])
     guarantee = field_statistic(mesh, covariance, relation, delta=parameters["delta"], scale=parameters["scale"])
-    return Derived(guarantee, OpenDPGaussian.name, _holding(len(mesh.vertices)), **_beside(parameters))
+    return Derived(guarantee, OpenDPGaussian.name, _holding(len(mesh.vertices)), **_beside(parameters, mesh))
 
 
 DRAWN = ("mesh", "covariance", "sampler", "engine", "lattice_bits", "delta")
@@ -273,7 +295,7 @@ def _kim_lim(bound: Callable[..., Guarantee]) -> Recipe:
 def _drawn(parameters: Parameters, guarantee: Guarantee, mesh: Mesh) -> Derived:
     sampler = parameters["sampler"]
     require((parameters["engine"] is not None) == (sampler == "nuts"), "an engine is stated for NUTS alone")
-    return Derived(guarantee, source(drawn_by(sampler)), _holding(len(mesh.vertices)), **_beside(parameters))
+    return Derived(guarantee, source(drawn_by(sampler)), _holding(len(mesh.vertices)), **_beside(parameters, mesh))
 
 
 @_stating(None, "bandwidth", "bound", "patterns", "delta")
@@ -295,8 +317,7 @@ def _diffusion(parameters: Parameters, relation: CappedRelation, domain: Domain)
 
 @_stating("reconstruction", "basis", "mesh", "lattice_bits", "w", "variant", "decay", "user", capped=False)
 def _heatmap(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
-    known = [{"kind": "reconstruction", "fit": fit} for fit in pyramids.FITS]
-    require(parameters["estimator"] in known, f"the estimator is reconstruction by {' or '.join(pyramids.FITS)}")
+    estimators.reconstructed(parameters["estimator"])
     lattice = (parameters["basis"], parameters["lattice_bits"])
     require(lattice == ("heatmap", bounds.LATTICE_BITS), f"masses lie on a lattice of {bounds.LATTICE_BITS} bits")
     w, mesh = parameters["w"], mesh_from_recipe(parameters["mesh"], domain)
@@ -317,7 +338,7 @@ def _reports(kind: str) -> Recipe:
         randomizer = randomizer_from_dict(stated)
         require(randomizer.epsilon == parameters["epsilon"], "epsilon is that of every report")
         settled = {"kind": "reports", "settings": randomizer.settings(**parameters["estimator"].get("settings", {}))}
-        require(parameters["estimator"] == settled, "the estimator has all its settings")
+        estimators.among(parameters["estimator"], [settled], "the estimator has all its settings")
         side = square_grid(randomizer)
         shape = cells_along(mesh_from_recipe(parameters["mesh"], domain))
         require(shape == (side, side), "the values are the cells of the grid")
@@ -342,8 +363,7 @@ def _possible(*rounds: tuple[Randomizer, int]) -> Callable[[Ints], object]:
 
 def _on_grid(parameters: Parameters, basis: str, relation: Relation) -> None:
     known = [{"kind": "grid", "post": post, "consistent": both} for post in POSTS for both in (False, True)]
-    require(parameters["estimator"] in known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
-    require(isinstance(parameters["estimator"]["consistent"], bool), "consistent is true or false")
+    estimators.among(parameters["estimator"], known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
     require(parameters["basis"] == basis, f"the basis is {basis}")
     require(relation == Local(), "the relation is local")
 
@@ -377,7 +397,7 @@ def _adaptive_grid(parameters: Parameters, relation: Relation, domain: Domain) -
 
 @_stating("trajectories", "basis", "cells", "max_length", "clients", "user", "longest", capped=False)
 def _trajectories(parameters: Parameters, relation: Relation, domain: Domain) -> Derived:
-    require(parameters["estimator"] == {"kind": "trajectories"}, "the estimator has no settings")
+    estimators.among(parameters["estimator"], [{"kind": "trajectories"}], "the estimator has no settings")
     require(parameters["basis"] == "trajectories", "the basis is trajectories")
     window(domain)
     clients, n = parameters["clients"], parameters["n"]
@@ -393,6 +413,15 @@ def _trajectories(parameters: Parameters, relation: Relation, domain: Domain) ->
     possible = partial(protocol.counts, clients=tuple(clients), longest=longest)
     return Derived(guarantee, REPORTS, released, possible=_numbers(possible))
 
+
+# How certificates of seeded runs name what takes the place of secret noise.
+_SEEDED = {
+    OpenDPLaplace.name: SeededLaplace.name,
+    TRUNCATED + OpenDPLaplace.name: TRUNCATED + SeededLaplace.name,
+    OpenDPGaussian.name: SeededGaussian.name,
+    REPORTS: local.SEEDED,
+    MOVES: moved.SEEDED,
+}
 
 RECOMPUTE: dict[str, Recipe] = {
     "laplace-cells": _cells,
@@ -443,8 +472,9 @@ def _strata(parameters: Parameters, relation: Relation, domain: Domain) -> Deriv
     }
     possible = {prefix(k) + name: check for k, part in enumerate(parts) for name, check in part.possible.items()}
     guarantee, first = parallel([part.guarantee for part in parts], parameters["by"]), parts[0]
+    marks = (parameters["by"], parameters["levels"])
     drawn = (first.noise, released, first.patterns, frozenset(others), first.offset)
-    return Derived(guarantee, *drawn, possible=possible, following=_by_level(parts))
+    return Derived(guarantee, *drawn, possible=possible, following=_by_level(parts), marks=marks)
 
 
 def _by_level(parts: Sequence[Derived]) -> tuple[Following, ...]:

@@ -15,6 +15,7 @@ from dpppsynth.trajectories.protocol import TraceProtocol
 
 # How certificates name the randomness, which the aggregator cannot check.
 REPORTS = "reports drawn by their senders with whole-number weights and secret random bits"
+SEEDED = "reports drawn from a seeded generator: reproducible, not private"
 
 # How intensities are made from a frequency oracle's estimates: free post-processing, which certificates name.
 POSTS = ("norm-sub", "clip")

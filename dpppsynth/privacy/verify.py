@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from shapely.errors import ShapelyError
 
-from dpppsynth.domains import Domain
+from dpppsynth.domains import Domain, canonical_json
 from dpppsynth.errors import InputError, PrivacyCheckError, TooLargeError
+from dpppsynth.mesh import Ints
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.offset import Offset
-from dpppsynth.privacy import certificate
+from dpppsynth.privacy import certificate, contents
 from dpppsynth.privacy.derive import RECOMPUTE, STRATA, Derived, budget, spends
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.losses import DiscreteLosses
@@ -104,9 +105,9 @@ def examine(found: certificate.Published) -> Verification:
         raise InputError(msg) from None
     derived = _derive(found)
     checks = (
-        _check_content(cert),
+        _check_content(cert, derived),
         _limited("files", partial(_check_files, found, derived)),
-        _check_seed(cert, derived),
+        _check_seed(cert),
         _limited("statistic", partial(_check_statistic, found, derived)),
         _check_bound(cert, derived),
     )
@@ -120,8 +121,13 @@ def _limited(name: str, check: Callable[[], Check]) -> Check:
         return Check(name, False, str(err), too_large=True)
 
 
-def _check_content(cert: Mapping[str, Any]) -> Check:
+def _check_content(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
+    """Nothing was edited, and what is said of randomness is one of the sentences that there are."""
     unedited = certificate.content_hash(cert) == cert["content_hash"]
+    if isinstance(derived, Derived) and cert["noise"] != derived.source(seeded=cert["seeded"]):
+        return Check("content", False, "the stated randomness is not this mechanism's.")
+    if cert["releasable"] is not (not cert["seeded"] and cert["warning"] is None):
+        return Check("content", False, "whether it may be released does not follow from seed and warning.")
     return Check("content", unedited, "unedited" if unedited else "some field was edited after the release.")
 
 
@@ -155,14 +161,16 @@ def _unchanged(found: certificate.Published, name: str, digest: str) -> bool:
 
 
 def _offset(found: certificate.Published) -> str | None:
-    """Fingerprint of the offset in the folder, if it is one."""
+    """Fingerprint of the offset in the folder, if it is one and nothing else is there."""
     try:
-        return Offset.from_geojson(found.document(certificate.OFFSET)).fingerprint
+        document = found.document(certificate.OFFSET)
+        offset = Offset.from_geojson(document)
+        return offset.fingerprint if canonical_json(document) == canonical_json(offset.to_geojson()) else None
     except (*UNUSABLE, ShapelyError):
         return None
 
 
-def _check_seed(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
+def _check_seed(cert: Mapping[str, Any]) -> Check:
     if cert["seeded"]:
         return Check("randomness", False, certificate.SEEDED)
     if not cert["releasable"] or cert["warning"] is not None:
@@ -170,8 +178,6 @@ def _check_seed(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Ch
     empty = _promises_nothing(cert["parameters"])
     if empty is not None:
         return Check("randomness", False, empty)
-    if isinstance(derived, Derived) and cert["noise"] != derived.noise:
-        return Check("randomness", False, "the stated randomness is not this mechanism's.")
     return Check("randomness", True, "secret noise")
 
 
@@ -193,7 +199,7 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
     for name, count in expected.items():
         try:
             statistic = found.document(name)
-            same = (statistic["noise"], statistic["seeded"]) == (cert["noise"], cert["seeded"])
+            same = statistic["noise"] == cert["noise"] and statistic["seeded"] is cert["seeded"]
             same = same and statistic.keys() == {"lattice", "noise", "seeded"}
             whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
             fits = count in (-1, len(statistic["lattice"]))
@@ -208,12 +214,9 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
     if paid and len(cert["files"]) != paid + 1 + len(expected):
         beside = "the domain and what was drawn" if expected else "the domain"
         return Check("statistic", False, f"{paid} patterns were paid for; beside {beside} no other file belongs here.")
-    for file, statistics, follows in derived.following if isinstance(derived, Derived) else ():
-        try:
-            if file in cert["files"]:
-                follows(found.document(file), np.concatenate([released[name] for name in statistics]))
-        except (*UNUSABLE, ArithmeticError, ShapelyError):
-            return Check("statistic", False, f"{file} does not follow from what was drawn.")
+    wrong = _misplaced(found, derived, released) if isinstance(derived, Derived) else None
+    if wrong is not None:
+        return Check("statistic", False, wrong)
     numbers = sum(count for count in expected.values() if count > 0)
     return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
 
@@ -224,6 +227,26 @@ def check_claim(cert: Mapping[str, Any], domain: Domain) -> Check:
     if recompute is None or not certificate.parameters_make_sense(cert["parameters"]):
         return Check("bound", False, "its parameters are not those of a release")
     return _check_bound(cert, recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain))
+
+
+def _misplaced(found: certificate.Published, derived: Derived, released: Mapping[str, Ints]) -> str | None:
+    """What is wrong with the first file that is not what follows from others, or not of the form that it must have."""
+    listed = found.certificate["files"]
+    for file, statistics, follows in derived.following:
+        try:
+            if file in listed:
+                numbers = [np.empty(0, dtype=np.int64), *(released[name] for name in statistics)]
+                follows(found.content(file), np.concatenate(numbers))
+        except (*UNUSABLE, ArithmeticError, ShapelyError):
+            return f"{file} does not follow from what was drawn."
+    # The guarantee was derived for it.
+    domain = domain_from_geojson(found.document(found.certificate["domain"]["file"]))
+    for name in filter(certificate.SYNTHETIC.fullmatch, listed):
+        try:
+            contents.require_pattern(found.content(name), domain, *(derived.marks or ()))
+        except UNUSABLE:
+            return f"{name} is no synthetic pattern, or holds something else beside it."
+    return None
 
 
 def _derive(found: certificate.Published) -> "Derived | str | Check":
@@ -245,7 +268,7 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
         return f"it cannot be derived from the certificate's parameters and domain file: {err}"
     except (*UNUSABLE, ArithmeticError, ShapelyError, MemoryError):
         return "it cannot be derived from the certificate's parameters and domain file."
-    if written != domain.to_geojson():
+    if canonical_json(written) != canonical_json(domain.to_geojson()):
         return "the domain file holds something else beside the domain."
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."
@@ -285,7 +308,7 @@ def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, An
 
 
 def _numbers_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
-    return _alike(claimed_profile, derived.profile.to_dict()) and np.allclose(
+    return alike(claimed_profile, derived.profile.to_dict()) and np.allclose(
         derived.by_distance, claimed.by_distance, rtol=1e-9, atol=0
     )
 
@@ -297,26 +320,31 @@ def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[
         return False
     return (
         # What it quotes follows from its own rows.
-        _alike(claimed_profile, theirs.to_dict())
+        alike(claimed_profile, theirs.to_dict())
         and ours.at == theirs.at
         and theirs.no_better_than(ours, LAST_DIGIT)
+        # A weaker promise is true, but its numbers would be free for anything.
+        and ours.no_better_than(theirs, LAST_DIGIT)
+        and len(ours.rows) == len(theirs.rows)
         and all(
-            math.isclose(said, distance, rel_tol=1e-9) and (1 - LAST_DIGIT) * epsilon <= loss < math.inf
+            math.isclose(said, distance, rel_tol=1e-9)
+            and (1 - LAST_DIGIT) * epsilon <= loss <= (1 + LAST_DIGIT) * epsilon
             for (distance, epsilon), (said, loss) in zip(derived.by_distance, claimed.by_distance, strict=True)
         )
     )
 
 
-def _alike(claimed: Any, derived: Any) -> bool:
+def alike(claimed: Any, derived: Any) -> bool:
     """Same JSON, numbers to rounding across machines."""
     if isinstance(derived, dict):
         return (
             isinstance(claimed, dict)
             and claimed.keys() == derived.keys()
-            and all(_alike(claimed[key], value) for key, value in derived.items())
+            and all(alike(claimed[key], value) for key, value in derived.items())
         )
     if isinstance(derived, list):
-        return isinstance(claimed, list) and len(claimed) == len(derived) and all(map(_alike, claimed, derived))
+        return isinstance(claimed, list) and len(claimed) == len(derived) and all(map(alike, claimed, derived))
     if isinstance(derived, float):
-        return isinstance(claimed, int | float) and math.isclose(claimed, derived, rel_tol=1e-9)
-    return bool(claimed == derived)
+        whole = isinstance(claimed, int | float) and not isinstance(claimed, bool)
+        return whole and math.isclose(claimed, derived, rel_tol=1e-9)
+    return type(claimed) is type(derived) and bool(claimed == derived)

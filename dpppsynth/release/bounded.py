@@ -1,15 +1,13 @@
 """`BoundedErrorRelease`: counts none of which is off by more than a bound; `BoundedErrorSeries`: a series of them."""
 
-import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import shapely
 
-from dpppsynth.crs import crs_member
 from dpppsynth.filters import Filtered, particle_filter
 from dpppsynth.mesh import Floats, Ints
+from dpppsynth.privacy.contents import counted_cells
 from dpppsynth.randomness import RngLike
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.strata import StratifiedRelease
@@ -46,12 +44,7 @@ class BoundedErrorRelease(CoxRelease):
         A cell is the part of an element inside the window, or a segment of a street; `count` is never further than
         `max_error` from the truth.
         """
-        domain, cells = self.domain, self.statistic.plan.mesh.element_parts
-        features = [
-            {"type": "Feature", "properties": {"cell": k, "count": count}, "geometry": json.loads(shape)}
-            for k, (count, shape) in enumerate(zip(self.counts.tolist(), shapely.to_geojson(cells), strict=True))
-        ]
-        return {"type": "FeatureCollection", "crs": crs_member(domain.crs), "features": features}
+        return counted_cells(self.statistic.plan.mesh, self.counts)
 
     def to_geodataframe(self) -> "GeoDataFrame":
         """Cells with their counts, and the counts as they were drawn, as a GeoDataFrame in the CRS of the domain."""

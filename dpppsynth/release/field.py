@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import threadpoolctl
 
-from dpppsynth.arguments import shown
+from dpppsynth.arguments import positive, shown
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.exponential import integrate_exp
 from dpppsynth.intensity import LogLinearMean
@@ -20,6 +20,7 @@ from dpppsynth.models.covariances import PoweredExponential, factor, require_few
 from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField, NoisyMasses
 from dpppsynth.offset import Offset, require_somewhere, weighted_pieces
+from dpppsynth.privacy.estimators import ENGINES, INFERENCES, MOST_SCALES
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.statistic import FieldStatisticPlan, PrivateStatistic
 
@@ -35,8 +36,6 @@ KEPT_DRAWS = 2000
 NUTS_DRAWS, NUTS_TUNE = 1500, 500
 # Rough fields on networks diverge now and then at the usual target of 0.8.
 ROUGH_ACCEPT = 0.9
-
-INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 
 Progress = Callable[[str], None]
 
@@ -119,6 +118,10 @@ class FieldModel:
         if not isinstance(scales, tuple) or not scales or not all(0 < scale < np.inf for scale in scales):
             msg = f"length_scales: needs a tuple of positive numbers, such as (150.0, 300.0), got {scales!r}."
             raise InputError(msg)
+        if len(scales) > MOST_SCALES:
+            msg = f"length_scales: needs at most {MOST_SCALES}, got {len(scales)}; leave some out."
+            raise InputError(msg)
+        positive("sigma", self.sigma)
         choose("inference", self.inference, INFERENCES)
         choose("engine", self.engine, ENGINES)
         require_few_vertices(self.mesh)

@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -27,7 +26,8 @@ from dpppsynth.privacy.certificate import COUNTS, OFFSET, POSTERIOR, SYNTHETIC, 
 from dpppsynth.privacy.derive import STRATA, prefix
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.verify import Verification, examine
+from dpppsynth.privacy.verify import Verification, alike, examine
+from dpppsynth.published_files import plain_text
 from dpppsynth.release.base import DOMAIN, Release, Saveable, state
 from dpppsynth.release.bounded import BoundedErrorRelease
 from dpppsynth.release.cox import CoxRelease
@@ -187,10 +187,20 @@ def load_verified(found: Published, verification: Verification) -> Release | Str
         msg = f"release: {found.folder.path} is not as it was released; {reasons}"
         raise PrivacyCheckError(msg)
     try:
-        return _load(found)
+        release = _load(found)
+        _require_restated(release, found.certificate)
     except (KeyError, TypeError, AttributeError):
         msg = f"release: {found.folder.path} has a certificate but is not a whole release of this version."
         raise InputError(msg) from None
+    return release
+
+
+def _require_restated(release: Release | StratifiedRelease, cert: dict[str, Any]) -> None:
+    """Refuse a certificate that states anything which the release it was read into does not."""
+    warnings = {None, release.warning, certificate.LARGE_DELTA, certificate.SEEDED if release.seeded else None}
+    if not alike(cert["parameters"], release.parameters()) or cert["warning"] not in warnings:
+        msg = "release: its certificate states something else beside its parameters; it is not as it was released."
+        raise PrivacyCheckError(msg)
 
 
 def _load(found: Published) -> Release | StratifiedRelease:
@@ -268,7 +278,7 @@ def _bought(release: Saveable) -> dict[str, str]:
 
 
 def _statistic(release: Release, start: str) -> tuple[str, str]:
-    return start + certificate.STATISTIC, _text(release.statistic.to_dict())
+    return start + certificate.STATISTIC, plain_text(release.statistic.to_dict())
 
 
 def _write_cox(release: CoxRelease, work: Path, start: str) -> None:
@@ -341,11 +351,7 @@ def _pattern(found: Published, name: str, domain: Domain, marks: list[str]) -> P
 
 
 def _dump(data: dict[str, Any], path: Path) -> None:
-    _put(_text(data), path)
-
-
-def _text(data: dict[str, Any]) -> str:
-    return json.dumps(data, sort_keys=True, allow_nan=False) + "\n"
+    _put(plain_text(data), path)
 
 
 def _put(text: str, path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from dpppsynth.errors import InputError
 from dpppsynth.intensity import PiecewiseConstant, PiecewiseLinear, held
 from dpppsynth.mesh import Floats
+from dpppsynth.privacy.estimators import POSTPROCESSES
 from dpppsynth.randomizers import norm_sub
 from dpppsynth.statistic import PrivateStatistic, StatisticPlan, require_few_made_up
 
@@ -34,7 +35,7 @@ class Projection:
     postprocess: str
 
     def __post_init__(self) -> None:
-        if not isinstance(self.postprocess, str) or self.postprocess not in ("clip", "keep-n"):
+        if not isinstance(self.postprocess, str) or self.postprocess not in POSTPROCESSES:
             msg = f"postprocess: expected 'clip' or 'keep-n', got {self.postprocess!r}."
             raise InputError(msg)
 

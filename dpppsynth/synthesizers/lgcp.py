@@ -10,10 +10,11 @@ from dpppsynth.mesh import Mesh
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.offset import Offset
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
+from dpppsynth.privacy.estimators import ENGINES, INFERENCES
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.kim_lim import AVERAGED
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.release.field import ENGINES, INFERENCES, choose
+from dpppsynth.release.field import choose
 from dpppsynth.synthesizers.base import Plan, PointSynthesizer, require_domain
 from dpppsynth.synthesizers.lgcp_plans import MECHANISMS, SAMPLERS
 
