@@ -567,7 +567,7 @@ def test_command_line_gives_json():
 
 def test_command_line_speaks(saved, monkeypatch):
     built = []
-    monkeypatch.setattr(auditor, "target_of_release", spy(auditor.target_of_release, built))
+    monkeypatch.setattr(auditor, "target_of_published", spy(auditor.target_of_published, built))
     result = command(saved["cells"], "--trials", 400)
     words = re.sub(r"\s+", " ", result.output)
     assert len(built) == 1

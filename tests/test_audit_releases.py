@@ -12,12 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import shapely
 from randomgen import ChaCha
 from typer.testing import CliRunner
 
 from dpppsynth import cli, kernel_plan
 from dpppsynth import statistic as statistic_module
 from dpppsynth.auditing import audit
+from dpppsynth.auditing.laws import DiscreteGaussian, DiscreteLaplace, OffCentre, TooSmall, Truncated
+from dpppsynth.auditing.pairs import changed
 from dpppsynth.auditing.repeats import Added, One, SeenNoise, agreement, log_laplace, repeated, seen
 from dpppsynth.auditing.saved import disagreements
 from dpppsynth.auditing.target import Draws
@@ -27,6 +30,7 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import PrivacyCheckError
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
+from dpppsynth.privacy.noise import SeededLaplace, TruncatedNoise
 from dpppsynth.release import base as release_base
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import PrivateStatistic
@@ -210,6 +214,116 @@ def test_inference_is_left_out_and_nothing_else(monkeypatch):
     assert isinstance(uninferred(made).estimator, Uninferred)
     assert audit(made, trials=50).disagreements == ()
     assert uninferred(plan()) == uninferred(uninferred(plan())) or plan().estimator == uninferred(plan()).estimator
+
+
+# Noise that is not as stated
+
+NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(400, 300, 1000, 700)))
+
+
+@pytest.mark.parametrize("domain", [SQUARE, NOTCHED], ids=["square", "notch"])
+def test_children_of_a_smaller_bandwidth_are_found(monkeypatch, domain):
+    """Epsilon 2 is claimed and 3.6 spent; the claim itself is refuted by some 10 000 runs."""
+    honest = kernel_plan.sample_children
+    made = target_of(KernelSynthesizer(2.0, 1e-6, relation=AlphaNeighbours(100.0)).plan(domain, n=N))
+    few = replace(made, statistics=made.statistics[:1])
+    assert not audit(few, trials=120).violated
+    monkeypatch.setattr(kernel_plan, "sample_children", lambda xy, at, b, rng: honest(xy, at, 0.6 * b, rng))
+    assert not audit(replace(few, laws=()), trials=120).violated
+    result = found_by(few, 120)
+    assert "number of children near the person" in result.misfits
+    assert "is not as stated" in str(result)
+    with pytest.raises(PrivacyCheckError, match="number of children near the person is not as stated"):
+        result.require()
+
+
+def test_children_drawn_again_until_they_are_inside_a_notch_are_found(monkeypatch):
+    """They must be dropped: a kernel's mass in the window tells where its point is."""
+    honest = kernel_plan.sample_children
+
+    def again(xy, window, bandwidth, rng):
+        parents = np.repeat(xy, rng.poisson(1.0, len(xy)), axis=0)
+        children = np.empty_like(parents)
+        for k, parent in enumerate(parents):
+            drawn = honest(parent[None], window, bandwidth, rng)
+            while not len(drawn):
+                drawn = honest(parent[None], window, bandwidth, rng)
+            children[k] = drawn[0]
+        return children
+
+    made = target_of(KernelSynthesizer(2.0, 1e-6, relation=AlphaNeighbours(100.0)).plan(NOTCHED, n=N))
+    few = replace(made, statistics=made.statistics[:1])
+    monkeypatch.setattr(kernel_plan, "sample_children", again)
+    assert not audit(replace(few, laws=()), trials=50).violated
+    assert "number of children" in found_by(few, 50).misfits
+
+
+@pytest.mark.parametrize("basis", ["cells", "tents"])
+def test_noise_of_a_smaller_scale_is_found(monkeypatch, basis):
+    """By a seventh: the likelihood ratio takes half a million runs for that."""
+    options = {"spacing": 100.0} if basis == "cells" else {}
+    made = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(50.0), basis=basis, **options).plan(SQUARE, n=N)
+    few = replace(target_of(made), statistics=target_of(made).statistics[:1])
+    plant(monkeypatch, np.random.default_rng)
+    assert not audit(few, trials=100).violated
+    monkeypatch.setattr(
+        statistic_module, "laplace_noise", lambda scale, **_: SecretLaplace(scale / 1.15, np.random.default_rng())
+    )
+    assert "size of the noise" in found_by(few, 100).misfits
+
+
+def shorter(relation):
+    """A third of the privacy radius."""
+    return AlphaNeighbours(relation.alpha / 3)
+
+
+def test_radius_shortened_before_calibration_is_found(monkeypatch):
+    """Bound and noise agree on the shorter radius: the pair must be of the stated one. No run is needed."""
+    made = TENTS.plan(SQUARE, n=N)
+    assert target_of(made).excess == ()
+    honest = statistic_module.bounds.tents_sensitivity
+    monkeypatch.setattr(
+        statistic_module.bounds, "tents_sensitivity", lambda mesh, r, **more: honest(mesh, shorter(r), **more)
+    )
+    broken = TENTS.plan(SQUARE, n=N)
+    assert broken.guarantee.epsilon() == pytest.approx(1.0)
+    gone, came = changed(target_of(broken).pair)
+    assert np.hypot(*(gone - came)[0]) == pytest.approx(50.0)
+    assert "and 1 is claimed" in target_of(broken).excess[0]
+    assert audit(broken, trials=50).violated
+
+
+def test_radius_shortened_by_the_plan_itself_is_found(monkeypatch):
+    """What is asked for decides, not the relation that a plan calls its own."""
+    honest = LaplaceSynthesizer.plan
+
+    def careless(self, *args, **options):
+        return honest(replace(self, relation=shorter(self.relation)), *args, **options)
+
+    assert target_of(TENTS, SQUARE, n=N).excess == ()
+    monkeypatch.setattr(LaplaceSynthesizer, "plan", careless)
+    assert target_of(TENTS.plan(SQUARE, n=N)).excess == ()
+    assert "and 1 is claimed" in target_of(TENTS, SQUARE, n=N).excess[0]
+
+
+def test_chances_of_noise_are_above_those_of_simulated_noise():
+    """A tenth of all audits of sound noise would be off by less than these bounds say, if these were exact."""
+    rng = np.random.default_rng(3)
+    laws = {
+        DiscreteLaplace(0.7): lambda: np.subtract(*rng.geometric(-np.expm1(-1 / 0.7), (2, 40))),
+        DiscreteLaplace(3e5): lambda: np.subtract(*rng.geometric(-np.expm1(-1 / 3e5), (2, 40))),
+        Truncated(2.0, 5): lambda: TruncatedNoise(SeededLaplace(2.0, rng), 5).add(np.zeros(40, dtype=int)),
+        DiscreteGaussian(2.0**20): lambda: np.rint(rng.normal(0, 2.0**20, 40)),
+    }
+    for law, noise in laws.items():
+        small, off = (kind(None, law, 0, 40) for kind in (TooSmall, OffCentre))
+        seen = [noise().astype(float) for _ in range(400)]
+        for kind in (small, off):
+            chances = np.exp([kind.log_chance(kind.add(each), 40, (1, 0)) for each in seen])
+            assert (chances < 0.05).mean() <= 0.05
+        # And not far above: noise of half the size, or off by half a scale, would be called so.
+        assert small.log_chance(small.add(np.concatenate(seen) / 2), 16_000, (400, 0)) < -500
+        assert off.log_chance(off.add(np.concatenate(seen) + law.scale / 2), 16_000, (400, 0)) < -500
 
 
 # Noise that comes again

@@ -8,6 +8,7 @@ import json
 import pickle
 import re
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -44,6 +45,8 @@ ALL_KEPT = {"w": 256, "user": None}
 
 
 SECRET = generator(None)
+# Of faults that the noise itself shows as well.
+BY_STATISTICS = {"draws": (), "laws": (), "excess": ()}
 
 
 def quick_noise(scale, *, sensitivity, epsilon, rng=None):
@@ -321,7 +324,6 @@ FAULTS = {
         full_budget_on_every_level, ALL_KEPT | {"variant": "theory"}, "likelihood ratio", 220,
     ),
     "noise halved": (noise_halved, ALL_KEPT, "likelihood ratio", 570),
-    "every point counts": (functools.partial(of_kind, EveryPointCounts), {}, "likelihood ratio", 100),
     "true total": (functools.partial(of_kind, TrueTotal), {}, "total", 100),
     "true selection": (functools.partial(of_kind, TrueSelection), {}, "one number", 100),
     "one stream": (functools.partial(of_kind, OneStream), {}, "shared noise", 100),
@@ -342,10 +344,78 @@ def test_planted_fault_is_caught(fault):
     broken, options, seen_by, trials = FAULTS[fault]
     honest = made(**options)
     looked = tuple(each for each in honest.statistics if each.name == seen_by)
-    faulty = replace(honest, run=Measure(broken(honest.run.plan)), statistics=looked)
+    faulty = replace(honest, run=Measure(broken(honest.run.plan)), statistics=looked, **BY_STATISTICS)
     results = (audit(faulty, trials=trials, false_alarm=1e-6) for _ in range(3))
     result = next((each for each in results if each.violated), None)
     assert result is not None
+
+
+class Shares(NamedTuple):
+    """Points with weights of their own."""
+
+    i: np.ndarray
+    j: np.ndarray
+    weight: np.ndarray
+    side: int
+
+    def lattice(self, bits):
+        sums = np.zeros((self.side, self.side), dtype=np.int64)
+        np.add.at(sums, (self.i, self.j), np.rint(self.weight * 2**bits).astype(np.int64))
+        return sums
+
+
+class OneShareTooMany(HeatmapPlan):
+    """Points of a person weigh 1 / (k - 1) where there are k, so a person weighs k / (k - 1)."""
+
+    def users(self, pattern):
+        i, j = self.places[self.mesh.locate(pattern.positions)].T
+        _, user, k = np.unique(pattern.marks["user"], return_inverse=True, return_counts=True)
+        return Shares(i, j, 1 / np.maximum(k - 1, 1)[user.ravel()], 2**self.depth)
+
+
+def halved_last_scale(plan):
+    """The last level's noise is that of half its scale."""
+    *epsilons, last = plan.budgets.epsilons
+    return with_budgets(plan, [*epsilons, 2 * last])
+
+
+def next_levels_scale(plan):
+    """Each level's noise is that of the next one's budget, and the last level's that of the first, which is larger."""
+    first, *rest = plan.budgets.epsilons
+    other = with_budgets(plan, [*rest, first])
+    other.__dict__.pop("scales")
+    return other
+
+
+# Fault in what runs, what of the noise is not as stated, and runs on each input.
+NOISE_FAULTS = {
+    "one share too many": (functools.partial(of_kind, OneShareTooMany), {"sum of the noise of level 4"}, 50),
+    "every point counts": (functools.partial(of_kind, EveryPointCounts), {"sum of the noise of level 4"}, 50),
+    "last scale halved": (halved_last_scale, {"size of the noise of level 4"}, 50),
+    "next level's scale": (next_levels_scale, {"size of the noise of level 4"}, 50),
+}
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("fault", NOISE_FAULTS)
+def test_noise_that_is_not_as_stated_is_found(fault):
+    """By all numbers of the runs; the likelihood ratio takes thousands of runs, where it sees the fault at all."""
+    broken, seen, trials = NOISE_FAULTS[fault]
+    honest = made(decay=0.7 if "next" in fault else None)
+    honest = replace(honest, statistics=honest.statistics[:1])
+    faulty = replace(honest, run=Measure(broken(honest.run.plan)))
+    assert not audit(replace(faulty, **BY_STATISTICS), trials=trials).violated
+    results = (audit(faulty, trials=trials) for _ in range(3))
+    assert any(seen <= set(result.misfits) and result.violated for result in results)
+    assert not audit(honest, trials=trials).violated
+
+
+def test_persons_that_weigh_more_than_one_need_no_run():
+    """Where plan, measurement and auditor share the fault, the pair itself gives away more than is claimed."""
+    plan = made().run.plan
+    aimed = target_of(of_kind(OneShareTooMany, plan))
+    assert target_of(plan).excess == ()
+    assert aimed.excess == ("at this pair the stated noise gives away 1.067, and 1 is claimed",)
 
 
 @pytest.mark.usefixtures("quick")
@@ -354,7 +424,8 @@ def test_person_counted_twice_is_caught_though_the_auditor_counts_alike():
     faulty = target_of(of_kind(CountedTwice, made(**ALL_KEPT).run.plan))
     change, _ = always_seen(faulty.run.plan, faulty.pair)
     assert change.tolist() == [2 * WHOLE]
-    faulty = replace(faulty, statistics=faulty.statistics[:1])
+    assert "and 1 is claimed" in faulty.excess[0]
+    faulty = replace(faulty, statistics=faulty.statistics[:1], **BY_STATISTICS)
     assert any(audit(faulty, trials=500).violated for _ in range(8))
 
 

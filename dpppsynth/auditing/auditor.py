@@ -25,8 +25,9 @@ from dpppsynth.privacy.verify import examine as verify_open
 
 # Fewer trials choose events blindly.
 FEWEST = 50
-# Share of the false alarms that is left for mechanisms that seem to have no randomness, or whose noise comes again.
-FIXED, REPEATED = 1e-3, 1e-3
+# Shares of the false alarms that are left for mechanisms that seem to have no randomness, whose noise comes again, or
+# is of another law than stated.
+FIXED, REPEATED, MISFIT = 1e-3, 1e-3, 1e-2
 
 
 def audit(
@@ -119,7 +120,8 @@ def audit(
         _tell(progress, "looking for the hardest pair of neighbouring patterns")
         subject = target_of(target, domain, n=n, expected_n=expected_n, pair=pair, statistics=more, **options)
     if profile is not None:
-        subject = replace(subject, claimed=profile, statistics=tuple(each.at_claim() for each in subject.statistics))
+        looked = tuple(each.at_claim() for each in subject.statistics)
+        subject = replace(subject, claimed=profile, statistics=looked, laws=(), excess=())
     return _audit(subject, verification, delta, settings, progress)
 
 
@@ -144,11 +146,15 @@ def _audit(
         _tell(progress, "timing a run")
         seconds = seconds_per_trial(target) * trials / workers
         _tell(progress, f"{target.words}; {2 * trials} runs will take about {_duration(seconds)}")
-    differ = disagreements(target)
-    chances = {"chance": FIXED * false_alarm, "repeat": REPEATED * false_alarm}
+    differ = (*target.excess, *disagreements(target))
+    chances = {"chance": FIXED * false_alarm, "repeat": REPEATED * false_alarm, "misfit": MISFIT * false_alarm}
     runs = run_trials(target, trials, workers=workers, progress=progress, **chances)
     lower_bound, findings = examine(
-        target.statistics, runs.features, claimed, delta=delta, false_alarm=(1 - FIXED - REPEATED) * false_alarm
+        target.statistics,
+        runs.features,
+        claimed,
+        delta=delta,
+        false_alarm=(1 - FIXED - REPEATED - MISFIT) * false_alarm,
     )
     return Audit(
         lower_bound=lower_bound,
@@ -161,6 +167,7 @@ def _audit(
         alike=target.alike,
         fixed=runs.fixed,
         repeats=runs.repeats,
+        misfits=runs.misfits,
         disagreements=differ,
         verification=verification,
         words=target.words,
@@ -203,7 +210,8 @@ def _own(
         # What is known of the law belongs to the target's own pair.
         claim = subject.claimed.claim if isinstance(subject.claimed, AsStated) else subject.claimed
         looked = tuple(each.at_claim() for each in subject.statistics)
-        return replace(subject, pair=pair, claimed=claim, statistics=looked, weakened=None, alike=False, draws=())
+        law: dict[str, Any] = {"weakened": None, "draws": (), "laws": (), "excess": ()}
+        return replace(subject, pair=pair, claimed=claim, statistics=looked, alike=False, **law)
     missing = [
         name
         for name, absent in (("pair", pair is None), ("claimed", claimed is None), ("statistics", not more))

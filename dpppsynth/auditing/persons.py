@@ -26,8 +26,8 @@ Pair = tuple[PointPattern, PointPattern]
 
 # Candidates are the same in every run, so that an audit can be repeated.
 SEED, CANDIDATES = 20261125, 2000
-# Points of the person, where persons have several: the last one is far away.
-POINTS = 16
+# Points of the person, where persons have several: the last one is far away. And those of everybody else.
+POINTS, EACH = 16, 2
 # Probability, at most, that noise turns the attention away from where everybody is.
 MISSED = 1e-3
 # Persons in cells of which one is left out, in units of the noise on the cells below; and most persons of a pattern.
@@ -55,9 +55,11 @@ def person_pair(plan: HeatmapPlan) -> Pair:
     own = np.tile(others[0], (1 if plan.user is None else POINTS, 1))
     if len(own) > 1:
         own[-1] = others[-1]
-    places = np.concatenate([others, own])
-    persons = np.minimum(np.arange(len(places)), len(others))
-    return _pattern(plan, places, persons), _pattern(plan, others, persons[: len(others)])
+    each = 1 if plan.user is None else EACH
+    persons = np.repeat(np.arange(len(others) + 1), [each] * len(others) + [len(own)])
+    places = np.concatenate([np.repeat(others, each, axis=0), own])
+    rest = each * len(others)
+    return _pattern(plan, places, persons), _pattern(plan, places[:rest], persons[:rest])
 
 
 def attention(plan: HeatmapPlan) -> float:

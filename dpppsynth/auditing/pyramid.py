@@ -16,6 +16,7 @@ from dpppsynth.heatmaps.pyramid import pyramid
 from dpppsynth.heatmaps.tree import Level
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.patterns import PointPattern
+from dpppsynth.persons import persons
 from dpppsynth.privacy.pyramids import layout
 
 
@@ -62,6 +63,27 @@ def level_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[Ints]:
     """(4^i,) masses of each measured level in lattice units, without noise."""
     levels = pyramid(plan.users(pattern).lattice(plan.bits))
     return [level.ravel() for level in levels[plan.budgets.first :]]
+
+
+def own_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[tuple[Ints, Ints]]:
+    """Codes (k,), rising, of the cells of each measured level that hold points, and their masses in lattice units.
+
+    They are worked out from the points here, and not by the code that is audited.
+    """
+    places = plan.places[plan.mesh.locate(pattern.positions)]
+    who = np.arange(len(places)) if plan.user is None else persons((pattern.marks or {})[plan.user])
+    rows, number = np.unique(np.column_stack([who, places]), axis=0, return_counts=True)
+    whose = np.unique(rows[:, 0], return_inverse=True)[1].ravel()
+    total = np.bincount(whose, weights=number)[whose]
+    masses = np.rint(2.0**plan.bits * number / total).astype(np.int64)
+    found = []
+    for level in range(plan.budgets.first, plan.depth + 1):
+        u, v = rows[:, 1:].T >> plan.depth - level
+        codes, which = np.unique(u * 2**level + v, return_inverse=True)
+        sums = np.zeros(len(codes), dtype=np.int64)
+        np.add.at(sums, which.ravel(), masses)
+        found.append((codes, sums))
+    return found
 
 
 # All statistics look at one release before the next is made.

@@ -22,14 +22,15 @@ import numpy as np
 from scipy.special import gammainc
 from scipy.stats import binom
 
-from dpppsynth.auditing.pyramid import lengths, level_masses, looked_at
+from dpppsynth.auditing.pyramid import looked_at, own_masses
 from dpppsynth.auditing.target import Draws
 from dpppsynth.auditing.whole import Levels
 from dpppsynth.bounded_plan import BoundedCountsPlan
 from dpppsynth.heatmaps.plan import HeatmapPlan
+from dpppsynth.heatmaps.pyramid import pyramid
 from dpppsynth.kernel import hull, mass
 from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan, PatternPlan
-from dpppsynth.mesh import Ints
+from dpppsynth.mesh import Floats, Ints
 from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.patterns import PointPattern
 from dpppsynth.statistic import FieldStatisticPlan, MeasurementPlan, StatisticPlan
@@ -96,14 +97,18 @@ class AddedToPyramid:
     pair: Pair
 
     @cached_property
-    def _masses(self) -> list[list[Ints]]:
-        return [level_masses(self.plan, pattern) for pattern in self.pair]
+    def _masses(self) -> list[list[tuple[Ints, Ints]]]:
+        return [own_masses(self.plan, pattern) for pattern in self.pair]
 
-    def __call__(self, side: int, released: Any) -> Ints:
-        """(m,) noise."""
+    def __call__(self, side: int, released: Any) -> Floats:
+        """(m,) noise; not a number in cells without any part in the window, which get none."""
         levels, noised = looked_at(self.plan, released)
-        each = zip(levels, noised, self._masses[side], strict=True)
-        return np.concatenate([numbers - masses[level.cells] for level, numbers, masses in each])
+        found = []
+        for level, numbers, (cells, masses) in zip(levels, noised, self._masses[side], strict=True):
+            at = np.minimum(np.searchsorted(cells, level.cells), len(cells) - 1)
+            noise = numbers - np.where(cells[at] == level.cells, masses[at], 0)
+            found.append(np.where(level.alive, noise, np.nan))
+        return np.concatenate(found)
 
 
 @dataclass(frozen=True)
@@ -192,7 +197,11 @@ def log_likeliest(plan: Any, pair: Pair, first: int | None = None) -> float:
     """Logarithm of an upper bound on the probability of any outcome of a plan's noise, or of its `first` numbers."""
     match plan:
         case HeatmapPlan():
-            return float(np.dot(lengths(plan), [log_laplace(scale) for scale in plan.scales]))
+            # All cells of the first level that lie in the window are looked at, and one or more of each further one.
+            inside = int(np.count_nonzero(pyramid(plan.inside)[plan.budgets.first]))
+            return float(
+                np.dot([int(inside)] + [1] * (len(plan.scales) - 1), [log_laplace(each) for each in plan.scales])
+            )
         case BoundedCountsPlan():
             return _count(plan, first) * math.log(float(TruncatedGeometric(plan.scale, plan.max_error).pmf(0)))
         case StatisticPlan():
@@ -201,8 +210,8 @@ def log_likeliest(plan: Any, pair: Pair, first: int | None = None) -> float:
             # `sum_k e^(-k^2 / (2 s^2)) >= s sqrt(2 pi)`, by Poisson's summation.
             return -_count(plan, first) * math.log(plan.scale * math.sqrt(2 * math.pi))
         case MovedPlan():
-            inside = float(gammainc(2, plan.rate * plan.bound))
-            return _count(plan, first) // 2 * min(0.0, math.log((plan.rate * plan.step) ** 2 / (2 * math.pi * inside)))
+            kept = float(gammainc(2, plan.rate * plan.bound))
+            return _count(plan, first) // 2 * min(0.0, math.log((plan.rate * plan.step) ** 2 / (2 * math.pi * kept)))
         case KernelPlan():
             return min(0.0, math.log(_densest(plan, pair) * plan.domain.resolution**2))
         case DiffusionPlan():

@@ -47,8 +47,11 @@ class Audit:
         Whether each input gave one and the same release on every run, another one than the other input.
     repeats : dict of str to Repeats
         Noise that came again more often than its stated law allows.
+    misfits : dict of str to float
+        What is not as stated of the noise, and the logarithm of the probability, at most, of that.
     disagreements : tuple of str
-        Where what a release publishes, or saves, is not made of its private statistic and public parameters.
+        Where what a release publishes, or saves, is not made of its private statistic and public parameters; and where
+        the stated noise itself gives away more than is claimed.
     verification : Verification or None
         Of the certificate, where a saved release was audited.
     words : str
@@ -65,6 +68,7 @@ class Audit:
     alike: bool = False
     fixed: bool = False
     repeats: Mapping[str, Repeats] = field(default_factory=dict)
+    misfits: Mapping[str, float] = field(default_factory=dict)
     disagreements: tuple[str, ...] = ()
     verification: Verification | None = field(default=None, repr=False)
     words: str = ""
@@ -73,7 +77,7 @@ class Audit:
     def violated(self) -> bool:
         """Whether the claim is refuted: at `delta`, anywhere on its profile, or by what no sound release shows."""
         told = self.lower_bound > self.claimed or any(finding.violated for finding in self.findings)
-        return told or self.fixed or bool(self.repeats or self.disagreements)
+        return told or self.fixed or bool(self.repeats or self.misfits or self.disagreements)
 
     @cached_property
     def detectable(self) -> float:
@@ -116,6 +120,7 @@ class Audit:
             "alike": self.alike,
             "fixed": self.fixed,
             "repeats": {name: each.to_dict() for name, each in self.repeats.items()},
+            "misfits": dict(self.misfits),
             "disagreements": list(self.disagreements),
             "findings": [finding.to_dict() for finding in self.findings],
             "verification": None,
@@ -183,6 +188,7 @@ class Audit:
     def _unsound(self) -> list[str]:
         """What a sound release never shows, or nearly never."""
         often = [f"{name.capitalize()} {each}" for name, each in self.repeats.items()]
+        often += [f"The {name} is not as stated ({_rarely(chance)})" for name, chance in self.misfits.items()]
         return often + [f"{each[:1].upper()}{each[1:]}" for each in self.disagreements]
 
     def _certificate(self) -> str:
@@ -196,6 +202,10 @@ class Audit:
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def _rarely(log_chance: float) -> str:
+    return f"by chance with probability 1e-{math.floor(-log_chance / math.log(10))} at most"
 
 
 def _share(confidence: float) -> str:

@@ -16,10 +16,15 @@ from scipy.special import gammainc, gammaincinv
 from dpppsynth.auditing.moved import move_shifts
 from dpppsynth.auditing.pairs import changed
 from dpppsynth.auditing.persons import MISSED, Pair
+from dpppsynth.auditing.pyramid import branches
+from dpppsynth.bounded_plan import BoundedCountsPlan
 from dpppsynth.heatmaps.plan import HeatmapPlan
+from dpppsynth.kernel_plan import KernelPlan
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.moved_plan import MovedPlan
-from dpppsynth.privacy.profiles import Profile
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
+from dpppsynth.privacy.truncated import TruncatedLaplaceDP
+from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 
 # Steps of the grid of privacy losses, from 0 to their largest sum; more noised numbers are not convolved.
 STEPS, MOST_SHIFTS = 4096, 500
@@ -172,6 +177,46 @@ def as_stated(plan: Any, pair: Pair, claim: Profile) -> Profile:
         return claim
     shifts = _shifts(plan, pair)
     return AsStated(claim, shifts) if 0 < len(shifts) <= MOST_SHIFTS else claim
+
+
+def excess(plan: Any, pair: Pair, claim: Profile) -> tuple[str, ...]:
+    """Where the noise stated by a plan gives away more at a pair than is claimed: then no run is needed to refute it.
+
+    A plan that was calibrated to a shorter privacy radius than it claims, or whose persons weigh more than one, shows
+    here. Nothing is known of posterior draws and of other bounds on kernels.
+    """
+    spent, allowed = _spent(plan, pair, claim)
+    if spent <= allowed * (1 + 1e-9):
+        return ()
+    return (f"at this pair the stated noise gives away {spent:.4g}, and {allowed:.4g} is claimed",)
+
+
+def _spent(plan: Any, pair: Pair, claim: Profile) -> tuple[float, float]:
+    """Parameter of the claim that the stated noise has at a pair, and the claimed one."""
+    match plan, claim:
+        case BoundedCountsPlan(), TruncatedLaplaceDP():
+            return float(np.abs(_change(plan, pair)).sum()) / plan.scale, sum(claim.shifts) / claim.scale
+        case StatisticPlan(), PureDP():
+            return float(np.abs(_change(plan, pair)).sum()) / plan.scale, claim.level
+        case FieldStatisticPlan(), GaussianDP():
+            return float(np.linalg.norm(_change(plan, pair))) / plan.scale, claim.mu
+        case KernelPlan(), PoissonGaussianDP():
+            gone, came = changed(pair)
+            return float(np.hypot(*(gone - came).T).max(initial=0.0)) / plan.bandwidth, claim.ratio
+        case HeatmapPlan(), PureDP():
+            each = zip(branches(plan, pair), plan.scales, strict=True)
+            return sum(float(np.abs(branch.first - branch.second).sum()) / scale for branch, scale in each), claim.level
+        case MovedPlan(), PureDP() | ApproximateDP():
+            shifts = move_shifts(plan, pair)
+            return 0.0 if shifts is None else float(shifts.sum()), claim.level
+        case _:
+            return 0.0, math.inf
+
+
+def _change(plan: Any, pair: Pair) -> Floats:
+    """Difference of the statistics of two patterns, added up over the points in which they differ."""
+    gone, came = (plan.exact(places) for places in changed(pair))
+    return np.asarray(gone - came, dtype=np.float64)
 
 
 def of_number(plan: HeatmapPlan, scale: float) -> AsStated:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from dpppsynth.auditing.laws import laws_of_levels
 from dpppsynth.auditing.pairs import neighbours, what_changes
 from dpppsynth.auditing.repeats import draws_of_levels
-from dpppsynth.auditing.stated import as_stated
+from dpppsynth.auditing.stated import as_stated, excess
 from dpppsynth.auditing.statistics import Pair, built_in
 from dpppsynth.auditing.target import Statistic, Target
 from dpppsynth.auditing.weaker import alike, weakened
@@ -23,12 +24,12 @@ from dpppsynth.privacy.profiles import Profile
 from dpppsynth.synthesizers import StratifiedPlan
 
 
-def strata_target(plan: StratifiedPlan, claim: Guarantee, pair: Any, statistics: tuple[Statistic, ...]) -> Target:
+def strata_target(planned: StratifiedPlan, claim: Guarantee, pair: Any, statistics: tuple[Statistic, ...]) -> Target:
     """Releases of all levels together.
 
     Parameters
     ----------
-    plan : StratifiedPlan
+    planned : StratifiedPlan
     claim : Guarantee
         Of the release as a whole, and so of its weakest level; the others are held to their own.
     pair : tuple of PointPattern, optional
@@ -37,7 +38,7 @@ def strata_target(plan: StratifiedPlan, claim: Guarantee, pair: Any, statistics:
         Functions of `Levels`, looked at beside those of each level: all of it for the level with the largest epsilon,
         what needs no training for the others.
     """
-    by, held = plan.by, {level: each.statistic for level, each in plan.plans.items()}
+    by, held = planned.by, {level: each.statistic for level, each in planned.plans.items()}
     weakest = max(held, key=lambda level: float(held[level].guarantee.epsilon()))
     given = {weakest: pair}
     pairs = {level: neighbours(each, claim.relation, given.get(level)) for level, each in held.items()}
@@ -47,14 +48,20 @@ def strata_target(plan: StratifiedPlan, claim: Guarantee, pair: Any, statistics:
         own = held[level].guarantee.profile
         looked += [each for each in _of_level(by, level, held[level], pairs[level], own) if not each.learned]
     return Target(
-        run=WholeStrata(plan),
+        run=WholeStrata(planned),
         pair=_marked(by, pairs),
         claimed=claim.profile,
         statistics=(*looked, *statistics),
-        words=_words(plan, claim, pairs, weakest),
+        words=_words(planned, claim, pairs, weakest),
         weakened=weakened(held[weakest], pairs[weakest]),
         alike=all(alike(held[level], pairs[level]) for level in held),
         draws=draws_of_levels(by, held, pairs),
+        laws=laws_of_levels(by, held, pairs),
+        excess=tuple(
+            f"{by} {level}: {each}"
+            for level, plan in held.items()
+            for each in excess(plan, pairs[level], claim.profile if level == weakest else plan.guarantee.profile)
+        ),
     )
 
 

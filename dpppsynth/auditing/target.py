@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +74,30 @@ class Draws:
     signs: bool = False
 
 
+class Number(Protocol):
+    """A number of each run, whose total over all runs has a stated law. Picklable."""
+
+    def __call__(self, side: int, released: Any, /) -> tuple[float, int]:
+        """Of a run on an input, 0 or 1, and of how many draws; not a number where it cannot be told."""
+
+    def log_chance(self, total: float, count: int, runs: tuple[int, int], /) -> float:
+        """Logarithm of the probability, at most, of a total at least as odd, of so many draws in the runs on either."""
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """What is stated of the noise in a release.
+
+    Attributes
+    ----------
+    name : str
+    number : Number
+    """
+
+    name: str
+    number: Number
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """A mechanism at its two neighbouring inputs.
@@ -97,6 +121,10 @@ class Target:
         Whether the mechanism treats both inputs alike, so that nothing is tested.
     draws : tuple of Draws
         The noise in what is released, where it can be told.
+    laws : tuple of Law
+        What is stated of it.
+    excess : tuple of str
+        Where the stated noise itself gives away more at this pair than is claimed.
     """
 
     run: Callable[[Any], Any]
@@ -107,6 +135,8 @@ class Target:
     weakened: Weakened | None = None
     alike: bool = False
     draws: tuple[Draws, ...] = ()
+    laws: tuple[Law, ...] = ()
+    excess: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         named = several("statistics", self.statistics, Statistic, "Statistic(name, features) makes one")

@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dpppsynth.auditing.laws import laws_of
 from dpppsynth.auditing.local import clients_of, local_target
 from dpppsynth.auditing.pairs import neighbours, what_changes
 from dpppsynth.auditing.repeats import draws_of
-from dpppsynth.auditing.stated import as_stated
+from dpppsynth.auditing.stated import as_stated, excess
 from dpppsynth.auditing.statistics import Pair, built_in, named
 from dpppsynth.auditing.strata import strata_target
 from dpppsynth.auditing.target import Statistic, Target
@@ -216,4 +217,6 @@ def _target(
         weakened=weakened(plan, pair),
         alike=alike(plan, pair),
         draws=draws_of(plan, pair),
+        laws=laws_of(plan, pair),
+        excess=excess(plan, pair, claim.profile),
     )

@@ -41,12 +41,13 @@ class Task(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What came back: the input's number, per statistic features (runs, k), a digest of each release, and its noise."""
+    """What came back: the input's number, per statistic features (runs, k), digests, and its noise."""
 
     side: int
     features: tuple[Floats, ...]
     digests: tuple[bytes, ...]
     noise: tuple[tuple[SeenNoise, ...], ...] = ()
+    totals: Floats | None = None
 
     def course(self) -> tuple[bytes, ...]:
         """Features of each run, as bytes."""
@@ -64,11 +65,14 @@ class Runs(NamedTuple):
         Whether every run on one input gave the same, and those on the other something else.
     repeats : dict of str to Repeats
         Where noise came again, more often than chance lets it.
+    misfits : dict of str to float
+        What is not as stated of the noise, and the logarithm of the probability, at most, of that.
     """
 
     features: list[tuple[Floats, Floats]]
     fixed: bool
     repeats: dict[str, Repeats]
+    misfits: dict[str, float]
 
 
 def run_trials(
@@ -79,6 +83,7 @@ def run_trials(
     progress: Callable[[str], object] | None = None,
     chance: float = CHANCE,
     repeat: float = CHANCE,
+    misfit: float = CHANCE,
 ) -> Runs:
     """`trials` runs on each input.
 
@@ -95,6 +100,8 @@ def run_trials(
         Probability, at most, that a mechanism which keeps its claim looks as if it were fixed.
     repeat : float
         Probability, at most, that noise of the stated law seems to come again too often.
+    misfit : float
+        Probability, at most, that it seems to be of another law.
 
     Raises
     ------
@@ -111,7 +118,8 @@ def run_trials(
             progress(f"{done} of {2 * trials} runs")
     require_fresh_blocks(blocks)
     features = [_gather(blocks, number, statistic) for number, statistic in enumerate(target.statistics)]
-    return Runs(features, _is_fixed(blocks, target.claimed.delta(0.0), chance), _repeats(target, blocks, repeat))
+    fixed = _is_fixed(blocks, target.claimed.delta(0.0), chance)
+    return Runs(features, fixed, _repeats(target, blocks, repeat), _misfits(target, blocks, misfit))
 
 
 def _tasks(trials: int, workers: int) -> list[Task]:
@@ -162,7 +170,7 @@ def run_sent(sent: bytes, task: Task) -> Block:
 def run_block(target: Target, task: Task) -> Block:
     """Run a block here."""
     rows: list[list[Floats]] = [[] for _ in target.statistics]
-    digests, noise = [], []
+    digests, noise, totals = [], [], np.zeros((len(target.laws), 2))
     for _ in range(task.runs):
         released = target.run(target.pair[task.side])
         if getattr(released, "seeded", False) is True:
@@ -177,7 +185,10 @@ def run_block(target: Target, task: Task) -> Block:
                 raise _ragged(statistic)
         digests.append(_digest(released))
         noise.append(tuple(seen(draws, task.side, released) for draws in target.draws))
-    return Block(task.side, tuple(np.array(row) for row in rows), tuple(digests), tuple(noise))
+        for number, law in enumerate(target.laws):
+            totals[number] += law.number(task.side, released)
+    features = tuple(np.array(row) for row in rows)
+    return Block(task.side, features, tuple(digests), tuple(noise), totals)
 
 
 def _read(statistic: Statistic, released: Any) -> Floats:
@@ -228,6 +239,19 @@ def _repeats(target: Target, blocks: Sequence[Block], chance: float) -> dict[str
             found[f"signs of the {draws.name}"] = agreement(runs)
     most = math.log(chance / max(1, len(found)))
     return {name: each for name, each in found.items() if each.log_chance < most}
+
+
+def _misfits(target: Target, blocks: Sequence[Block], chance: float) -> dict[str, float]:
+    """What is not as stated, by more than a share of the chance each; numbers that could not be told are left out."""
+    first, second = (sum(len(block.digests) for block in blocks if block.side == side) for side in (0, 1))
+    totals = np.sum([block.totals for block in blocks if block.totals is not None], axis=0)
+    found = {
+        law.name: law.number.log_chance(float(total), int(count), (first, second))
+        for law, (total, count) in zip(target.laws, totals, strict=True)
+        if np.isfinite(total)
+    }
+    most = math.log(chance / max(1, len(target.laws)))
+    return {name: log_chance for name, log_chance in found.items() if log_chance < most}
 
 
 def _gather(blocks: Sequence[Block], number: int, statistic: Statistic) -> tuple[Floats, Floats]:
