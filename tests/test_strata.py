@@ -230,6 +230,21 @@ class TestDeltaOfAllLevels:
         assert certificate.LARGE_DELTA in {check.detail for check in verify(folder).checks}
         assert load_release(folder).warning == certificate.LARGE_DELTA
 
+    def test_of_exactly_one_in_n_is_marked_whatever_its_product_is_rounded_to(self, tmp_path):
+        assert 49 * (1 / 49) < 1
+        pattern = PointPattern(fifths().xy[:49], WINDOW)
+        release = KernelSynthesizer(10.0, 1 / 49, 25.0, allow_large_delta=True).release(pattern)
+        assert release.warning == certificate.LARGE_DELTA
+        assert not verify(release.save(tmp_path / "out")).holds
+
+    def test_of_a_plan_made_by_hand_is_marked_where_n_is_secret(self, tmp_path):
+        settled = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-5, spacing=250.0, relation=AddRemove())
+        plan = settled.plan(WINDOW, expected_n=200.0)
+        for delta, words in ((1e-5, None), (1e-3, certificate.UNSURE_DELTA)):
+            release = replace(plan, statistic=replace(plan.statistic, delta=delta)).release(fifths().unmarked())
+            assert release.warning == words
+            assert verify(release.save(tmp_path / str(delta))).holds == (words is None)
+
     def test_far_below_it_everything_is_as_before(self, tmp_path):
         release = by_year(SYNTHESIZERS["kernel"])
         assert release.warning is None
