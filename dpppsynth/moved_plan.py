@@ -54,7 +54,7 @@ class MovedPlan(LatticePlan):
     delta : float
         0 where there is no bound on the moves.
     max_error : float or None
-        Largest distance between a point and where it is released, in the window's unit.
+        Largest distance between a point and where it is released, a length on the map in the window's unit.
     track : bool
         The points are one person's, and their order is public.
 
@@ -131,8 +131,8 @@ class MovedPlan(LatticePlan):
 
     @property
     def rate(self) -> float:
-        """Epsilon of one point per unit of length."""
-        return rate(self.relation, self.epsilon)
+        """Epsilon of one point per unit of length on the map."""
+        return rate(self.relation, self.epsilon, self.window)
 
     @property
     def bound(self) -> float:

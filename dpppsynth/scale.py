@@ -70,6 +70,11 @@ def scale_factor(geometry: Any, crs: str | None) -> float:
     return max(1.0, scale.largest)
 
 
+def is_plane(crs: str) -> bool:
+    """Whether a CRS is a plane of its own, such as an engineering system: it has no projection, and no factors."""
+    return horizontal_crs(crs).geodetic_crs is None
+
+
 def lengths_on_map(geometry: Any, crs: str | None) -> Scale:
     """Scale factors in a region: bounds that hold everywhere in it, border included, rounded outwards.
 
@@ -157,11 +162,7 @@ def _largest(differences: Floats) -> float:
 
 def _factors(crs: str) -> Factors | None:
     """Smallest and largest scale factor at places on the map (n, 2); None where the CRS is a plane of its own."""
-    horizontal = horizontal_crs(crs)
-    if horizontal.geodetic_crs is None:
-        return None
-    forward, geod, unit, turn = _projection(horizontal, crs)
-    return partial(_measured, forward, geod, unit, turn)
+    return None if is_plane(crs) else partial(_measured, *_projection(horizontal_crs(crs), crs))
 
 
 def _projection(crs: CRS, name: str) -> tuple[Transformer, Geod, float, float]:

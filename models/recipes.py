@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpppsynth.arguments import entries, instance
+from dpppsynth.crs import crs_from_member, projected_crs
 from dpppsynth.domains import Domain, Window, canonical_json
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
@@ -20,6 +21,19 @@ def domain_from_geojson(data: Mapping[str, Any]) -> Domain:
         msg = "domain: must be a GeoJSON FeatureCollection, as the to_geojson() of a window or a network gives it."
         raise InputError(msg) from None
     return LinearNetwork.from_geojson(data) if kinds == {"LineString"} else Window.from_geojson(data)
+
+
+def domain_of_release(data: Mapping[str, Any], scale_factor: float | None) -> Domain:
+    """Domain of a saved release, with the scale factor on its certificate; None where it states none.
+
+    What a map may stretch lengths by was settled when the release was made: here nothing is refused.
+    """
+    if "crs" not in data:
+        return domain_from_geojson(data)
+    domain, crs = domain_from_geojson({**data, "crs": None}), crs_from_member(data["crs"])
+    object.__setattr__(domain, "crs", None if crs is None else projected_crs(crs))
+    domain.__dict__["stated_scale"] = scale_factor
+    return domain
 
 
 def window(domain: Any) -> Window:

@@ -29,9 +29,11 @@ from dpppsynth.privacy import (
     verify,
 )
 
-WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
-NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(200, 300, 1000, 340)), "EPSG:27700")
-DISK = Window.polygon(shapely.Point(500, 500).buffer(450), "EPSG:27700")
+# A plane, where lengths on the map are true ones.
+PLANE = 'LOCAL_CS["plane",UNIT["metre",1]]'
+WINDOW = Window.rectangle(0, 0, 1000, 1000, PLANE)
+NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(200, 300, 1000, 340)), PLANE)
+DISK = Window.polygon(shapely.Point(500, 500).buffer(450), PLANE)
 
 
 def sign(folder, cert, *changed):

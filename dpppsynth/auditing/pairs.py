@@ -20,6 +20,7 @@ from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.mesh import Floats
 from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.patterns import PointPattern
+from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.relations import CappedRelation, Relation
 
 # Candidates are the same in every run, so that an audit can be repeated.
@@ -69,7 +70,7 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
     start = places(plan.domain, mesh, rng)
     if not relation.n_is_public:
         return _there_and_not(plan, relation, start[np.argmax(presence(plan, start))], rng)
-    before, after = moves(plan.domain, start, relation.reach, mesh)
+    before, after = moves(plan.domain, start, on_map(relation, plan.domain).reach, mesh)
     if not len(before):
         msg = "pair: no move inside the domain was found within the privacy radius; pass a pair of your own (pair=)."
         raise InputError(msg)
@@ -166,7 +167,8 @@ def require_neighbours(pair: tuple[PointPattern, PointPattern], relation: Relati
     gone, came = changed(pair)
     cap = relation.max_points_per_person
     if relation.n_is_public:
-        allowed = len(gone) == len(came) <= cap and _matched(pair[0].domain, gone, came, relation.reach)
+        reach = on_map(relation, pair[0].domain).reach
+        allowed = len(gone) == len(came) <= cap and _matched(pair[0].domain, gone, came, reach)
     else:
         allowed = min(len(gone), len(came)) == 0 and max(len(gone), len(came)) <= cap
     if not allowed:

@@ -22,7 +22,7 @@ from dpppsynth.draw import DrawPlan
 from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import PatternPlan
-from dpppsynth.models.recipes import domain_from_geojson
+from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.privacy import certificate
 from dpppsynth.privacy.derive import STRATA
@@ -140,7 +140,7 @@ def target_of_published(found: certificate.Published, more: tuple[Statistic, ...
     cert = found.certificate
     claim = guarantee_from_dict(cert["guarantee"])
     try:
-        domain = domain_from_geojson(found.document(cert["domain"]["file"]))
+        domain = domain_of_release(found.document(cert["domain"]["file"]), cert["domain"].get("scale_factor"))
         plan = _rebuilt(found, claim.relation, domain)
         if isinstance(plan, StratifiedPlan):
             return strata_target(plan, claim, None, more)

@@ -11,6 +11,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mesh import Mesh
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.lengths import Curve, lengths_assumed, on_ground, on_map
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 
 # Lattice of tent masses and of heat maps: multiples of 2^-20 of a point, or of a person.
@@ -55,7 +56,7 @@ def tents_sensitivity(
 ) -> int:
     """L1 sensitivity of the tent masses on the lattice of multiples of `2^-bits`.
 
-    `min(2^(bits+1), floor(2^bits * slope * alpha) + r)` under a move of geodesic length alpha, `2^bits` under
+    `min(2^(bits+1), floor(2^bits * slope * alpha) + r)` under a move of length alpha on the map, `2^bits` under
     add/remove, times the cap on points per person. The slope is `2 / smallest altitude` on triangles.
 
     Parameters
@@ -65,14 +66,14 @@ def tents_sensitivity(
     bits : int
         Lattice spacing is `2^-bits` of a point.
     reach : float, optional
-        Distance moved, instead of the relation's own.
+        Distance moved, a length on the map, instead of the relation's own.
     """
     instance("relation", relation, CappedRelation, EXAMPLE)
     require_safe_lattice(mesh, bits)
     unit = 2**bits
     if isinstance(relation, AddRemove):
         return relation.max_points_per_person * unit
-    change = unit * mesh.tent_slope * (relation.reach if reach is None else reach)
+    change = unit * mesh.tent_slope * (on_map(relation, mesh.domain).reach if reach is None else reach)
     step = 2 * unit if change >= 2 * unit else min(2 * unit, math.floor(change * (1 + 1e-12)) + ROUNDING[mesh.kind])
     return relation.max_points_per_person * step
 
@@ -97,16 +98,15 @@ def tents(mesh: Mesh, relation: CappedRelation, *, scale: float, bits: int = LAT
     )
 
 
-def _curve(mesh: Mesh, relation: CappedRelation, scale: float, bits: int) -> tuple[tuple[float, float], ...]:
+def _curve(mesh: Mesh, relation: CappedRelation, scale: float, bits: int) -> Curve:
     """(d, epsilon) for one point that moves by d, up to where the masses have nothing more to lose."""
     if isinstance(relation, AddRemove):
         return ()
     farthest = min(mesh.domain.diameter, 2.5 / mesh.tent_slope)
     cap = relation.max_points_per_person
-    return tuple(
-        (float(d), tents_sensitivity(mesh, relation, bits=bits, reach=float(d)) / cap / scale)
-        for d in np.linspace(0, farthest, 41)[1:]
-    )
+    lengths = np.linspace(0, farthest, 41)[1:]
+    pairs = ((d, tents_sensitivity(mesh, relation, bits=bits, reach=float(d)) / cap / scale) for d in lengths)
+    return on_ground(pairs, mesh.domain)
 
 
 def all_points(sizes: Iterable[Size]) -> Size:
@@ -187,4 +187,4 @@ def assumptions(
     tail = () if relation.n_is_public else (NOT_EMPTY,)
     on_network = isinstance(domain, LinearNetwork)
     public, snapped = (PUBLIC_NETWORK, SNAPPED_NETWORK) if on_network else (PUBLIC, SNAPPED)
-    return (public, *settled, people, *own, ONE_RELEASE, snapped, *tail)
+    return (public, *lengths_assumed(relation, domain), *settled, people, *own, ONE_RELEASE, snapped, *tail)

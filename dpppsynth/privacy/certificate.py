@@ -123,7 +123,7 @@ def build(
         Public parameters from which `recompute` derives the bound again.
     guarantee : Guarantee
     domain : mapping
-        File name, hash, CRS and unit of the domain.
+        File name, hash, CRS and unit of the domain, and the factor between lengths on its map and true ones.
     noise : str
         Sampler and entropy of the noise.
     seeded : bool

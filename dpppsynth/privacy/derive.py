@@ -72,6 +72,8 @@ class Derived:
         Files that follow from the statistics, or whose form does from public parameters.
     marks : tuple of (str, list of str), optional
         The mark on synthetic patterns, and its levels.
+    remark : str
+        What must be said with the bound.
     """
 
     guarantee: Guarantee
@@ -83,6 +85,7 @@ class Derived:
     possible: Mapping[str, Callable[[Ints], object]] = field(default_factory=dict)
     following: tuple["Following", ...] = ()
     marks: tuple[str, list[str]] | None = None
+    remark: str = ""
 
     def source(self, *, seeded: bool) -> str:
         """The same as `noise`, and what takes its place in a seeded run."""
@@ -210,7 +213,7 @@ def _moved(parameters: Parameters, relation: AlphaNeighbours, domain: Domain) ->
     capped = not parameters["track"] or relation.max_points_per_person >= n
     require(isinstance(parameters["track"], bool) and capped, "all points of a track are one person's")
     bound = noise_bound(place, most)
-    public: dict[str, Any] = {"rate": rate(relation, parameters["epsilon"]), "farthest": place.diameter}
+    public: dict[str, Any] = {"rate": rate(relation, parameters["epsilon"], domain), "farthest": place.diameter}
     guarantee = moved_points(relation, **public, bound=bound, domain=domain)
 
     def possible(lattice: Ints) -> None:

@@ -15,6 +15,7 @@ from dpppsynth.models.covariances import ROOT_ERROR, Covariance, covariance_matr
 from dpppsynth.privacy.bounds import LATTICE_BITS, assumptions, require_safe_lattice
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import increments, point_sd
+from dpppsynth.privacy.lengths import Curve, on_ground, on_map
 from dpppsynth.privacy.posterior_draw import DOWN
 from dpppsynth.privacy.profiles import GaussianDP
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
@@ -58,8 +59,8 @@ def field_sensitivity(
     if isinstance(relation, AddRemove):
         one = _on_lattice(mesh, matrix, bits, point_sd(matrix))
     else:
-        change = increments(mesh, matrix, relation.reach).within(relation.reach)
-        one = _on_lattice(mesh, matrix, bits, change, relation.reach)
+        reach = on_map(relation, mesh.domain).reach
+        one = _on_lattice(mesh, matrix, bits, increments(mesh, matrix, reach).within(reach), reach)
     return relation.max_points_per_person * one
 
 
@@ -155,14 +156,11 @@ def _on_lattice(mesh: Mesh, matrix: Floats, bits: int, change: float, reach: flo
     return 2**bits * (change + lost) + ends / 2 * (math.sqrt(len(matrix)) + mesh.elements.shape[1] * top / 2)
 
 
-def _curve(
-    mesh: Mesh, covariance: Covariance, delta: float, scale: float, bits: int
-) -> tuple[tuple[float, float], ...]:
+def _curve(mesh: Mesh, covariance: Covariance, delta: float, scale: float, bits: int) -> Curve:
     """(d, epsilon) for one point that moves by d, up to where mu is too large to promise anything."""
     matrix = covariance.matrix(mesh)
     field = increments(mesh, matrix, mesh.domain.diameter)
     distances = [float(d) for d in np.linspace(0, mesh.domain.diameter, 41)[1:]]
     mu = [discrete_mu(_on_lattice(mesh, matrix, bits, field.within(d), d), scale) for d in distances]
-    return tuple(
-        (d, GaussianDP(m, delta).epsilon(delta)) for d, m in zip(distances, mu, strict=True) if m <= LARGEST_MU
-    )
+    pairs = ((d, GaussianDP(m, delta).epsilon(delta)) for d, m in zip(distances, mu, strict=True) if m <= LARGEST_MU)
+    return on_ground(pairs, mesh.domain)

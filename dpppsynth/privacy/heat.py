@@ -20,6 +20,7 @@ from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.kernels import budget, children_rate, kernel_assumptions, moves, smallest_bandwidth
+from dpppsynth.privacy.lengths import on_ground, on_map
 from dpppsynth.privacy.losses import LARGEST_LOSS, DiscreteLosses, poisson_losses, worst_curves
 from dpppsynth.privacy.relations import CappedRelation
 
@@ -65,12 +66,12 @@ def diffusion(
     relation = moves(relation)
     rate, delta = children_rate(patterns, relation), probability("delta", delta)
     instance("mesh", mesh, NetworkMesh, MESH)
-    reach = min(relation.reach, mesh.domain.diameter)
+    reach = min(on_map(relation, mesh.domain).reach, mesh.domain.diameter)
     pairs, apart = joined(mesh, min(FARTHEST * reach, mesh.domain.diameter), reach)
     matrix = diffusion_matrix(mesh, bandwidth)
     error = matrix_error(mesh, bandwidth)
     profile = _profile(matrix, error, pairs[apart <= _within(reach)], rate, delta)
-    curve = _by_distance(matrix, error, (pairs, apart), patterns, delta)
+    curve = on_ground(_by_distance(matrix, error, (pairs, apart), patterns, delta), mesh.domain)
     return Guarantee(relation, profile, THEOREM, (*kernel_assumptions(relation, mesh.domain), SEGMENTS), curve)
 
 
@@ -105,7 +106,7 @@ def smallest_diffusion_bandwidth(
             "1e-6 is a common choice."
         )
         raise InputError(msg)
-    reach = min(relation.reach, mesh.domain.diameter)
+    reach = min(on_map(relation, mesh.domain).reach, mesh.domain.diameter)
     pairs, _ = joined(mesh, reach)
 
     @cache
@@ -231,7 +232,7 @@ def _profile(matrix: Floats, error: float, pairs: Ints, rate: int, delta: float)
 def _by_distance(
     matrix: Floats, error: float, moves: tuple[Ints, Floats], patterns: int, delta: float
 ) -> tuple[tuple[float, float], ...]:
-    """(d, epsilon) for one point that moves by up to d, as far as epsilon is finite."""
+    """(d, epsilon) for one point that moves by up to d on the map, as far as epsilon is finite."""
     pairs, apart = moves
     if not apart[-1] > 0:
         return ()

@@ -17,6 +17,7 @@ from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.kernel import require_bandwidth
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.lengths import on_ground, on_map
 from dpppsynth.privacy.posterior_draw import REALS, SEED
 from dpppsynth.privacy.profiles import ApproximateDP, PoissonGaussianDP
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
@@ -64,8 +65,8 @@ def superposition(
     require_bandwidth(bandwidth)
     bandwidth, rate = float(bandwidth), children_rate(patterns, relation)
     profile = PoissonGaussianDP(_reach(window, relation) / bandwidth, rate, delta)
-    curve = tuple(
-        (float(d), PoissonGaussianDP(float(d) / bandwidth, patterns, delta).epsilon(delta))
+    curve = (
+        (d, PoissonGaussianDP(float(d) / bandwidth, patterns, delta).epsilon(delta))
         for d in np.linspace(0, window.diameter, 41)[1:]
     )
     return Guarantee(
@@ -73,7 +74,7 @@ def superposition(
         profile,
         "Theorem B (superposition of kernels)",
         kernel_assumptions(relation, window),
-        curve,
+        on_ground(curve, window),
     )
 
 
@@ -203,9 +204,9 @@ def children_rate(patterns: int, relation: CappedRelation) -> int:
 
 
 def _reach(window: Window, relation: CappedRelation) -> float:
-    """Largest Euclidean displacement of a point, which no path inside the window is shorter than."""
+    """Largest Euclidean displacement of a point on the map, which no path inside the window is shorter than."""
     instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
-    return min(relation.reach, window.diameter)
+    return min(on_map(relation, window).reach, window.diameter)
 
 
 def moves(relation: CappedRelation | float) -> CappedRelation:

@@ -17,6 +17,7 @@ from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.covariances import Covariance, PoweredExponential, covariance_matrix
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import RELATIVE, element_pairs, farthest_corners, point_sd
+from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.posterior_draw import SAMPLER, draw_assumptions
 from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
@@ -169,7 +170,7 @@ def _budget(epsilon: Any) -> float:
 
 def _sum_over_pairs(mesh: Mesh, covariance: Covariance | RandomScale, relation: CappedRelation) -> float:
     """`4 sum sup Var` over pairs of different elements within reach; delta is this over epsilon squared."""
-    i, j = element_pairs(mesh, relation.reach * RELATIVE)
+    i, j = element_pairs(mesh, on_map(relation, mesh.domain).reach * RELATIVE)
     different = i < j
     matrix = covariance_matrix(covariance, mesh)
     return 4 * float(farthest_corners(mesh.elements, matrix, i[different], j[different]).sum())
@@ -187,7 +188,7 @@ def _closed_form(mesh: Mesh, relation: CappedRelation, power: float) -> float:
         )
         raise InputError(msg)
     side, cells = x1 - x0, nx - 1
-    limit = GAP[mesh.kind] * side / cells
+    limit = GAP[mesh.kind] * side / cells / mesh.domain.scale_factor
     if relation.reach * RELATIVE >= limit:
         msg = (
             f"alpha: Corollary 3.9 needs less than {limit:.6g}, the distance between elements that do not touch, got "

@@ -1,15 +1,15 @@
 """Points that are moved by planar Laplace noise, bounded or not (docs/theory/bounded_error.md, Theorem M)."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from dpppsynth.arguments import instance, positive, probability, real, shown
-from dpppsynth.domains import Window
+from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.lengths import on_ground, on_map
 from dpppsynth.privacy.profiles import ApproximateDP, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours
 from dpppsynth.truncated import planar_laplace_bound, planar_laplace_delta
@@ -33,7 +33,7 @@ CURVE = 40
 
 
 def moved_points(
-    relation: AlphaNeighbours, *, rate: float, bound: float, farthest: float, domain: Any = None
+    relation: AlphaNeighbours, *, rate: float, bound: float, farthest: float, domain: Domain | None = None
 ) -> Guarantee:
     """Guarantee of points moved by planar Laplace noise, with rows in any order.
 
@@ -41,16 +41,19 @@ def moved_points(
     ----------
     relation : AlphaNeighbours
     rate : float
-        Epsilon of one point per unit of length.
+        Epsilon of one point per unit of length on the map.
     bound : float
-        Largest distance of a move; infinite where there is none, and delta is 0.
+        Largest distance of a move, on the map; infinite where there is none, and delta is 0.
     farthest : float
-        Distance up to which `by_distance` tells what can be told apart, where there is no bound.
+        Distance on the map up to which `by_distance` tells what can be told apart, where there is no bound.
+    domain : Window, optional
+        Where the points lie; without it lengths are true ones.
     """
     instance("relation", relation, AlphaNeighbours, RELATION)
     rate, farthest = positive("rate", rate), positive("farthest", farthest)
-    k, alpha = relation.max_points_per_person, relation.alpha
-    level, slack = k * rate * alpha * (1 + ROUNDING), moved_delta(relation, rate=rate, bound=bound)
+    k, alpha = relation.max_points_per_person, on_map(relation, domain).reach
+    level = k * rate * alpha * (1 + ROUNDING)
+    slack = moved_delta(relation, rate=rate, bound=bound, domain=domain)
     bound = float(bound)
     if slack >= 1:
         msg = (
@@ -61,35 +64,39 @@ def moved_points(
     profile = ApproximateDP(level, slack) if slack > 0 else PureDP(level)
     own = (NOISE, REDRAWN) if bound < math.inf else (NOISE,)
     reach = min(farthest, alpha) if slack > 0 else farthest
-    curve = tuple((float(d), float(rate * d * (1 + ROUNDING))) for d in np.linspace(0, reach, CURVE + 1)[1:])
+    lengths = np.linspace(0, reach, CURVE + 1)[1:]
+    curve = on_ground(((d, rate * d * (1 + ROUNDING)) for d in lengths), domain)
     return Guarantee(relation, profile, "Theorem M (moved points)", assumptions(relation, own, domain=domain), curve)
 
 
-def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float) -> float:
-    """`1 - (1 - delta2)^k`: that one of k points lands where no point alpha away can, rounded up."""
+def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float, domain: Domain | None = None) -> float:
+    """`1 - (1 - delta2)^k`: that one of k points lands where no point alpha away can, rounded up.
+
+    Parameters as in `moved_points`.
+    """
     instance("relation", relation, AlphaNeighbours, RELATION)
     if real(bound) is None and not (isinstance(bound, float) and bound == math.inf):
         msg = f"bound: must be a positive number, or infinite, got {shown(bound)}."
         raise InputError(msg)
     if float(bound) == math.inf:
         return 0.0
-    one = float(planar_laplace_delta(rate, bound, relation.alpha))
+    one = float(planar_laplace_delta(rate, bound, on_map(relation, domain).reach))
     return min(1.0, at_least_one([one], relation.max_points_per_person) * (1 + 1e-12))
 
 
-def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float) -> float:
-    """Smallest bound on the distance of moves that keeps to delta, rounded up."""
+def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float, domain: Domain | None = None) -> float:
+    """Smallest bound on the distance of moves on the map that keeps to delta, rounded up; see `moved_points`."""
     instance("relation", relation, AlphaNeighbours, RELATION)
     if not SMALLEST_DELTA <= probability("delta", delta) <= 0.5:
         msg = f"delta: must lie between {SMALLEST_DELTA:g} and 0.5 where moves have a bound, got {delta!r}; take 1e-6."
         raise InputError(msg)
     one = -math.expm1(math.log1p(-delta) / relation.max_points_per_person) * (1 - 1e-9)
-    return float(planar_laplace_bound(positive("rate", rate), one, relation.alpha))
+    return float(planar_laplace_bound(positive("rate", rate), one, on_map(relation, domain).reach))
 
 
-def rate(relation: AlphaNeighbours, epsilon: float) -> float:
-    """Epsilon of one point per unit of length, rounded down."""
-    return epsilon / (relation.max_points_per_person * relation.alpha) * (1 - 2 * ROUNDING)
+def rate(relation: AlphaNeighbours, epsilon: float, domain: Domain | None = None) -> float:
+    """Epsilon of one point per unit of length on the map, rounded down."""
+    return epsilon / (relation.max_points_per_person * on_map(relation, domain).reach) * (1 - 2 * ROUNDING)
 
 
 def require_visible(window: Window, max_error: float) -> float:

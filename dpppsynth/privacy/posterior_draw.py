@@ -19,6 +19,7 @@ from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.increments import increment_sd, increments, point_sd
+from dpppsynth.privacy.lengths import Curve, on_ground, on_map
 from dpppsynth.privacy.profiles import GaussianDP, Profile, PureDP, SmallestOf
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, ReplaceOne, as_relation
 
@@ -74,7 +75,8 @@ def posterior_mu(
     matrix = covariance_matrix(covariance, mesh)
     if isinstance(relation, AddRemove):
         return relation.max_points_per_person * math.hypot(_positive_sd(intercept_sd), point_sd(matrix))
-    return relation.max_points_per_person * increments(mesh, matrix, relation.reach).within(relation.reach)
+    reach = on_map(relation, mesh.domain).reach
+    return relation.max_points_per_person * increments(mesh, matrix, reach).within(reach)
 
 
 def theorem_a(
@@ -132,7 +134,7 @@ def lipschitz(
     relation : CappedRelation or float
         Moves only. `ReplaceOne` needs a convex window or a network, where no path is longer than the diameter.
     slope : float
-        Largest gradient of the log-intensity, per unit of length.
+        Largest gradient of the log-intensity, per unit of length on the map.
     delta : float
         The delta at which the guarantee is quoted; positive where `covariance` is given.
     covariance : Covariance, optional
@@ -224,7 +226,7 @@ def _other_leg(total: float, one: float, name: str) -> float:
 
 
 def _longest_path(mesh: Mesh, relation: CappedRelation) -> float:
-    """Longest path one point may move along."""
+    """Longest path on the map that one point may move along."""
     instance("mesh", mesh, Mesh, "models.regular_triangulation(window, spacing=100.0) makes one")
     if isinstance(relation, AddRemove):
         msg = (
@@ -239,17 +241,17 @@ def _longest_path(mesh: Mesh, relation: CappedRelation) -> float:
             "diameter or missing; take AlphaNeighbours(alpha)."
         )
         raise InputError(msg)
-    return min(relation.reach, longest)
+    return min(on_map(relation, mesh.domain).reach, longest)
 
 
 def _gaussian_at(mesh: Mesh, covariance: Covariance, delta: float, factor: float = 1.0) -> Callable[[float], float]:
-    """Epsilon, at delta, of one point that moves by d."""
+    """Epsilon, at delta, of one point that moves by d on the map."""
     field = increments(mesh, covariance_matrix(covariance, mesh), mesh.domain.diameter)
     return lambda d: GaussianDP(factor * field.within(d), delta).epsilon(delta)
 
 
-def _curve(mesh: Mesh, epsilon: Callable[[float], float]) -> tuple[tuple[float, float], ...]:
-    return tuple((float(d), epsilon(float(d))) for d in np.linspace(0, mesh.domain.diameter, 41)[1:])
+def _curve(mesh: Mesh, epsilon: Callable[[float], float]) -> Curve:
+    return on_ground(((d, epsilon(float(d))) for d in np.linspace(0, mesh.domain.diameter, 41)[1:]), mesh.domain)
 
 
 def _positive_sd(intercept_sd: float | None) -> float:

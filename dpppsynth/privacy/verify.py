@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,12 @@ from shapely.errors import ShapelyError
 from dpppsynth.domains import Domain, canonical_json
 from dpppsynth.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.mesh import Ints
-from dpppsynth.models.recipes import domain_from_geojson
+from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.offset import Offset
 from dpppsynth.privacy import certificate, contents
 from dpppsynth.privacy.derive import RECOMPUTE, STRATA, Derived, budget, spends
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.noise import LARGEST
 from dpppsynth.privacy.relations import relation_from_dict
@@ -240,13 +241,18 @@ def _misplaced(found: certificate.Published, derived: Derived, released: Mapping
         except (*UNUSABLE, ArithmeticError, ShapelyError):
             return f"{file} does not follow from what was drawn."
     # The guarantee was derived for it.
-    domain = domain_from_geojson(found.document(found.certificate["domain"]["file"]))
+    domain = _domain(found)
     for name in filter(certificate.SYNTHETIC.fullmatch, listed):
         try:
             contents.require_pattern(found.content(name), domain, *(derived.marks or ()))
         except UNUSABLE:
             return f"{name} is no synthetic pattern, or holds something else beside it."
     return None
+
+
+def _domain(found: certificate.Published) -> Domain:
+    stated = found.certificate["domain"]
+    return domain_of_release(found.document(stated["file"]), stated.get("scale_factor"))
 
 
 def _derive(found: certificate.Published) -> "Derived | str | Check":
@@ -259,8 +265,8 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
         return "its parameters are not those of a release."
     stated = cert["domain"]
     try:
-        written = found.document(stated["file"])
-        domain = domain_from_geojson(written)
+        written, domain = found.document(stated["file"]), _domain(found)
+        require_scale(domain)
         derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
     except TooLargeError as err:
         return Check("bound", False, str(err), too_large=True)
@@ -272,7 +278,7 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
         return "the domain file holds something else beside the domain."
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."
-    return derived
+    return replace(derived, remark=undeclared(derived.guarantee.relation, domain))
 
 
 def _check_bound(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
@@ -292,7 +298,8 @@ def _check_bound(cert: Mapping[str, Any], derived: "Derived | str | Check") -> C
         return Check(
             "bound", False, f"epsilon = {epsilon:.6g} follows, but the sentences are not this schema version's."
         )
-    return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters")
+    remark = f". {derived.remark}" if derived.remark else ""
+    return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters{remark}")
 
 
 def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:

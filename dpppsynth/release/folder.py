@@ -18,7 +18,7 @@ from dpppsynth.io import write_pattern
 from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.kernel_plan import PatternPlan
-from dpppsynth.models.recipes import domain_from_geojson, mesh_from_recipe
+from dpppsynth.models.recipes import domain_of_release, mesh_from_recipe
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
@@ -207,7 +207,8 @@ def _load(found: Published) -> Release | StratifiedRelease:
     cert = found.certificate
     mechanism, parameters = cert["mechanism"], cert["parameters"]
     guarantee = guarantee_from_dict(cert["guarantee"])
-    saved = _Saved(found, domain_from_geojson(_json(found, DOMAIN)), guarantee.relation)
+    domain = domain_of_release(_json(found, DOMAIN), cert["domain"].get("scale_factor"))
+    saved = _Saved(found, domain, guarantee.relation)
     if mechanism != STRATA:
         return replace(saved.release(mechanism, parameters), entry=cert.get("ledger"))
     parts = zip(parameters["levels"], parameters["strata"], strict=True)

@@ -12,6 +12,7 @@ from dpppsynth.domains import Domain
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.lengths import undeclared
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
 from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.reporting import bounded, local
@@ -47,7 +48,8 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
     >>> "at most 73.2 of 100 cases" in promise(plan.guarantee, square, plan.statistic.parameters())[1]
     True
     """
-    start = cautions(guarantee, parameters)
+    map_lengths = undeclared(guarantee.relation, domain)
+    start = [*cautions(guarantee, parameters), *([f"{map_lengths}."] if map_lengths else [])]
     if local.by_reports(guarantee.relation):
         return [*start, local.whom(guarantee.relation), local.limit(guarantee, domain), local.firmness(guarantee)]
     costs = bounded.price(guarantee, parameters)

@@ -67,7 +67,15 @@ def domain_rows(domain: Domain) -> list[Row]:
         Row("Bounding box", f"x {x0:.10g} to {x1:.10g}, y {y0:.10g} to {y1:.10g}"),
         Row("Coordinate reference system", crs),
         Row("Unit of length", domain.unit),
+        *([] if domain.crs is None else [Row("Lengths on the map", _on_map(domain))]),
     ]
+
+
+def _on_map(domain: Domain) -> str:
+    stated = domain.stated_scale
+    if stated is None:
+        return "not compared with true ones by the certificate; the privacy radius is one on the map"
+    return f"at most {exact(stated)} times true ones, which the privacy radius is one of"
 
 
 def guarantee_rows(subject: Subject) -> list[Row]:

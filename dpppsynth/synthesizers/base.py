@@ -23,6 +23,7 @@ from dpppsynth.release.projection import Projection
 from dpppsynth.release.results import made
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.release.trajectories import TraceEstimator
+from dpppsynth.scale import scale_factor
 from dpppsynth.synthesizers.account import Ceiling, authorise, record, require_no_ledger_needed
 from dpppsynth.synthesizers.rehearsal import Rehearsal, rehearse
 from dpppsynth.synthesizers.strata import (
@@ -386,6 +387,12 @@ def require_domain(domain: Any) -> None:
         msg = (
             "domain: needs a Window, for instance Window.rectangle(0, 0, 1000, 1000), or a LinearNetwork, got "
             f"{type(domain).__name__}."
+        )
+        raise InputError(msg)
+    if domain.stated_scale != scale_factor(domain.geometry, domain.crs):
+        msg = (
+            "domain: it comes from a release whose certificate does not state how lengths on its map compare with true "
+            "ones; make it anew, as in Window.from_geojson(domain.to_geojson())."
         )
         raise InputError(msg)
 

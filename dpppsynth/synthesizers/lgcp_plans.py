@@ -15,6 +15,7 @@ from dpppsynth.models.kim_lim import require_few
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.fields import largest_field_sigma
 from dpppsynth.privacy.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
+from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation
@@ -185,7 +186,8 @@ def _lipschitz(request: Request) -> Plan:
     s, relation, domain = request.settings, request.settings.neighbouring(), request.domain
     mesh = _mesh(request, request.rules.smooth_mesh)
     # Where no path's length is known an infinite reach is refused by the theorem, in words.
-    reach = min(relation.reach, domain.diameter if math.isinf(relation.reach) else domain.longest_path)
+    moved = on_map(relation, domain).reach
+    reach = min(moved, domain.diameter if math.isinf(moved) else domain.longest_path)
     slope = s.epsilon / (2 * reach * relation.max_points_per_person) * (1 - 1e-12)
     length_scale = request.length_scale
 

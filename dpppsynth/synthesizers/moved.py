@@ -29,10 +29,10 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
     delta : float, optional
         Budget where moves are bounded; None takes what `max_error` costs.
     alpha : float, optional
-        Distance that epsilon speaks of, in the window's unit; 1 unless given: epsilon per unit of length.
+        Distance that epsilon speaks of, a true length in the window's unit; 1 unless given: epsilon per unit of length.
     max_error : float, optional
-        Largest distance that a point is moved, in the window's unit; None takes the smallest that delta allows, and
-        without a delta there is no bound.
+        Largest distance that a point is moved, a length on the map in the window's unit; None takes the smallest that
+        delta allows, and without a delta there is no bound.
     track : bool
         The points are one person's positions, in the order of rows, which is public and kept: they can be filtered. The
         relation must cap a person's points at their number or more, and all of them share epsilon.
@@ -103,17 +103,18 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
         require_domain(domain)
         window: Window = instance("domain", domain, Window, "points on a network are not moved by planar noise")
         relation, given = self.neighbouring(), self.delta
-        per_unit = rate(relation, float(self.epsilon))
+        per_unit = rate(relation, float(self.epsilon), window)
         if self.max_error is not None:
             most = require_visible(window, self.max_error)
-            least = moved_delta(relation, rate=per_unit, bound=noise_bound(window, most))
+            least = moved_delta(relation, rate=per_unit, bound=noise_bound(window, most), domain=window)
             if given is None:
-                enough = math.ceil(1.01 * smallest_move_bound(relation, rate=per_unit, delta=1e-6))
+                shortest = smallest_move_bound(relation, rate=per_unit, delta=1e-6, domain=window)
+                enough = math.ceil(1.01 * shortest)
                 cost, remedy = f"a move of at most {most:g} {window.unit}", f"such as {enough} for delta = 1e-6"
                 require_modest(least, (n or 0, None), bound=cost, remedy=remedy)
             return most, least if given is None else float(given)
         if not given:
             return None, 0.0
         # Rounding to the grid adds to the noise.
-        bound = smallest_move_bound(relation, rate=per_unit, delta=float(given))
+        bound = smallest_move_bound(relation, rate=per_unit, delta=float(given), domain=window)
         return bound * (1 + 1e-9) - 1.001 * noise_bound(window, 0.0), float(given)

@@ -1,0 +1,95 @@
+"""Privacy radii on the map: a relation between patterns on the ground, as the theorems need it (docs/theory/scale.md).
+
+Here alone a true length becomes one on the map, or back.
+"""
+
+import math
+from typing import Any
+
+from dpppsynth.crs import CODE, NAMELESS
+from dpppsynth.domains import Domain
+from dpppsynth.errors import InputError
+from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Relation
+from dpppsynth.scale import STEPS, TOLERANCE, is_plane, lengths_on_map, scale_factor
+
+Curve = tuple[tuple[float, float], ...]
+
+STRETCHED = (
+    "Lengths on the map of {crs} are at most {factor:.7g} times true lengths (on its ellipsoid) in this domain; the "
+    "privacy radius is a true length."
+)
+# Other versions of PROJ may find a factor that differs by this much.
+DOUBT = 2 / STEPS
+PLANE = "{crs} is a plane of its own, without a projection: lengths in it are taken for true ones."
+
+
+def on_map(relation: CappedRelation, domain: Domain | None) -> CappedRelation:
+    """The relation whose radius is a length on the map: all neighbours on the ground are neighbours under it.
+
+    Parameters
+    ----------
+    relation : CappedRelation
+    domain : Window or LinearNetwork or None
+        None where lengths are true ones.
+    """
+    if not isinstance(relation, AlphaNeighbours) or domain is None:
+        return relation
+    alpha = relation.alpha * domain.scale_factor
+    return AlphaNeighbours(alpha, max_points_per_person=relation.max_points_per_person)
+
+
+def on_ground(curve: Any, domain: Domain | None) -> Curve:
+    """Pairs of a true length and an epsilon, from pairs of a length on the map and an epsilon."""
+    factor = 1.0 if domain is None else domain.scale_factor
+    return tuple((float(length) / factor, float(epsilon)) for length, epsilon in curve)
+
+
+def lengths_assumed(relation: Relation, domain: Domain | None) -> tuple[str, ...]:
+    """Sentence about lengths on the map, where the relation has a radius and the domain a map."""
+    if domain is None or domain.crs is None or domain.stated_scale is None or not math.isfinite(relation.reach):
+        return ()
+    crs = domain.crs
+    # The database that could name others differs by version.
+    name = crs if CODE.fullmatch(crs) else NAMELESS.capitalize()
+    if is_plane(crs):
+        return (PLANE.format(crs=name),)
+    return (STRETCHED.format(crs=name, factor=domain.scale_factor),)
+
+
+def require_scale(domain: Domain) -> None:
+    """Refuse a scale factor on a certificate that is not the one of the domain beside it.
+
+    Raises
+    ------
+    InputError
+        Also when lengths on the map differ from true ones by more than a twentieth.
+    """
+    stated = domain.stated_scale
+    if stated is None:
+        return
+    found = scale_factor(domain.geometry, domain.crs)
+    if not abs(found - stated) <= DOUBT or round(stated * STEPS) / STEPS != stated:
+        msg = f"scale_factor: lengths on the map are up to {found:.7g} times true ones, and it states {stated:.7g}."
+        raise InputError(msg)
+
+
+def undeclared(relation: Relation, domain: Domain) -> str:
+    """Sentence about a release whose certificate states no scale factor: its radius is a length on the map."""
+    if domain.stated_scale is not None or domain.crs is None or not math.isfinite(relation.reach):
+        return ""
+    said = f"lengths are those on the map, and so is the radius of {relation.reach:g} {domain.unit}"
+    try:
+        scale = lengths_on_map(domain.geometry, domain.crs)
+    except InputError:
+        return f"CAUTION: {said}; what they are on the ground cannot be computed"
+    far = scale.largest > 1 + TOLERANCE or scale.smallest < 1 - TOLERANCE
+    start = "CAUTION" if far else "No scale factor is stated"
+    ratio = f"{scale.smallest:.6g} to {scale.largest:.6g} times true lengths here"
+    ground = f"{_rounded_down(relation.reach / scale.largest)} {domain.unit} on the ground are protected everywhere"
+    return f"{start}: {said}; they are {ratio}, so {ground}"
+
+
+def _rounded_down(length: float) -> str:
+    """Four digits of a length, none of them too many."""
+    digit = 10.0 ** (math.floor(math.log10(length)) - 3)
+    return f"{math.floor(length / digit) * digit:.4g}"
