@@ -130,8 +130,8 @@ def mass(xy: Floats, window: Window, bandwidth: float) -> Floats:
 
 
 def hull(window: Window) -> Window:
-    """Convex hull of a window: the region that kernels are cut to."""
-    return window if window.is_rectangle else Window(window.geometry.convex_hull, window.crs)
+    """Convex hull of a window: the region that kernels are cut to, in coordinates alone."""
+    return window if window.is_rectangle else Window(window.geometry.convex_hull)
 
 
 def require_bandwidth(bandwidth: Any) -> None:

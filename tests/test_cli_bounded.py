@@ -13,8 +13,8 @@ from dpppsynth.cli.evaluate import _released
 from dpppsynth.io import read_synthetic
 from dpppsynth.release import load_release
 
-SQUARE = ["--window", "0,0,4000,4000", "--crs", "EPSG:27700"]
-WINDOW = dps.Window.rectangle(0, 0, 4000, 4000, crs="EPSG:27700")
+SQUARE = ["--window", "0,0,4000,4000", "--crs", "EPSG:3413"]
+WINDOW = dps.Window.rectangle(0, 0, 4000, 4000, crs="EPSG:3413")
 COUNTS = ["--method", "bounded-error", "--spacing", 1000]
 MOVED = ["--method", "planar-laplace", "--epsilon", 1, "--alpha", 100]
 MONTHS = ["--by", "month", "--levels", "01,02,03"]
@@ -133,7 +133,7 @@ class TestCounts:
     def test_along_streets(self, tmp_path):
         lines = {"type": "LineString", "coordinates": [[0, 0], [900, 0]]}
         feature = {"type": "Feature", "properties": {}, "geometry": lines}
-        crs = {"type": "name", "properties": {"name": "EPSG:27700"}}
+        crs = {"type": "name", "properties": {"name": "EPSG:3413"}}
         streets = tmp_path / "s.geojson"
         streets.write_text(json.dumps({"type": "FeatureCollection", "crs": crs, "features": [feature]}))
         ask = ["check", "--method", "bounded-error", "--epsilon", 1, "--max-error", 20, "--network", streets, "--n", N]
@@ -244,7 +244,7 @@ class TestMovedPoints:
     def test_windows_with_bays_double_the_error(self, tmp_path):
         ring = [[[0, 0], [4000, 0], [4000, 4000], [2000, 1000], [0, 4000], [0, 0]]]
         window = tmp_path / "w.geojson"
-        crs = {"type": "name", "properties": {"name": "EPSG:27700"}}
+        crs = {"type": "name", "properties": {"name": "EPSG:3413"}}
         feature = {"type": "Feature", "properties": {}, "geometry": {"type": "Polygon", "coordinates": ring}}
         window.write_text(json.dumps({"type": "FeatureCollection", "crs": crs, "features": [feature]}))
         said = spoken(run("check", *MOVED, "--max-error", 1500, "--window-file", window, "--n", N))

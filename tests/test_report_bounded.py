@@ -19,8 +19,10 @@ from dpppsynth.reporting import bounded, distances, pictures, render_report
 from dpppsynth.reporting.odds import fraction
 from dpppsynth.reporting.promise import not_promised, promise, silent_beyond
 
-SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
-NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(0, 0, 500, 500)), "EPSG:27700")
+# A plane, where lengths on the map are true ones.
+PLANE = 'LOCAL_CS["plane",UNIT["metre",1]]'
+SQUARE = Window.rectangle(0, 0, 1000, 1000, PLANE)
+NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(0, 0, 500, 500)), PLANE)
 STORED = Path(__file__).parent / "data" / "releases_v1"
 
 

@@ -51,10 +51,14 @@ def read_offset(path: Path, column: str, domain: "Domain") -> "Offset":
 
 def read_landmarks(path: Path, domain: "Domain") -> "PointPattern":
     """Read public places, in the domain or outside it; a file without a CRS is taken to be in the domain's."""
+    from dpppsynth.crs import crs_member
     from dpppsynth.domains import Window
     from dpppsynth.io import read_pattern
     from dpppsynth.io.tables import read_table
+    from dpppsynth.models.recipes import domain_of_release
 
-    everywhere = Window.rectangle(-1e9, -1e9, 1e9, 1e9, domain.crs)
+    # Beyond the domain no lengths are compared with true ones: none are measured among landmarks.
+    plane = Window.rectangle(-1e9, -1e9, 1e9, 1e9).to_geojson()
+    everywhere = domain_of_release(plane | {"crs": crs_member(domain.crs)}, None)
     named = read_table(path).crs is not None
     return read_pattern(path, everywhere, to_crs=domain.crs if named else None)
