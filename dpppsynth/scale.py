@@ -207,9 +207,8 @@ def remedy(geometry: Any, crs: str | None) -> str:
     """Advice to re-project, with the zone of UTM that holds the middle of a region where there is one."""
     zone = None if crs is None else _utm_zone(geometry, horizontal_crs(crs))
     if zone is None:
-        return f"Take a national grid or another local projection: {REMEDY}"
-    advice = f'the UTM zone here is {zone}: to_crs="{zone}" (on the command line --to-crs {zone})'
-    return f"Re-project first, to a national grid or UTM; {advice}"
+        return f"For a national grid or another local projection, {REMEDY}"
+    return f"For the UTM zone here, or a national grid, {REMEDY.replace('EPSG:27700', zone)}"
 
 
 def _utm_zone(geometry: Any, crs: CRS) -> str | None:

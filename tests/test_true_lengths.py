@@ -1,12 +1,14 @@
 """A privacy radius is a true length: what is calibrated, certified and verified on maps that stretch lengths."""
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import shapely
 from pyproj import CRS
+from typer.testing import CliRunner
 
 from dpppsynth import (
     AlphaNeighbours,
@@ -18,7 +20,9 @@ from dpppsynth import (
     PointPattern,
     ReplaceOne,
     Window,
+    cli,
     load_release,
+    write_report,
 )
 from dpppsynth.auditing.pairs import hard_pair
 from dpppsynth.errors import InputError, PrivacyCheckError
@@ -332,3 +336,35 @@ def test_a_move_by_the_true_radius_never_changes_masses_by_more_than_was_paid_fo
     cost = abs(plan.mesh.basis(start) - plan.mesh.basis(end)).sum(axis=1).max() / plan.noise_scale
     assert 0.9 < cost <= 1.0
     assert shapely.box(*CORNERS).covers(shapely.MultiPoint(end))
+
+
+class TestWords:
+    EDGE = ("--window", "166100,5540000,170100,5544000", "--crs", "EPSG:32633")
+
+    def test_check_says_what_the_map_does(self):
+        said = spoken("check", "--method", "laplace", "--epsilon", "1", "--alpha", "25", *self.EDGE, "--n", "40")
+        assert "lengths on the map at most 1.00097 times true ones; the radius is true" in said
+
+    def test_check_refuses_a_stretched_map_in_options_of_the_command_line(self):
+        place = ("--window", "0,6900000,40000,6940000", "--crs", "EPSG:3395")
+        said = spoken("check", "--method", "laplace", "--epsilon", "1", "--alpha", "25", *place, "--n", "40", code=2)
+        assert "--crs: lengths on the map of EPSG:3395 are 1.648 to 1.656 times true lengths" in said
+        assert 'For the UTM zone here, or a national grid, re-project first: --to-crs, for example "EPSG:32631"' in said
+
+    def test_reports_say_it_of_new_releases_and_old_ones(self, folder, tmp_path):
+        assert "at most 1.040001 times true ones; a privacy radius is a true length" in page(folder)
+        old = page(old_release(tmp_path, "EPSG:3395", 10_000.0))
+        assert "CAUTION: lengths are those on the map, and so is the radius of 200 metre" in old
+        assert "not compared with true ones; a privacy radius is a length on the map" in old
+
+
+def spoken(*options, code=0):
+    """What the command line says, as one line."""
+    result = CliRunner().invoke(cli.app, list(options))
+    assert result.exit_code == code
+    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
+
+
+def page(folder):
+    """A report's text."""
+    return write_report(folder, folder.parent / f"{folder.name}.html").read_text(encoding="utf-8")

@@ -111,7 +111,7 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     radius = [("privacy radius", distance)] if math.isfinite(relation.reach) else []
     if radius and plan.domain.crs is not None:
         radius.append(
-            ("lengths on the map", f"at most {plan.domain.scale_factor:.7g} times true ones, as the radius is")
+            ("lengths on the map", f"at most {plan.domain.scale_factor:.7g} times true ones; the radius is true")
         )
     plain = guarantee.relation
     cap = f"at most {plain.max_points_per_person}" if isinstance(plain, CappedRelation) else "any number"

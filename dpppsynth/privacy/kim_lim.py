@@ -188,10 +188,11 @@ def _closed_form(mesh: Mesh, relation: CappedRelation, power: float) -> float:
         )
         raise InputError(msg)
     side, cells = x1 - x0, nx - 1
-    limit = GAP[mesh.kind] * side / cells / mesh.domain.scale_factor
-    if relation.reach * RELATIVE >= limit:
+    limit = GAP[mesh.kind] * side / cells
+    if on_map(relation, mesh.domain).reach * RELATIVE >= limit:
+        most = limit / mesh.domain.scale_factor
         msg = (
-            f"alpha: Corollary 3.9 needs less than {limit:.6g}, the distance between elements that do not touch, got "
+            f"alpha: Corollary 3.9 needs less than {most:.6g}, the distance between elements that do not touch, got "
             f"{relation.reach:g}; use a coarser mesh or kim_lim_38."
         )
         raise InputError(msg)
