@@ -463,6 +463,13 @@ class TestPersonsOutside:
             one, other = (np.asarray(run.release().statistic.lattice) for run in runs)
             np.testing.assert_array_equal(one, other)
 
+    def test_a_device_outside_reports_too(self):
+        grid = GRIDS["local-hashing"]
+        assert grid.client(AWAY, 5, outside="clip") == grid.client((0, 800), 5)
+        for word, told in (("raise", "xy: some points lie outside"), ("drop", "outside: 'drop' would show")):
+            with pytest.raises(InputError, match=f"^{told}"):
+                grid.client(AWAY, outside=word)
+
     def test_values_are_of_everybody(self):
         grid = GRIDS["local-hashing"]
         assert grid.values(with_one_at(AWAY), outside="clip")[7] == grid.value((0, 800))

@@ -76,8 +76,11 @@ class Mechanism(Synthesizer):
         rng : None, int or Generator
             None: secret random bits. Anything else makes the report reproducible and therefore not private.
         """
-        value = np.array([self.value(place)], dtype=np.int64)
-        row = self.randomizer.draw(value, generator(rng))[0]
+        return self._report(self.value(place), rng)
+
+    def _report(self, value: int, rng: RngLike) -> Report:
+        """The report of a person with this value."""
+        row = self.randomizer.draw(np.array([value], dtype=np.int64), generator(rng))[0]
         return Report(self.fingerprint, tuple(row.tolist()), rng is not None)
 
     def clients(self, values: Any, rng: RngLike = None) -> Reports:

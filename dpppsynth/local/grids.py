@@ -13,7 +13,7 @@ from dpppsynth.errors import InputError
 from dpppsynth.grid_plan import AdaptiveGridPlan, Fitted, UniformGridPlan, estimated
 from dpppsynth.grids import AAG, PRIVAG, Rectangles, group_sizes, split_users, uniform_grid, uniform_side
 from dpppsynth.local.base import Mechanism, everybody, public_number, within
-from dpppsynth.local.reports import Counts, Reports
+from dpppsynth.local.reports import Counts, Report, Reports
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.patterns import PointPattern
@@ -113,13 +113,17 @@ class Round(GridMechanism):
         """The client's law, and the lines of the grid that its values are the cells of."""
         return self.randomizer.parameters() | self.grid.to_dict()
 
-    def value(self, place: Any) -> int:
-        """The number of the cell that holds the point (x, y)."""
+    def value(self, place: Any, *, outside: str = "raise") -> int:
+        """The number of the cell that holds the point (x, y); `outside` as in `CellMechanism.cell`."""
         given = plain_array(place)
         if given is None or given.shape != (2,):
             msg = "place: needs one point (x, y), in the window's coordinates."
             raise InputError(msg)
-        return int(self.values(given[None, :])[0])
+        return int(self.values(given[None, :], outside=outside)[0])
+
+    def client(self, place: Any, rng: RngLike = None, *, outside: str = "raise") -> Report:
+        """One person's report, from the point (x, y); `outside` as in `CellMechanism.cell`, the rest as elsewhere."""
+        return self._report(self.value(place, outside=outside), rng)
 
     def values(self, xy: Any, *, outside: str = "raise") -> Ints:
         """(n,) numbers of the cells of all points (n, 2), or of a pattern; `outside` as in `CellMechanism.cell`."""
