@@ -15,16 +15,18 @@ from dpppsynth.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.mesh import Ints
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.offset import Offset
-from dpppsynth.privacy import certificate, contents
+from dpppsynth.privacy import certificate, contents, work
 from dpppsynth.privacy.derive import RECOMPUTE, STRATA, Derived, budget, spends
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.noise import LARGEST
 from dpppsynth.privacy.relations import relation_from_dict
+from dpppsynth.published_files import REMEDY
 
 # Share by which an epsilon that was rounded up to six digits may be below the one found on another machine.
 LAST_DIGIT = 2e-5
+MANY = f"the domain file has more numbers than are read unasked: {REMEDY}."
 # What reading and using JSON of unknown content raises.
 UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, RecursionError)
 
@@ -186,7 +188,7 @@ def _promises_nothing(parameters: Mapping[str, Any]) -> str | None:
     """Why the delta of all levels together promises nothing, if it does and these are parameters of a release."""
     if not certificate.parameters_make_sense(parameters):
         return None
-    parts = [part["parameters"] for part in parameters.get("strata", [])] or [parameters]
+    parts = work.levels(parameters)
     delta = max(budget(part)[1] for part in parts)
     return certificate.large_delta(delta, [(part["n"], part["expected_n"]) for part in parts])
 
@@ -194,6 +196,8 @@ def _promises_nothing(parameters: Mapping[str, Any]) -> str | None:
 def _check_statistic(found: certificate.Published, derived: "Derived | str | Check") -> Check:
     """What is released is as much as was paid for, and made with the noise that the certificate states."""
     cert = found.certificate
+    if isinstance(derived, Check):
+        return replace(derived, name="statistic")
     # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
     expected = derived.released if isinstance(derived, Derived) else {certificate.STATISTIC: -1}
     released = {}
@@ -265,7 +269,11 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
         return "its parameters are not those of a release."
     stated = cert["domain"]
     try:
-        written, domain = found.document(stated["file"]), _domain(found)
+        written = found.document(stated["file"])
+        _require_little(found, work.coordinates(written) <= work.MOST_COORDINATES, MANY)
+        domain = _domain(found)
+        too_much = work.excess(cert["parameters"], domain)
+        _require_little(found, too_much is None, too_much or "")
         require_scale(domain)
         derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
     except TooLargeError as err:
@@ -279,6 +287,12 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."
     return replace(derived, remark=undeclared(derived.guarantee.relation, domain))
+
+
+def _require_little(found: certificate.Published, little: bool, otherwise: str) -> None:
+    """Refuse work beyond what is done unasked, unless it was asked for."""
+    if found.folder.limit and not little:
+        raise TooLargeError(otherwise)
 
 
 def _check_bound(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:

@@ -4,6 +4,7 @@ import hashlib
 import io
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError, PrivacyCheckError, TooLargeError
+from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.io import write_pattern
 from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.io.writing import geojson_text
@@ -22,6 +23,7 @@ from dpppsynth.models.recipes import domain_of_release, mesh_from_recipe
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import certificate
+from dpppsynth.privacy import work as effort
 from dpppsynth.privacy.certificate import COUNTS, OFFSET, POSTERIOR, SYNTHETIC, Published
 from dpppsynth.privacy.derive import STRATA, prefix
 from dpppsynth.privacy.guarantee import guarantee_from_dict
@@ -62,7 +64,15 @@ def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
         if folder.exists():
             folder.rmdir()
         work.replace(folder)
+    _warn_of_excess(release)
     return folder
+
+
+def _warn_of_excess(release: Saveable) -> None:
+    """Tell whoever saves what others will have to ask for."""
+    excess = effort.excess(release.parameters(), release.domain)
+    if excess is not None:
+        warnings.warn(f"release: {excess}", InformationWarning, stacklevel=4)
 
 
 def stated(release: Saveable) -> dict[str, Any]:
