@@ -42,6 +42,11 @@ def column(values: Sequence[Any]) -> NDArray[Any]:
     return _objects(values)
 
 
+def words(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    """(n,) the values as the texts that levels are told by, such as "2021" for 2021."""
+    return np.array([str(value) for value in values], dtype=np.str_)
+
+
 def is_whole(value: Any) -> bool:
     """Whether this is a whole number: 2, but neither 2.0 nor True nor a duration."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)

@@ -395,9 +395,9 @@ class TestCommandLine:
         assert (entry.state, certificate.read(tmp_path / "out")["ledger"]) == ("released", entry.id)
 
     @pytest.mark.parametrize("more", [(), ("--n", "173")])
-    def test_over_budget_nothing_is_read_or_written(self, tmp_path, path, more):
+    def test_over_budget_no_row_is_read_and_nothing_written(self, tmp_path, path, more):
         garbage, before = tmp_path / "garbage.csv", path.read_bytes()
-        garbage.write_bytes(b"\x00\xff not a table")
+        garbage.write_bytes(b"x,y\n\x00\xff no row")
         done = self.synthesize(garbage, tmp_path / "out", path, "--epsilon", "2.5", *more)
         assert done.exit_code == 4, done.output
         assert "Difference" in done.output
@@ -418,7 +418,9 @@ class TestCommandLine:
         assert "nothing is spent" in done.output
         assert states(path) == []
 
-    def test_the_file_is_opened_after_the_authorisation(self, points, tmp_path, path, monkeypatch):
+    def test_the_file_is_opened_for_its_header_and_for_rows_after_the_authorisation(
+        self, points, tmp_path, path, monkeypatch
+    ):
         opened, seen = io.open, []
 
         def watched(file, *more, **options):
@@ -429,11 +431,12 @@ class TestCommandLine:
         monkeypatch.setattr(io, "open", watched)
         monkeypatch.setattr(builtins, "open", watched)
         assert self.synthesize(points, tmp_path / "dear", path, "--epsilon", "2.5").exit_code == 4
-        assert seen == []
+        assert seen == [[]]
         done = self.synthesize(points, tmp_path / "out", path, "--epsilon", "0.5")
         assert done.exit_code == 0, done.output
-        assert seen
-        assert all(each == ["authorised"] for each in seen)
+        assert seen[:2] == [[], []]
+        assert seen[2:]
+        assert all(each == ["authorised"] for each in seen[2:])
 
     def test_what_failed_is_not_taken_up_later(self, points, tmp_path, path):
         points.write_text("x,y\n1,no\n")

@@ -1,4 +1,4 @@
-"""`--ledger`: the budget of a data set, authorised before its file is opened."""
+"""`--ledger`: the budget of a data set, authorised before a row of its file is read."""
 
 import os
 import stat
@@ -14,6 +14,13 @@ from dpppsynth.errors import DpppsynthError, InputError
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
     from dpppsynth.synthesizers.account import Planned
+
+
+IN_ROWS = (
+    "This was found in the rows of the file, after the budget was authorised: whether rows are right, and how many "
+    "there are, is a fact about them, and a free answer would tell it. `dpppsynth inspect` with the same options finds "
+    "it first"
+)
 
 
 @dataclass(frozen=True)
@@ -41,11 +48,7 @@ class Account:
             return cls()
         from dpppsynth.ledger import Ledger
 
-        # A mistyped name must not cost the budget.
-        why = _unreadable(points)
-        if why is not None:
-            msg = f"points: cannot open {points} ({why}); nothing is spent"
-            raise InputError(msg)
+        require_readable(points)
         ledger = Ledger.open(path)
         known: dict[str, Any] = {"n": plan.n, "counted_by": plan.counted_by, "subset": subset}
         return cls(ledger, ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **known))
@@ -61,6 +64,17 @@ class Account:
                     self.ledger.give_up(self.entry)
                 note(f"this release was authorised, and counts as spent in {self.ledger.path} whatever the reason")
             raise
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say of an error that is found in the rows of the file why it costs the budget."""
+        try:
+            yield
+        except InputError as error:
+            if self.ledger is None:
+                raise
+            msg = f"{str(error).rstrip('.')}. {IN_ROWS}"
+            raise InputError(msg) from None
 
     def report(self, *, json: bool) -> None:
         """Say what is left."""
@@ -80,6 +94,14 @@ def values_of(subset: Sequence[str] | None) -> dict[str, str] | None:
         msg = f"subset: needs the name of each mark once, and its value, such as year=2021; got {' '.join(subset)!r}"
         raise InputError(msg)
     return values
+
+
+def require_readable(points: Path) -> None:
+    """Refuse a mistyped name, which must not cost the budget."""
+    why = _unreadable(points)
+    if why is not None:
+        msg = f"points: cannot open {points} ({why}); nothing is spent"
+        raise InputError(msg)
 
 
 def _unreadable(points: Path) -> str | None:

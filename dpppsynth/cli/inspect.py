@@ -7,6 +7,7 @@ import typer
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.heatmap import require_own_column
+from dpppsynth.cli.people import People
 from dpppsynth.cli.place import Place, require_snap
 from dpppsynth.cli.screen import show_json, show_line
 from dpppsynth.cli.spread import spread
@@ -25,6 +26,7 @@ UserOption = Annotated[
 def inspect(
     points: o.PointsArgument,
     place: Place,
+    people: People,
     report_to: Annotated[
         Path,
         typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),
@@ -38,6 +40,9 @@ def inspect(
 ) -> None:
     """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
 
+    It takes the options of `synthesize` that say how rows are read, levels and numbers of points among them: a file
+    that passes is not refused there for its rows.
+
     Exit code 0: the file can be used; 2: it cannot.
     """
     from dpppsynth.io import inspect_points
@@ -49,8 +54,8 @@ def inspect(
     require_snap(domain, snap)
     report_to.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
-    columns = {"x": x, "y": y, "count": count, "user": user}
-    found = inspect_points(points, domain, report_to=report_to, **columns, **crs, snap=snap)
+    columns: dict[str, Any] = {"x": x, "y": y, "count": count, "user": user}
+    found = inspect_points(points, domain, report_to=report_to, **columns, **crs, snap=snap, **people.stated_of_rows())
     if json:
         report = None if found.report is None else str(found.report)
         show_json({"ok": found.ok, "rules": list(found.rules), "report": report})

@@ -44,6 +44,14 @@ class People:
         """Whether a size was given: then all is settled before the points are read."""
         return (self.n, self.expected_n, self.n_by) != (None, None, None)
 
+    def stated_of_rows(self) -> dict[str, Any]:
+        """What was said of the rows of a file: the mark, its levels and the numbers of points."""
+        if self.by is None:
+            return {"n": self.n}
+        from dpppsynth.synthesizers.strata import level_names
+
+        return {"by": self.by, "levels": level_names(self._names()), "n": self._counts()}
+
     def plan(self, job: Job, domain: "Domain", patterns: int) -> "Plan | StratifiedPlan":
         """Settle every choice from public parameters alone."""
         if job.method is o.Method.HEATMAP:
@@ -57,11 +65,12 @@ class People:
 
     def require(self, job: Job, domain: "Domain") -> None:
         """Check what can be checked before the data tell the sizes."""
-        from dpppsynth.synthesizers.strata import level_names
+        from dpppsynth.synthesizers.strata import level_names, mark_name
 
         job.synthesizer(domain, self.n)
         if self.by is not None:
             level_names(self._names())
+            mark_name(self.by)
 
     def require_other_mark(self, subset: Mapping[str, str] | None) -> None:
         """Refuse levels of a mark of which all points have one value."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.account import Account, values_of
+from dpppsynth.cli.account import Account, require_readable, values_of
 from dpppsynth.cli.bounded import require_one_pattern
 from dpppsynth.cli.heatmap import require_own_column, user_column
 from dpppsynth.cli.job import Job, require_new_folder
@@ -51,11 +51,13 @@ def synthesize(
 ) -> None:
     """Spend the budget once, and write synthetic patterns with their certificate.
 
-    Domain, options and output folder are checked before the points are read. Where the number of points is public,
-    --n may state it (--n-by with --by): the whole guarantee is then checked before the file is opened, and a file with
-    another number of points is refused. Rehearse first: after this command nothing may be tried again for free.
+    Domain, options, output folder, and of the file of points the names of its columns and its CRS, are checked before
+    a row is read; `inspect` with the same options finds what is wrong with the rows. Where the number of points is
+    public, --n may state it (--n-by with --by): the whole guarantee is then checked before the file is opened, and a
+    file with another number of points is refused. Rehearse first: after this command nothing may be tried again for
+    free.
 
-    With --ledger the budget is authorised before the file of points is opened (exit code 4 where it does not suffice,
+    With --ledger the budget is authorised before a row of the file is read (exit code 4 where it does not suffice,
     and nothing is read or written); from then on it counts as spent, whatever happens. Where the number of points is
     public, all releases of the points of a domain have the same one; --subset names the value of a mark that the points
     of this file share, where they are not all.
@@ -74,22 +76,28 @@ def synthesize(
     people.require_other_mark(chosen)
     user = user_column(job) if job.method is o.Method.HEATMAP else None
     require_own_column(user, points, x, y, count)
+    marks = () if people.by is None else (people.by,)
+    columns: dict[str, Any] = {"x": x, "y": y, "count": count, "marks": marks, "user": user}
+    columns |= {"crs": place.crs, "to_crs": place.to_crs}
+
+    from dpppsynth.io import read_pattern, require_head
+
+    # Of a file names of columns and the CRS are public; rows are not.
+    require_readable(points)
+    require_head(points, domain, **columns)
     with said_of("--no-user", "user") if job.no_user else nullcontext():
         account = Account.open(ledger, points, settled or _ceiling(job, people, domain, patterns), chosen)
 
-    from dpppsynth.io import read_pattern
-
     with account.counting(), progress() as say:
         say("reading the points")
-        marks = () if people.by is None else (people.by,)
-        crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
-        pattern = read_pattern(points, domain, x=x, y=y, **crs, count=count, marks=marks, user=user, snap=snap)
-        plan = settled or people.plan_for(pattern, job, patterns)
-        say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
-        release = _release(plan, pattern, account, out, say)
+        with account.reading():
+            pattern = read_pattern(points, domain, **columns, snap=snap)
+            plan = settled or people.plan_for(pattern, job, patterns)
+            say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
+            release = _release(plan, pattern, account, out, say)
         say("drawing and writing synthetic patterns")
         drawing = {} if job.method in PAID else {"patterns": patterns, "fixed_n": fixed_n}
-        release.save(out, **drawing)
+        _save(release, out, drawing)
     show_release(release, out, paid=PAID.get(job.method), json=json)
     account.report(json=json)
 
@@ -113,6 +121,19 @@ def _require_free_number(job: Job, *, known: bool) -> None:
     if job.method is o.Method.PLANAR_LAPLACE:
         msg = "fixed_n: points that are moved keep their number; leave --fixed-n out"
         raise InputError(msg)
+
+
+def _save(release: Any, out: Path, drawing: dict[str, Any]) -> None:
+    """Write everything, or what was paid for alone when no patterns can be drawn from it."""
+    try:
+        release.save(out, **drawing)
+    except (ArithmeticError, MemoryError, ValueError) as error:
+        if not drawing:
+            raise
+        release.save(out, patterns=0)
+        reason = str(error) if isinstance(error, InputError) else f"no pattern could be drawn ({type(error).__name__})"
+        msg = f"{reason} Nothing is lost: the budget is spent, and the private statistic is saved in {out}."
+        raise QualityError(msg, release) from None
 
 
 def _release(

@@ -1,7 +1,7 @@
 """Files in and out: CSV, GeoJSON, GeoPackage and GeoParquet.
 
 - `read_window` reads a public window, `read_network` a public network, `read_pattern` a sensitive pattern,
-  `read_synthetic` a pattern that `write_pattern` wrote;
+  `read_synthetic` a pattern that `write_pattern` wrote; `require_head` looks at a file's columns and CRS alone;
 - `inspect_points` tells a custodian which rules a file breaks, and writes the offending rows to a confidential file;
 - `pattern_from_geodataframe` stands behind `PointPattern.from_geodataframe`, `network_from_geodataframe` behind
   `LinearNetwork.from_geodataframe`.
@@ -12,7 +12,7 @@ rule and a remedy, never a coordinate, a cell or a number of rows.
 
 from dpppsynth.io.inspection import Inspection, inspect_points
 from dpppsynth.io.networks import network_from_geodataframe, read_network
-from dpppsynth.io.reading import pattern_from_geodataframe, read_pattern, read_synthetic, read_window
+from dpppsynth.io.reading import pattern_from_geodataframe, read_pattern, read_synthetic, read_window, require_head
 from dpppsynth.io.writing import write_pattern
 
 __all__ = [
@@ -24,5 +24,6 @@ __all__ = [
     "read_pattern",
     "read_synthetic",
     "read_window",
+    "require_head",
     "write_pattern",
 ]

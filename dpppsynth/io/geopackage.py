@@ -18,6 +18,8 @@ from dpppsynth.io.names import speaking
 if TYPE_CHECKING:
     import geopandas
 
+# A condition that no row fulfils.
+NOTHING = {"where": "1 = 0"}
 MAGIC = b"SQLite format 3\0"
 # The application id, bytes 68 to 71: https://www.geopackage.org/spec140/#_file_format, and versions 1.0 and 1.1.
 IDS = (b"GPKG", b"GP10", b"GP11")
@@ -29,8 +31,8 @@ SPATIAL_INDEX = re.compile(
 GENERATED = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)"
 
 
-def read_geopackage(source: Path) -> geopandas.GeoDataFrame:
-    """Read the only layer with geometries.
+def read_geopackage(source: Path, *, rows: bool = True) -> geopandas.GeoDataFrame:
+    """Read the only layer with geometries, or its columns and CRS alone.
 
     Raises
     ------
@@ -51,7 +53,7 @@ def read_geopackage(source: Path) -> geopandas.GeoDataFrame:
         raise InputError(msg)
     if layers[0].lower() not in tables:
         raise _computed(source)
-    frame: geopandas.GeoDataFrame = pyogrio.read_dataframe(name, layer=layers[0])
+    frame: geopandas.GeoDataFrame = pyogrio.read_dataframe(name, layer=layers[0], **({} if rows else NOTHING))
     return frame
 
 

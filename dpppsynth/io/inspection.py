@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import os
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpppsynth.attributes import words
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.io.persons import persons
@@ -32,7 +35,8 @@ class Inspection:
     rules : tuple of str
         The rules that the file breaks somewhere: "wrong number of fields", "not a number", "missing coordinate",
         "not a point", "not finite", "outside window" or on a network "too far from the network" (or nearer to an edge
-        that was left out of it), "bad count", "missing user", "no points".
+        that was left out of it), "bad count", "missing user", "unknown level"; and of all rows together "no points",
+        "a level without points", "another number of points".
     report : Path or None
         The confidential file with the offending rows; None when there is nothing to write.
     """
@@ -58,6 +62,9 @@ def inspect_points(
     count: str | None = None,
     user: str | None = None,
     snap: float | None = None,
+    by: str | None = None,
+    levels: Sequence[str] = (),
+    n: int | Mapping[str, int] | None = None,
 ) -> Inspection:
     """Check every row of a file, and write those that break a rule to ``CONFIDENTIAL_offending_rows.csv``.
 
@@ -70,6 +77,10 @@ def inspect_points(
         Existing folder that receives the report; one of an earlier inspection is replaced.
     path, domain, x, y, crs, to_crs, count, user, snap
         As for `read_pattern`.
+    by, levels : str and sequence of str, optional
+        Column of a public mark, and all its values, as a release by levels takes them.
+    n : int or dict of str to int, optional
+        Public number of points, or of each level's, that a release will be planned for.
 
     Raises
     ------
@@ -86,13 +97,39 @@ def inspect_points(
     table = read_table(path, x=x, y=y, crs=crs)
     users = None if user is None else persons(table, user)
     rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap, users=users)
-    if not rows.broken:
-        return Inspection(() if len(rows.xy) else ("no points",), None)
-    return Inspection(tuple(rows.broken), _write_report(folder / REPORT_NAME, table, rows))
+    mark = None if by is None else words(table.column(by, argument="by"))
+    broken = dict(rows.broken)
+    if mark is not None and (unknown := _elsewhere(mark, rows, levels)).any():
+        broken["unknown level"] = unknown
+    rules = (*broken, *_of_all(rows, None if mark is None else mark[rows.row], levels, n))
+    return Inspection(rules, _write_report(folder / REPORT_NAME, table, broken) if broken else None)
 
 
-def _write_report(path: Path, table: Table, rows: Rows) -> Path:
-    offending = np.flatnonzero(np.logical_or.reduce(list(rows.broken.values())))
+def _elsewhere(mark: NDArray[Any], rows: Rows, levels: Sequence[str]) -> NDArray[np.bool_]:
+    """(rows,) rows that stand for points of a level that was not announced."""
+    used = np.zeros(len(mark), dtype=bool)
+    used[rows.row] = True
+    return used & ~np.isin(mark, levels)
+
+
+def _of_all(
+    rows: Rows, mark: NDArray[Any] | None, levels: Sequence[str], n: int | Mapping[str, int] | None
+) -> Iterator[str]:
+    """Rules that no single row breaks."""
+    if not len(rows.xy):
+        yield "no points"
+        return
+    if mark is not None and set(levels) - set(mark.tolist()):
+        yield "a level without points"
+    if isinstance(n, Mapping) and mark is not None:
+        if any(int((mark == level).sum()) != number for level, number in n.items()):
+            yield "another number of points"
+    elif n is not None and len(rows.xy) != n:
+        yield "another number of points"
+
+
+def _write_report(path: Path, table: Table, broken: Mapping[str, NDArray[np.bool_]]) -> Path:
+    offending = np.flatnonzero(np.logical_or.reduce(list(broken.values())))
     # mkstemp creates the file readable by its owner alone, before anything is written to it.
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".CONFIDENTIAL_", suffix=".csv")
     try:
@@ -100,7 +137,7 @@ def _write_report(path: Path, table: Table, rows: Rows) -> Path:
             writer = csv.writer(stream)
             writer.writerow(["row", "rule", *table.header])
             for i in offending:
-                rules = "; ".join(rule for rule, mask in rows.broken.items() if mask[i])
+                rules = "; ".join(rule for rule, mask in broken.items() if mask[i])
                 writer.writerow([int(i) + 1, rules, *table.original(int(i))])
         Path(name).replace(path)
     except BaseException:

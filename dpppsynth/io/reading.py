@@ -14,8 +14,8 @@ from dpppsynth.crs import projected_crs
 from dpppsynth.domains import Domain, Window, unite
 from dpppsynth.errors import InputError
 from dpppsynth.io.persons import persons
-from dpppsynth.io.rows import FAR, Rows, examine, reproject, require_domain, require_snap
-from dpppsynth.io.tables import Table, from_geodataframe, json_table, read_layer, read_table
+from dpppsynth.io.rows import FAR, Rows, examine, fitting_crs, reproject, require_domain, require_snap
+from dpppsynth.io.tables import Table, from_geodataframe, json_table, read_head, read_layer, read_table
 from dpppsynth.patterns import PointPattern
 
 if TYPE_CHECKING:
@@ -73,6 +73,37 @@ def read_pattern(
     require_snap(domain, snap)
     table = read_table(path, x=x, y=y, crs=crs)
     return _pattern(table, domain, Path(path).name, marks, user, count=count, to_crs=to_crs, snap=snap)
+
+
+def require_head(
+    path: str | Path,
+    domain: Domain,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    crs: CRSLike | None = None,
+    to_crs: CRSLike | None = None,
+    count: str | None = None,
+    marks: Iterable[str] = (),
+    user: str | None = None,
+) -> None:
+    """Refuse a file whose columns or CRS `read_pattern` would refuse, without looking at a row.
+
+    The names of columns and the CRS of a file are taken to be public: they are how the data are kept, whoever is in
+    them. Parameters as for `read_pattern`.
+
+    Raises
+    ------
+    InputError
+    """
+    require_domain(domain)
+    head = read_head(path, x=x, y=y, crs=crs)
+    source = fitting_crs(head, domain.crs, to_crs)
+    if source is not None and to_crs is not None:
+        reproject(np.empty((0, 2)), source, to_crs)
+    for argument, name in (("count", count), ("user", user), *(("marks", mark) for mark in marks)):
+        if name is not None:
+            head.column(name, argument=argument)
 
 
 def pattern_from_geodataframe(

@@ -6,12 +6,14 @@ The readers here hide what their libraries say about a bad file, because parsers
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
     from dpppsynth.crs import CRSLike
 
+CSV = "CSV (comma-separated, UTF-8)"
 SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
 # Whole numbers as they are usually written, which tells as many apart as the texts: "007" and "7" are one number.
 WHOLE = re.compile("0|-?[1-9][0-9]*")
@@ -68,6 +71,11 @@ class Table:
     def __len__(self) -> int:
         return len(self.geometry)
 
+    def head(self) -> Table:
+        """The same columns and CRS without a row."""
+        none = {name: values[:0] for name, values in self.columns.items()}
+        return Table(self.geometry[:0], none, self.crs, self.header, lambda _: [])
+
     def column(self, name: str, *, argument: str) -> NDArray[Any]:
         """Return one attribute column, or say which ones exist."""
         if not isinstance(name, str) or name not in self.columns:
@@ -85,10 +93,29 @@ def read_table(path: str | Path, *, x: str | None = None, y: str | None = None, 
     source = checked_path(path)
     if source.suffix.lower() == ".csv":
         return _read_csv(source, x or "x", y or "y", crs)
+    _require_geometries(source, x, y)
+    return _with_crs(_read_json(source) if source.suffix.lower() in (".geojson", ".json") else _read_geo(source), crs)
+
+
+def read_head(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
+    """Read the names of columns and the CRS of a file, as a `Table` without rows; parameters as in `read_table`.
+
+    A GeoJSON file has no header: it is parsed, and of its features the names of their properties are looked at, and
+    nothing else.
+    """
+    source = checked_path(path)
+    if source.suffix.lower() == ".csv":
+        return _read_csv(source, x or "x", y or "y", crs, rows=False)
+    if source.suffix.lower() not in (".geojson", ".json"):
+        _require_geometries(source, x, y)
+        return _with_crs(_read_geo(source, rows=False), crs)
+    return read_table(path, x=x, y=y, crs=crs).head()
+
+
+def _require_geometries(source: Path, x: str | None, y: str | None) -> None:
     if x is not None or y is not None:
         msg = f"x, y: name coordinate columns of a CSV file; {source.name} holds geometries. Leave them out"
         raise InputError(msg)
-    return _with_crs(_read_json(source) if source.suffix.lower() in (".geojson", ".json") else _read_geo(source), crs)
 
 
 def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) -> Table:
@@ -191,10 +218,11 @@ def _existing(names: Iterable[str]) -> str:
     return f"the columns are {', '.join(map(repr, words)) or 'none'}"
 
 
-def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None) -> Table:
+def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None, *, rows: bool = True) -> Table:
     faults = (OSError, UnicodeDecodeError, csv.Error)
-    lines = _read(source, "CSV (comma-separated, UTF-8)", faults, lambda: _lines(source))
-    header, rows = ([name.strip() for name in lines[0]], lines[1:]) if lines else ([], [])
+    most = None if rows else 1
+    lines = _read(source, CSV, faults, lambda: _lines(source, most))
+    header, cells_of = ([name.strip() for name in lines[0]], lines[1:]) if lines else ([], [])
     if len({name for name in header if name}) < sum(map(bool, header)):
         msg = f"path: the column names of {source.name} must differ; {_existing(header)}"
         raise InputError(msg)
@@ -202,19 +230,24 @@ def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None) -> Table:
         if header.count(name) != 1:
             msg = f"{argument}: {source.name} has no column {name!r}; {_existing(header)}"
             raise InputError(msg)
-    ragged = np.array([len(row) != len(header) for row in rows], dtype=bool)
-    cells = {name: [row[i] if i < len(row) else "" for row in rows] for i, name in enumerate(header)}
+    ragged = np.array([len(row) != len(header) for row in cells_of], dtype=bool)
+    cells = {name: [row[i] if i < len(row) else "" for row in cells_of] for i, name in enumerate(header)}
     xs, ys = ([number(cell) for cell in cells[name]] for name in (x, y))
     text = np.array([a is None or b is None for a, b in zip(xs, ys, strict=True)], dtype=bool)
     columns = {name: _typed(values) for name, values in cells.items()}
     geometry = shapely.points(np.array(xs, dtype=np.float64), np.array(ys, dtype=np.float64))
     garbled = {"wrong number of fields": ragged, "not a number": text}
-    return Table(np.atleast_1d(geometry), columns, crs, header, lambda i: list(rows[i]), garbled, cells.__getitem__)
+    return Table(np.atleast_1d(geometry), columns, crs, header, lambda i: list(cells_of[i]), garbled, cells.__getitem__)
 
 
-def _lines(source: Path) -> list[list[str]]:
-    with source.open(encoding="utf-8-sig", newline="") as stream:
-        return [line for line in csv.reader(stream, strict=True) if line]
+def _lines(source: Path, most: int | None = None) -> list[list[str]]:
+    """Cells of the lines that are not empty, of the first ones alone where `most` says how many."""
+    # A file is decoded piece by piece, so that bad bytes of later lines would be met with the first one.
+    with source.open(encoding="utf-8-sig", newline="", errors=None if most is None else "surrogateescape") as stream:
+        lines = list(islice((line for line in csv.reader(stream, strict=True) if line), most))
+    if most is not None and any(name.encode(errors="ignore").decode() != name for line in lines for name in line):
+        raise _unreadable(source, CSV)
+    return lines
 
 
 def _typed(cells: list[str]) -> NDArray[Any]:
@@ -268,21 +301,30 @@ def _shapes(mappings: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     return shapes, text
 
 
-def _read_geo(source: Path) -> Table:
+def _read_geo(source: Path, *, rows: bool = True) -> Table:
     parquet = source.suffix.lower() == ".parquet"
     reader = _read_parquet if parquet else read_geopackage
     # Many libraries, many kinds of errors, and GDAL's warnings quote the file as its errors do.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        frame = _read(source, "GeoParquet" if parquet else "GeoPackage", (Exception,), lambda: reader(source))
+        frame = _read(
+            source, "GeoParquet" if parquet else "GeoPackage", (Exception,), lambda: reader(source, rows=rows)
+        )
         return from_geodataframe(frame)
 
 
-def _read_parquet(source: Path) -> geopandas.GeoDataFrame:
+def _read_parquet(source: Path, *, rows: bool = True) -> geopandas.GeoDataFrame:
     import geopandas
 
     with source.open("rb") as stream:
-        return geopandas.read_parquet(stream)
+        if rows:
+            return geopandas.read_parquet(stream)
+        import pyarrow.parquet
+
+        # Names, kinds and CRS stand at the end of the file, apart from the rows.
+        empty = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.parquet.read_schema(stream).empty_table(), empty)
+        return geopandas.read_parquet(empty)
 
 
 def _with_crs(table: Table, crs: CRSLike | None) -> Table:

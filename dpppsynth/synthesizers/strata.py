@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpppsynth.arguments import shown
+from dpppsynth.attributes import words
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, QualityError
 from dpppsynth.patterns import PointPattern, require_number
@@ -186,7 +187,7 @@ def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, Po
         When the mark is missing, some point has another level, or a level has no point.
     """
     require_mark(pattern, by)
-    mark = np.array([str(value) for value in (pattern.marks or {})[by]])
+    mark = words((pattern.marks or {})[by])
     if not np.isin(mark, levels).all():
         msg = f"levels: every point's {by} must be one of {', '.join(levels)}; name all levels that are in use."
         raise InputError(msg)
