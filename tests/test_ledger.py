@@ -316,7 +316,7 @@ class TestRelations:
             spend(ledger, draw(0.5, relation=ReplaceOne()), STRIP)
         # In the headline, before theorem and assumptions; and the promise is no longer that of replace-one.
         headline = str(ledger.guarantee).partition("Proved by")[0]
-        assert f"one point moves anywhere in the domain and {EVERYWHERE}" in headline
+        assert f"one point moves anywhere in the domain, and {EVERYWHERE}" in headline
         assert "across the border of one of the domains are not protected" in headline
         assert not ledger.guarantee.relation.implies(ReplaceOne())
         spend(ledger, draw(0.5, relation=ReplaceOne()), STRIP)

@@ -160,13 +160,14 @@ class TestSubset:
         CELLS.release(RECENT, ledger=ledger, subset={"year": 2022})
         headline = str(ledger.guarantee).partition("Proved by")[0]
         assert (
-            "one point moves anywhere in the domain and every point keeps its year, which is not protected" in headline
+            "one point moves anywhere in the domain, and every point keeps its year (which is not protected)"
+            in headline
         )
         assert ledger.guarantee.relation != ReplaceOne()
         assert SAME_POINTS in ledger.guarantee.assumptions
         assert not ledger.guarantee.relation.implies(ReplaceOne())
         CELLS.release(RECENT, ledger=ledger, subset={"year": 2022, "sex": "f"})
-        assert "every point keeps its sex and its year, which are not protected" in ledger.neighbouring.describe()
+        assert "every point keeps its sex and its year (which are not protected)" in ledger.neighbouring.describe()
 
     def test_one_release_makes_no_assumption_about_others(self, ledger):
         CELLS.release(ALL, ledger=ledger)
@@ -286,9 +287,9 @@ class TestFile:
         CELLS.release(ALL, ledger=ledger)
         CELLS.release(ALL, ledger=ledger)
         events = json.loads(ledger.path.read_bytes())["events"]
-        for edited in ([3], [3, 4]):
-            forged, done, names = copy.deepcopy(events), [], {}
-            for k, event in enumerate(forged):
+        for last, edited in ((4, [3]), (5, [3]), (5, [4]), (5, [3, 4])):
+            done, names = [], {}
+            for k, event in enumerate(copy.deepcopy(events[:last])):
                 event["previous"] = identify(done[-1]) if done else None
                 if "entry" in event:
                     event["entry"] = names[event["entry"]]
@@ -298,9 +299,7 @@ class TestFile:
                 names[identify(events[k])] = identify(event)
             path = tmp_path / "forged.json"
             path.write_bytes(dump(done))
-            with pytest.raises(
-                PrivacyCheckError, match=r"n: (another number of points was authorised|earlier releases)"
-            ):
+            with pytest.raises(PrivacyCheckError, match=r"n: (another number|earlier releases)"):
                 Ledger.open(path)
 
     def test_an_older_file_counts_as_it_did_and_says_what_it_lacks(self, tmp_path):
@@ -358,7 +357,7 @@ class TestCommandLine:
         self.synthesize(files, "recent", "c", *book, "--subset", "year=2022")
         found = self.shown(files)
         assert found["releases"][-1]["reads"] == {"n": 80, "counted_by": None, "subset": {"year": "2022"}}
-        assert "keeps its year, which is not protected" in found["neighbours"]
+        assert "keeps its year (which is not protected)" in found["neighbours"]
         assert "which is not protected" in " ".join(self.run("ledger", "show", files / "l.json").output.split())
 
     @pytest.mark.parametrize("words", [["year"], ["=3"], ["year="], ["a=1", "a=2"]])

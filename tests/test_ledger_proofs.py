@@ -19,8 +19,11 @@ from dpppsynth.ledger import Authorisation, Ledger, compare
 from dpppsynth.ledger.authorisation import claim, hashed
 from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.history import replay, stored
+from dpppsynth.ledger.proof import public_number
+from dpppsynth.models import domain_from_geojson
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import GaussianDP, PureDP, ReplaceOne, certificate
+from dpppsynth.privacy.verify import check_claim
 from dpppsynth.release.folder import stated
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
 
@@ -228,6 +231,21 @@ class TestWhatCounts:
         plan.release(POINTS, ledger=ledger, entry=entry)
         assert [each.state for each in ledger.releases] == ["released"] * 2
         assert ledger.releases[0].guarantee.epsilon() == pytest.approx(0.25, abs=1e-4)
+
+
+KINDS = sorted(path.name for path in (STORED.parent / "releases_v1").iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_certificate_of_every_kind_is_derived_again(kind):
+    """And no other one: a smaller claim, or a smaller budget, does not follow from the same parameters."""
+    cert = certificate.read(STORED.parent / "releases_v1" / kind)
+    domain = domain_from_geojson(json.loads((STORED.parent / "releases_v1" / kind / "domain.geojson").read_text()))
+    assert check_claim(cert, domain).holds
+    secret = cert["guarantee"]["relation"]["name"] in ("add-remove", "add-remove-person")
+    assert (public_number(cert) is None) == secret
+    cert["guarantee"]["profile"] = PureDP(1e-6).to_dict()
+    assert not check_claim(cert, domain).holds
 
 
 class TestEstimator:

@@ -27,7 +27,7 @@ EACH = {
     sentence: f"This holds for each of the releases: {sentence[0].lower()}{sentence[1:]}"
     for sentence in (ONE_REPORT, TWO_ROUNDS)
 }
-EVERYWHERE = f"they are so, or are the same, in each of the domains of the releases: {ACROSS}"
+EVERYWHERE = f"they are so, or are the same, in each of the domains of the releases ({ACROSS})"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Narrowed(Relation):
 
     def describe(self) -> str:
         """The relation in words, what it leaves open included."""
-        return " and ".join((self.of.describe(), *self.limits))
+        return ", and ".join((self.of.describe(), *self.limits))
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, which no certificate has."""
@@ -90,12 +90,12 @@ def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
         limits.append(EVERYWHERE)
     marks = sorted({mark for entry in entries if entry.reading is not None for mark, _ in entry.reading.subset})
     if marks:
-        limits.append(f"every point keeps its {' and its '.join(marks)}, which {_are(marks)} not protected")
+        limits.append(f"every point keeps its {' and its '.join(marks)} ({_which(marks)} not protected)")
     return Narrowed(budget.relation, tuple(limits)) if limits else budget.relation
 
 
-def _are(marks: Sequence[str]) -> str:
-    return "is" if len(marks) == 1 else "are"
+def _which(marks: Sequence[str]) -> str:
+    return "which is" if len(marks) == 1 else "which are"
 
 
 def _points(budget: Budget, entries: Sequence[Entry]) -> list[str]:
