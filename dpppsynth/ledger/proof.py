@@ -1,10 +1,11 @@
 """Whether a certificate proves what an authorisation bought."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpppsynth.domains import Domain
+from dpppsynth.domains import Domain, canonical_json
 from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import Entry
@@ -55,6 +56,8 @@ def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> Proof:
         When it is another release's certificate, or claims what does not follow.
     """
     try:
+        # As it will be read again.
+        cert = json.loads(canonical_json(cert))
         why = _mismatch(entry, cert, domain, relation)
         lower = entry.settlement is not None and entry.settlement.profile != entry.guarantee.profile
         if why is None and lower:
