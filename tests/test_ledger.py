@@ -28,7 +28,7 @@ from dpppsynth.ledger.authorisation import claim, hashed
 from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import replay, stored
-from dpppsynth.ledger.promise import COMPLETE, EVERYWHERE, POINTWISE, SAME_POINTS
+from dpppsynth.ledger.promise import COMPLETE, EVERYWHERE, MAP_LENGTHS, POINTWISE, SAME_POINTS
 from dpppsynth.privacy import (
     AddRemove,
     AlphaNeighbours,
@@ -575,6 +575,13 @@ class TestFile:
             reopened(chained(late), tmp_path)
         early = [*chain[:5], {**tiny, "entry": identify(chain[4])}, chain[5]]
         assert len(reopened(chained(early), tmp_path).releases) == 5
+
+    def test_older_releases_measured_their_radius_on_the_map(self, used, tmp_path):
+        assert MAP_LENGTHS not in reopened(used, tmp_path).guarantee.assumptions
+        first, given = (older(event) for event in json.loads(used)["events"][:2])
+        assert MAP_LENGTHS in reopened(chained([first, given]), tmp_path, "old.json").guarantee.assumptions
+        plane = {**given, "domain": {**given["domain"], "crs": None}}
+        assert MAP_LENGTHS not in reopened(chained([first, plane]), tmp_path, "plane.json").guarantee.assumptions
 
     def test_a_settlement_makes_no_room_for_a_release_in_between(self, used, tmp_path):
         """Five draws: what one turned out to be frees budget once it is recorded, not before."""

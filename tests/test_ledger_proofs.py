@@ -20,10 +20,10 @@ from dpppsynth.ledger.authorisation import claim, hashed
 from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.history import replay, stored
 from dpppsynth.ledger.proof import public_number
-from dpppsynth.models import domain_from_geojson
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import GaussianDP, PureDP, ReplaceOne, certificate
 from dpppsynth.privacy.verify import check_claim
+from dpppsynth.release import load_release
 from dpppsynth.release.folder import stated
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
 
@@ -240,7 +240,7 @@ KINDS = sorted(path.name for path in (STORED.parent / "releases_v1").iterdir() i
 def test_a_certificate_of_every_kind_is_derived_again(kind):
     """And no other one: a smaller claim, or a smaller budget, does not follow from the same parameters."""
     cert = certificate.read(STORED.parent / "releases_v1" / kind)
-    domain = domain_from_geojson(json.loads((STORED.parent / "releases_v1" / kind / "domain.geojson").read_text()))
+    domain = load_release(STORED.parent / "releases_v1" / kind).domain
     assert check_claim(cert, domain).holds
     secret = cert["guarantee"]["relation"]["name"] in ("add-remove", "add-remove-person")
     assert (public_number(cert) is None) == secret

@@ -1,5 +1,6 @@
 """What the releases of a ledger promise together, in the words of a guarantee."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ POINTWISE = "Every release reads the same points, or those that a rule picks by 
 UNKNOWN = (
     "How many points the releases of an older version have read is not kept: that they are the same is taken on trust."
 )
+MAP_LENGTHS = "The privacy radius of the releases of an older version is a length on the map, not a true one."
 # What holds within one release says nothing about another one.
 EACH = {
     sentence: f"This holds for each of the releases: {sentence[0].lower()}{sentence[1:]}"
@@ -76,7 +78,7 @@ def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
         own = [EACH.get(sentence, sentence) for sentence in own]
     # Not by the kinds released so far: that no other kind was may itself depend on what was published.
     fixed = [] if budget.adaptive or budget.delta == 0 else [FIXED_BEFOREHAND]
-    assumed = tuple(dict.fromkeys([*own, *fixed, *_points(budget, entries), COMPLETE]))
+    assumed = tuple(dict.fromkeys([*own, *fixed, *_points(budget, entries), *_lengths(budget, entries), COMPLETE]))
     return Guarantee(narrowed(budget, entries), total, _theorem(budget, entries), assumed)
 
 
@@ -106,6 +108,12 @@ def _points(budget: Budget, entries: Sequence[Entry]) -> list[str]:
         person = "" if budget.relation.unit == "point" else " (or of one person's)"
         return [POINTWISE.format(person=person)]
     return [SAME_POINTS, *([UNKNOWN] if any(entry.reading is None for entry in entries) else [])]
+
+
+def _lengths(budget: Budget, entries: Sequence[Entry]) -> list[str]:
+    """What older releases under a privacy radius did not say: newer ones state their map's scale."""
+    older = any(entry.claim is None and entry.domain["crs"] is not None for entry in entries)
+    return [MAP_LENGTHS] if older and budget.relation.reach < math.inf else []
 
 
 def _theorem(budget: Budget, entries: Sequence[Entry]) -> str:
