@@ -39,9 +39,10 @@ def counts(
     """Write the counts of a bounded-error release: a row for each cell, and for each level of a mark.
 
     A cell is told by its corners, of which the window may cut some off; a segment of a network by its ends. Free: the
-    counts are private already.
+    counts are private already. A level that a spreadsheet would take for a formula has an apostrophe in front.
     """
     _require_new_table(out)
+    from dpppsynth.io.spreadsheets import guarded
     from dpppsynth.release import BoundedErrorRelease, BoundedErrorSeries, load_release
     from dpppsynth.reporting.bounded import errors, measured
 
@@ -60,8 +61,8 @@ def counts(
         header, rows = _table(opened, filtered=filtered)
         with out.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
-            writer.writerow(header)
-            writer.writerows(rows)
+            writer.writerow(guarded(header))
+            writer.writerows(map(guarded, rows))
     most = {"max_error": opened.max_error} | ({"max_error_filtered": 2 * opened.max_error} if filtered else {})
     if json:
         show_json({"out": str(out), "columns": header, **most})

@@ -18,6 +18,7 @@ from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
 from dpppsynth.io.persons import persons
 from dpppsynth.io.rows import Rows, examine, require_domain, require_snap
+from dpppsynth.io.spreadsheets import guarded
 from dpppsynth.io.tables import Table, as_path, read_table, there
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def inspect_points(
     """Check every row of a file, and write those that break a rule to ``CONFIDENTIAL_offending_rows.csv``.
 
     The report is as sensitive as the file itself: only its owner can read it. Its columns are ``row`` (data rows
-    counted from 1), ``rule``, and the columns of the file; geometries are written as WKT.
+    counted from 1), ``rule``, and the columns of the file; geometries are written as WKT, and texts that a spreadsheet
+    would take for formulas with an apostrophe in front.
 
     Parameters
     ----------
@@ -135,10 +137,10 @@ def _write_report(path: Path, table: Table, broken: Mapping[str, NDArray[np.bool
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)
-            writer.writerow(["row", "rule", *table.header])
+            writer.writerow(guarded(["row", "rule", *table.header]))
             for i in offending:
                 rules = "; ".join(rule for rule, mask in broken.items() if mask[i])
-                writer.writerow([int(i) + 1, rules, *table.original(int(i))])
+                writer.writerow(guarded([int(i) + 1, rules, *table.original(int(i))]))
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -26,6 +26,7 @@ from dpppsynth.crs import crs_from_member, crs_label, same_crs
 from dpppsynth.errors import InputError
 from dpppsynth.io.geopackage import read_geopackage
 from dpppsynth.io.names import speaking
+from dpppsynth.io.spreadsheets import restored
 
 if TYPE_CHECKING:
     import geopandas
@@ -75,6 +76,11 @@ class Table:
         """The same columns and CRS without a row."""
         none = {name: values[:0] for name, values in self.columns.items()}
         return Table(self.geometry[:0], none, self.crs, self.header, lambda _: [])
+
+    def restored(self) -> Table:
+        """The table without the apostrophes that `write_pattern` puts in front of what spreadsheets would run."""
+        columns = {restored(name): column([*map(restored, values.tolist())]) for name, values in self.columns.items()}
+        return replace(self, columns=columns, header=[*map(restored, self.header)])
 
     def column(self, name: str, *, argument: str) -> NDArray[Any]:
         """Return one attribute column, or say which ones exist."""

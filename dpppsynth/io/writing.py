@@ -12,11 +12,13 @@ import math
 import tempfile
 import warnings
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from dpppsynth.crs import crs_member
 from dpppsynth.errors import InputError
+from dpppsynth.io.spreadsheets import guarded
 from dpppsynth.io.tables import as_path, there
 from dpppsynth.patterns import PointPattern
 
@@ -27,7 +29,8 @@ def write_pattern(pattern: PointPattern, path: str | Path) -> None:
     """Write a pattern to a GeoJSON, CSV, GeoPackage or GeoParquet file, which is replaced if it exists.
 
     GeoJSON names the CRS in the ``crs`` member that GDAL and QGIS read; CSV has columns x, y and one per mark, and does
-    not name it. Where the domain has no CRS the member is null, which most programs take for degrees.
+    not name it; texts that a spreadsheet would take for formulas get an apostrophe in front, which `read_synthetic`
+    takes away. Where the domain has no CRS the member is null, which most programs take for degrees.
 
     Parameters
     ----------
@@ -89,9 +92,14 @@ def _json_value(value: Any) -> Any:
 def _write_csv(pattern: PointPattern, path: Path) -> None:
     marks = pattern.marks or {}
     with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["x", "y", *marks])
-        writer.writerows(zip(*pattern.xy.T.tolist(), *(values.tolist() for values in marks.values()), strict=True))
+        plain, quoting = (
+            csv.writer(stream, lineterminator="\n", quoting=q) for q in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL)
+        )
+        rows = zip(*pattern.xy.T.tolist(), *(values.tolist() for values in marks.values()), strict=True)
+        for row in map(guarded, chain([["x", "y", *marks]], rows)):
+            # A carriage return would end the line for readers, and is not quoted where lines end otherwise.
+            returns = any(isinstance(cell, str) and "\r" in cell for cell in row)
+            (quoting if returns else plain).writerow(row)
 
 
 def _write_gpkg(pattern: PointPattern, path: Path) -> None:
