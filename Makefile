@@ -1,7 +1,8 @@
-# make demo   draw private synthetic patterns, in out/demo/
-# make test   run the tests
-# make lint   style, types and layers
-# make clean  remove everything made here
+# make demo     draw private synthetic patterns, in out/demo/
+# make test     run the tests
+# make lint     style, types and layers
+# make mutants  plant faults one at a time, each of which tests must find
+# make clean    remove everything made here
 #
 # Needs Python 3.11 or later: make demo PYTHON=python3.12 chooses one.
 
@@ -11,7 +12,7 @@ VENV ?= .venv
 bin := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint dev clean
+.PHONY: demo test lint mutants dev clean
 
 demo: $(VENV)/.installed
 	$(bin)/python examples/demo.py
@@ -25,6 +26,9 @@ lint: $(VENV)/.installed-lint
 	$(bin)/ruff format --check .
 	$(bin)/mypy -p dpppsynth
 	$(bin)/lint-imports
+
+mutants: $(VENV)/.installed-test
+	OMP_NUM_THREADS=1 $(bin)/python benchmarks/mutants.py --out docs/results/audit.md
 
 # Everything in one installation, for those who change the package.
 dev: $(VENV)/.installed-dev

@@ -423,6 +423,7 @@ class TestForgeries:
         ("path", "value"),
         [
             ("parameters/lattice_bits", -5),
+            ("parameters/lattice_bits", 21),
             ("parameters/lattice_bits", 0.5),
             ("parameters/scale", 1e-12),
             ("parameters/n", "lots"),
@@ -466,6 +467,22 @@ class TestForgeries:
         assert failed(folder) == {"statistic"}
         with pytest.raises(PrivacyCheckError):
             load_release(folder)
+
+    def test_a_profile_of_their_own_with_the_words_that_go_with_it(self, folder):
+        cert = read(folder)
+        said = cert["guarantee"]
+        said["profile"]["epsilon"] *= 0.9
+        said["in_words"] = str(guarantee_from_dict(said))
+        rewrite(folder, cert, rehash=True)
+        assert failed(folder) == {"bound"}
+
+    def test_the_noise_of_another_mechanism_wherever_it_is_stated(self, folder):
+        path, cert = folder / "statistic.json", read(folder)
+        cert["noise"] = cert["noise"].replace("Laplace", "Gaussian")
+        path.write_text(path.read_text().replace("Laplace", "Gaussian"))
+        cert["files"]["statistic.json"] = certificate.file_hash(path)
+        rewrite(folder, cert, rehash=True)
+        assert failed(folder) == {"content"}
 
     def test_no_statistic_among_the_files(self, folder):
         cert = read(folder)

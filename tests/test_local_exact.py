@@ -136,6 +136,9 @@ def test_every_draw_of_one_number_is_accounted_for(law, enumerated):
     rows = np.array([law.count(np.array([report])).argmax() for report in reports])
     exact = np.array([[Fraction(each[report], TOTAL) for each in laws] for report in reports], dtype=float)
     assert sorted(rows) == [*range(law.size)]
+    if hasattr(law, "column"):
+        for value, each in enumerate(laws):
+            assert [each[report] for report in reports] == law.column(value)[rows].tolist()
     np.testing.assert_allclose(law.matrix()[rows], exact, rtol=4e-16)
     for value, other in ((0, law.inputs - 1), (1, 0)):
         expected = np.log([laws[value][report] / laws[other][report] for report in reports])

@@ -67,6 +67,7 @@ class TestClients:
         place = (3, 1) if mechanism in CELLS.values() else (320.0, 410.0)
         seeded = mechanism.client(place, rng=5)
         assert seeded == mechanism.client(place, rng=5)
+        assert (seeded.seeded, mechanism.client(place).seeded) == (True, False)
         both = mechanism.aggregate([mechanism.client(place)]) + mechanism.aggregate([seeded])
         assert both.seeded
         assert both.release(WINDOW).seeded
@@ -172,6 +173,16 @@ class TestTampering:
         cert["content_hash"] = content_hash(cert)
         file.write_text(json.dumps(cert))
         assert not verify(folder).holds
+
+    def test_more_reports_than_persons_are_found(self, tmp_path):
+        """Both levels of a grid together: whoever reports twice spends twice."""
+        folder = local.AdvancedAdaptiveGrid(WINDOW, epsilon=1.0).release(PATTERN).save(tmp_path / "public", patterns=0)
+        assert verify(folder).holds
+        cert = json.loads((folder / "certificate.json").read_text())
+        cert["parameters"]["n"] -= 1
+        cert.pop("content_hash")
+        (folder / "certificate.json").write_text(json.dumps(cert | {"content_hash": content_hash(cert)}))
+        assert "bound" in [check.name for check in verify(folder).checks if not check.holds]
 
     def test_counts_of_other_numbers_of_reports_do_not_load(self, tmp_path):
         plan = CELLS["disk"].plan(WINDOW, n=5).statistic

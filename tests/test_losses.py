@@ -151,10 +151,11 @@ class TestTransform:
         for epsilon, delta in REFERENCE.items():
             assert at(table, epsilon) == pytest.approx(delta, rel=3e-3)
 
-    def test_what_one_row_alone_has_is_an_infinite_loss(self):
+    @pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
+    def test_what_one_row_alone_has_is_an_infinite_loss(self, pair):
         rows = np.array([[0.5, 0.5, 0.0], [0.5, 0.4, 0.1]])
         rate = 2.0
-        _, deltas = stated(rows, [(0, 1)], rate)
+        _, deltas = stated(rows, [pair], rate)
         assert 0 <= deltas[-1] - -math.expm1(-0.1 * rate) < 1e-9
 
 
@@ -278,6 +279,16 @@ class TestTable:
         assert not DiscreteLosses(farther, 1e-6).no_better_than(table, 2e-5)
         middle = tuple((rows[40] + rows[41]) / 2 * (1, 0.9))
         assert not DiscreteLosses((*table.rows[:41], middle, *table.rows[41:]), 1e-6).no_better_than(table, 2e-5)
+
+    def test_the_worst_of_tables_that_cross_is_nowhere_below_any(self):
+        crossing = [
+            DiscreteLosses(((0.0, 0.5), (1.0, 0.1), (2.0, 0.05)), 0.05),
+            DiscreteLosses(((0.0, 0.3), (2.0, 0.2)), 0.2),
+        ]
+        for tables in (crossing, crossing[::-1]):
+            worst = DiscreteLosses.worst(tables)
+            for epsilon in np.linspace(0, 2, 21):
+                assert worst.delta(epsilon) >= max(table.delta(epsilon) for table in tables) * (1 - 1e-12)
 
     def test_tiny_changes_leave_it_alone(self):
         """Rounding to six digits: a certificate made on another machine states the same numbers."""

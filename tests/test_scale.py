@@ -179,6 +179,11 @@ class TestRegions:
             bound = supremum(function, shape, -math.inf)
             assert function(inside).max() <= bound <= function(inside).max() + 2e-4
 
+    def test_a_supremum_inside_a_cell_is_not_missed_by_a_hair(self):
+        shape = shapely.box(0, 0, 1, 1)
+        shapely.prepare(shape)
+        assert 0 <= supremum(lambda xy: -0.01 * ((xy - (0.317, 0.719)) ** 2).sum(axis=1), shape, -math.inf) < 2e-4
+
     def test_places_outside_the_projection_are_refused(self):
         with pytest.raises(InputError, match=r"crs: the domain lies partly outside the range of the projection"):
             Window.rectangle(1e9, 5e6, 1.1e9, 5.1e6, "EPSG:32633")

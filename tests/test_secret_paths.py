@@ -23,6 +23,7 @@ from scipy.special import gammaln, ndtr
 
 from dpppsynth import local
 from dpppsynth.domains import Window
+from dpppsynth.errors import PrivacyCheckError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
@@ -199,6 +200,15 @@ class TestLaplace:
         assert doors.laplace.scales == [(pytest.approx(sensitivity / 0.5, rel=1e-12), 25)]
         assert_published(statistic, doors.laplace)
         assert sum(doors.laplace.calls[0][1]) == N * UNIT
+
+    def test_points_are_rounded_one_by_one(self, doors):
+        """Masses of all are the sum of everybody's own, to the last unit: no sum of floats has seen the points."""
+        synthesizer = LaplaceSynthesizer(0.5, alpha=25.0, basis="tents", mesh=GRID)
+        synthesizer.release(SCATTERED)
+        for at in SCATTERED.xy:
+            synthesizer.release(PointPattern(at[None], SQUARE))
+        together, *alone = [np.array(values) for _, values, _ in doors.laplace.calls]
+        assert np.array_equal(together, np.sum(alone, axis=0))
 
     def test_a_whole_release_uses_nothing_else(self, doors):
         synthesizer = LGCPSynthesizer(0.5, 25.0, mesh=GRID, length_scale=500.0, inference="laplace")
@@ -418,6 +428,7 @@ class TestStream:
         else:
             again = plan.release(pattern, doors.replay(0))
             assert again.seeded is True
+            assert again.noise.endswith("reproducible, not private")
             again = published(again)
         assert np.array_equal(published(release), again)
 
@@ -467,18 +478,30 @@ class TestKernel:
         for step in (children - 500.0).T / 40.0:
             assert stats.kstest(step, "norm").pvalue > ALARM
 
-    def test_the_smallest_keeps_the_promise(self):
-        relation = AlphaNeighbours(2.0, max_points_per_person=2)
-        synthesizer = KernelSynthesizer(1.0, 1e-6, relation=relation)
-        release = synthesizer.release(self.MANY, patterns=3)
-        bandwidth = release.statistic.plan.bandwidth
-        k = np.arange(1, 200)
-        mu = np.sqrt(k) * 2.0 / bandwidth
+    def test_numbers_of_children_are_poisson(self):
+        """A share 1/e of a point's patterns is empty."""
+        one = PointPattern([[500.0, 500.0]], SQUARE)
+        release = KernelSynthesizer(1.0, 1e-6, 2.0, bandwidth=400.0).release(one, patterns=400)
+        binomial(sum(len(each) == 0 for each in release.patterns), 400, math.exp(-1))
+
+    def test_the_smallest_is_that_of_the_profile_summed_here(self):
+        """A Poisson number, of mean patterns times a person's points, of Gaussian ones of alpha over bandwidth."""
+        relation, k = AlphaNeighbours(2.0, max_points_per_person=2), np.arange(1, 200)
         chance = np.exp(k * math.log(6) - 6 - gammaln(k + 1))
-        assert chance @ (ndtr(mu / 2 - 1 / mu) - math.e * ndtr(-mu / 2 - 1 / mu)) <= 1e-6
+
+        def delta(bandwidth):
+            mu = np.sqrt(k) * 2.0 / bandwidth
+            return float(chance @ (ndtr(mu / 2 - 1 / mu) - math.e * ndtr(-mu / 2 - 1 / mu)))
+
+        smallest = optimize.brentq(lambda bandwidth: delta(bandwidth) / 1e-6 - 1, 1, 100)
+        settings = {"relation": relation, "bandwidth": smallest * (1 - 1e-6)}
+        with pytest.raises(PrivacyCheckError, match="smallest admissible"):
+            KernelSynthesizer(1.0, 1e-6, **settings).plan(SQUARE, n=2000, patterns=3)
+        settings["bandwidth"] = smallest * (1 + 1e-6)
+        release = KernelSynthesizer(1.0, 1e-6, **settings).release(self.MANY, patterns=3)
         children = np.vstack([each.xy for each in release.patterns])
-        steps = ((children - 500.0) ** 2).sum() / bandwidth**2
-        not_rare(stats.chi2.cdf(steps, 2 * len(children)), stats.chi2.sf(steps, 2 * len(children)))
+        steps = ((children - 500.0) ** 2).sum() / smallest**2
+        not_rare(stats.chi2.cdf(steps * (1 + 1e-5), 2 * len(children)), stats.chi2.sf(steps, 2 * len(children)))
 
     def test_children_in_a_notch_are_dropped_and_not_drawn_again(self):
         """A point in a narrow arm leaves half a child in the window where its kernel has half its mass."""

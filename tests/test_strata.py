@@ -423,6 +423,15 @@ class TestForgeries:
         (folder / "certificate.json").write_text(json.dumps(cert))
         assert "bound" in {check.name for check in verify(folder).checks if not check.holds}
 
+    def test_a_level_with_a_budget_of_its_own(self, saved, tmp_path):
+        folder = shutil.copytree(saved["cells"], tmp_path / "copy")
+        cert = json.loads((folder / "certificate.json").read_text())
+        level = cert["parameters"]["strata"][1]["parameters"]
+        level |= {"epsilon": level["epsilon"] / 2, "scale": level["scale"] * 2}
+        cert["content_hash"] = certificate.content_hash(cert)
+        (folder / "certificate.json").write_text(json.dumps(cert))
+        assert "bound" in {check.name for check in verify(folder).checks if not check.holds}
+
     def test_the_statistic_of_a_level_left_out_or_swapped(self, saved, tmp_path):
         folder = shutil.copytree(saved["draws"], tmp_path / "copy")
         statistic = json.loads((folder / "level_001_statistic.json").read_text())

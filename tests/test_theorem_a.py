@@ -34,7 +34,7 @@ from dpppsynth.privacy import (
     posterior_mu,
     theorem_a,
 )
-from dpppsynth.privacy.increments import RELATIVE, element_pairs, increments
+from dpppsynth.privacy.increments import RELATIVE, PlanarIncrements, element_pairs, increments
 
 CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.3, 0.8]])
 TRIANGLE = Mesh.from_arrays(CORNERS, [[0, 1, 2]], Window.polygon(shapely.Polygon(CORNERS)))
@@ -310,6 +310,12 @@ class TestIncrements:
         """Cells of a third, two apart: coordinates in between are rounded, and must not hide a pair."""
         mesh = regular_squares(Window.rectangle(corner, corner, corner + 4, corner + 1 / 3), shape=(13, 2))
         assert len(element_pairs(mesh, RELATIVE / 3)[0]) == 12 + 11 + 10
+
+    @pytest.mark.parametrize("reach", [0.3, 0.3 * (1 - 1e-10)])
+    def test_a_table_counts_elements_at_exactly_the_reach(self, reach):
+        table = PlanarIncrements(slope=100.0, distance=np.array([0.0, 0.3]), sd=np.array([1.0, 2.0]))
+        assert table.within(reach) >= 2
+        assert table.within(0.29) < 1.1
 
     def test_nearly_constant_fields_keep_a_margin(self):
         """Subtracting covariances that agree in all digits must not give zero."""
