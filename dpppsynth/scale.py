@@ -91,9 +91,9 @@ def _lengths(wkb: bytes, crs: str) -> Scale:
     factors, geometry = _factors(crs), shapely.from_wkb(wkb)
     if factors is None:
         return Scale(1.0, 1.0)
-    shapely.prepare(geometry)
-    largest = supremum(lambda xy: factors(xy)[1], geometry, 1 - KNOWN)
-    smallest = -supremum(lambda xy: -factors(xy)[0], geometry, TOLERANCE - 1)
+    measured = _remembered(factors)
+    largest = supremum(lambda xy: measured(xy)[1], geometry, 1 - KNOWN)
+    smallest = -supremum(lambda xy: -measured(xy)[0], geometry, TOLERANCE - 1)
     if not 0 < smallest <= largest < math.inf:
         msg = (
             f"crs: the domain lies partly outside the range of the projection of {crs_label(crs)}, where coordinates "
@@ -103,8 +103,21 @@ def _lengths(wkb: bytes, crs: str) -> Scale:
     return Scale(math.floor(smallest * STEPS) / STEPS, math.ceil(largest * STEPS) / STEPS)
 
 
+def _remembered(factors: Factors) -> Factors:
+    """The same, measured once at each set of places: both extremes begin with the same cells."""
+    known: dict[bytes, tuple[Floats, Floats]] = {}
+
+    def measured(xy: Floats) -> tuple[Floats, Floats]:
+        key = xy.tobytes()
+        if key not in known:
+            known[key] = factors(xy)
+        return known[key]
+
+    return measured
+
+
 def supremum(values: Callable[[Floats], Floats], geometry: Any, enough: float) -> float:
-    """Upper bound on a function over a prepared geometry, about `KNOWN` above its supremum, or anywhere up to `enough`.
+    """Upper bound on a function over a geometry, about `KNOWN` above its supremum, or anywhere up to `enough`.
 
     In a cell, a function that bends down by at most b along its diagonal exceeds the largest value at its corners by
     b / 8 at most (docs/theory/scale.md). The cells that meet the geometry cover it; those that decide are halved.
@@ -115,7 +128,8 @@ def supremum(values: Callable[[Floats], Floats], geometry: Any, enough: float) -
     pad = 1e-6 * max(x1 - x0, y1 - y0)
     low = np.array([x0 - pad, y0 - pad])
     side = (np.array([x1 + pad, y1 + pad]) - low) / CELLS
-    cells = _meeting(geometry, low, side, np.argwhere(np.ones((CELLS, CELLS), dtype=bool)))
+    meets = _meeting(geometry)
+    cells = _those(meets, low, side, np.argwhere(np.ones((CELLS, CELLS), dtype=bool)))
     corners = _at_corners(values, low, side, cells)
     bulge, settled = SAFETY * _bend(corners, cells) / 8, -math.inf
     for _ in range(ROUNDS):
@@ -127,15 +141,32 @@ def supremum(values: Callable[[Floats], Floats], geometry: Any, enough: float) -
         settled = max(settled, float(np.max(top, initial=-math.inf, where=top < least)))
         side, bulge = side / 2, bulge / 4
         quarters = 2 * cells[top >= least][:, None] + np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-        cells = _meeting(geometry, low, side, quarters.reshape(-1, 2))
+        cells = _those(meets, low, side, quarters.reshape(-1, 2))
         corners = _at_corners(values, low, side, cells)
     return max(largest, settled)
 
 
-def _meeting(geometry: Any, low: Floats, side: Floats, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those of the cells (m, 2), numbered along both axes, that meet a geometry."""
+def _meeting(geometry: Any) -> Callable[[Any], NDArray[np.bool_]]:
+    """Tell which boxes meet a geometry: areas by themselves, lines by an index of their straight pieces."""
+    if shapely.get_dimensions(geometry) == 2:
+        shapely.prepare(geometry)
+        return partial(shapely.intersects, geometry)
+    xy, line = shapely.get_coordinates(shapely.get_parts(geometry), return_index=True)
+    joined = line[1:] == line[:-1]
+    tree = shapely.STRtree(shapely.linestrings(np.stack([xy[:-1][joined], xy[1:][joined]], axis=1)))
+
+    def meets(boxes: Any) -> NDArray[np.bool_]:
+        found = np.zeros(len(boxes), dtype=bool)
+        found[tree.query(boxes, predicate="intersects")[0]] = True
+        return found
+
+    return meets
+
+
+def _those(meets: Any, low: Floats, side: Floats, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Those of the cells (m, 2), numbered along both axes, that meet the geometry."""
     first = low + side * cells
-    return np.asarray(cells[shapely.intersects(geometry, shapely.box(*first.T, *(first + side).T))])
+    return np.asarray(cells[meets(shapely.box(*first.T, *(first + side).T))])
 
 
 def _at_corners(values: Callable[[Floats], Floats], low: Floats, side: Floats, cells: NDArray[np.int64]) -> Floats:

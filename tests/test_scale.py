@@ -166,7 +166,6 @@ class TestRegions:
 
     def test_a_supremum_at_a_corner_a_side_or_inside_is_bounded_closely(self):
         shape = shapely.Polygon([(0, 0), (3, 0.2), (2.5, 2), (0.3, 1.4)])
-        shapely.prepare(shape)
         inside = np.random.default_rng(1).uniform((0, 0), (3, 2), (200_000, 2))
         inside = inside[shapely.contains_xy(shape, inside)]
         functions = [

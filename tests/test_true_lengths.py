@@ -273,13 +273,13 @@ class TestCertificates:
         assert "lengths on the map of EPSG:3395 are 1.669 to 1.671" in bound(found).detail
 
 
-def old_release(tmp_path, crs, side, y0=7_000_000.0):
+def old_release(tmp_path, crs, side, y0=7_000_000.0, relation=None):
     """A release as they were made before certificates stated a factor: lengths on the map."""
     plain = Window.rectangle(0, y0, side, y0 + side).to_geojson()
     named = {"type": "name", "properties": {"name": f"urn:ogc:def:crs:{crs.replace(':', '::')}"}}
     domain = domain_of_release(plain | {"crs": named}, None)
     mesh = regular_triangulation(domain, spacing=side / 4)
-    statistic = StatisticPlan("tents", mesh, AlphaNeighbours(side / 50), N, None, 1.0)
+    statistic = StatisticPlan("tents", mesh, relation or AlphaNeighbours(side / 50), N, None, 1.0)
     release = Plan("laplace-tents", statistic, Projection("clip")).release(stretched_pattern(domain))
     return release.save(tmp_path / "old", patterns=1)
 
@@ -299,6 +299,11 @@ class TestOldReleases:
         detail = bound(verify(folder)).detail
         assert "No scale factor is stated: lengths are those on the map" in detail
         assert "CAUTION" not in detail
+
+    def test_one_without_a_radius_says_that_its_curve_is_by_lengths_on_the_map(self, tmp_path):
+        found = verify(old_release(tmp_path, "EPSG:3395", 10_000.0, relation=ReplaceOne()))
+        assert found.holds
+        assert bound(found).detail.endswith("those on the map; they are 1.66876 to 1.67086 times true lengths here")
 
     def test_one_loads_is_saved_again_as_it_was_and_lends_its_domain_to_no_new_release(self, tmp_path):
         folder = old_release(tmp_path, "EPSG:3395", 10_000.0)

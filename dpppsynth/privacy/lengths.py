@@ -9,6 +9,7 @@ from typing import Any
 from dpppsynth.crs import CODE, NAMELESS
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
+from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Relation
 from dpppsynth.scale import STEPS, TOLERANCE, is_plane, lengths_on_map, scale_factor
 
@@ -73,11 +74,14 @@ def require_scale(domain: Domain) -> None:
         raise InputError(msg)
 
 
-def undeclared(relation: Relation, domain: Domain) -> str:
-    """Sentence about a release whose certificate states no scale factor: its radius is a length on the map."""
-    if domain.stated_scale is not None or domain.crs is None or not math.isfinite(relation.reach):
+def undeclared(guarantee: Guarantee, domain: Domain) -> str:
+    """Sentence about a release whose certificate states no scale factor: its distances are lengths on the map."""
+    relation = guarantee.relation
+    by_length = isinstance(relation, CappedRelation) and (math.isfinite(relation.reach) or guarantee.by_distance)
+    if domain.stated_scale is not None or domain.crs is None or not by_length:
         return ""
-    said = f"lengths are those on the map, and so is the radius of {relation.reach:g} {domain.unit}"
+    radius = f", and so is the radius of {relation.reach:g} {domain.unit}" if math.isfinite(relation.reach) else ""
+    said = f"lengths are those on the map{radius}"
     try:
         scale = lengths_on_map(domain.geometry, domain.crs)
     except InputError:
@@ -85,11 +89,12 @@ def undeclared(relation: Relation, domain: Domain) -> str:
     far = scale.largest > 1 + TOLERANCE or scale.smallest < 1 - TOLERANCE
     start = "CAUTION" if far else "No scale factor is stated"
     ratio = f"{scale.smallest:.6g} to {scale.largest:.6g} times true lengths here"
-    ground = f"{_rounded_down(relation.reach / scale.largest)} {domain.unit} on the ground are protected everywhere"
-    return f"{start}: {said}; they are {ratio}, so {ground}"
+    return f"{start}: {said}; they are {ratio}{_protected(relation.reach / scale.largest, domain.unit)}"
 
 
-def _rounded_down(length: float) -> str:
-    """Four digits of a length, none of them too many."""
+def _protected(length: float, unit: str) -> str:
+    """End of a sentence about a radius on the ground, in four digits rounded down."""
+    if math.isinf(length):
+        return ""
     digit = 10.0 ** (math.floor(math.log10(length)) - 3)
-    return f"{math.floor(length / digit) * digit:.4g}"
+    return f", so {math.floor(length / digit) * digit:.4g} {unit} on the ground are protected everywhere"

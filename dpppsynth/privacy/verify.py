@@ -286,7 +286,7 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
         return "the domain file holds something else beside the domain."
     if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
         return "the domain file is not the domain of the certificate."
-    return replace(derived, remark=undeclared(derived.guarantee.relation, domain))
+    return replace(derived, remark=undeclared(derived.guarantee, domain))
 
 
 def _require_little(found: certificate.Published, little: bool, otherwise: str) -> None:

@@ -48,7 +48,7 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
     >>> "at most 73.2 of 100 cases" in promise(plan.guarantee, square, plan.statistic.parameters())[1]
     True
     """
-    map_lengths = undeclared(guarantee.relation, domain)
+    map_lengths = undeclared(guarantee, domain)
     start = [*cautions(guarantee, parameters), *([f"{map_lengths}."] if map_lengths else [])]
     if local.by_reports(guarantee.relation):
         return [*start, local.whom(guarantee.relation), local.limit(guarantee, domain), local.firmness(guarantee)]
