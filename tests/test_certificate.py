@@ -14,8 +14,10 @@ import shapely
 
 from dpppsynth.domains import Window, canonical_json
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.io.writing import geojson_text
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, certificate, guarantee_from_dict, verify
+from dpppsynth.privacy.contents import require_pattern
 from dpppsynth.release import load_release
 from dpppsynth.synthesizers import LaplaceSynthesizer
 
@@ -496,3 +498,13 @@ def test_a_release_of_schema_version_1_still_holds():
     stored = Path(__file__).parent / "data" / "release_v1"
     verify(stored).require()
     assert load_release(stored).guarantee.epsilon() <= 1.0
+
+
+class TestPatterns:
+    def test_coordinates_however_small_are_those_of_a_pattern(self):
+        """Multiples of a public grid below a tenth have up to twenty decimals."""
+        near = Window.rectangle(0, -0.25, 0.25, 0.25)
+        xy = np.column_stack([np.arange(1, 2001) * 1e-4, np.arange(-1000, 1000) * 1.1e-7])
+        content = geojson_text(PointPattern.synthetic(xy, near)).encode()
+        assert b"0.00030000000000000003" in content
+        require_pattern(content, near)

@@ -942,7 +942,7 @@ class TestCertificate:
         plan = case.known_plan.statistic
         case.known_plan.release(case.patterns()[0])
         [public] = asked
-        k, alpha = plan.relation.max_points_per_person, plan.relation.alpha
+        k, alpha = plan.relation.max_points_per_person, plan.relation.alpha * plan.domain.scale_factor
         assert public["epsilon"] * k * alpha == pytest.approx(case.synthesizer.epsilon, rel=1e-14)
         assert public["bound"] == math.inf if plan.max_error is None else public["bound"] < plan.max_error
         assert (plan.guarantee.profile.at > 0) == (public["bound"] < math.inf)

@@ -99,9 +99,10 @@ class TestPromise:
             plan = LaplaceSynthesizer(1.0, relation=relation, basis=basis, spacing=250.0).plan(WINDOW, n=N)
             return plan.statistic.scale / 2**plan.statistic.bits
 
+        moved = 25 * WINDOW.scale_factor
         assert scale(ReplaceOne(3), "cells") == pytest.approx(3 * scale(ReplaceOne(), "cells"))
         assert scale(AlphaNeighbours(1.0), "cells") == pytest.approx(2.0)
-        assert scale(AlphaNeighbours(25.0), "tents") == pytest.approx(2 * 25 * math.sqrt(2) / 250, rel=1e-4)
+        assert scale(AlphaNeighbours(25.0), "tents") == pytest.approx(2 * moved * math.sqrt(2) / 250, rel=1e-4)
         assert scale(ReplaceOne(), "tents") == pytest.approx(2.0)
 
 

@@ -19,7 +19,8 @@ from dpppsynth.mesh import Ints, Mesh
 from dpppsynth.privacy.estimators import require
 from dpppsynth.published_files import strict_json
 
-NUMBER = rb"(-?\d{1,17}(?:\.\d{1,17})?(?:e[+-]\d{1,3})?)"
+# Seventeen digits, behind up to three zeros of a number not yet written with an exponent.
+NUMBER = rb"(-?\d{1,17}(?:\.\d{1,20})?(?:e[+-]\d{1,3})?)"
 POINT = re.compile(
     rb'\{"type": "Feature", "properties": (\{.*?\}), "geometry": \{"type": "Point", "coordinates": \[%s, %s\]\}\}'
     % (NUMBER, NUMBER)
