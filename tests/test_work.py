@@ -75,6 +75,8 @@ def forbidden(monkeypatch):
         ("kernel-diffusion", [(("mesh", "resolution"), 0.5)]),
         ("uniform-grid", [(("columns",), 4096), (("rows",), 4096)]),
         ("heatmap", [(("mesh", "shape"), [2049, 2049])]),
+        ("hybrid-area", [(("randomizer", "radius"), 4000)]),
+        ("subset-exponential", [(("randomizer", "cells"), 128)]),
         ("strata", [(("strata", 1, "parameters", "mesh", "shape"), [3001, 3001])]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -97,7 +99,7 @@ def test_stored_releases_are_far_below_the_limit(name):
     parameters = json.loads((STORED / name / "certificate.json").read_text())["parameters"]
     domain = domain_of(name)
     assert work.excess(parameters, domain) is None
-    assert sum(work._of_release(each, domain) for each in work.levels(parameters)) < work.MOST_WORK / 50
+    assert sum(work._of_release(each, domain) for each in work.levels(parameters)) < work.MOST_WORK / 20
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -147,3 +149,10 @@ def test_a_saved_release_says_what_others_must_ask_for(tmp_path, monkeypatch):
     assert verify(folder).too_large
     assert verify(folder, limit=False).holds
     assert CliRunner().invoke(app, ["verify", str(folder), "--no-limit"]).exit_code == 0
+
+
+def test_levels_add_up(forbidden, tmp_path):
+    folder, many = shutil.copytree(STORED / "strata-kernel", tmp_path / "public"), 60
+    parts = json.loads((folder / "certificate.json").read_text())["parameters"]["strata"]
+    rewritten(folder, (("strata",), parts[:1] * many), (("levels",), list(map(str, range(many)))))
+    assert verify(folder).too_large

@@ -27,6 +27,8 @@ CELL, CUT, CUT_BY, ELEMENT, SEGMENT, CROSSING = 4.0, 20.0, 0.045, 100.0, 5.0, 40
 HULL = 7e-3
 # Square and cube of the vertices of a field, square of the segments of a heat kernel, value of a client's mechanism.
 PAIR, TRIPLE, HEAT, VALUE = 0.1, 7e-4, 8.0, 1.5
+# Cell in a disk around a location, pair of places in a subset's law, curves of a kernel's losses, and any other level.
+DISK, SUBSETS, CURVES, LEVEL = 2.5, 0.07, 2e5, 5e3
 
 
 def excess(parameters: Mapping[str, Any], domain: Domain) -> str | None:
@@ -61,7 +63,7 @@ def _of_release(parameters: Mapping[str, Any], domain: Domain) -> float:
     estimator = parameters.get("estimator")
     field = estimator.get("mesh") if isinstance(estimator, dict) else None
     own = _of_mesh(mesh, domain) + (_of_mesh(field, domain) if field != mesh else 0.0)
-    return own + _of_field(parameters, domain) + _of_values(parameters)
+    return LEVEL + own + _of_field(parameters, domain) + _of_values(parameters)
 
 
 def _of_mesh(recipe: Any, domain: Domain) -> float:
@@ -98,13 +100,17 @@ def _of_field(parameters: Mapping[str, Any], domain: Domain) -> float:
     vertices = _vertices(parameters.get("mesh"), domain)
     if "covariance" in parameters:
         return PAIR * vertices**2 + TRIPLE * vertices**3
-    return HEAT * vertices**2 if "bandwidth" in parameters else 0.0
+    return CURVES + HEAT * vertices**2 if "bandwidth" in parameters else 0.0
 
 
 def _of_values(parameters: Mapping[str, Any]) -> float:
     """Work with the values that clients report."""
     sides = [_number(parameters.get(name, 1)) for name in ("columns", "rows")]
-    return VALUE * (math.prod(sides) + _number(parameters.get("cells", 0)))
+    values, stated = math.prod(sides) + _number(parameters.get("cells", 0)), parameters.get("randomizer")
+    if not isinstance(stated, dict):
+        return VALUE * values
+    disk = DISK * _number(stated.get("radius")) ** 2
+    return disk + (SUBSETS * _number(stated.get("cells")) ** 4 if "subset" in stated else 0.0)
 
 
 def _number(value: Any) -> float:
