@@ -1,10 +1,13 @@
 """Files that whatever stops the process leaves whole, written by one process at a time."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+from dpppsynth.errors import InformationWarning
 
 # How the name of a file ends while it is being written.
 TEMPORARY = ".tmp"
@@ -38,6 +41,28 @@ def whole_file(path: Path, mode: int = 0o666, *, ready: Callable[[], None] | Non
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def name_leftovers(folder: Path, prefix: str, holds: str) -> None:
+    """Warn of what killed processes left in a folder, by name: only whoever reads this can know that none still runs.
+
+    Parameters
+    ----------
+    folder : Path
+    prefix : str
+        How such names begin.
+    holds : str
+        What is in them, in words.
+    """
+    try:
+        left = sorted(str(path) for path in folder.iterdir() if path.name.startswith(prefix))
+    except OSError:
+        return
+    if left:
+        msg = (
+            f"leftovers: {', '.join(left)} of an earlier run that was stopped; {holds} Delete it, unless it still runs."
+        )
+        warnings.warn(msg, InformationWarning, stacklevel=4)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.attributes import words
 from dpppsynth.domains import Domain
+from dpppsynth.durable import name_leftovers
 from dpppsynth.errors import InputError
 from dpppsynth.io.persons import persons
 from dpppsynth.io.rows import Rows, examine, require_domain, require_snap
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
 REPORT_NAME = "CONFIDENTIAL_offending_rows.csv"
+# How the name of a report begins while it is being written.
+SCRATCH = ".CONFIDENTIAL_"
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ def inspect_points(
         raise InputError(msg)
     require_domain(domain)
     require_snap(domain, snap)
+    name_leftovers(folder, SCRATCH, "it holds sensitive rows.")
     table = read_table(path, x=x, y=y, crs=crs)
     users = None if user is None else persons(table, user)
     rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap, users=users)
@@ -133,7 +137,7 @@ def _of_all(
 def _write_report(path: Path, table: Table, broken: Mapping[str, NDArray[np.bool_]]) -> Path:
     offending = np.flatnonzero(np.logical_or.reduce(list(broken.values())))
     # mkstemp creates the file readable by its owner alone, before anything is written to it.
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".CONFIDENTIAL_", suffix=".csv")
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=SCRATCH, suffix=".csv")
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
             writer = csv.writer(stream)

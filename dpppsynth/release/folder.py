@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.domains import Domain
+from dpppsynth.durable import name_leftovers
 from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.io import write_pattern
 from dpppsynth.io.reading import parse_synthetic
@@ -45,6 +46,17 @@ from dpppsynth.release.results import made, together
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.release.trajectories import TraceEstimator
 
+# What a folder that a killed process left behind may hold: nothing is written before it is private.
+UNFINISHED = (
+    "it holds no more than a release does: parts of one, or in `old` a whole one that was being replaced, which may be "
+    "moved back if it is missing."
+)
+
+
+def scratch_prefix(folder: Path) -> str:
+    """How the names of the temporary folders begin in which a release is written, beside its own."""
+    return f".{folder.name}-"
+
 
 def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
     """Write everything into a temporary folder beside `folder`, then rename it into place."""
@@ -56,7 +68,8 @@ def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
     except OSError as err:
         msg = f"path: cannot make the folder {folder.parent}: {err.strerror}; choose another."
         raise InputError(msg) from None
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
+    name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder)) as scratch:
         work = Path(scratch) / "release"
         work.mkdir()
         _write_parts(release, work, patterns)
@@ -88,7 +101,8 @@ def append_patterns(folder: Path, release: Saveable, patterns: list[PointPattern
     """
     known = set(certificate.read(folder)["files"])
     first = 1 + max((int(name[10:-8]) for name in known if SYNTHETIC.fullmatch(name)), default=-1)
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as scratch:
+    name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder)) as scratch:
         work = Path(scratch) / "release"
         shutil.copytree(folder, work, symlinks=True, copy_function=_copy)
         for k, pattern in enumerate(patterns, first):
