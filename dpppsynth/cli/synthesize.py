@@ -83,7 +83,8 @@ def synthesize(
     from dpppsynth.io import read_pattern, require_head
 
     # Of a file names of columns and the CRS are public; rows are not.
-    require_readable(points)
+    if ledger is not None:
+        require_readable(points)
     require_head(points, domain, **columns)
     with said_of("--no-user", "user") if job.no_user else nullcontext():
         account = Account.open(ledger, points, settled or _ceiling(job, people, domain, patterns), chosen)
