@@ -301,7 +301,8 @@ class TestRelease:
     def test_a_ledger_of_others_says_whom_it_protects(self, asked, of, words, visits, tmp_path):
         book = tmp_path / "ledger.json"
         dps.Ledger.create(book, epsilon=1e8, delta=0, relation=of)
-        said = run("synthesize", visits, *PLACE, *HEAT, *asked, "--ledger", book, "--out", tmp_path / "o", code=2)
+        points = table(tmp_path / "z.csv", [(1, 1, "ann")], ("x", "y", "z")) if "z" in asked else visits
+        said = run("synthesize", points, *PLACE, *HEAT, *asked, "--ledger", book, "--out", tmp_path / "o", code=2)
         assert re.search(words, spoken(said))
 
     def test_noise_alone_is_called_so(self, monkeypatch):
