@@ -686,7 +686,7 @@ class TestForgeries:
         for key in keys:
             spot = spot[key]
         spot[last] = change(spot[last])
-        assert failed(folder, cert) & {"bound", "randomness"}
+        assert failed(folder, cert) & {"bound", "content", "randomness"}
 
     def test_the_statistic_of_another_mesh(self, tmp_path):
         folder = copy_of("exact", tmp_path)
