@@ -6,8 +6,9 @@ Faults are planted in the secret path. Audits of what is sound run with false al
 import json
 import math
 import os
+import re
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from typer.testing import CliRunner
 
 from dpppsynth import cli, kernel_plan
 from dpppsynth import statistic as statistic_module
-from dpppsynth.auditing import audit
+from dpppsynth.auditing import audit, required
 from dpppsynth.auditing.laws import DiscreteGaussian, DiscreteLaplace, OffCentre, TooSmall, Truncated
 from dpppsynth.auditing.pairs import changed
 from dpppsynth.auditing.repeats import Added, One, SeenNoise, agreement, log_laplace, repeated, seen
@@ -27,10 +28,12 @@ from dpppsynth.auditing.target import Draws
 from dpppsynth.auditing.targets import target_of, target_of_release
 from dpppsynth.auditing.whole import Uninferred, Whole, WholeStrata, uninferred
 from dpppsynth.domains import Window
-from dpppsynth.errors import PrivacyCheckError
+from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.local import DiskAreaMechanism
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.noise import SeededLaplace, TruncatedNoise
+from dpppsynth.privacy.verify import verify
 from dpppsynth.release import base as release_base
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import PrivateStatistic
@@ -202,6 +205,15 @@ def test_sound_releases_of_all_kinds_agree_with_what_they_save():
     targets = {name: target_of_release(folder / name) for name in RUN}
     assert {type(target.run) for target in targets.values()} == {Whole, WholeStrata}
     assert {name: disagreements(target) for name, target in targets.items()} == dict.fromkeys(RUN, ())
+
+
+@pytest.mark.parametrize("at", [0.011000000000000001, 0.00012345678901234567, 1e-7, 194.33110000000002])
+def test_release_whose_points_have_many_decimals_opens_again(monkeypatch, tmp_path, at):
+    """As one saved heat map in ten has: numbers near zero are written with more than seventeen decimals."""
+    points = PointPattern([[at, 500.0]], SQUARE)
+    monkeypatch.setattr("dpppsynth.release.cox.poisson_pattern", lambda *_: points)
+    folder = plan().release(PointPattern(np.full((N, 2), 300.0), SQUARE)).save(tmp_path / "public")
+    assert verify(folder).holds
 
 
 def test_inference_is_left_out_and_nothing_else(monkeypatch):
@@ -454,3 +466,63 @@ def test_command_line_tells_what_disagrees(exact, monkeypatch):
     result = CliRunner().invoke(cli.app, ["audit", *map(str, asked)])
     assert result.exit_code == 3
     assert json.loads(result.stdout)["disagreements"]
+
+
+# What can be found
+
+
+@pytest.mark.parametrize("made", ["cells", "kernels", "levels"])
+def test_faults_of_the_detectable_size_are_found(monkeypatch, made):
+    """By the noise in all numbers, though the likelihood ratio finds much larger ones only."""
+    planned = {"cells": plan(), "kernels": plan(KERNELS), "levels": strata(CELLS)}[made]
+    target = target_of(planned)
+    few = replace(target, statistics=target.statistics[:1])
+    trials = 60 if made == "cells" else 150
+    factor = audit(few, trials=trials).detectable
+    assert 1.05 < factor < 5 < 2 * audit(few, trials=trials).by_ratio
+    honest = kernel_plan.sample_children
+    monkeypatch.setattr(kernel_plan, "sample_children", lambda xy, at, b, rng: honest(xy, at, b / factor, rng))
+    monkeypatch.setattr(
+        statistic_module, "laplace_noise", lambda scale, **_: SecretLaplace(scale / factor, np.random.default_rng())
+    )
+    audits = (audit(few, trials=trials).violated for _ in range(8))
+    # Of eight, each found with probability 0.9, fewer than two are once in a million times.
+    assert sum(islice((each for each in audits if each), 2)) == 2
+
+
+def test_power_tells_runs_and_time_of_a_factor():
+    window = Window.rectangle(0, 0, 500, 500)
+    told = required(CELLS, window, n=N, factor=1.2)
+    assert told.trials < 0.1 * told.by_ratio
+    assert told.seconds > 0
+    assert f"--trials {round(told.trials)}" in str(told)
+    assert required(CELLS, window, n=N, factor=1.1).trials > 2 * told.trials
+    # Of a client's report nothing but its likelihood ratio is looked at.
+    report = required(DiskAreaMechanism(1.0, cells=5), factor=1.5)
+    assert report.trials == report.by_ratio < math.inf
+    never = required(DiskAreaMechanism(0.01, cells=5), factor=1.01)
+    assert (never.trials, never.to_dict()["trials"]) == (math.inf, None)
+    assert "a million runs do not find" in str(never)
+    for factor in (1.0, 0.5, -2.0, math.inf, "x"):
+        with pytest.raises(InputError, match="factor: must be"):
+            required(CELLS, window, n=N, factor=factor)
+
+
+def test_first_sentence_says_what_so_many_runs_find():
+    told = str(audit(plan(), trials=60))
+    assert re.match(r"laplace-cells: [^:]*: 60 runs on each of two neighbouring inputs, which find 1\.\d\d times", told)
+
+
+def test_command_line_prints_the_power_and_runs_no_audit(monkeypatch):
+    monkeypatch.setattr("dpppsynth.auditing.auditor.run_trials", None)
+    words = ["--method", "laplace", "--epsilon", 1, "--relation", "replace-one", "--spacing", 250, "--n", N]
+    asked = ["audit", *map(str, words), "--window", "0,0,1000,1000", "--find", "1.2"]
+    shown = CliRunner().invoke(cli.app, [*asked, "--json"])
+    assert shown.exit_code == 0, shown.output
+    found = json.loads(shown.stdout)
+    assert found["factor"] == 1.2
+    assert 50 <= found["trials"] < found["by_ratio"]
+    spoken = " ".join(CliRunner().invoke(cli.app, asked).output.split())
+    assert "runs on each input (--trials" in spoken
+    assert "find 1.2 times too little noise with probability 0.9, in about" in spoken
+    assert CliRunner().invoke(cli.app, [*asked[:-1], "0.9"]).exit_code == 2

@@ -1,9 +1,9 @@
 """Empirical lower bounds on privacy loss, by telling two neighbouring inputs apart from what is released."""
 
-from dpppsynth.auditing.auditor import audit
+from dpppsynth.auditing.auditor import Required, audit, required
 from dpppsynth.auditing.examine import Finding
 from dpppsynth.auditing.power import detectable
 from dpppsynth.auditing.result import Audit
 from dpppsynth.auditing.target import Statistic, Target
 
-__all__ = ["Audit", "Finding", "Statistic", "Target", "audit", "detectable"]
+__all__ = ["Audit", "Finding", "Required", "Statistic", "Target", "audit", "detectable", "required"]

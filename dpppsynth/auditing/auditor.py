@@ -1,19 +1,20 @@
 """`audit`: from anything that makes releases to lower bounds on what they give away."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpppsynth.arguments import COMMON, probability, whole
+from dpppsynth.arguments import COMMON, positive, probability, whole
 from dpppsynth.auditing.examine import examine
-from dpppsynth.auditing.power import Rating
+from dpppsynth.auditing.power import MISFIT, Rating
 from dpppsynth.auditing.result import Audit
 from dpppsynth.auditing.saved import disagreements
 from dpppsynth.auditing.stated import AsStated
 from dpppsynth.auditing.statistics import named
 from dpppsynth.auditing.target import Statistic, Target, require_two
-from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_published
+from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_published, target_of_release
 from dpppsynth.auditing.trials import run_trials
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, PrivacyCheckError
@@ -25,9 +26,8 @@ from dpppsynth.privacy.verify import examine as verify_open
 
 # Fewer trials choose events blindly.
 FEWEST = 50
-# Shares of the false alarms that are left for mechanisms that seem to have no randomness, whose noise comes again, or
-# is of another law than stated.
-FIXED, REPEATED, MISFIT = 1e-3, 1e-3, 1e-2
+# Shares of the false alarms that are left for mechanisms that seem to have no randomness, or whose noise comes again.
+FIXED, REPEATED = 1e-3, 1e-3
 
 
 def audit(
@@ -163,7 +163,7 @@ def _audit(
         confidence=1 - false_alarm,
         trials=trials,
         findings=findings,
-        rating=Rating(claimed, delta, trials, false_alarm, len(target.statistics), target.weakened),
+        rating=rating_of(target, delta, trials, false_alarm),
         alike=target.alike,
         fixed=runs.fixed,
         repeats=runs.repeats,
@@ -172,6 +172,98 @@ def _audit(
         verification=verification,
         words=target.words,
     )
+
+
+class Required(NamedTuple):
+    """How many runs an audit takes to find a fault.
+
+    Attributes
+    ----------
+    factor : float
+        Of too little noise: in all numbers, or as an epsilon too large.
+    trials : float
+        Runs on each input that find it with probability 0.9; infinite where a million do not. Where the law of the
+        likelihood ratio is not known, fewer find no such fault, and it may take more.
+    by_ratio : float
+        Runs by the likelihood ratio alone, whatever is known of the noise in other numbers.
+    seconds : float
+        That `trials` take, estimated.
+    words : str
+        What is audited.
+    """
+
+    factor: float
+    trials: float
+    by_ratio: float
+    seconds: float
+    words: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; None stands for infinity."""
+        return {name: None if value == math.inf else value for name, value in self._asdict().items()}
+
+    def __str__(self) -> str:
+        if not math.isfinite(self.trials):
+            return f"{self.words}: a million runs do not find {self.factor:g} times too little noise."
+        ratio = f"about {self.by_ratio:.2g}" if math.isfinite(self.by_ratio) else "more than a million"
+        return (
+            f"{self.words}: {round(self.trials)} runs on each input (--trials {round(self.trials)}) find "
+            f"{self.factor:g} times too little noise with probability 0.9, in about {_duration(self.seconds)}; by the "
+            f"likelihood ratio alone it takes {ratio}."
+        )
+
+
+def required(
+    target: Any,
+    domain: Domain | None = None,
+    *,
+    factor: float,
+    false_alarm: float = 1e-6,
+    workers: int = 1,
+    limit: bool = True,
+    **options: Any,
+) -> Required:
+    """Runs that an audit takes to find a factor of too little noise, and their time; a few are made to time them.
+
+    Parameters
+    ----------
+    target, domain
+        As in `audit`; a path is that of a saved release whose certificate holds.
+    factor : float
+        Above 1.
+    false_alarm, workers, limit
+        As in `audit`.
+    **options
+        What else `audit` takes: `n`, `expected_n`, `pair`, `statistics`, and those of the synthesizer's `plan`.
+
+    Examples
+    --------
+    >>> from dpppsynth import LaplaceSynthesizer, Window
+    >>> half = required(LaplaceSynthesizer(1.0, alpha=25.0), Window.rectangle(0, 0, 500, 500), n=40, factor=2.0)
+    >>> half.trials < 1000 < half.by_ratio < 5000
+    True
+    """
+    factor = positive("factor", factor)
+    if not factor > 1:
+        msg = f"factor: must be above 1, such as 1.2 for noise that is a sixth too small, got {factor!r}."
+        raise InputError(msg)
+    settings = _settings(FEWEST, false_alarm, workers)
+    if isinstance(target, Target):
+        subject = target
+    elif isinstance(target, str | Path):
+        subject = target_of_release(target, named(options.pop("statistics", ())), limit=limit)
+    else:
+        subject = target_of(target, domain, **options)
+    rating = rating_of(subject, subject.claimed.at, settings.trials, settings.false_alarm)
+    by_ratio = math.inf if subject.alike else rating.trials_for(factor)
+    trials = min(by_ratio, rating.noise_trials_for(factor))
+    seconds = seconds_per_trial(subject) * trials / settings.workers if math.isfinite(trials) else math.inf
+    return Required(factor, trials, by_ratio, seconds, subject.words)
+
+
+def rating_of(target: Target, delta: float, trials: int, false_alarm: float) -> Rating:
+    """What an audit of a target is rated by."""
+    return Rating(target.claimed, delta, trials, false_alarm, len(target.statistics), target.weakened, target.laws)
 
 
 def _tell(progress: Callable[[str], object] | None, step: str) -> None:

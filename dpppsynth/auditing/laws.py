@@ -10,6 +10,7 @@ theorem says nothing about it.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from scipy.stats import poisson
 
 from dpppsynth.auditing.pairs import changed
 from dpppsynth.auditing.pyramid import lengths
-from dpppsynth.auditing.repeats import NoiseOf, noise_of
+from dpppsynth.auditing.repeats import NoiseOf, noise_of, numbers
 from dpppsynth.auditing.statistics import Pair, patterns_of
-from dpppsynth.auditing.target import Law, Number
+from dpppsynth.auditing.target import Number, StatedLaw
 from dpppsynth.auditing.whole import Levels
 from dpppsynth.bounded_plan import BoundedCountsPlan
 from dpppsynth.domains import Window
@@ -28,12 +29,16 @@ from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel import hull, mass
 from dpppsynth.kernel_plan import KernelPlan
 from dpppsynth.mesh import Floats
-from dpppsynth.statistic import FieldStatisticPlan, MeasurementPlan, StatisticPlan
+from dpppsynth.statistic import FieldStatisticPlan, MeasurementPlan
 from dpppsynth.truncated import TruncatedGeometric
 
 # Values of t that are tried, in units of 1 / scale. How many draws there are may depend on earlier ones; then the best
 # t alone is not valid, so its probability is taken times their number.
 TILTS = np.geomspace(1e-4, 30.0, 120)
+# Shares of the bandwidth within which children are counted: others' children may outweigh the person's in the larger.
+NEAR = {"near": 1.0, "beside": 1 / 3}
+# Standard deviations of bad luck that one in ten exceeds.
+LUCK = 1.2816
 # Children are rounded to a grid, and integrals in floating point.
 ROUNDING = 1e-5
 # From positive t in units of 1 / scale (m,) to logarithms of means (m,) of `e^(-t |X|)`, and of `e^(t X)`.
@@ -49,6 +54,12 @@ class DiscreteLaplace:
     def size(self, noise: Floats) -> float:
         """Sum that is small where the noise is, in scales."""
         return float(np.abs(noise).sum()) / self.scale
+
+    def spread(self, factor: float) -> tuple[float, float]:
+        """Mean and standard deviation of what a draw adds to `size`, of noise so many times too small."""
+        q = math.exp(-factor / self.scale)
+        mean, square = 2 * q / (1 - q**2), 2 * q / (1 - q) ** 2
+        return mean / self.scale, math.sqrt(square - mean**2) / self.scale
 
     def log_small(self, t: Floats) -> Floats:
         """Logarithm of `E e^(-t |X| / s)`."""
@@ -73,6 +84,13 @@ class Truncated:
     def size(self, noise: Floats) -> float:
         """Sum that is small where the noise is, in scales."""
         return DiscreteLaplace(self.scale).size(noise)
+
+    def spread(self, factor: float) -> tuple[float, float]:
+        """Mean and standard deviation of what a draw adds to `size`, of noise so many times too small."""
+        k = np.arange(-self.bound, self.bound + 1)
+        chances = TruncatedGeometric(self.scale / factor, self.bound).pmf(k)
+        mean, square = float(np.abs(k) @ chances), float(k**2 @ chances)
+        return mean / self.scale, math.sqrt(square - mean**2) / self.scale
 
     def log_small(self, t: Floats) -> Floats:
         """Logarithm of `E e^(-t |X| / s)`."""
@@ -103,6 +121,10 @@ class DiscreteGaussian:
         """Sum of squares, in squared scales."""
         return float((noise / self.scale) @ (noise / self.scale))
 
+    def spread(self, factor: float) -> tuple[float, float]:
+        """Mean and standard deviation of what a draw adds to `size`, of noise so many times too small."""
+        return factor**-2, math.sqrt(2) * factor**-2
+
     def log_small(self, t: Floats) -> Floats:
         """Logarithm of `E e^(-t X^2 / s^2)`, that of a normal variable and a margin for the lattice.
 
@@ -122,24 +144,29 @@ Noise = DiscreteLaplace | Truncated | DiscreteGaussian
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Some numbers of the noise of a run: those from a place on, `count` of them at most, of one law."""
+    """Some numbers of the noise of a run, of one law: those from a place on, `count` at most and `least` at least."""
 
     noise: NoiseOf
     law: Noise
     start: int
     count: int
+    least: int
 
     def __call__(self, side: int, released: Any) -> tuple[float, int]:
         """Sum over the numbers of one run, and how many there are."""
         drawn = self.noise(side, released)
         if drawn is None:
             return math.nan, 0
-        numbers = np.asarray(drawn[self.start : self.start + self.count], dtype=np.float64)
-        numbers = numbers[~np.isnan(numbers)]
-        return self.add(numbers), len(numbers)
+        noise = np.asarray(drawn[self.start : self.start + self.count], dtype=np.float64)
+        noise = noise[~np.isnan(noise)]
+        return self.add(noise), len(noise)
 
     def add(self, noise: Floats) -> float:
         """Sum of which the law is known."""
+        raise NotImplementedError
+
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
+        """Whether noise so many times too small is found with probability 0.9, by normal approximation."""
         raise NotImplementedError
 
 
@@ -155,6 +182,11 @@ class TooSmall(Part):
         """Logarithm of the probability, at most, of so small a total."""
         return _least(self.law.log_small(TILTS), count, -total)
 
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
+        """Whether noise so many times too small is found with probability 0.9, by normal approximation."""
+        count, (mean, deviation) = sum(runs) * self.least, self.law.spread(factor)
+        return self.log_chance(count * mean + LUCK * math.sqrt(count) * deviation, count, runs) <= log_level
+
 
 @dataclass(frozen=True, eq=False)
 class OffCentre(Part):
@@ -168,31 +200,51 @@ class OffCentre(Part):
         """Logarithm of the probability, at most, of a total so far from zero."""
         return min(0.0, math.log(2) + _least(self.law.log_shifted(TILTS), count, abs(total)))
 
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
+        """Noise about zero has none off its centre."""
+        return False
+
 
 @dataclass(frozen=True, eq=False)
 class Children:
-    """Number of children in a region, or anywhere; Poisson of a mean that is known up to `ROUNDING`.
+    """Number of children in a part of the window, of either input its own; Poisson, the mean known up to `ROUNDING`."""
 
-    Attributes
-    ----------
-    region : Window or None
-    means : tuple of two float
-        Of all patterns of a run on either input.
-    """
-
-    region: Window | None
-    means: tuple[float, float]
+    plan: KernelPlan
+    pair: Pair
+    regions: tuple[Window, Window]
 
     def __call__(self, side: int, released: Any) -> tuple[float, int]:
         """Of one run."""
         xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
-        return float(len(xy) if self.region is None else np.count_nonzero(self.region.contains(xy))), 1
+        return float(np.count_nonzero(self.regions[side].contains(xy))), 1
+
+    def means(self, factor: float) -> tuple[float, float]:
+        """Of all patterns of a run on either input, with kernels so many times too narrow.
+
+        Of each kernel, cut to the hull, it is what lies in the part.
+        """
+        whole, b = hull(self.plan.domain), self.plan.bandwidth / factor
+        first, second = (
+            self.plan.patterns * float((mass(pattern.xy, region, b) / mass(pattern.xy, whole, b)).sum())
+            for pattern, region in zip(self.pair, self.regions, strict=True)
+        )
+        return first, second
+
+    @cached_property
+    def _stated(self) -> tuple[float, float]:
+        return self.means(1.0)
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
         """Logarithm of the probability, at most, of a total so large, or so small."""
-        mean = float(np.dot(self.means, runs))
+        mean = float(np.dot(self._stated, runs))
         tails = poisson.logsf(total - 1, mean * (1 + ROUNDING)), poisson.logcdf(total, mean * (1 - ROUNDING))
         return min(0.0, math.log(2) + float(min(tails)))
+
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
+        """Whether kernels so many times too narrow are found with probability 0.9, by normal approximation."""
+        mean, stated = (float(np.dot(each, runs)) for each in (self.means(factor), self._stated))
+        unlucky = mean - math.copysign(LUCK * math.sqrt(mean), mean - stated)
+        return (unlucky - stated) * (mean - stated) > 0 and self.log_chance(unlucky, 0, runs) <= log_level
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,39 +262,41 @@ class AtLevel:
         """Of that level alone."""
         return self.law.log_chance(total, count, runs)
 
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
+        """In that level alone."""
+        return self.law.finds(factor, runs, log_level)
 
-def laws_of(plan: Any, pair: Pair) -> tuple[Law, ...]:
+
+def laws_of(plan: Any, pair: Pair) -> tuple[StatedLaw, ...]:
     """What is stated of the noise of a plan; nothing where its law is not known number by number."""
     if isinstance(plan, KernelPlan):
         return _of_children(plan, pair)
     noise = noise_of(plan, pair)
-    found: list[Law] = []
+    found: list[StatedLaw] = []
     if noise is None:
         return ()
-    for name, law, start, count in _parts(plan):
-        part = noise, law, start, count
-        found += [Law(f"size of the noise{name}", TooSmall(*part)), Law(f"sum of the noise{name}", OffCentre(*part))]
+    for name, *where in _parts(plan):
+        part: Any = (noise, *where)
+        found += [
+            StatedLaw(f"size of the noise{name}", TooSmall(*part)),
+            StatedLaw(f"sum of the noise{name}", OffCentre(*part)),
+        ]
     return tuple(found)
 
 
-def laws_of_levels(by: str, plans: dict[str, Any], pairs: dict[str, Pair]) -> tuple[Law, ...]:
+def laws_of_levels(by: str, plans: dict[str, Any], pairs: dict[str, Pair]) -> tuple[StatedLaw, ...]:
     """The same of every level of a stratified release."""
     return tuple(
-        Law(f"{law.name} of {by} {level}", AtLevel(level, law.number))
+        StatedLaw(f"{law.name} of {by} {level}", AtLevel(level, law.number))
         for level, plan in plans.items()
         for law in laws_of(plan, pairs[level])
     )
 
 
-def _parts(plan: Any) -> list[tuple[str, Noise, int, int]]:
-    """Name, law, first number and how many there are, of each kind of noise in a plan's release."""
+def _parts(plan: Any) -> list[tuple[str, Noise, int, int, int]]:
+    """Name, law, first number, how many there are, and at least, of each kind of noise in a plan's release."""
     if isinstance(plan, HeatmapPlan):
-        each, start = lengths(plan), np.cumsum([0, *lengths(plan)])
-        levels = range(plan.budgets.first, plan.budgets.first + len(each))
-        return [
-            (f" of level {level}", DiscreteLaplace(scale), int(at), count)
-            for level, scale, at, count in zip(levels, plan.scales, start, each, strict=False)
-        ]
+        return _of_levels(plan)
     if not isinstance(plan, MeasurementPlan):
         return []
     law: Noise
@@ -253,26 +307,38 @@ def _parts(plan: Any) -> list[tuple[str, Noise, int, int]]:
             law = DiscreteGaussian(plan.scale)
         case _:
             law = DiscreteLaplace(plan.scale)
-    cells = isinstance(plan, StatisticPlan) and plan.basis == "cells"
-    return [("", law, 0, len(plan.mesh.elements) if cells else len(plan.mesh.vertices))]
+    count = numbers(plan)
+    return [("", law, 0, count, count)]
 
 
-def _of_children(plan: KernelPlan, pair: Pair) -> tuple[Law, ...]:
-    """All children; and those no farther than the bandwidth from the first of the person's places."""
-    everywhere = Law("number of children", Children(None, _means(plan, pair, plan.domain)))
-    places, _ = changed(pair)
-    if not len(places):
-        return (everywhere,)
-    disk = shapely.Point(places[0]).buffer(plan.bandwidth)
-    near = Window.polygon(plan.domain.geometry.intersection(disk))
-    return everywhere, Law("number of children near the person", Children(near, _means(plan, pair, near)))
+def _of_levels(plan: HeatmapPlan) -> list[tuple[str, Noise, int, int, int]]:
+    """Of a cell that is kept and has a part in the window, one of the four children has one."""
+    each, first = lengths(plan), plan.budgets.first
+    whole = bool((plan.inside > 0).all())
+    least = [count if whole else max(1, count // 4) for count in each]
+    starts = np.cumsum([0, *each]).tolist()
+    return [
+        (f" of level {level}", DiscreteLaplace(scale), *each_level)
+        for level, scale, *each_level in zip(
+            range(first, first + len(each)), plan.scales, starts[:-1], each, least, strict=True
+        )
+    ]
 
 
-def _means(plan: KernelPlan, pair: Pair, region: Window) -> tuple[float, float]:
-    """Mean numbers of children in a part of the window: of each kernel, cut to the hull, what lies in the part."""
-    whole, b = hull(plan.domain), plan.bandwidth
-    first, second = ((mass(each.xy, region, b) / mass(each.xy, whole, b)).sum() for each in pair)
-    return plan.patterns * float(first), plan.patterns * float(second)
+def _of_children(plan: KernelPlan, pair: Pair) -> tuple[StatedLaw, ...]:
+    """All children; and those no farther from the first of the person's places than some shares of the bandwidth.
+
+    Where that is wider than the window, of a fourth of the window's extent.
+    """
+    window = plan.domain
+    found = [StatedLaw("number of children", Children(plan, pair, (window, window)))]
+    gone, came = changed(pair)
+    for name, share in NEAR.items() if len(gone) else ():
+        radius = share * min(plan.bandwidth, window.extent / 4)
+        disks = (shapely.Point(places[0]).buffer(radius) for places in (gone, came))
+        first, second = (Window.polygon(window.geometry.intersection(disk)) for disk in disks)
+        found.append(StatedLaw(f"number of children {name} the person", Children(plan, pair, (first, second))))
+    return tuple(found)
 
 
 def _least(logs: Floats, count: int, excess: float) -> float:

@@ -15,15 +15,19 @@ from scipy.special import expit, gammaln, ndtr, ndtri
 
 from dpppsynth.arguments import whole
 from dpppsynth.auditing.rules import TRAINING, TRIVIAL, Rules, grid, held_out, share
-from dpppsynth.auditing.target import Weakened
+from dpppsynth.auditing.target import StatedLaw, Weakened
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, gaussian_mu
 
 Floats = npt.NDArray[np.float64]
 
-# Scores between which thresholds lie: evenly spread logits of their ranks, at most so many.
+# Law between which thresholds lie: evenly spread logits of their ranks, at most so many.
 CUTS, LOGITS = 40, 8.0
+# Share of the false alarms that is left for noise of another law than stated.
+MISFIT = 1e-2
 # Largest factor looked for, and halvings of intervals of its logarithm: by normal approximation, and by simulation.
-LARGEST, ROUGHLY, FINELY = 64.0, 12, 6
+LARGEST, ROUGHLY, FINELY, FINEST = 64.0, 12, 6, 20
+# Factors that are tried for all of the noise.
+FACTORS = 1 + np.geomspace(1e-3, LARGEST - 1, 300)
 # Numbers of trials between which one is looked for.
 FEWEST_TRIALS, MOST_TRIALS = 50, 10**6
 # Probability that is stated; the share of simulated audits asked for is larger by two of its standard errors.
@@ -76,6 +80,8 @@ class Rating:
         How many the audit looks at: each takes its share of the false alarm.
     weakened : callable, optional
         The law of the scores with too little noise, where it is known.
+    laws : tuple of StatedLaw
+        What the noise in all numbers is held to.
     """
 
     claimed: Profile
@@ -84,6 +90,24 @@ class Rating:
     false_alarm: float
     statistics: int
     weakened: Weakened | None = None
+    laws: tuple[StatedLaw, ...] = ()
+
+    def noise_factor(self) -> float:
+        """Smallest factor by which all of the noise is too small, or kernels too narrow, that its own law shows."""
+        # Whether a factor shows need not grow with it: kernels that are much too narrow leave no child elsewhere.
+        return next((factor for factor in FACTORS.tolist() if self._noise_shows(factor, self.trials)), math.inf)
+
+    def noise_trials_for(self, factor: float) -> float:
+        """Fewest runs on each input that show it so; infinite where a million do not."""
+
+        def caught(log_trials: float) -> bool:
+            return self._noise_shows(factor, round(math.exp(log_trials)))
+
+        return math.exp(_first(caught, math.log(FEWEST_TRIALS), math.log(MOST_TRIALS), FINEST))
+
+    def _noise_shows(self, factor: float, trials: int) -> bool:
+        log_level = math.log(MISFIT * self.false_alarm / max(1, len(self.laws)))
+        return any(law.number.finds(factor, (trials, trials), log_level) for law in self.laws)
 
     def factor(self) -> float:
         """Smallest factor found with the stated probability; infinite where none up to 64 is."""

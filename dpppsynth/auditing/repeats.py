@@ -104,9 +104,9 @@ class AddedToPyramid:
         """(m,) noise; not a number in cells without any part in the window, which get none."""
         levels, noised = looked_at(self.plan, released)
         found = []
-        for level, numbers, (cells, masses) in zip(levels, noised, self._masses[side], strict=True):
+        for level, released_numbers, (cells, masses) in zip(levels, noised, self._masses[side], strict=True):
             at = np.minimum(np.searchsorted(cells, level.cells), len(cells) - 1)
-            noise = numbers - np.where(cells[at] == level.cells, masses[at], 0)
+            noise = released_numbers - np.where(cells[at] == level.cells, masses[at], 0)
             found.append(np.where(level.alive, noise, np.nan))
         return np.concatenate(found)
 
@@ -187,7 +187,7 @@ def draws_of_levels(by: str, plans: dict[str, Any], pairs: dict[str, Pair]) -> t
     )
     if len(known) < 2:
         return alone
-    first = min((_numbers(plans[level]) for level in known), default=0)
+    first = min((numbers(plans[level]) for level in known), default=0)
     likeliest = max(log_likeliest(plans[level], pairs[level], first) for level in known)
     signs = all(isinstance(plans[level], MeasurementPlan) for level in known)
     return (*alone, Draws(f"noise of all levels of {by}", EveryLevel(known), likeliest, signs=signs))
@@ -238,7 +238,7 @@ def _densest(plan: KernelPlan, pair: Pair) -> float:
     return plan.n / (2 * math.pi * plan.bandwidth**2 * least)
 
 
-def _numbers(plan: Any) -> int:
+def numbers(plan: Any) -> int:
     """How many numbers a plan releases; the least where that is left to chance."""
     if isinstance(plan, MeasurementPlan):
         cells = isinstance(plan, StatisticPlan) and plan.basis == "cells"
@@ -247,7 +247,7 @@ def _numbers(plan: Any) -> int:
 
 
 def _count(plan: Any, first: int | None) -> int:
-    return _numbers(plan) if first is None else first
+    return numbers(plan) if first is None else first
 
 
 class SeenNoise(NamedTuple):

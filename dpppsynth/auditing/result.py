@@ -81,7 +81,17 @@ class Audit:
 
     @cached_property
     def detectable(self) -> float:
-        """Smallest factor of too little noise that so many trials find with probability 0.9, by simulated audits.
+        """Smallest factor of too little noise that so many trials find with probability 0.9.
+
+        In all numbers, where their law is stated: by normal approximation; otherwise `by_ratio`.
+        """
+        if self.rating is None or self.alike:
+            return math.inf
+        return min(self.by_ratio, self.rating.noise_factor())
+
+    @cached_property
+    def by_ratio(self) -> float:
+        """Smallest factor that the likelihood ratio finds with probability 0.9, by simulated audits.
 
         Where `law_is_known` it is that of the mechanism at this pair; otherwise no mechanism of this claim has a
         smaller one. Infinite where no factor up to 64 is found.
@@ -90,7 +100,7 @@ class Audit:
 
     @property
     def law_is_known(self) -> bool:
-        """Whether `detectable` is about the mechanism audited, and not about the easiest one of the same claim."""
+        """Whether `by_ratio` is about the mechanism audited, and not about the easiest one of the same claim."""
         return self.rating is not None and self.rating.weakened is not None
 
     @property
@@ -116,6 +126,7 @@ class Audit:
             "violated": self.violated,
             "trials": self.trials,
             "detectable": _finite(self.detectable),
+            "by_ratio": _finite(self.by_ratio),
             "law_is_known": self.law_is_known,
             "alike": self.alike,
             "fixed": self.fixed,
@@ -137,7 +148,14 @@ class Audit:
         if self.trials == 0:
             return f"{what}{self._certificate()}nothing could be run."
         runs = f"{self.trials} runs on each of two neighbouring inputs"
-        return f"{what}{self._certificate()}{runs}. {self._verdict()} {self._power()} {CAVEAT}"
+        return f"{what}{self._certificate()}{runs}, {self._finds()}. {self._verdict()} {self._power()} {CAVEAT}"
+
+    def _finds(self) -> str:
+        if not math.isfinite(self.detectable):
+            return "which find none of the faults that an audit is rated by"
+        if not self.law_is_known and self.detectable == self.by_ratio:
+            return f"which find no less than {self.detectable:.2f} times too little noise"
+        return f"which find {self.detectable:.2f} times too little noise with probability 0.9"
 
     def _power(self) -> str:
         if self.alike:
@@ -145,9 +163,11 @@ class Audit:
                 "NOTHING IS TESTED: the mechanism treats both inputs alike, whatever its noise; take a finer mesh, or "
                 "another pair."
             )
-        if not math.isfinite(self.detectable):
-            return f"So many runs find none of the faults that an audit is rated by: ask for more trials.{self._more()}"
-        fault = f"{self.detectable:.2f} times too little noise"
+        if not math.isfinite(self.by_ratio):
+            return (
+                f"The likelihood ratio finds none of the faults that it is rated by: ask for more trials.{self._more()}"
+            )
+        fault = f"{self.by_ratio:.2f} times too little noise"
         if self.law_is_known:
             return (
                 f"With {fault} so many runs of it, and its likelihood ratio, refute the claim with probability 0.9."
@@ -159,7 +179,7 @@ class Audit:
 
     def _more(self) -> str:
         """How many runs reveal half of the noise, where these are too few."""
-        if self.rating is None or not self.law_is_known or self.violated or self.detectable <= TOLD:
+        if self.rating is None or not self.law_is_known or self.violated or self.by_ratio <= TOLD:
             return ""
         needed = self.rating.trials_for(TOLD)
         about = f"about {float(f'{needed:.2g}'):.0f}" if math.isfinite(needed) else "more than a million"
@@ -189,7 +209,7 @@ class Audit:
         """What a sound release never shows, or nearly never."""
         often = [f"{name.capitalize()} {each}" for name, each in self.repeats.items()]
         often += [f"The {name} is not as stated ({_rarely(chance)})" for name, chance in self.misfits.items()]
-        return often + [f"{each[:1].upper()}{each[1:]}" for each in self.disagreements]
+        return often + [f"{each[:1].upper()}{each[1:].rstrip('.')}" for each in self.disagreements]
 
     def _certificate(self) -> str:
         if self.verification is None:

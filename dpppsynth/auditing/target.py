@@ -83,9 +83,12 @@ class Number(Protocol):
     def log_chance(self, total: float, count: int, runs: tuple[int, int], /) -> float:
         """Logarithm of the probability, at most, of a total at least as odd, of so many draws in the runs on either."""
 
+    def finds(self, factor: float, runs: tuple[int, int], log_level: float, /) -> bool:
+        """Whether so many times too little noise makes that at most a level, with probability 0.9."""
+
 
 @dataclass(frozen=True, eq=False)
-class Law:
+class StatedLaw:
     """What is stated of the noise in a release.
 
     Attributes
@@ -121,7 +124,7 @@ class Target:
         Whether the mechanism treats both inputs alike, so that nothing is tested.
     draws : tuple of Draws
         The noise in what is released, where it can be told.
-    laws : tuple of Law
+    laws : tuple of StatedLaw
         What is stated of it.
     excess : tuple of str
         Where the stated noise itself gives away more at this pair than is claimed.
@@ -135,7 +138,7 @@ class Target:
     weakened: Weakened | None = None
     alike: bool = False
     draws: tuple[Draws, ...] = ()
-    laws: tuple[Law, ...] = ()
+    laws: tuple[StatedLaw, ...] = ()
     excess: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

@@ -36,6 +36,14 @@ TrialsOption = Annotated[
 FalseAlarmOption = Annotated[
     float, Option(help="Chance of calling a mechanism that keeps its promise broken.", rich_help_panel=AUDIT)
 ]
+FindOption = Annotated[
+    float | None,
+    Option(
+        help="Say how many runs find so many times too little noise, such as 1.2, and how long they take; run none.",
+        rich_help_panel=AUDIT,
+        show_default=False,
+    ),
+]
 WorkersOption = Annotated[int, Option(min=1, help="Processes that run the trials.", rich_help_panel=AUDIT)]
 
 
@@ -78,6 +86,7 @@ def audit(
     trials: TrialsOption = 5000,
     false_alarm: FalseAlarmOption = 1e-6,
     workers: WorkersOption = 1,
+    find: FindOption = None,
     no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
@@ -88,6 +97,7 @@ def audit(
     certificate does not hold.
     """
     from dpppsynth.auditing import audit as examine
+    from dpppsynth.auditing import required
 
     with progress() as say:
         subject: Any
@@ -96,9 +106,14 @@ def audit(
         else:
             _require_alone(job, place, people, patterns)
             subject = release
-        result = examine(
-            subject, trials=trials, false_alarm=false_alarm, workers=workers, progress=say, limit=not no_limit
-        )
+        options: dict[str, Any] = {"false_alarm": false_alarm, "workers": workers, "limit": not no_limit}
+        if find is not None:
+            needed = required(subject, factor=find, **options)
+        else:
+            result = examine(subject, trials=trials, progress=say, **options)
+    if find is not None:
+        show_json(needed.to_dict()) if json else show_text(str(needed))
+        return
     if json:
         show_json(result.to_dict())
     else:
