@@ -5,6 +5,7 @@ They stand at the doors of the package, where a call costs a microsecond, and no
 
 import inspect
 import sys
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -29,6 +30,11 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__}" if not isinstance(value, type) else f"the type {value.__name__}"
     text = repr(value[:WIDTH] if isinstance(value, str) else value)
     return text if len(text) <= WIDTH else f"{text[:WIDTH]}..."
+
+
+def writable(text: str) -> bool:
+    """Whether UTF-8 can hold a text, all of it on one line."""
+    return not any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in text)
 
 
 def real(value: Any) -> float | None:

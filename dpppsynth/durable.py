@@ -17,6 +17,8 @@ TEMPORARY = ".tmp"
 def whole_file(path: Path, mode: int = 0o666, *, ready: Callable[[], None] | None = None) -> Iterator[IO[bytes]]:
     """Write a file that is there as a whole, as it was or as it will be, whenever the process or the machine stops.
 
+    Where writing fails, nothing of it is left.
+
     Parameters
     ----------
     path : Path
@@ -27,13 +29,17 @@ def whole_file(path: Path, mode: int = 0o666, *, ready: Callable[[], None] | Non
     """
     temporary = path.with_name(path.name + TEMPORARY)
     temporary.unlink(missing_ok=True)
-    with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-    if ready is not None:
-        ready()
-    temporary.replace(path)
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if ready is not None:
+            ready()
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
     if os.name == "posix":
         # The new name itself must reach the disk.
         folder = os.open(path.parent, os.O_RDONLY)

@@ -24,7 +24,7 @@ from dpppsynth.errors import BudgetError, DpppsynthError, InformationWarning, In
 from dpppsynth.ledger import Authorisation, Ledger
 from dpppsynth.ledger import ledger as module
 from dpppsynth.ledger import proof as proof_module
-from dpppsynth.ledger.authorisation import claim, hashed
+from dpppsynth.ledger.authorisation import claim, recording, settling
 from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import replay, stored
@@ -589,13 +589,19 @@ class TestFile:
         four = [first, *({**given, "nonce": f"{k:032x}", "claim": claim("a" * 64)} for k in range(4))]
         chain = json.loads(chained(four))["events"]
         known = {"version": 2, "entry": identify(chain[-1]), "reads": {"n": 5, "counted_by": None, "subset": {}}}
-        tiny = {"kind": "settled", "mechanism": "m", "guarantee": stored(draw(0.1)), "proof": hashed("a" * 64), **known}
+        tiny = {
+            "kind": "settled",
+            "mechanism": "m",
+            "guarantee": stored(draw(0.1)),
+            "proof": settling("a" * 64),
+            **known,
+        }
         done = {
             "kind": "released",
             "certificate": HASH,
             "bought": HASH,
             "counts": "settled",
-            "proof": "a" * 64,
+            "proof": recording("a" * 64),
             **known,
         }
         fifth = {**given, "nonce": "f" * 32}

@@ -14,7 +14,16 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
 from dpppsynth.ledger import Ledger
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy import AddRemove, AlphaNeighbours, GaussianDP, Guarantee, ReplaceOne, certificate, gaussian_mu
+from dpppsynth.privacy import (
+    AddRemove,
+    AlphaNeighbours,
+    GaussianDP,
+    Guarantee,
+    PureDP,
+    ReplaceOne,
+    certificate,
+    gaussian_mu,
+)
 from dpppsynth.synthesizers import LaplaceSynthesizer
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -125,6 +134,26 @@ class TestShow:
         said = spoken(run("show", path))
         for words in ("deaths", "spent 1.277", "remaining 0.7229", "lgcp-posterior-draw", "- Exact."):
             assert words in said
+
+    @pytest.mark.parametrize(
+        ("delta", "relation", "warned"),
+        [
+            (0.0049, ReplaceOne(), None),
+            (0.005, ReplaceOne(), "is 1/n"),
+            (1e-5, AddRemove(), None),
+            (1e-4, AddRemove(), "may be 1/n"),
+            (0.0, ReplaceOne(), None),
+        ],
+    )
+    def test_a_delta_that_promises_nothing(self, tmp_path, delta, relation, warned):
+        """Two hundred points, of which a delta of 1/200 may publish one."""
+        path, n = tmp_path / "ledger.json", 200 if relation.n_is_public else None
+        ledger = Ledger.create(path, epsilon=2.0, delta=delta, relation=relation)
+        ledger.authorise(Guarantee(relation, PureDP(1.0), "T", ()), mechanism="m", domain=SQUARE, n=n)
+        assert (ledger.warning is None) is (warned is None)
+        assert shown(path)["warning"] == ledger.warning
+        said = spoken(run("show", path))
+        assert "Warning" not in said if warned is None else f"Warning: Its delta {warned} or more" in said
 
     def test_an_unused_ledger(self, path):
         found = shown(path)

@@ -122,6 +122,7 @@ class TestMovedPoint:
         CELLS.release(ALL, ledger=ledger)
         trace.release(PointPattern(XY, SQUARE, {"walk": walks}), ledger=ledger)
         assert [(entry.reading.n, entry.reading.counted_by) for entry in ledger.releases] == [(200, None), (50, "walk")]
+        assert "every point keeps its walk (which is not protected)" in ledger.neighbouring.describe()
         untouched()
         with pytest.raises(InputError, match=r"^n: .* n = 50"):
             trace.release(PointPattern(XY[:160], SQUARE, {"walk": walks[:160]}), ledger=ledger)
@@ -200,7 +201,11 @@ class TestSubset:
             plan.release(RECENT, ledger=ledger, entry=whole, subset={"year": 2022})
 
     @pytest.mark.parametrize(
-        "wrong", [{}, "year=2021", {"year": [2021]}, {"": 1}, {"year": ""}, {"year": True}, {3: 1}, 7]
+        "wrong",
+        [
+            *({}, "year=2021", {"year": [2021]}, {"": 1}, {"year": ""}, {"year": True}, {3: 1}, 7),
+            *({"year\n": 1}, {"year": "2021\x1b[2J"}, {"\udcff": 1}),
+        ],
     )
     def test_what_names_no_value_of_a_mark(self, ledger, wrong):
         with pytest.raises(InputError, match=r"^subset: "):
@@ -349,7 +354,7 @@ class TestCommandLine:
         book = ("--ledger", files / "l.json")
         self.synthesize(files, "all", "a", *book)
         said = self.synthesize(files, "part", "b", *book, *(("--n", 108) if stated else ()), code=2).output
-        assert "--subset year=2021" in said
+        assert "such as --subset year=2021." in " ".join(said.split())
         assert not (files / "b").exists()
         # With --n nothing was read; without, it counts as spent, and the reason is said.
         assert self.shown(files)["spent"] == pytest.approx(0.5 if stated else 1.0)

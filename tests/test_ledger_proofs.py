@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dpppsynth.domains import Window
 from dpppsynth.errors import DpppsynthError, InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.ledger import Authorisation, Ledger, compare
-from dpppsynth.ledger.authorisation import claim, hashed
+from dpppsynth.ledger.authorisation import hashed, recording, settling
 from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.history import replay, stored
 from dpppsynth.ledger.proof import public_number
@@ -65,7 +65,8 @@ class TestWhoMaySettle:
         entry, other = authorised(ledger, taken=taken), authorised(ledger)
         (known, *_) = ledger.releases
         forged = (known.id, Authorisation(known.id, "0" * 64), Authorisation(known.id, other.token))
-        forged = (*forged, Authorisation(known.id, known.claim), Authorisation(known.id, hashed(entry.token)))
+        hashes = (known.claim, settling(entry.token), recording(entry.token))
+        forged = (*forged, *(Authorisation(known.id, each) for each in hashes))
         before = ledger.path.read_bytes()
         for name in forged:
             for use in (
@@ -95,6 +96,28 @@ class TestWhoMaySettle:
         assert (type(str(entry)), len({authorised(ledger).token, entry.token})) == (str, 2)
         release = LARGE.release(POINTS, ledger=Ledger.create(tmp_path / "o.json", epsilon=2.0, delta=0, alpha=1.0))
         assert type(release.entry) is str
+
+    def test_a_recording_that_failed_frees_nothing(self, ledger, monkeypatch):
+        """The disk is full when a release of 1.0 is recorded: what was written of it does not pass for its secret."""
+        left = []
+
+        def full(descriptor):
+            written = ledger.path.with_name("ledger.json.tmp")
+            if written.exists() and (last := json.loads(written.read_bytes())["events"][-1])["kind"] == "released":
+                left.append(last["proof"])
+                raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("dpppsynth.durable.os.fsync", full)
+        with pytest.warns(InformationWarning, match="could not be recorded"):
+            LARGE.release(POINTS, ledger=ledger)
+        monkeypatch.undo()
+        (entry,) = ledger.releases
+        assert (entry.state, entry.settled) == ("authorised", False)
+        for use in (settled, lambda ledger, entry: ledger.record(entry, signed(entry), domain=SQUARE)):
+            with pytest.raises(InputError, match=r"^entry: "):
+                use(ledger, Authorisation(entry.id, left[0]))
+        assert sorted(path.name for path in ledger.path.parent.iterdir()) == ["ledger.json", "ledger.json.lock"]
+        unchanged(ledger)
 
     @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda entry: pickle.loads(pickle.dumps(entry))])
     def test_both_parts_go_to_another_process(self, ledger, copied):
@@ -410,8 +433,9 @@ class TestReplay:
         whole = read(chained([*events[:5], {**events[5], "counts": "authorised"}]))
         assert whole.spent == pytest.approx(2.0, abs=1e-4)
 
-    def test_a_claim_is_the_hash_of_a_hash(self, events):
-        assert (hashed(events[5]["proof"]), claim(events[5]["proof"])) == (events[3]["proof"], events[1]["claim"])
+    def test_each_proof_is_the_hash_of_the_next(self, events):
+        assert hashed(events[5]["proof"]) == events[3]["proof"]
+        assert hashed(events[3]["proof"]) == events[1]["claim"]
 
 
 def test_a_gaussian_settlement_counts_on_no_word_alone(ledger):

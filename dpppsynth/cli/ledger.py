@@ -48,6 +48,7 @@ def init(
         f"{path} holds epsilon {ledger.epsilon:g} at delta {ledger.delta:g}. Two patterns are neighbouring when "
         f"{ledger.relation.describe()}. Keep backups of it, and keep it to yourself."
     )
+    _warn(ledger)
 
 
 @ledger_app.command()
@@ -106,6 +107,11 @@ def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int, user: 
     return AddRemove(cap) if kind is o.Neighbours.ADD_REMOVE else ReplaceOne(cap)
 
 
+def _warn(ledger: "Ledger") -> None:
+    if ledger.warning is not None:
+        show_text(f"Warning: {ledger.warning}")
+
+
 def _summary(ledger: "Ledger") -> dict[str, Any]:
     whole = ledger.guarantee
     return {
@@ -118,6 +124,7 @@ def _summary(ledger: "Ledger") -> dict[str, Any]:
         "spent": ledger.spent,
         "remaining": ledger.remaining,
         "head": ledger.head,
+        "warning": ledger.warning,
         "theorem": None if whole is None else whole.theorem,
         "assumptions": [] if whole is None else list(whole.assumptions),
         "releases": [_line(entry) for entry in ledger.releases],
@@ -151,6 +158,7 @@ def _show(ledger: "Ledger") -> None:
         ("head", ledger.head),
     ]
     show_table(ledger.label or ledger.path.name, rows)
+    _warn(ledger)
     entries = [
         (entry.at, entry.mechanism, f"{entry.guarantee.epsilon():.4g}", f"{entry.guarantee.profile.at:g}", entry.state)
         for entry in ledger.releases

@@ -64,8 +64,9 @@ WORDS = {
 WRITTEN = re.compile(r"\b(?:PoweredExponential|Matern|GeneralisedCauchy)\(\w+=[^()]*\)")
 # Two numbers as Python writes them.
 PAIR = re.compile(r"\((-?[\d.]+), (-?[\d.]+)\)")
-# A remedy in the words of both: `to_crs="EPSG:27700" (on the command line --to-crs)`.
-TWICE = re.compile(r'\b\w+=("[^"]*")? \(on the command line (--[\w-]+)\)')
+# A remedy in the words of both, where the value may be written otherwise on the command line:
+# `to_crs="EPSG:27700" (on the command line --to-crs)`, `subset={'a': 1} (on the command line --subset a=1)`.
+TWICE = re.compile(r'\b\w+=("[^"]*"|\{[^}]*\})? \(on the command line (--[\w-]+)(?: ([^)]+))?\)')
 # A value as Python writes it: in quotes, or a word or number without.
 VALUE = r"""'([^']*)'|"([^"]*)"|([\w-]+(?:\.\d+)?)"""
 
@@ -92,7 +93,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     for word, option in WORDS.items():
         rest = rest.replace(word, option)
     rest = PAIR.sub(r"\1,\2", WRITTEN.sub("this function", rest))
-    rest = TWICE.sub(lambda found: " ".join(filter(None, (found[2], found[1]))), rest)
+    rest = TWICE.sub(lambda found: " ".join(filter(None, (found[2], found[3] or found[1]))), rest)
 
     def named(found: re.Match[str]) -> str:
         value = next((each for each in found.groups()[1:] if each is not None), "True")

@@ -1,7 +1,8 @@
 """The secret of who was given an authorisation, and the hashes by which a ledger recognises it.
 
-The file holds the hash of the hash of the secret. Settling shows the hash, recording the secret itself: both can be
-checked by everybody who reads the file, and neither can be done by anybody else, nor out of turn.
+The file holds the secret hashed three times. Settling shows the secret hashed twice, recording the secret hashed once:
+both can be checked by everybody who reads the file. The secret itself is never written, and nothing else is taken for
+it: not even what a recording has left that came to nothing.
 """
 
 import hashlib
@@ -56,9 +57,19 @@ def hashed(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+def recording(token: str) -> str:
+    """Proof of who records."""
+    return hashed(token)
+
+
+def settling(token: str) -> str:
+    """Proof of who settles."""
+    return hashed(recording(token))
+
+
 def claim(token: str) -> str:
     """What an authorisation's event holds of its secret."""
-    return hashed(hashed(token))
+    return hashed(settling(token))
 
 
 def token_of(entry: Any, held: str | None) -> str | None:

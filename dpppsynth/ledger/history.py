@@ -19,7 +19,7 @@ from dpppsynth.privacy.profiles import Profile
 AUTHORISED, SETTLED, RELEASED = "authorised", "settled", "released"
 Place = Mapping[str, str | None]
 ACROSS = "moves of a point across the border of one of the domains are not protected"
-NAMED = "subset={'year': 2021} (--subset year=2021)"
+NAMED = "subset={'year': 2021} (on the command line --subset year=2021)"
 # Share by which a total that once fitted may exceed the budget when another version of the package computes it.
 DRIFT = 1e-3
 

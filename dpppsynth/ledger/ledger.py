@@ -16,7 +16,7 @@ from dpppsynth.arguments import flag
 from dpppsynth.domains import Domain
 from dpppsynth.durable import locked, whole_file
 from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError
-from dpppsynth.ledger.authorisation import Authorisation, claim, hashed, new_token, require_token, token_of
+from dpppsynth.ledger.authorisation import Authorisation, claim, new_token, recording, require_token, settling, token_of
 from dpppsynth.ledger.budget import ROUNDING, Budget
 from dpppsynth.ledger.document import REMEDY, SCHEMA_VERSION, Event, dump, identify, parse
 from dpppsynth.ledger.history import (
@@ -33,7 +33,7 @@ from dpppsynth.ledger.history import (
     require_same,
     stored,
 )
-from dpppsynth.ledger.promise import narrowed, together
+from dpppsynth.ledger.promise import narrowed, together, void
 from dpppsynth.ledger.proof import Proof, proof
 from dpppsynth.ledger.reading import Reading, reading
 from dpppsynth.privacy.guarantee import Guarantee
@@ -209,6 +209,12 @@ class Ledger:
         return narrowed(history.budget, tuple(history.entries.values()))
 
     @property
+    def warning(self) -> str | None:
+        """Why the budget promises nothing, where its delta is too large for the number of points known so far."""
+        history = self._read()
+        return void(history.budget, tuple(history.entries.values()))
+
+    @property
     def head(self) -> str:
         """SHA-256 of the last event, which commits to all of the ledger: whoever knows it sees what is gone later."""
         return self._read().head
@@ -343,7 +349,7 @@ class Ledger:
             found, token = _held(history, entry, SETTLED)
             reads = None if found.reading is None else replace(found.reading, n=None).to_dict()
             words = {"mechanism": found.mechanism, "guarantee": stored(found.guarantee), "reads": reads}
-            return {"kind": SETTLED, "version": VERSION, "entry": found.id, **words, "proof": hashed(token)}
+            return {"kind": SETTLED, "version": VERSION, "entry": found.id, **words, "proof": settling(token)}
 
         self._append(nothing)
 
@@ -475,7 +481,7 @@ def _settlement(
     require_covered(guarantee, entry.guarantee)
     reads = _points(history, entry, points)
     words = {"mechanism": mechanism or entry.mechanism, "guarantee": stored(guarantee), "reads": _told(reads)}
-    return {"kind": SETTLED, "version": VERSION, "entry": entry.id, **words, "proof": hashed(token)}
+    return {"kind": SETTLED, "version": VERSION, "entry": entry.id, **words, "proof": settling(token)}
 
 
 def _points(history: History, entry: Entry, points: tuple[Any, Any, Any]) -> Reading | None:
@@ -499,7 +505,7 @@ def _record(history: History, name: str, seen: Entry, proved: Proof) -> Event:
     require_number((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
     hashes = {"certificate": proved.stated, "bought": proved.bought}
     known = {"reads": _told(reads), "counts": SETTLED if _lowers(history, entry) else AUTHORISED}
-    return {"kind": RELEASED, "version": VERSION, "entry": entry.id, **hashes, **known, "proof": token}
+    return {"kind": RELEASED, "version": VERSION, "entry": entry.id, **hashes, **known, "proof": recording(token)}
 
 
 def _lowers(history: History, entry: Entry) -> bool:

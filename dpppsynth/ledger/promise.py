@@ -10,6 +10,7 @@ from dpppsynth.ledger.budget import Budget
 from dpppsynth.ledger.history import ACROSS, Entry
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.bounds import ONE_RELEASE
+from dpppsynth.privacy.certificate import large_delta
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.local import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.relations import Relation
@@ -90,10 +91,16 @@ def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
         return budget.relation
     if len({entry.domain["fingerprint"] for entry in entries}) > 1:
         limits.append(EVERYWHERE)
-    marks = sorted({mark for entry in entries if entry.reading is not None for mark, _ in entry.reading.subset})
+    marks = sorted({mark for entry in entries if entry.reading is not None for mark in entry.reading.marks})
     if marks:
         limits.append(f"every point keeps its {' and its '.join(marks)} ({_which(marks)} not protected)")
     return Narrowed(budget.relation, tuple(limits)) if limits else budget.relation
+
+
+def void(budget: Budget, entries: Sequence[Entry]) -> str | None:
+    """Why a budget's delta promises nothing, as far as the number of points is known."""
+    known = max((entry.n or 0 for entry in entries), default=0)
+    return large_delta(budget.delta, [(known if budget.relation.n_is_public else None, None)])
 
 
 def _which(marks: Sequence[str]) -> str:

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
-from dpppsynth.arguments import shown, whole
+from dpppsynth.arguments import shown, whole, writable
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.relations import Relation
 
-SHAPE = "needs a dictionary with one value, a text or a whole number, for each mark, such as {'year': 2021}"
+SHAPE = (
+    "needs a dictionary with one value, a text without control characters or a whole number, for each mark, such as "
+    "{'year': 2021}"
+)
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,11 @@ class Reading:
     def counts_as(self, other: "Reading | None") -> bool:
         """Whether both read the same points of a domain, so that they have one number."""
         return other is not None and (self.counted_by, self.subset) == (other.counted_by, other.subset)
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """Marks without which n would not be what it is: neighbouring patterns must share them."""
+        return frozenset(mark for mark, _ in self.subset) | ({self.counted_by} if self.counted_by else frozenset())
 
     def describe(self) -> str:
         """The points in words."""
@@ -83,11 +91,19 @@ def reading(relation: Relation, n: Any, counted_by: Any, subset: Any) -> Reading
 def _chosen(subset: Any) -> tuple[tuple[str, str], ...]:
     """Marks and their values, sorted; levels of a mark are texts, as on certificates."""
     items = list(subset.items()) if isinstance(subset, Mapping) else []
-    whole_or_text = all(isinstance(mark, str) and mark and isinstance(value, str | Integral) for mark, value in items)
+    fit = all(_word(mark) and (_word(value) or _whole(value)) for mark, value in items)
     if not items and subset == {}:
         msg = f"subset: it {SHAPE}; leave it out for a release of all points."
         raise InputError(msg)
-    if not items or not whole_or_text or any(isinstance(value, bool) or value == "" for _, value in items):
+    if not items or not fit:
         msg = f"subset: {SHAPE}, got {shown(subset)}."
         raise InputError(msg)
     return tuple(sorted((mark, str(value)) for mark, value in items))
+
+
+def _word(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and writable(value)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

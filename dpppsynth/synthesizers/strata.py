@@ -1,6 +1,5 @@
 """One release for each level of a public mark, such as a year: parallel composition, one certificate."""
 
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpppsynth.arguments import shown
+from dpppsynth.arguments import shown, writable
 from dpppsynth.attributes import words
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError, QualityError
@@ -146,7 +145,7 @@ def level_names(levels: Sequence[Any]) -> list[str]:
     if not names or len(set(names)) < len(names):
         msg = f"levels: needs a list of different values, such as [2021, 2022], got {levels!r}."
         raise InputError(msg)
-    if not all(map(_writable, names)):
+    if not all(map(writable, names)):
         msg = f"levels: must be texts that files can hold, without control characters, got {levels!r}."
         raise InputError(msg)
     return names
@@ -154,18 +153,13 @@ def level_names(levels: Sequence[Any]) -> list[str]:
 
 def mark_name(by: Any) -> str:
     """The name of a mark, which must be free in the files of a release, and such that files can hold it."""
-    if not isinstance(by, str) or not by or not _writable(by):
+    if not isinstance(by, str) or not by or not writable(by):
         msg = f"by: needs the name of a mark, a text without control characters, got {shown(by)}."
         raise InputError(msg)
     if by in TAKEN:
         msg = f"by: {by!r} names coordinates in the files of a release; rename the mark."
         raise InputError(msg)
     return by
-
-
-def _writable(text: str) -> bool:
-    """Whether UTF-8 can hold it, all of it on one line."""
-    return not any(unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") for sign in text)
 
 
 def require_mark(pattern: Any, by: Any, domain: Domain | None = None) -> None:
