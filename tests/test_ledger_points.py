@@ -179,6 +179,8 @@ class TestSubset:
         marked = PointPattern(RECENT.xy, SQUARE, {"sex": np.repeat(["f", "m"], 40)})
         CELLS.release_by(marked, by="sex", levels=["f", "m"], ledger=ledger, subset={"year": 2022})
         assert ledger.releases[0].reading.to_dict() == {"n": 80, "counted_by": None, "subset": {"year": "2022"}}
+        # The number of each level is told, so a point that changed its level would show.
+        assert "every point keeps its sex and its year (which are not protected)" in ledger.neighbouring.describe()
         plan = CELLS.plan_by(SQUARE, by="sex", levels=["f", "m"], n={"f": 40, "m": 40})
         for release in (
             lambda: CELLS.release_by(marked, by="sex", levels=["f", "m"], ledger=ledger, subset={"sex": "f"}),

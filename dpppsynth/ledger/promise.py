@@ -11,6 +11,7 @@ from dpppsynth.ledger.history import ACROSS, Entry
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.certificate import large_delta
+from dpppsynth.privacy.composition import STRATA
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.local import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.relations import Relation
@@ -91,10 +92,18 @@ def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
         return budget.relation
     if len({entry.domain["fingerprint"] for entry in entries}) > 1:
         limits.append(EVERYWHERE)
-    marks = sorted({mark for entry in entries if entry.reading is not None for mark in entry.reading.marks})
+    marks = sorted({mark for entry in entries for mark in _shared(entry)})
     if marks:
         limits.append(f"every point keeps its {' and its '.join(marks)} ({_which(marks)} not protected)")
     return Narrowed(budget.relation, tuple(limits)) if limits else budget.relation
+
+
+def _shared(entry: Entry) -> set[str]:
+    """Marks that neighbouring patterns of a release have in common, those whose levels it is made of included."""
+    before, after = STRATA.split("{by}")
+    said = [each for each in entry.guarantee.assumptions if each.startswith(before) and each.endswith(after)]
+    own = frozenset() if entry.reading is None else entry.reading.marks
+    return {*own, *(each.removeprefix(before).removesuffix(after) for each in said)}
 
 
 def void(budget: Budget, entries: Sequence[Entry]) -> str | None:
