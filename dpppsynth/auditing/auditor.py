@@ -240,7 +240,7 @@ def required(
     --------
     >>> from dpppsynth import LaplaceSynthesizer, Window
     >>> half = required(LaplaceSynthesizer(1.0, alpha=25.0), Window.rectangle(0, 0, 500, 500), n=40, factor=2.0)
-    >>> half.trials < 1000 < half.by_ratio < 5000
+    >>> half.trials < 200 < half.by_ratio < 2000
     True
     """
     factor = positive("factor", factor)
