@@ -6,6 +6,7 @@ Here alone a true length becomes one on the map, or back.
 import math
 from typing import Any
 
+from dpppsynth.arguments import instance
 from dpppsynth.crs import CODE, NAMELESS
 from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
@@ -35,18 +36,19 @@ def on_map(relation: CappedRelation, domain: Domain | None) -> CappedRelation:
     """
     if not isinstance(relation, AlphaNeighbours) or domain is None:
         return relation
-    alpha = relation.alpha * domain.scale_factor
+    alpha = relation.alpha * _factor(domain)
     return AlphaNeighbours(alpha, max_points_per_person=relation.max_points_per_person)
 
 
 def on_ground(curve: Any, domain: Domain | None) -> Curve:
     """Pairs of a true length and an epsilon, from pairs of a length on the map and an epsilon."""
-    factor = 1.0 if domain is None else domain.scale_factor
+    factor = _factor(domain)
     return tuple((float(length) / factor, float(epsilon)) for length, epsilon in curve)
 
 
 def lengths_assumed(relation: Relation, domain: Domain | None) -> tuple[str, ...]:
     """Sentence about lengths on the map, where the relation has a radius and the domain a map."""
+    factor = _factor(domain)
     if domain is None or domain.crs is None or domain.stated_scale is None or not math.isfinite(relation.reach):
         return ()
     crs = domain.crs
@@ -54,7 +56,12 @@ def lengths_assumed(relation: Relation, domain: Domain | None) -> tuple[str, ...
     name = crs if CODE.fullmatch(crs) else NAMELESS.capitalize()
     if is_plane(crs):
         return (PLANE.format(crs=name),)
-    return (STRETCHED.format(crs=name, factor=domain.scale_factor),)
+    return (STRETCHED.format(crs=name, factor=factor),)
+
+
+def _factor(domain: Domain | None) -> float:
+    """Largest length on the map of one true unit; InputError for what is no domain."""
+    return 1.0 if domain is None else float(instance("domain", domain, Domain, "a Window is one").scale_factor)
 
 
 def require_scale(domain: Domain) -> None:
