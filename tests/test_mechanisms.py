@@ -27,6 +27,7 @@ from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.offset import Offset
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, certificate, kim_lim_ratio, verify
+from dpppsynth.privacy.kernels import smallest_bandwidth
 from dpppsynth.privacy.posterior_draw import largest_sigma
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.release import CoxRelease, PoissonRelease, field, load_release
@@ -214,9 +215,10 @@ class TestSigma:
         statistic = plan(BUILD[name](SQUARE)).statistic
         wider = {"exact": "covariance", "lipschitz": "slope", "kim-lim": "ratio", "kernel": "bandwidth"}[name]
         value = getattr(statistic, wider)
+        budget = {"epsilon": statistic.epsilon, "delta": statistic.delta}
         more = {
             "covariance": lambda: replace(value, sigma=10 * value.sigma),
-            "bandwidth": lambda: value / 3,
+            "bandwidth": lambda: 0.999 * smallest_bandwidth(SQUARE, statistic.relation, **budget),
         }.get(wider, lambda: value * 1.001)()
         with pytest.raises(PrivacyCheckError, match=r"^epsilon: .* more than the budget"):
             replace(statistic, **{wider: more})
