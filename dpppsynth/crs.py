@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 # Names that stand in the database of PROJ, so that what a file calls itself is not among them.
 CODE = re.compile(r"(EPSG|ESRI|IAU_\d+|IGNF|OGC):\w{1,12}", re.IGNORECASE)
 NAMELESS = "a coordinate reference system without a code"
+# Characters of a definition: PROJ takes minutes over longer ones.
+MOST_CHARACTERS = 100_000
+# What makes PROJ open files: JSON; in WKT its own texts and methods, and parameter files; and texts such as "+init=".
+OPENS_FILES = re.compile(
+    r'\{|(PARAMETERFILE|EXTENSION)\s*[\[(]|(METHOD|PROJECTION)\s*[\[(]\s*"\s*PROJ[ -]|\A(?![A-Z]+_?CR?S[\[(]).*=',
+    re.IGNORECASE | re.DOTALL,
+)
 REMEDY = 're-project first: to_crs= (on the command line --to-crs), for example "EPSG:27700"'
 
 
@@ -34,7 +41,8 @@ def projected_crs(crs: CRSLike) -> str:
     Raises
     ------
     InputError
-        The CRS is unknown, geographic (degrees), geocentric, vertical, or Web Mercator.
+        The CRS is unknown, geographic (degrees), geocentric, vertical, or Web Mercator; or has neither a code nor a
+        definition in plain WKT.
     """
     parsed = _parse_crs(crs)
     if parsed.is_geographic:
@@ -49,7 +57,16 @@ def projected_crs(crs: CRSLike) -> str:
             f"protect less than it says; {REMEDY}"
         )
         raise InputError(msg)
-    return _code(parsed) or _settled_wkt(parsed)
+    name = _code(parsed) or _settled_wkt(parsed)
+    if not is_plain(name):
+        msg = f"crs: the projection, or the way to its datum, has a definition that files cannot state; {REMEDY}"
+        raise InputError(msg)
+    return name
+
+
+def is_plain(name: str) -> bool:
+    """Whether a published document may name this CRS: to look it up opens no file that the name asks for."""
+    return len(name) <= MOST_CHARACTERS and OPENS_FILES.search(name) is None
 
 
 def horizontal_crs(crs: CRSLike) -> CRS:
@@ -82,7 +99,7 @@ def crs_from_member(member: Any) -> str | None:
         name = str(member["properties"]["name"])
     except (KeyError, TypeError):
         name = ""
-    if _known(name) is None:
+    if not is_plain(name) or _known(name) is None:
         # What stands there instead is not shown: it comes from the file.
         example = json.dumps(crs_member("EPSG:27700"))
         msg = f"crs: the 'crs' member of a GeoJSON document must name a known CRS, and look like {example}"

@@ -144,6 +144,7 @@ class TestEstimators:
         [
             *({"points": RAW}, {"exact_n": 347}, {"kind": TEXT}, {"inference": TEXT}, {"engine": TEXT}),
             *({"sigma": TEXT}, {"sigma": True}, {"sigma": -1.0}, {"offset": TEXT}, {"offset": "0" * 64}),
+            {"sigma": 5e-324},
             *({"length_scales": []}, {"length_scales": [0.5] * 17}, {"length_scales": [TEXT]}),
             *({"mesh": {}}, {"mesh": {"builder": "regular", "kind": "triangle", "shape": [5, 5]}}),
             {"mesh": {"builder": "arrays", "vertices": RAW, "elements": []}},
@@ -191,6 +192,15 @@ class TestFiles:
     )
     def test_a_pattern(self, name, old, new, tmp_path):
         self.refused(name, "synthetic_000.geojson", lambda text: text.replace(old, new, 1), tmp_path)
+
+    @pytest.mark.parametrize("number", ["31125", "3112581150", "01"])
+    def test_the_number_of_a_pattern(self, number, tmp_path):
+        folder = shutil.copytree(STORED / "laplace-tents", tmp_path / "public")
+        shutil.copy(folder / "synthetic_000.geojson", folder / f"synthetic_{number}.geojson")
+        cert = json.loads((folder / "certificate.json").read_text())
+        cert["files"][f"synthetic_{number}.geojson"] = ""
+        reseal(folder, cert)
+        assert not accepted(folder)
 
     def test_a_pattern_of_an_unknown_level(self, tmp_path):
         self.refused("strata", "synthetic_000.geojson", lambda text: text.replace(b'"2021"', b'"347"'), tmp_path)

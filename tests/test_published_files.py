@@ -7,9 +7,10 @@ import signal
 
 import numpy as np
 import pytest
+from pyproj import CRS
 from typer.testing import CliRunner
 
-from dpppsynth import published_files
+from dpppsynth import crs, published_files
 from dpppsynth.cli import app
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError, TooLargeError
@@ -279,3 +280,46 @@ def test_counts_of_a_link_are_not_opened(tmp_path):
     shutil.move(folder / "counts.geojson", tmp_path / "counts.geojson")
     (folder / "counts.geojson").symlink_to(tmp_path / "counts.geojson")
     assert not verify(folder).holds
+
+
+WKT = CRS.from_epsg(27700).to_wkt()
+METHOD = 'METHOD["Transverse Mercator"'
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "+init={}:1",
+            "init={}:1",
+            "+init = {}:1",
+            "+proj=utm +zone=31 +init={}:1",
+            "+proj=tinshift +file={} +type=crs",
+        ),
+        '{{"type": "ProjectedCRS", "name": "{}"}}',
+        WKT.replace(METHOD, 'METHOD["PROJ tinshift file={}"'),
+        WKT.replace(METHOD, 'method ( "PROJ-based operation method: +proj=hgridshift +grids={}"'),
+        WKT.replace('PARAMETER["Latitude of natural origin"', 'PARAMETERFILE["grids","{}"],PARAMETER["x"'),
+        'PROJCS["x",PROJECTION["custom_proj4"],EXTENSION["PROJ4","+init={}:1"]]',
+        "x" * 200_000,
+    ],
+    ids=lambda name: name[:20],
+)
+def test_a_crs_that_makes_proj_open_a_file_is_never_looked_up(folder, name, monkeypatch):
+    asked = name.replace("{}", str(folder / "pipe")).replace("{{", "{").replace("}}", "}")
+    document = json.loads((folder / "domain.geojson").read_text())
+    document["crs"]["properties"]["name"] = asked
+    (folder / "domain.geojson").write_text(json.dumps(document, sort_keys=True) + "\n")
+    cert = json.loads((folder / "certificate.json").read_text())
+    cert["files"]["domain.geojson"] = certificate.file_hash(folder / "domain.geojson")
+    cert["content_hash"] = certificate.content_hash(cert)
+    (folder / "certificate.json").write_text(json.dumps(cert))
+    looked_up = []
+    monkeypatch.setattr(crs, "_known", looked_up.append)
+    assert not {check.name: check.holds for check in verify(folder).checks}["bound"]
+    assert not looked_up
+
+
+def test_no_window_has_a_crs_that_its_own_file_could_not_name():
+    with pytest.raises(InputError, match=r"definition that files cannot state.*to_crs="):
+        Window.rectangle(0, 0, 10, 10, "+proj=utm +zone=31 +ellps=GRS80 +nadgrids=@null +type=crs")

@@ -300,6 +300,13 @@ class TestOldReleases:
         assert "No scale factor is stated: lengths are those on the map" in detail
         assert "CAUTION" not in detail
 
+    def test_one_with_an_absurdly_small_radius_is_refused_in_words(self, tmp_path):
+        folder = old_release(tmp_path, "EPSG:32633", 10_000.0, 5_000_000.0)
+        cert = certificate.read(folder)
+        cert["guarantee"]["relation"]["alpha"] = 5e-324
+        (folder / "certificate.json").write_text(json.dumps(cert))
+        assert not verify(folder).holds
+
     def test_one_without_a_radius_says_that_its_curve_is_by_lengths_on_the_map(self, tmp_path):
         found = verify(old_release(tmp_path, "EPSG:3395", 10_000.0, relation=ReplaceOne()))
         assert found.holds

@@ -3,7 +3,6 @@
 No bound depends on it, so nothing else would notice what a forger adds here.
 """
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from dpppsynth.domains import canonical_json
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Mesh
+from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.pyramids import FITS
 
@@ -89,4 +89,6 @@ def _field_mesh(recipe: Any, tents: Mesh) -> Mesh:
 
 
 def _positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+    """Whether a covariance takes it."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and SMALLEST_PARAMETER <= value <= LARGEST_PARAMETER

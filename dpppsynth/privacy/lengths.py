@@ -4,6 +4,7 @@ Here alone a true length becomes one on the map, or back.
 """
 
 import math
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
 from dpppsynth.arguments import instance
@@ -103,5 +104,6 @@ def _protected(length: float, unit: str) -> str:
     """End of a sentence about a radius on the ground, in four digits rounded down."""
     if math.isinf(length):
         return ""
-    digit = 10.0 ** (math.floor(math.log10(length)) - 3)
-    return f", so {math.floor(length / digit) * digit:.4g} {unit} on the ground are protected everywhere"
+    with localcontext(prec=4, rounding=ROUND_FLOOR):
+        rounded = float(+Decimal(length))
+    return f", so {rounded:.4g} {unit} on the ground are protected everywhere"

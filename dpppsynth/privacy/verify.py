@@ -1,7 +1,7 @@
 """Re-check a certificate without the data: the bound from its public parameters, its hash, its files."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -139,20 +139,25 @@ def _check_files(found: certificate.Published, derived: "Derived | str | Check")
     listed, domain = found.certificate["files"], found.certificate["domain"]["file"]
     wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
     if isinstance(derived, Derived):
-        known = {domain, *derived.released, *derived.others}
+        known = {domain, *derived.released, *derived.others, *_numbered(listed)}
         # What a release is opened from must be listed: all that is needed, and a posterior where there is one.
         offset = [certificate.OFFSET] if derived.offset else []
         present = [name for name in derived.others if found.folder.has(name)]
         wrong += [name for name in {domain, *derived.released, *offset, *present} if name not in listed]
         if derived.offset and not wrong and _offset(found) != derived.offset:
             wrong.append(certificate.OFFSET)
-        strange = [name for name in listed if name not in known and not certificate.SYNTHETIC.fullmatch(name)]
+        strange = [name for name in listed if name not in known]
         if strange:
             return Check("files", False, f"not part of such a release: {', '.join(strange)}.")
     others = [name for name in found.folder.names() if name not in {*listed, certificate.FILENAME}]
     beside = f"; not covered: {', '.join(others)}" if others else ""
     detail = f"missing or changed: {', '.join(wrong)}." if wrong else f"{len(listed)} files as released{beside}"
     return Check("files", not wrong, detail)
+
+
+def _numbered(listed: Iterable[str]) -> list[str]:
+    """Names of as many synthetic patterns as are listed: their numbers go from 0 on, and carry nothing."""
+    return [certificate.synthetic(k) for k in range(sum(map(bool, map(certificate.SYNTHETIC.fullmatch, listed))))]
 
 
 def _unchanged(found: certificate.Published, name: str, digest: str) -> bool:
