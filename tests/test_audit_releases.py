@@ -31,9 +31,10 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.local import DiskAreaMechanism
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
+from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, posterior_draw
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, TruncatedNoise
 from dpppsynth.privacy.verify import verify
+from dpppsynth.release import CoxRelease
 from dpppsynth.release import base as release_base
 from dpppsynth.release.projection import Projection
 from dpppsynth.statistic import PrivateStatistic
@@ -41,6 +42,7 @@ from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSy
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
 CELLS = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=250.0)
+TENTS = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(50.0), basis="tents")
 KERNELS = KernelSynthesizer(1.0, 1e-6, relation=AlphaNeighbours(100.0))
 N, YEARS = 20, {"2021": 20, "2022": 20, "2023": 20}
 
@@ -152,7 +154,41 @@ def test_intensity_of_the_exact_statistic_is_found(exact, monkeypatch):
     monkeypatch.setattr(
         opened, lambda self, data: PrivateStatistic(self, np.array([*data["lattice"], 0])[:-1], data["noise"], False)
     )
-    assert audit(plan(), trials=50).disagreements == ("the saved intensity is not that of the release",)
+    assert "the saved intensity is not that of the release" in audit(plan(), trials=50).disagreements
+
+
+@pytest.mark.parametrize("made", [plan(), strata(CELLS)], ids=["one", "levels"])
+def test_patterns_drawn_from_the_exact_intensity_are_found(monkeypatch, made):
+    """The statistic, and the intensity made of it, are as they should be."""
+    measure, sample = statistic_module.MeasurementPlan.measure, CoxRelease.sample
+
+    def keeping(self, pattern, rng=None):
+        measured = measure(self, pattern, rng)
+        object.__setattr__(measured, "exact", self.exact(pattern.positions))
+        return measured
+
+    def leaking(self, *args, **options):
+        lattice = getattr(self.statistic, "exact", self.statistic.lattice)
+        return sample(replace(self, statistic=replace(self.statistic, lattice=lattice)), *args, **options)
+
+    monkeypatch.setattr(statistic_module.MeasurementPlan, "measure", keeping)
+    assert disagreements(target_of(made)) == ()
+    monkeypatch.setattr(CoxRelease, "sample", leaking)
+    assert disagreements(target_of(made)) == ("the saved patterns are not drawn from what the release publishes",)
+
+
+def test_inference_from_the_exact_statistic_is_found(exact, monkeypatch):
+    made = LGCPSynthesizer(1.0, alpha=25.0, length_scale=300.0).plan(SQUARE, n=N)
+    honest = CoxRelease.infer
+    assert disagreements(target_of(made)) == ()
+
+    def leaking(self, *args, **options):
+        inferred = honest(replace(self, statistic=replace(self.statistic, lattice=exact["lattice"])), *args, **options)
+        return replace(inferred, statistic=self.statistic)
+
+    monkeypatch.setattr(CoxRelease, "infer", leaking)
+    found = disagreements(target_of(made))
+    assert found == ("inference is given something else than the private statistic",)
 
 
 def test_certificate_that_counts_the_points_is_found(monkeypatch):
@@ -187,7 +223,7 @@ def test_saved_patterns_that_hold_the_points_are_found(monkeypatch):
     monkeypatch.setattr(Plan, "release", remembering)
     assert audit(plan(), trials=50).disagreements == ()
     monkeypatch.setattr("dpppsynth.release.cox.poisson_pattern", lambda *_: PointPattern(shown[-1].xy, SQUARE))
-    assert audit(plan(), trials=50).disagreements == ("the saved patterns hold the points themselves",)
+    assert "the saved patterns hold the points themselves" in audit(plan(), trials=50).disagreements
 
 
 # Each draw by NUTS takes half a minute, and local mechanisms are audited by their reports.
@@ -318,6 +354,34 @@ def test_radius_shortened_by_the_plan_itself_is_found(monkeypatch):
     assert "and 1 is claimed" in target_of(TENTS, SQUARE, n=N).excess[0]
 
 
+def test_radius_of_posterior_draws_shortened_before_calibration_is_found(monkeypatch):
+    settings = {"delta": 1e-6, "mechanism": "posterior-draw", "sampler": "exact"}
+    made = LGCPSynthesizer(1.0, relation=AlphaNeighbours(100.0), **settings)
+    assert target_of(made, SQUARE, n=N).excess == ()
+    honest = posterior_draw.on_map
+    monkeypatch.setattr(posterior_draw, "on_map", lambda relation, domain: honest(shorter(relation), domain))
+    assert "is claimed" in target_of(made, SQUARE, n=N).excess[0]
+
+
+def test_points_of_a_person_may_come_in_any_order():
+    """Both move by 50, whichever row either of them is in."""
+    relation = AlphaNeighbours(100.0, max_points_per_person=2)
+    others, moves = [[500.0, 500.0]] * 4, ([[100.0, 100.0], [900.0, 900.0]], [[950.0, 900.0], [150.0, 100.0]])
+    pair = tuple(PointPattern(others + moved, SQUARE) for moved in moves)
+    made = KernelSynthesizer(1.0, 1e-6, relation=relation).plan(SQUARE, n=6)
+    assert target_of(made, pair=pair).excess == ()
+
+
+@pytest.mark.parametrize("made", [plan(TENTS), strata(TENTS)], ids=["one", "levels"])
+def test_places_of_a_pair_of_ones_own_are_not_told(made):
+    moves = [[432.125, 100.0]], [[432.125, 140.0]]
+    pair = tuple(PointPattern([[500.0, 500.0]] * (N - 1) + moved, SQUARE) for moved in moves)
+    target = target_of(made, pair=pair)
+    assert "432" not in target.words
+    assert "not for publication" in target.words
+    assert "made-up points at" in target_of(made).words
+
+
 def test_chances_of_noise_are_above_those_of_simulated_noise():
     """A tenth of all audits of sound noise would be off by less than these bounds say, if these were exact."""
     rng = np.random.default_rng(3)
@@ -347,13 +411,13 @@ def test_generator_with_a_key_of_16_bits_is_found(monkeypatch, synthesizer):
     plant(monkeypatch, lambda: keyed(short_key()))
     made = target_of(plan(synthesizer))
     few = replace(made, statistics=made.statistics[:1])
-    result = found_by(few, 800)
+    result = found_by(few, 450)
     assert result is not None
     assert list(result.repeats) == ["noise"]
     assert not any(finding.violated for finding in result.findings)
     assert "came again" in str(result)
     plant(monkeypatch, np.random.default_rng)
-    assert not audit(few, trials=800).violated
+    assert not audit(few, trials=450).violated
 
 
 def sharing(levels):
@@ -364,9 +428,6 @@ def sharing(levels):
         return keys.setdefault(next(calls) // levels, int.from_bytes(os.urandom(16), "little"))
 
     return key
-
-
-TENTS = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(50.0), basis="tents")
 
 
 @pytest.mark.parametrize(
@@ -388,6 +449,18 @@ def test_levels_that_share_their_noise_are_found(monkeypatch, made, seen_by):
     assert result.violated
     plant(monkeypatch, np.random.default_rng)
     assert not audit(made, trials=60).violated
+
+
+def test_levels_apart_that_share_their_noise_are_found(monkeypatch):
+    """The first and the third of three levels, on meshes of other sizes and at other scales."""
+    made, calls, keys = strata(TENTS, {"2021": 30, "2022": 60, "2023": 200}), count(), {}
+
+    def rng():
+        run, level = divmod(next(calls), 3)
+        return keyed(keys.setdefault((run, level % 2), int.from_bytes(os.urandom(16), "little")))
+
+    plant(monkeypatch, rng)
+    assert list(audit(made, trials=60).repeats) == ["signs of the noise of all levels of year"]
 
 
 def test_every_level_is_audited_and_not_the_weakest_alone(monkeypatch):
@@ -431,7 +504,7 @@ def test_noise_of_few_numbers_may_come_again():
     assert result.log_chance == 0.0
     # Of noise on 4096 equally likely keys the law says otherwise.
     keys = rng.integers(2**12, size=400)
-    again = repeated(replace(draws, log_likeliest=-30.0), [SeenNoise((bytes(k),), 0, 0) for k in keys.astype(">i4")])
+    again = repeated(replace(draws, log_likeliest=-30.0), [SeenNoise((bytes(k),)) for k in keys.astype(">i4")])
     assert again.repeats > 5
     assert again.log_chance < -100
 
@@ -446,16 +519,16 @@ def test_bound_on_repeats_is_above_the_exact_probability(outcomes, draws):
         law = law * known / outcomes + np.concatenate([[0.0], (law * (1 - known / outcomes))[:-1]])
     told = Draws("coupons", None, -math.log(outcomes))
     for again in range(draws):
-        runs = [SeenNoise((bytes([k]),), 0, 0) for k in [*range(draws - again), *[0] * again]]
+        runs = [SeenNoise((bytes([k]),)) for k in [*range(draws - again), *[0] * again]]
         exact_tail = law[: draws - again + 1].sum()
         assert exact_tail <= math.exp(repeated(told, runs).log_chance) * (1 + 1e-9)
 
 
 def test_signs_agree_as_often_as_coins_show_heads():
-    runs = [SeenNoise((), 50, 100)] * 10
+    runs = [SeenNoise((), (50,), (100,))] * 10
     assert agreement(runs).log_chance > math.log(0.5)
     for agree in (0, 100):
-        assert agreement([SeenNoise((), agree, 100)]).log_chance == pytest.approx(-99 * math.log(2))
+        assert agreement([SeenNoise((), (agree,), (100,))]).log_chance == pytest.approx(-99 * math.log(2))
 
 
 def test_command_line_tells_what_disagrees(exact, monkeypatch):

@@ -37,6 +37,7 @@ from dpppsynth.privacy import (
     verify,
 )
 from dpppsynth.privacy.composition import parallel
+from dpppsynth.published_files import plain_text
 from dpppsynth.statistic import cell_counts
 
 WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -288,7 +289,7 @@ class TestSynthesizer:
         name = "level_001_statistic.json"
         statistic = json.loads((folder / name).read_text())
         statistic["lattice"][0] = -29
-        (folder / name).write_text(json.dumps(statistic))
+        (folder / name).write_text(plain_text(statistic))
         sign(folder, certificate.read(folder), name)
         assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
 
@@ -347,7 +348,7 @@ class TestSynthesizer:
         folder = release.save(tmp_path / "public")
         statistic = json.loads((folder / "statistic.json").read_text())
         statistic["lattice"][0] = -29
-        (folder / "statistic.json").write_text(json.dumps(statistic))
+        (folder / "statistic.json").write_text(plain_text(statistic))
         sign(folder, certificate.read(folder), "statistic.json")
         assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
 
@@ -356,7 +357,7 @@ class TestSynthesizer:
         folder = counts.release(pattern(300)).save(tmp_path / "public")
         table = json.loads((folder / "counts.geojson").read_text())
         table["features"][3]["properties"]["count"] += 1
-        (folder / "counts.geojson").write_text(json.dumps(table))
+        (folder / "counts.geojson").write_text(plain_text(table))
         sign(folder, certificate.read(folder), "counts.geojson")
         assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
 

@@ -18,6 +18,7 @@ from dpppsynth.io.writing import geojson_text
 from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, certificate, guarantee_from_dict, verify
 from dpppsynth.privacy.contents import require_pattern
+from dpppsynth.published_files import plain_text
 from dpppsynth.release import load_release
 from dpppsynth.synthesizers import LaplaceSynthesizer
 
@@ -309,7 +310,7 @@ class TestFiles:
     def test_domain_swapped_for_another_and_hashed_again(self, folder):
         """A larger window with the same mesh shape has larger elements, hence a smaller bound."""
         other = Window.rectangle(0, 0, 2000, 2000, "EPSG:27700")
-        (folder / "domain.geojson").write_text(json.dumps(other.to_geojson()))
+        (folder / "domain.geojson").write_text(plain_text(other.to_geojson()))
         assert {"files", "bound"} <= failed(folder)
         cert = read(folder)
         cert["files"]["domain.geojson"] = certificate.file_hash(folder / "domain.geojson")
@@ -462,7 +463,7 @@ class TestForgeries:
     )
     def test_another_statistic(self, folder, change):
         path = folder / "statistic.json"
-        path.write_text(json.dumps(change(json.loads(path.read_text()))))
+        path.write_text(plain_text(change(json.loads(path.read_text()))))
         cert = read(folder)
         cert["files"]["statistic.json"] = certificate.file_hash(path)
         rewrite(folder, cert, rehash=True)

@@ -19,6 +19,7 @@ from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
 from dpppsynth.privacy.certificate import content_hash, file_hash
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
+from dpppsynth.published_files import plain_text
 from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
 from dpppsynth.release.base import state
 from dpppsynth.sampling import poisson_pattern
@@ -197,7 +198,7 @@ class TestTampering:
         folder = CELLS["disk"].release(PATTERN).save(tmp_path / "public", patterns=0)
         statistic = json.loads((folder / "statistic.json").read_text())
         statistic["lattice"][0] = change
-        (folder / "statistic.json").write_text(json.dumps(statistic))
+        (folder / "statistic.json").write_text(plain_text(statistic))
         cert = json.loads((folder / "certificate.json").read_text())
         cert["files"]["statistic.json"] = file_hash(folder / "statistic.json")
         cert.pop("content_hash")

@@ -26,6 +26,7 @@ from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Local, PureDP, ReplaceOne, certificate, verify
 from dpppsynth.privacy.local import local_trajectories
 from dpppsynth.privacy.relations import relation_from_dict
+from dpppsynth.published_files import plain_text
 from dpppsynth.randomizers.packing import pack
 from dpppsynth.release import TraceRelease, load_release
 from dpppsynth.reporting import promise
@@ -215,7 +216,7 @@ def rewritten(folder, change):
     cert = json.loads((folder / "certificate.json").read_text())
     data = json.loads((folder / "statistic.json").read_text())
     change(cert["parameters"], data["lattice"])
-    (folder / "statistic.json").write_text(json.dumps(data))
+    (folder / "statistic.json").write_text(plain_text(data))
     cert["files"]["statistic.json"] = certificate.file_hash(folder / "statistic.json")
     cert["content_hash"] = certificate.content_hash(cert)
     (folder / "certificate.json").write_text(json.dumps(cert))

@@ -30,6 +30,7 @@ from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, certificat
 from dpppsynth.privacy.kernels import smallest_bandwidth
 from dpppsynth.privacy.posterior_draw import largest_sigma
 from dpppsynth.privacy.profiles import gaussian_mu
+from dpppsynth.published_files import plain_text
 from dpppsynth.release import CoxRelease, PoissonRelease, field, load_release
 from dpppsynth.synthesizers import KernelSynthesizer, LGCPSynthesizer, feasibility, rules
 from dpppsynth.synthesizers.lgcp import MECHANISMS
@@ -694,7 +695,7 @@ class TestForgeries:
         folder = copy_of("exact", tmp_path)
         statistic = json.loads((folder / "statistic.json").read_text())
         statistic["lattice"].append(0)
-        (folder / "statistic.json").write_text(json.dumps(statistic))
+        (folder / "statistic.json").write_text(plain_text(statistic))
         assert failed(folder, with_files(folder, "statistic.json")) == {"statistic"}
 
     @pytest.mark.parametrize("name", ["exact", "lipschitz", "field"])
@@ -720,7 +721,7 @@ class TestForgeries:
         offset = Offset.from_grid([[1.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
         folder = plan(lgcp("tents", offset=offset)).release(points()).save(tmp_path / "out")
         other = Offset.from_grid([[9.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
-        (folder / "offset.geojson").write_text(json.dumps(other.to_geojson()))
+        (folder / "offset.geojson").write_text(plain_text(other.to_geojson()))
         assert failed(folder, with_files(folder, "offset.geojson")) == {"files"}
 
     @pytest.mark.parametrize(
@@ -739,7 +740,7 @@ class TestForgeries:
     def test_more_than_the_statistic_in_its_file(self, tmp_path):
         folder = copy_of("exact", tmp_path)
         statistic = json.loads((folder / "statistic.json").read_text()) | {"attempts": 17}
-        (folder / "statistic.json").write_text(json.dumps(statistic))
+        (folder / "statistic.json").write_text(plain_text(statistic))
         assert failed(folder, with_files(folder, "statistic.json")) == {"statistic"}
 
     def test_a_pattern_too_many_is_seen(self, tmp_path):

@@ -12,6 +12,7 @@ from dpppsynth import Ledger, PlanarLaplaceSynthesizer, PointRelease, load_relea
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.filters import cartesian_filter
+from dpppsynth.io import write_pattern
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.patterns import PointPattern
@@ -293,9 +294,8 @@ class TestRefusals:
         folder = release.save(tmp_path / "public")
         assert verify(folder).holds
         released = json.loads((folder / "synthetic_000.geojson").read_text())
-        for feature, at in zip(released["features"], points.xy.tolist(), strict=True):
-            feature["geometry"]["coordinates"] = at
-        (folder / "synthetic_000.geojson").write_text(json.dumps(released))
+        marks = {"half": [each["properties"]["half"] for each in released["features"]]} if by_level else None
+        write_pattern(PointPattern(points.xy, DISK, marks), folder / "synthetic_000.geojson")
         sign(folder, certificate.read(folder), "synthetic_000.geojson")
         assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
 

@@ -10,6 +10,7 @@ from dpppsynth.domains import Window
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models import Matern
 from dpppsynth.privacy import AlphaNeighbours, certificate, verify
+from dpppsynth.published_files import plain_text
 from dpppsynth.release import load_release
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
@@ -54,7 +55,7 @@ def forge(folder, change, domain=None):
     """Edit the certificate (and the domain file), and make all hashes again."""
     cert = json.loads((folder / "certificate.json").read_text())
     if domain is not None:
-        (folder / "domain.geojson").write_text(json.dumps(domain))
+        (folder / "domain.geojson").write_text(plain_text(domain))
         cert["files"]["domain.geojson"] = certificate.file_hash(folder / "domain.geojson")
     change(cert)
     cert["content_hash"] = certificate.content_hash(cert)

@@ -19,6 +19,7 @@ from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, certificat
 from dpppsynth.privacy.composition import weakest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP, SmallestOf
+from dpppsynth.published_files import plain_text
 from dpppsynth.release import load_release
 from dpppsynth.synthesizers import (
     BoundedErrorSynthesizer,
@@ -435,7 +436,7 @@ class TestForgeries:
     def test_the_statistic_of_a_level_left_out_or_swapped(self, saved, tmp_path):
         folder = shutil.copytree(saved["draws"], tmp_path / "copy")
         statistic = json.loads((folder / "level_001_statistic.json").read_text())
-        (folder / "level_001_statistic.json").write_text(json.dumps(statistic | {"lattice": statistic["lattice"][1:]}))
+        (folder / "level_001_statistic.json").write_text(plain_text(statistic | {"lattice": statistic["lattice"][1:]}))
         cert = json.loads((folder / "certificate.json").read_text())
         cert["files"]["level_001_statistic.json"] = certificate.file_hash(folder / "level_001_statistic.json")
         cert["content_hash"] = certificate.content_hash(cert)

@@ -59,7 +59,7 @@ def audit(
     n : int, optional
     expected_n : float, optional
     pair : tuple of two, optional
-        Neighbouring inputs.
+        Neighbouring inputs, made up: what an audit finds is about them, so of real ones nothing of it may be published.
     statistics : sequence of Statistic or callable
         Looked at beside the built-in ones. A callable turns a release into one number.
     claimed : Guarantee or Profile, optional

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.arguments import whole
+from dpppsynth.auditing.pairs import GIVEN
 from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.statistics import MOST_NUMBERS, named
 from dpppsynth.auditing.target import Statistic, Target, require_two
@@ -194,7 +195,8 @@ def local_target(
         pair=values,
         claimed=PureDP(_claimed(randomizer, values, guarantee)),
         statistics=(*_statistics(randomizer, values), *named(statistics)),
-        words=f"{randomizer.kind}: one report of a client with value {values[0]} or {values[1]}",
+        words=f"{randomizer.kind}: one report of a client with "
+        + (f"value {values[0]} or {values[1]}" if pair is None else GIVEN),
         weakened=LargerEpsilon(randomizer, values),
         alike=values[0] == values[1],
     )

@@ -27,6 +27,8 @@ from dpppsynth.privacy.relations import CappedRelation, Relation
 SEED = 20261121
 # The others are spread over this share of candidates, the farthest ones.
 FAR = 4
+# Instead of places of a caller's own pair, which may be of real people.
+GIVEN = "a pair of your own; if it is of real people, all that an audit finds is about them, and not for publication"
 # Points of the others where no size is known.
 UNKNOWN = 10
 # Places that the others are spread over, which some share where there are more of them; and most points of a pattern.
@@ -197,8 +199,10 @@ def _there_and_not(
     return PointPattern.at(there, plan.domain), PointPattern.at(others, plan.domain)
 
 
-def what_changes(pair: tuple[PointPattern, PointPattern], relation: Relation) -> str:
-    """The difference between the two patterns, which are made up from public parameters, in words."""
+def what_changes(pair: tuple[PointPattern, PointPattern], relation: Relation, *, given: bool) -> str:
+    """The difference between the two patterns in words, with places where they are made up from public parameters."""
+    if given:
+        return GIVEN
     domain = pair[0].domain
     gone, came = changed(pair)
     where = " and ".join(

@@ -7,7 +7,8 @@ draws is no larger, in law, than a sum of independent events of mean `m <= p N (
 with probability at most `e^(r - m) (m / r)^r` (Chernoff's bound).
 
 Noise of the levels of one release is independent and symmetric. So of numbers at the same place in two levels, neither
-zero, the signs agree as often as a coin shows heads, whatever their scales.
+zero, the signs agree as often as a coin shows heads, whatever their scales. Levels are compared with those next to them
+in the order of the release, and with those two, three and more apart.
 """
 
 import hashlib
@@ -15,7 +16,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -251,11 +251,11 @@ def _count(plan: Any, first: int | None) -> int:
 
 
 class SeenNoise(NamedTuple):
-    """Of one run and one kind of draws: their digests, and how many signs of numbers agree, of how many."""
+    """Of one run and one kind of draws: digests; how many signs agree, of how many, of levels so far apart."""
 
     digests: tuple[bytes, ...]
-    agree: int
-    compared: int
+    agree: tuple[int, ...] = ()
+    compared: tuple[int, ...] = ()
 
 
 def seen(draws: Draws, side: int, released: Any) -> SeenNoise:
@@ -263,10 +263,15 @@ def seen(draws: Draws, side: int, released: Any) -> SeenNoise:
     drawn = draws.noise(side, released)
     digests = tuple(_digest(each) for each in drawn if each is not None)
     if not draws.signs:
-        return SeenNoise(digests, 0, 0)
-    # Of neighbours alone: of products of independent signs along a chain none follows from the others.
-    products = np.concatenate([np.sign(one) * np.sign(other) for one, other in pairwise(drawn)])
-    return SeenNoise(digests, int((products > 0).sum()), int(np.count_nonzero(products)))
+        return SeenNoise(digests)
+    signs = [np.sign(each) for each in drawn]
+    # Of products of independent signs along a chain none follows from the others: one chain for every distance.
+    products = [
+        np.concatenate([one * other for one, other in zip(signs, signs[apart:], strict=False)])
+        for apart in range(1, len(signs))
+    ]
+    agree = tuple(int((each > 0).sum()) for each in products)
+    return SeenNoise(digests, agree, tuple(int(np.count_nonzero(each)) for each in products))
 
 
 def repeated(draws: Draws, runs: Sequence[SeenNoise]) -> Repeats:
@@ -274,7 +279,7 @@ def repeated(draws: Draws, runs: Sequence[SeenNoise]) -> Repeats:
 
     Examples
     --------
-    >>> same = [SeenNoise((b"a",), 0, 0)] * 3
+    >>> same = [SeenNoise((b"a",))] * 3
     >>> repeated(Draws("coin", One(lambda side, released: None), math.log(0.5)), same)
     Repeats(draws=3, repeats=2, log_chance=-0.07..., signs=False)
     """
@@ -286,12 +291,12 @@ def repeated(draws: Draws, runs: Sequence[SeenNoise]) -> Repeats:
 
 
 def agreement(runs: Sequence[SeenNoise]) -> Repeats:
-    """How often the signs of two levels' noise agree, or disagree, whichever is more frequent."""
-    compared = sum(run.compared for run in runs)
-    agree = sum(run.agree for run in runs)
-    most = max(agree, compared - agree)
-    log_chance = math.log(2) + float(binom.logsf(most - 1, compared, 0.5))
-    return Repeats(compared, most, min(0.0, log_chance), signs=True)
+    """How often the signs of two levels' noise agree, or disagree, at the distance at which that is the oddest."""
+    agree, compared = (np.sum([getattr(run, name) for run in runs], axis=0) for name in ("agree", "compared"))
+    most = np.maximum(agree, compared - agree)
+    log_chances = math.log(2 * len(most)) + binom.logsf(most - 1, compared, 0.5)
+    oddest = int(np.argmin(log_chances))
+    return Repeats(int(compared[oddest]), int(most[oddest]), min(0.0, float(log_chances[oddest])), signs=True)
 
 
 def _log_tail(again: int, mean: float, log_likeliest: float, count: int) -> float:

@@ -18,17 +18,19 @@ from dpppsynth.auditing.whole import Whole, WholeStrata, inferred
 from dpppsynth.errors import DpppsynthError
 from dpppsynth.mesh import Floats
 from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy.certificate import COUNTS, FILENAME, SYNTHETIC
+from dpppsynth.privacy.certificate import COUNTS, FILENAME
 from dpppsynth.privacy.derive import prefix
 from dpppsynth.release.bounded import BoundedErrorRelease
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.folder import load_release
+from dpppsynth.release.folder import open_release
 from dpppsynth.release.strata import StratifiedRelease
 
 # Fields of a certificate that follow from the files beside it.
 OF_FILES = ("files", "content_hash")
 # Places at which intensities are compared, and how far apart rounding may take them.
 PLACES, ROUNDING = 50, 1e-9
+# Patterns drawn from one seed are the same, if drawn from the same.
+SEED = 20261122
 
 
 def disagreements(target: Target) -> tuple[str, ...]:
@@ -52,17 +54,30 @@ def disagreements(target: Target) -> tuple[str, ...]:
             folder = _save(release, Path(scratch).resolve() / "release")
             stated.append(_certificate(folder))
             found += _of_files(release, folder, pattern)
+        if not all(_inferred_from_statistic(part) for part in _parts(release).values()):
+            found.append("inference is given something else than the private statistic")
     if stated[0] != stated[1]:
         fields = ", ".join(sorted(key for key in stated[0] | stated[1] if stated[0].get(key) != stated[1].get(key)))
         found.append(f"the certificates of the two inputs differ ({fields})")
     return tuple(dict.fromkeys(found))
 
 
+def _inferred_from_statistic(part: Any) -> bool:
+    given = () if inferred(part) else part.estimator.given
+    return all(np.array_equal(each.lattice, part.statistic.lattice) for each in given)
+
+
 def _save(release: Any, folder: Path) -> Path:
     parts = _parts(release).values()
     # Without inference there is nothing to sample from.
-    options = {} if all(map(inferred, parts)) else {"patterns": 0}
+    options: dict[str, Any] = {} if all(map(inferred, parts)) else {"patterns": 0}
+    options |= {"rng": SEED} if _sampled(release) else {}
     return Path(release.save(folder, **options))
+
+
+def _sampled(release: Any) -> bool:
+    """Whether its patterns are drawn when it is saved."""
+    return isinstance(next(iter(_parts(release).values())), CoxRelease)
 
 
 def _certificate(folder: Path) -> dict[str, Any]:
@@ -73,7 +88,8 @@ def _certificate(folder: Path) -> dict[str, Any]:
 
 def _of_files(release: Any, folder: Path, pattern: PointPattern) -> Iterator[str]:
     try:
-        loaded = load_release(folder, limit=False)
+        with open_release(folder, limit=False) as found:
+            loaded, drawn = found.release, [found.pattern(name) for name in found.patterns]
     except DpppsynthError as error:
         # One that may not be published anyway need not load.
         if release.warning is None:
@@ -86,7 +102,11 @@ def _of_files(release: Any, folder: Path, pattern: PointPattern) -> Iterator[str
         for what, agree in _compared(part, opened[level], folder / f"{start}{COUNTS}"):
             if not agree:
                 yield f"the saved {what}{where} is not that of the release"
-    if isinstance(next(iter(opened.values())), CoxRelease) and _shown(folder, pattern):
+    if not _sampled(release) or not drawn:
+        return
+    if not _same_patterns(drawn, loaded.sample(len(drawn), rng=SEED)):
+        yield "the saved patterns are not drawn from what the release publishes"
+    if _shown(pattern, drawn):
         yield "the saved patterns hold the points themselves"
 
 
@@ -119,16 +139,11 @@ def _same_intensity(part: CoxRelease, loaded: CoxRelease) -> bool:
     return bool(np.allclose(one, other, rtol=ROUNDING, atol=ROUNDING * np.abs(one).max(initial=0.0)))
 
 
-def _shown(folder: Path, pattern: PointPattern) -> bool:
+def _shown(pattern: PointPattern, drawn: list[PointPattern]) -> bool:
     """Whether most places of a pattern are among the synthetic points, as no drawn ones are."""
-    drawn = [
-        feature["geometry"]["coordinates"][:2]
-        for file in sorted(folder.iterdir())
-        if SYNTHETIC.fullmatch(file.name)
-        for feature in json.loads(file.read_text(encoding="utf-8"))["features"]
-    ]
     places = _grid(pattern, pattern.xy)
-    return 2 * len(places & _grid(pattern, np.reshape(drawn, (-1, 2)))) > len(places)
+    found = set[tuple[float, ...]]().union(*(_grid(pattern, each.xy) for each in drawn))
+    return 2 * len(places & found) > len(places)
 
 
 def _grid(pattern: PointPattern, xy: Floats) -> set[tuple[float, ...]]:

@@ -18,6 +18,7 @@ from dpppsynth.auditing.pairs import changed
 from dpppsynth.auditing.persons import MISSED, Pair
 from dpppsynth.auditing.pyramid import branches
 from dpppsynth.bounded_plan import BoundedCountsPlan
+from dpppsynth.draw import PosteriorDrawPlan
 from dpppsynth.heatmaps.plan import HeatmapPlan
 from dpppsynth.kernel_plan import KernelPlan
 from dpppsynth.mesh import Floats, Ints
@@ -183,7 +184,7 @@ def excess(plan: Any, pair: Pair, claim: Profile) -> tuple[str, ...]:
     """Where the noise stated by a plan gives away more at a pair than is claimed: then no run is needed to refute it.
 
     A plan that was calibrated to a shorter privacy radius than it claims, or whose persons weigh more than one, shows
-    here. Nothing is known of posterior draws and of other bounds on kernels.
+    here. Nothing is known of fields of bounded slope, heat flow, and other bounds on kernels.
     """
     spent, allowed = _spent(plan, pair, claim)
     if spent <= allowed * (1 + 1e-9):
@@ -200,9 +201,10 @@ def _spent(plan: Any, pair: Pair, claim: Profile) -> tuple[float, float]:
             return float(np.abs(_change(plan, pair)).sum()) / plan.scale, claim.level
         case FieldStatisticPlan(), GaussianDP():
             return float(np.linalg.norm(_change(plan, pair))) / plan.scale, claim.mu
+        case PosteriorDrawPlan(), GaussianDP():
+            return _increment(plan, pair), claim.mu
         case KernelPlan(), PoissonGaussianDP():
-            gone, came = changed(pair)
-            return float(np.hypot(*(gone - came).T).max(initial=0.0)) / plan.bandwidth, claim.ratio
+            return _farthest_move(*changed(pair)) / plan.bandwidth, claim.ratio
         case HeatmapPlan(), PureDP():
             each = zip(branches(plan, pair), plan.scales, strict=True)
             return sum(float(np.abs(branch.first - branch.second).sum()) / scale for branch, scale in each), claim.level
@@ -211,6 +213,21 @@ def _spent(plan: Any, pair: Pair, claim: Profile) -> tuple[float, float]:
             return 0.0 if shifts is None else float(shifts.sum()), claim.level
         case _:
             return 0.0, math.inf
+
+
+def _increment(plan: PosteriorDrawPlan, pair: Pair) -> float:
+    """Prior standard deviation of what two patterns change in the logarithm of the posterior's density."""
+    gone, came = changed(pair)
+    weight = sum(sign * plan.mesh.basis(at).sum(axis=0) for sign, at in ((1, gone), (-1, came)) if len(at))
+    weight = np.asarray(weight, dtype=np.float64).ravel()
+    level = (plan.intercept_sd or 0.0) * (len(gone) - len(came))
+    return math.hypot(math.sqrt(max(0.0, float(weight @ plan.covariance.matrix(plan.mesh) @ weight))), level)
+
+
+def _farthest_move(gone: Floats, came: Floats) -> float:
+    """How far some point has moved at least, whichever of the others (k, 2) it has become."""
+    apart = np.hypot(*(gone[:, None] - came).transpose(2, 0, 1))
+    return float(max(apart.min(axis=0).max(), apart.min(axis=1).max())) if apart.size else 0.0
 
 
 def _change(plan: Any, pair: Pair) -> Floats:

@@ -52,7 +52,7 @@ def strata_target(planned: StratifiedPlan, claim: Guarantee, pair: Any, statisti
         pair=_marked(by, pairs),
         claimed=claim.profile,
         statistics=(*looked, *statistics),
-        words=_words(planned, claim, pairs, weakest),
+        words=_words(planned, weakest, what_changes(pairs[weakest], claim.relation, given=pair is not None)),
         weakened=weakened(held[weakest], pairs[weakest]),
         alike=all(alike(held[level], pairs[level]) for level in held),
         draws=draws_of_levels(by, held, pairs),
@@ -83,7 +83,6 @@ def _joined(by: str, parts: Mapping[str, PointPattern]) -> PointPattern:
     return PointPattern.at(positions, next(iter(parts.values())).domain, {by: mark})
 
 
-def _words(plan: StratifiedPlan, claim: Guarantee, pairs: Mapping[str, Pair], weakest: str) -> str:
+def _words(plan: StratifiedPlan, weakest: str, change: str) -> str:
     mechanism = plan.plans[weakest].mechanism
-    change = what_changes(pairs[weakest], claim.relation)
-    return f"{mechanism} of {len(pairs)} levels at once; the weakest of the levels, {plan.by} {weakest}: {change}"
+    return f"{mechanism} of {len(plan.plans)} levels at once; the weakest of the levels, {plan.by} {weakest}: {change}"

@@ -15,6 +15,7 @@ from dpppsynth.auditing.statistics import Pair, built_in, named
 from dpppsynth.auditing.strata import strata_target
 from dpppsynth.auditing.target import Statistic, Target
 from dpppsynth.auditing.trajectories import trace_target
+from dpppsynth.auditing.trials import Task, run_block
 from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.auditing.whole import Measure, Whole
 from dpppsynth.domains import Domain
@@ -158,22 +159,16 @@ def target_of_published(found: certificate.Published, more: tuple[Statistic, ...
 
 
 def seconds_per_trial(target: Target) -> float:
-    """Time of a run on each of the two inputs, looked at by all statistics; a first run, which compiles, is not timed.
+    """Time of a run on each of the two inputs, and all that is looked at; a first run, which compiles, is not timed.
 
     Parameters
     ----------
     target : Target
     """
-
-    def look(pattern: Any) -> None:
-        released = target.run(pattern)
-        for statistic in target.statistics:
-            statistic.features(released)
-
-    look(target.pair[0])
+    run_block(target, Task(0, 1))
     start = time.perf_counter()
-    for pattern in target.pair:
-        look(pattern)
+    for side in (0, 1):
+        run_block(target, Task(side, 1))
     return time.perf_counter() - start
 
 
@@ -207,13 +202,13 @@ def _target(
 ) -> Target:
     """Target of releases that claim a guarantee, under the relation asked for, or else under the guarantee's own."""
     plan, relation = run.plan, claim.relation if relation is None else relation
-    pair = neighbours(plan, relation, pair)
+    given, pair = pair is not None, neighbours(plan, relation, pair)
     return Target(
         run=run,
         pair=pair,
         claimed=as_stated(plan, pair, claim.profile),
         statistics=(*built_in(plan, pair), *named(statistics)),
-        words=f"{name}: {what_changes(pair, relation)}",
+        words=f"{name}: {what_changes(pair, relation, given=given)}",
         weakened=weakened(plan, pair),
         alike=alike(plan, pair),
         draws=draws_of(plan, pair),

@@ -18,11 +18,21 @@ from dpppsynth.synthesizers import Plan, StratifiedPlan
 MOST_BLOCKED = 20
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Uninferred(FieldModel):
-    """An estimator that leaves inference for later: its releases hold the private statistic, and no draws."""
+    """An estimator that leaves inference for later: its releases hold the private statistic, and no draws.
 
-    def fit(self, *_args: Any, **_options: Any) -> Any:
+    Attributes
+    ----------
+    given : list
+        What there was to infer from.
+    """
+
+    given: list[Any] = field(default_factory=list)
+
+    def fit(self, statistic: Any, *_args: Any, **_options: Any) -> Any:
         """No posterior."""
+        self.given.append(statistic)
 
 
 @dataclass(frozen=True, eq=False)
