@@ -89,7 +89,8 @@ def _certificate(folder: Path) -> dict[str, Any]:
 def _of_files(release: Any, folder: Path, pattern: PointPattern) -> Iterator[str]:
     try:
         with open_release(folder, limit=False) as found:
-            loaded, drawn = found.release, [found.pattern(name) for name in found.patterns]
+            loaded: Any = found.release
+            drawn = [found.pattern(name) for name in found.patterns]
     except DpppsynthError as error:
         # One that may not be published anyway need not load.
         if release.warning is None:
