@@ -1,6 +1,7 @@
 """Files that whatever stops the process leaves whole, written by one process at a time."""
 
 import os
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from dpppsynth.errors import InformationWarning
 
 # How the name of a file ends while it is being written.
 TEMPORARY = ".tmp"
+# How the names of folders begin in which a file is written, beside it.
+DRAFT = ".writing_"
 
 
 @contextmanager
@@ -69,6 +72,21 @@ def name_leftovers(folder: Path, prefix: str, holds: str) -> None:
             f"leftovers: {', '.join(left)} of an earlier run that was stopped; {holds} Delete it, unless it still runs."
         )
         warnings.warn(msg, InformationWarning, stacklevel=4)
+
+
+@contextmanager
+def drafted(target: Path, holds: str) -> Iterator[Path]:
+    """Name for a draft of a file, in a folder beside it that is gone afterwards; what others left there is named.
+
+    Parameters
+    ----------
+    target : Path
+    holds : str
+        What such a folder holds, in words.
+    """
+    name_leftovers(target.parent, DRAFT, holds)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=DRAFT) as folder:
+        yield Path(folder) / target.name
 
 
 @contextmanager

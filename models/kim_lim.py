@@ -127,7 +127,14 @@ class KimLimModel:
     def _roots(self) -> Floats:
         """(2 EITHER_SIDE + 4, V, V) roots of `l exp(-d / l)`, a `SPACING` of log l apart."""
         scale = self.length_scale * np.exp(SPACING * (np.arange(2 * EITHER_SIDE + 4) - EITHER_SIDE - 1))
-        return np.stack([np.linalg.cholesky(PoweredExponential(s**0.5, s, 1.0).matrix(self.mesh)) for s in scale])
+        try:
+            return np.stack([np.linalg.cholesky(PoweredExponential(s**0.5, s, 1.0).matrix(self.mesh)) for s in scale])
+        except np.linalg.LinAlgError:
+            msg = (
+                f"length_scale: {self.length_scale:g} is too long for this mesh: its field is flat to rounding. Take a "
+                "smaller one."
+            )
+            raise InputError(msg) from None
 
     def build(self, masses: Floats) -> "pm.Model":
         """PyMC model given exact tent masses (V,); `fields` makes the log-intensity from its variable `z`."""

@@ -13,6 +13,7 @@ from dpppsynth import cli
 from dpppsynth.cli.laws import LOCAL
 from dpppsynth.local import DiskAreaMechanism
 from dpppsynth.local.files import aggregate_files
+from dpppsynth.privacy import ReplaceOne
 from dpppsynth.release import load_release
 
 PLACE = ["--window", "0,0,30,60"]
@@ -116,6 +117,29 @@ class TestPerturb:
         bad.write_text("x,y\n1,1\n31,1\n")
         run("local", "perturb", bad, tmp_path / "a.csv", *PLAIN, *PLACE, "--ledger", book, code=2)
         assert json.loads(run("ledger", "show", book, "--json").stdout)["spent"] == pytest.approx(12)
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--x", "east"], "--x: points.csv has no column 'east'"),
+            (["--x", "y"], "--y: 'y' is the column of x already"),
+            (["--mechanism", "uniform-grid", "--cells", 4096], "ask for more than 4194304 cells"),
+        ],
+    )
+    def test_typos_cost_nothing(self, options, words, points, tmp_path):
+        ledger = dps.Ledger.create(tmp_path / "ledger.json", epsilon=20.0, delta=0.0, relation=ReplaceOne())
+        before = ledger.path.read_bytes()
+        asked = ["--mechanism", "disk-area", "--epsilon", 1, *options, *PLACE, "--ledger", ledger.path]
+        assert words in spoken(run("local", "perturb", points, tmp_path / "a.csv", *asked, code=2))
+        assert ledger.path.read_bytes() == before
+
+    def test_rows_say_why_they_cost(self, tmp_path):
+        ledger = dps.Ledger.create(tmp_path / "ledger.json", epsilon=20.0, delta=0.0, relation=ReplaceOne())
+        (tmp_path / "points.csv").write_text("x,y\n1,1\n99,1\n")
+        asked = ["--mechanism", "disk-area", "--epsilon", 1, *PLACE, "--ledger", ledger.path]
+        said = spoken(run("local", "perturb", tmp_path / "points.csv", tmp_path / "a.csv", *asked, code=2))
+        assert "found in the rows of the file" in said
+        assert [entry.state for entry in dps.Ledger.open(ledger.path).releases] == ["authorised"]
 
 
 class TestAggregate:

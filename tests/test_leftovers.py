@@ -13,7 +13,9 @@ from test_conformance import traces
 
 from dpppsynth.domains import Window
 from dpppsynth.errors import InformationWarning
-from dpppsynth.io import inspect_points
+from dpppsynth.io import inspect_points, write_pattern
+from dpppsynth.local import DiskAreaMechanism
+from dpppsynth.local.files import write_reports
 from dpppsynth.patterns import PointPattern
 from dpppsynth.release import append_patterns, load_release
 from dpppsynth.synthesizers import LaplaceSynthesizer
@@ -89,3 +91,15 @@ def test_of_an_inspection(tmp_path):
     points.write_text("x,y\n1,1\n")
     with pytest.warns(InformationWarning, match=f"leftovers: {re.escape(str(left))} .*sensitive rows"):
         assert inspect_points(points, WINDOW, report_to=tmp_path).ok
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_of_reports_and_patterns(ending, tmp_path):
+    left = tmp_path / ".writing_a1"
+    left.mkdir()
+    named = f"leftovers: {re.escape(str(left))} of an earlier run"
+    with pytest.warns(InformationWarning, match=named):
+        write_reports(DiskAreaMechanism(epsilon=1.0, cells=3).clients([0, 4]), tmp_path / f"reports.{ending}")
+    with pytest.warns(InformationWarning, match=named):
+        write_pattern(PATTERN, tmp_path / f"points.{ending}")
+    assert left.exists()

@@ -138,8 +138,9 @@ def of_fields():
             make = functools.partial(LGCPSynthesizer, epsilon=1.0, mechanism=mechanism, mesh=laid, **options)
             near, scales = functools.partial(make, alpha=25.0), (TINY, 1e-3, 1e100, HUGE)
             lists = {"epsilon": EPSILONS, "alpha": ENDS, "length_scale": scales, "offset": (AWAY, VAST)}
-            # Along streets so many segments get a field in the plane, which takes seconds.
-            meshes = () if streets and mechanism == "tents" else (fine,)
+            # Such meshes give tents on streets a field in the plane, and Kim & Lim in a window a sum over all pairs.
+            slow = mechanism == "tents" if streets else mechanism.startswith("kim-lim")
+            meshes = () if slow else (fine,)
             yield from varied(name, near, window, mesh=meshes, **lists)
             yield from sized(name, near, window)
             if mechanism in ("field", "posterior-draw", "lipschitz"):

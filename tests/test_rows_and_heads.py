@@ -21,7 +21,7 @@ from dpppsynth.io import inspect_points, read_pattern, require_head
 from dpppsynth.ledger import Ledger
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.patterns import require_number
-from dpppsynth.privacy import AddRemovePerson
+from dpppsynth.privacy import AddRemovePerson, ReplaceOne
 from dpppsynth.release import load_release
 from dpppsynth.synthesizers.strata import split
 
@@ -30,6 +30,7 @@ STREET = LinearNetwork([[0, 50], [100, 50]], [[0, 1]], "EPSG:27700")
 N = 40
 PLACE = ["--window", "0,0,100,100", "--crs", "EPSG:27700"]
 LAPLACE = ["--method", "laplace", "--epsilon", 1, "--alpha", 5, "--spacing", 50]
+BY = ["--by", "year", "--levels", "2021,2022"]
 SUFFIXES = ("csv", "geojson", "gpkg", "parquet")
 
 
@@ -65,9 +66,6 @@ def ledger(tmp_path):
     return Ledger.create(tmp_path / "ledger.json", epsilon=3.0, delta=0.0, alpha=5.0)
 
 
-BY = ["--by", "year", "--levels", "2021,2022"]
-
-
 class TestHeads:
     @pytest.mark.parametrize("suffix", SUFFIXES)
     @pytest.mark.parametrize(
@@ -98,6 +96,49 @@ class TestHeads:
         where = ["--out", tmp_path / "out", "--ledger", ledger.path]
         said = run("synthesize", files["csv"], *PLACE, *LAPLACE, *options, "--n", N, *where, code=2)
         assert f"no column '{options[1]}'" in said
+        assert ledger.path.read_bytes() == before
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (["--x", "y"], "--y: column 'y' is read as --x"),
+            (["--count", "x"], "--count: column 'x' is read as --x"),
+            (["--by", "k", "--levels", "1,2", "--count", "k"], "--by: column 'k' is read as --count"),
+            (["--by", "year", "--levels", "2021,,2022"], "--levels: needs a name before and after each comma"),
+        ],
+    )
+    def test_one_column_read_as_two_things(self, options, words, files, ledger, tmp_path):
+        before = ledger.path.read_bytes()
+        where = ["--out", tmp_path / "out", "--ledger", ledger.path]
+        assert words in run("synthesize", files["csv"], *PLACE, *LAPLACE, *options, *where, code=2)
+        assert words in run("inspect", files["csv"], *PLACE, *options, "--report-to", tmp_path, code=2)
+        assert ledger.path.read_bytes() == before
+
+    def test_one_column_of_both_coordinates_is_refused_in_python(self, files):
+        with pytest.raises(InputError, match=r"^y: 'x' is the column of x already"):
+            read_pattern(files["csv"], WINDOW, y="x")
+
+    @pytest.mark.parametrize(
+        ("options", "words", "code"),
+        [
+            (["lgcp", "--spacing", 1.25], "--spacing (on a network --resolution): a covariance over 6561 vertices", 2),
+            (["lgcp", "--spacing", 20, "--length-scale", 1e300], "--length-scale: must lie between", 2),
+            (["laplace", "--spacing", 1e-9], "needs more than 2000000 vertices", 2),
+            (["kernel", "--delta", 1e-6, "--bandwidth", 1e-300], "does not satisfy", 3),
+            (["kernel", "--delta", 1e-6, "--bandwidth", 1e-300, *BY], "does not satisfy", 3),
+            (["disk-area", *BY], "--by: local methods have one report", 2),
+            (["uniform-grid", "--cells", 4096], "ask for more than 4194304 cells", 2),
+        ],
+    )
+    def test_options_that_suit_no_number_of_points_too(self, options, words, code, files, tmp_path):
+        """Where the file is to tell how many there are."""
+        local = options[0] in ("disk-area", "uniform-grid")
+        promise = {"relation": ReplaceOne()} if local else {"alpha": 5.0}
+        ledger = Ledger.create(tmp_path / "ledger.json", epsilon=3.0, delta=1e-3, **promise)
+        before = ledger.path.read_bytes()
+        asked = ["--method", *options, "--epsilon", 1, *([] if local else ["--alpha", 5])]
+        where = ["--out", tmp_path / "out", "--ledger", ledger.path]
+        assert words in run("synthesize", files["csv"], *PLACE, *asked, *where, code=code)
         assert ledger.path.read_bytes() == before
 
     @pytest.mark.parametrize("suffix", SUFFIXES)

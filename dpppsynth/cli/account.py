@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.screen import note, show_line
-from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.errors import DpppsynthError, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
 IN_ROWS = (
     "This was found in the rows of the file, after the budget was authorised: whether rows are right, and how many "
-    "there are, is a fact about them, and a free answer would tell it. `dpppsynth inspect` with the same options finds "
-    "it first"
+    "there are, is a fact about them, and a free answer would tell it"
+)
+FIRST = (
+    "`dpppsynth inspect` with the same options finds what is wrong with rows first, and with --n (--n-by) all that "
+    "hangs on the number of points is settled before"
 )
 
 
@@ -66,15 +69,16 @@ class Account:
             raise
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def reading(self, remedy: str = FIRST) -> Iterator[None]:
         """Say of an error that is found in the rows of the file why it costs the budget."""
         try:
             yield
-        except InputError as error:
+        except (InputError, PrivacyCheckError) as error:
             if self.ledger is None:
                 raise
-            msg = f"{str(error).rstrip('.')}. {IN_ROWS}"
-            raise InputError(msg) from None
+            kind = PrivacyCheckError if isinstance(error, PrivacyCheckError) else InputError
+            msg = f"{str(error).rstrip('.')}. {IN_ROWS}. {remedy}"
+            raise kind(msg) from None
 
     def report(self, *, json: bool) -> None:
         """Say what is left."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.heatmap import require_own_column
+from dpppsynth.cli.columns import require_own_columns
 from dpppsynth.cli.place import Place, require_snap
 from dpppsynth.cli.screen import note, progress, show_json, show_line
 from dpppsynth.cli.spread import spread
@@ -111,7 +111,7 @@ def evaluate(
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
         user = None if release is None else release.statistic.plan.user
         with _said_of_persons(user):
-            require_own_column(user, points, x, y, count)
+            require_own_columns(points, x, y, count=count, user=user)
             original = read_pattern(points, domain, x=x, y=y, **crs, count=count, user=user, snap=snap)
         say("comparing")
         report = compare(original, patterns, side=side, bandwidth=bandwidth, release=release)

@@ -1,7 +1,6 @@
 """`--method heatmap`: whose points are protected, what such a promise has no use for, and its synthesizer."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.options import Method, Neighbours
@@ -72,22 +71,6 @@ def _require_persons(job: "Job") -> None:
     if job.user == "":
         msg = "user: needs the name of a column; --no-user takes every point for a person of its own"
         raise InputError(msg)
-
-
-def require_own_column(user: str | None, points: Path, x: str | None, y: str | None, count: str | None) -> None:
-    """Refuse to tell persons by a column that is read as something else.
-
-    Raises
-    ------
-    InputError
-    """
-    others = {"count": count}
-    if points.suffix.lower() == ".csv":
-        others |= {"x": x or "x", "y": y or "y"}
-    for name, column in others.items():
-        if user is not None and user == column:
-            msg = f"user: column {user!r} is read as --{name}; name the column that tells whose point a row is"
-            raise InputError(msg)
 
 
 def require_free_of_levels(people: "People") -> None:

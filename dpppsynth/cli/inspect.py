@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from dpppsynth.cli import options as o
-from dpppsynth.cli.heatmap import require_own_column
+from dpppsynth.cli.columns import require_own_columns
 from dpppsynth.cli.people import People
 from dpppsynth.cli.place import Place, require_snap
 from dpppsynth.cli.screen import show_json, show_line
@@ -49,7 +49,7 @@ def inspect(
     from dpppsynth.plotting import refuse_release_folder
 
     refuse_release_folder(report_to, "--report-to")
-    require_own_column(user, points, x, y, count)
+    require_own_columns(points, x, y, count=count, user=user, by=people.by)
     domain = place.domain()
     require_snap(domain, snap)
     report_to.mkdir(parents=True, exist_ok=True, mode=0o700)

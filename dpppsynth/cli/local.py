@@ -30,6 +30,9 @@ WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="Processes that count. Unless given: one.", rich_help_panel=o.READING)
 ]
 
+# It opens GeoParquet, and no tables of numbers.
+CLEAN = "`dpppsynth inspect` finds it first in a CSV file"
+
 
 @local_app.command()
 @spread
@@ -50,11 +53,12 @@ def perturb(
     follow each other as in the file, so shuffle longer ones first where their order tells something. Every run draws
     anew, and two reports of a person spend the budget twice: publish one file, and delete the others.
 
-    With --ledger the budget is authorised before the file of points is opened. The number of points is public, and
-    all releases of the points of a domain have the same one; --subset names the value of a mark that the points of
-    this file share, where they are not all.
+    With --ledger the budget is authorised before a row of the file of points is read; its columns are looked at
+    before. The number of points is public, and all releases of the points of a domain have the same one; --subset names
+    the value of a mark that the points of this file share, where they are not all.
     """
     from dpppsynth.local.files import perturb_file
+    from dpppsynth.local.places import require_point_columns
     from dpppsynth.local.sinks import new_file
     from dpppsynth.synthesizers.account import Ceiling
 
@@ -62,6 +66,9 @@ def perturb(
     mechanism = client.on(domain)
     # What is wrong with public options and names costs nothing.
     new_file(reports, "out")
+    columns: dict[str, Any] = {"x": x or "x", "y": y or "y"}
+    require_point_columns(points, **columns)
+    mechanism.plan(domain, n=1)
     ceiling = Ceiling(mechanism.randomizer.kind, domain, mechanism.ceiling(domain))
     account = Account.open(ledger, points, ceiling, values_of(subset))
 
@@ -69,8 +76,7 @@ def perturb(
         if account.ledger is not None and account.entry is not None:
             account.ledger.settle(account.entry, mechanism.plan(domain, n=n).guarantee, n=n)
 
-    with account.counting(), progress() as say:
-        columns: dict[str, Any] = {"x": x or "x", "y": y or "y"}
+    with account.counting(), progress() as say, account.reading(CLEAN):
         written = perturb_file(mechanism, points, reports, window=domain, **columns, progress=say, permit=permit)
     guarantee = mechanism.plan(domain, n=written).guarantee
     if json:

@@ -1,5 +1,6 @@
 """Options that say how many points there are and by which public mark they are released, and the plan they settle."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -10,12 +11,15 @@ from dpppsynth.cli.bounded import require_one_pattern
 from dpppsynth.cli.heatmap import require_free_of_levels
 from dpppsynth.cli.job import Job
 from dpppsynth.cli.laws import LOCAL, require_no_levels
-from dpppsynth.errors import InputError
+from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:
     from dpppsynth.domains import Domain
     from dpppsynth.patterns import PointPattern
     from dpppsynth.synthesizers import Plan, StratifiedPlan
+
+# Numbers of points, in all or at each level: options that suit none of them are taken to suit no file.
+TRIED = (1000, 10, 10**5, 1, 10**7)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,23 +58,43 @@ class People:
 
     def plan(self, job: Job, domain: "Domain", patterns: int) -> "Plan | StratifiedPlan":
         """Settle every choice from public parameters alone."""
-        if job.method is o.Method.HEATMAP:
-            require_free_of_levels(self)
-        if job.method in LOCAL:
-            require_no_levels(self)
+        _require_levels_allowed(self, job)
         if self.by is not None and self.n_by is None and job.neighbours().n_is_public and self.expected_n is None:
             msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
             raise InputError(msg)
         return self._settle(job, domain, patterns, self.n if self.by is None else self._counts())
 
-    def require(self, job: Job, domain: "Domain") -> None:
-        """Check what can be checked before the data tell the sizes."""
-        from dpppsynth.synthesizers.strata import level_names, mark_name
+    def require(self, job: Job, domain: "Domain", patterns: int) -> None:
+        """Refuse, before the data tell the sizes, options that suit none.
 
-        job.synthesizer(domain, self.n)
-        if self.by is not None:
-            level_names(self._names())
-            mark_name(self.by)
+        Raises
+        ------
+        InputError, PrivacyCheckError
+            The reason of the first number of points that was tried.
+        """
+        _require_levels_allowed(self, job)
+        reasons = []
+        for n in TRIED:
+            refused = self._refused(job, domain, patterns, n)
+            if refused is None:
+                return
+            reasons.append(refused)
+        first = reasons[0]
+        if len(set(map(str, reasons))) == 1:
+            raise first
+        msg = f"{str(first).rstrip('.')}. So it is for {TRIED[0]} points, and fewer or more are refused, too"
+        raise (PrivacyCheckError if isinstance(first, PrivacyCheckError) else InputError)(msg)
+
+    def _refused(self, job: Job, domain: "Domain", patterns: int, n: int) -> InputError | PrivacyCheckError | None:
+        """Why so many points, in all or at each level, cannot be planned for."""
+        with warnings.catch_warnings():
+            # Of a number that is made up.
+            warnings.simplefilter("ignore", InformationWarning)
+            try:
+                self._settle(job, domain, patterns, n if self.by is None else dict.fromkeys(self._names(), n))
+            except (InputError, PrivacyCheckError) as error:
+                return error
+        return None
 
     def require_other_mark(self, subset: Mapping[str, str] | None) -> None:
         """Refuse levels of a mark of which all points have one value."""
@@ -100,7 +124,11 @@ class People:
         return plan
 
     def _names(self) -> list[str]:
-        return [name.strip() for name in (self.levels or "").split(",")]
+        names = [name.strip() for name in (self.levels or "").split(",")]
+        if "" in names:
+            msg = f"levels: needs a name before and after each comma, such as 2021,2022; got {self.levels!r}"
+            raise InputError(msg)
+        return names
 
     def _counts(self) -> dict[str, int] | None:
         if self.n_by is None:
@@ -114,3 +142,10 @@ class People:
                 f"{self.n_by!r}"
             )
             raise InputError(msg) from None
+
+
+def _require_levels_allowed(people: People, job: Job) -> None:
+    if job.method is o.Method.HEATMAP:
+        require_free_of_levels(people)
+    if job.method in LOCAL:
+        require_no_levels(people)

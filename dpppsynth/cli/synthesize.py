@@ -10,7 +10,8 @@ from typer import Option
 from dpppsynth.cli import options as o
 from dpppsynth.cli.account import Account, require_readable, values_of
 from dpppsynth.cli.bounded import require_one_pattern
-from dpppsynth.cli.heatmap import require_own_column, user_column
+from dpppsynth.cli.columns import require_own_columns
+from dpppsynth.cli.heatmap import user_column
 from dpppsynth.cli.job import Job, require_new_folder
 from dpppsynth.cli.people import People
 from dpppsynth.cli.place import Place, require_snap, said_of
@@ -71,11 +72,11 @@ def synthesize(
     require_snap(domain, snap)
     settled = people.plan(job, domain, patterns) if people.stated or not known else None
     if settled is None:
-        people.require(job, domain)
+        people.require(job, domain, patterns)
     chosen = values_of(subset)
     people.require_other_mark(chosen)
     user = user_column(job) if job.method is o.Method.HEATMAP else None
-    require_own_column(user, points, x, y, count)
+    require_own_columns(points, x, y, count=count, user=user, by=people.by)
     marks = () if people.by is None else (people.by,)
     columns: dict[str, Any] = {"x": x, "y": y, "count": count, "marks": marks, "user": user}
     columns |= {"crs": place.crs, "to_crs": place.to_crs}

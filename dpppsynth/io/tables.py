@@ -236,6 +236,9 @@ def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None, *, rows: bool =
         if header.count(name) != 1:
             msg = f"{argument}: {source.name} has no column {name!r}; {_existing(header)}"
             raise InputError(msg)
+    if x == y:
+        msg = f"y: {y!r} is the column of x already; name that of the other coordinate"
+        raise InputError(msg)
     ragged = np.array([len(row) != len(header) for row in cells_of], dtype=bool)
     cells = {name: [row[i] if i < len(row) else "" for row in cells_of] for i, name in enumerate(header)}
     xs, ys = ([number(cell) for cell in cells[name]] for name in (x, y))

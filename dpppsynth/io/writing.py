@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import tempfile
 import warnings
 from collections.abc import Callable
 from itertools import chain
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dpppsynth.crs import crs_member
+from dpppsynth.durable import drafted
 from dpppsynth.errors import InputError
 from dpppsynth.io.spreadsheets import guarded
 from dpppsynth.io.tables import as_path, there
@@ -57,8 +57,7 @@ def write_pattern(pattern: PointPattern, path: str | Path) -> None:
         msg = f"marks: the names {sorted(clash)} are taken by the coordinates; rename these marks"
         raise InputError(msg)
     # A half-written file never stands under the final name, and no layer of an older file survives.
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".writing_") as folder:
-        draft = Path(folder) / target.name
+    with drafted(target, "it holds points as they were being written.") as draft:
         writer(pattern, draft)
         draft.replace(target)
 

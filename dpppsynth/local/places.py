@@ -50,6 +50,22 @@ def point_batches(path: str | Path, x: str, y: str, rows: int) -> Iterator[Float
     InputError
         When the file or a column is missing, or a cell is empty or no number.
     """
+    source, names = require_point_columns(path, x, y)
+    parquet = source.suffix.lower() == ".parquet"
+    opened = (lambda: _parquet(source, x, y, rows)) if parquet else (lambda: _csv(source, names, x, y))
+    found: Iterator[Any] = quietly(source, opened, "points")
+    read = iter(lambda: quietly(source, lambda: next(found, None), "points"), None)
+    yield from _regrouped((_coordinates(batch, x, y, source) for batch in read), rows)
+
+
+def require_point_columns(path: str | Path, x: str, y: str) -> tuple[Path, tuple[str, ...]]:
+    """The file and the names of its columns, in which those of the coordinates are; no row is looked at.
+
+    Raises
+    ------
+    InputError
+        When the file or a column is missing.
+    """
     source = as_path(path, "points")
     require_format(source, "points")
     if not there(source, Path.is_file):
@@ -58,10 +74,7 @@ def point_batches(path: str | Path, x: str, y: str, rows: int) -> Iterator[Float
     parquet = source.suffix.lower() == ".parquet"
     names = quietly(source, lambda: _parquet_names(source) if parquet else header(source)[0], "points")
     _require_columns(source, names, x, y)
-    opened = (lambda: _parquet(source, x, y, rows)) if parquet else (lambda: _csv(source, names, x, y))
-    found: Iterator[Any] = quietly(source, opened, "points")
-    read = iter(lambda: quietly(source, lambda: next(found, None), "points"), None)
-    yield from _regrouped((_coordinates(batch, x, y, source) for batch in read), rows)
+    return source, names
 
 
 def _regrouped(parts: Iterable[Floats], rows: int) -> Iterator[Floats]:

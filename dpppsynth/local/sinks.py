@@ -1,12 +1,12 @@
 """Files of reports as they are written: whole or not at all, under a name that was free, with their label."""
 
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from dpppsynth.durable import drafted
 from dpppsynth.errors import InputError
 from dpppsynth.io.tables import as_path, there
 from dpppsynth.local.labels import KEY, Label, beside
@@ -43,8 +43,7 @@ def new_file(path: str | Path, argument: str = "path") -> Path:
 @contextmanager
 def writing(target: Path, columns: tuple[str, ...], label: Label) -> Iterator[Sink]:
     """Write a file of reports that takes its name when it is whole."""
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".writing_") as folder:
-        draft = Path(folder) / target.name
+    with drafted(target, "it holds reports: publish none of them beside those of the next run.") as draft:
         with (_parquet if target.suffix.lower() == ".parquet" else _csv)(draft, columns, label) as write:
             yield write
         # The label first: reports never lie there without it.
