@@ -16,7 +16,7 @@ from dpppsynth.patterns import PointPattern
 from dpppsynth.synthesizers import BoundedErrorSynthesizer
 
 WINDOW = Window.rectangle(0, 0, 100, 100, "EPSG:27700")
-BAD = ["=HYPERLINK(1)", "+cmd|' /C calc'!A0", "-1+1", "@SUM(A1)", "\tx", "\rx", "'=1", "'a"]
+BAD = ["=HYPERLINK(1)", "+cmd|' /C calc'!A0", "-1+1", "@SUM(A1)", "\tx", "\rx", "'=1", "'a", "\uff1d1+1"]
 
 
 def cells(path):
@@ -29,7 +29,7 @@ def runs(cell):
     try:
         float(cell)
     except ValueError:
-        return cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+        return cell.startswith(("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r"))
     return False
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 GUARD = "'"
-RUN = ("=", "+", "-", "@", "\t", "\r", GUARD)
+# Spreadsheets of East Asian locales take full-width signs for the same.
+RUN = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", GUARD)
 
 
 def guarded(cells: Iterable[Any]) -> list[Any]:
