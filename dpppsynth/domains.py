@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 # Beyond this a float cannot tell coordinates a thousandth apart.
 LARGEST = 1e12
+# Where points lie decides who is left out, which changes a public n.
+LEFT_OUT = "leave others out only where n is secret, or who is in the data set is not sensitive"
 
 
 @runtime_checkable
@@ -253,7 +255,7 @@ class Window:
     @property
     def rule(self) -> str:
         """Where points must lie and what to do about others, in the words of a message."""
-        return "must lie in the window; leave others out, or choose a larger window from public knowledge"
+        return f"must lie in the window; choose a larger one from public knowledge ({LEFT_OUT})"
 
     @property
     def size(self) -> float:

@@ -4,6 +4,8 @@ The command line maps them to exit codes: `InputError` and `TooLargeError` 2, `P
 `ReleaseBlocked` and `QualityError` 5.
 """
 
+import inspect
+
 
 class DpppsynthError(Exception):
     """Root of all errors raised by this package."""
@@ -48,3 +50,12 @@ class QualityError(DpppsynthError):
 
 class InformationWarning(UserWarning):
     """A release keeps its privacy bound, but may be of little use."""
+
+
+def outside() -> int:
+    """The `stacklevel` of whoever called the package, at whose line a warning points."""
+    level, frame = 1, inspect.currentframe()
+    frame = None if frame is None else frame.f_back
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -415,7 +415,7 @@ class TestSettling:
 
     def test_one_authorisation_covers_one_release(self, ledger):
         taken, recorded = spend(ledger, draw(0.5)), spend(ledger, draw(0.5))
-        ledger.settle(taken, draw(0.5))
+        ledger.settle(taken, draw(0.5), n=5)
         record(ledger, recorded, draw(0.5))
         for entry in (taken, recorded):
             with pytest.raises(InputError, match="covers one release"):
@@ -431,7 +431,7 @@ class TestSettling:
             ledger.settle(entry, draw(0.5), domain=STRIP)
         with pytest.raises(InputError, match=r"^relation:"):
             ledger.settle(entry, draw(0.5, relation=AlphaNeighbours(10.0)))
-        ledger.settle(entry, draw(0.5), domain=SQUARE)
+        ledger.settle(entry, draw(0.5), domain=SQUARE, n=5)
 
     @pytest.mark.parametrize("name", ["x", ["x"], None])
     def test_what_was_never_authorised(self, ledger, name):
@@ -445,13 +445,13 @@ class TestSettling:
         assert not ledger.knows(name)
 
     def test_what_was_taken_up_with_its_authorisation_is_settled_by_its_owner_alone(self, ledger):
-        entry = ledger.authorise(draw(0.5), mechanism="lgcp", domain=SQUARE, taken=True)
+        entry = ledger.authorise(draw(0.5), mechanism="lgcp", domain=SQUARE, taken=True, n=5)
         before = ledger.path.read_bytes()
         for name in (str(entry), Authorisation(entry, "0" * 64)):
             with pytest.raises(InputError, match="taken up by a release"):
                 ledger.settle(name, draw(0.5))
         assert ledger.path.read_bytes() == before
-        ledger.settle(entry, draw(0.4), mechanism="lgcp-tents")
+        ledger.settle(entry, draw(0.4), mechanism="lgcp-tents", n=5)
         with pytest.raises(InputError, match="taken up by a release"):
             ledger.settle(entry, draw(0.4))
         (found,) = Ledger.open(ledger.path).releases
@@ -465,7 +465,7 @@ class TestSettling:
     @pytest.mark.parametrize(("given", "known"), [(None, "lgcp-posterior-draw"), ("lgcp-tents", "lgcp-tents")])
     def test_it_learns_what_runs(self, ledger, given, known):
         entry = spend(ledger, draw(0.5))
-        ledger.settle(entry, draw(0.5), mechanism=given)
+        ledger.settle(entry, draw(0.5), mechanism=given, n=5)
         assert [each.mechanism for each in (*ledger.releases, *Ledger.open(ledger.path).releases)] == [known] * 2
         with pytest.raises(InputError, match=r"^mechanism:"):
             ledger.settle(spend(ledger, draw(0.5)), draw(0.5), mechanism=7)
@@ -475,7 +475,7 @@ class TestSettling:
         entry = spend(ledger, draw(0.5))
         before = ledger.spent
         smaller = replace(draw(0.4), theorem="Theorem of the release", assumptions=("NUTS mixed.",))
-        ledger.settle(entry, smaller)
+        ledger.settle(entry, smaller, n=5)
         with monkeypatch.context() as patch:
             patch.setattr(module.Budget, "spent", lambda self, profiles: 0.1 if profiles == () else 0.1 * len(profiles))
             patch.setattr(module.History, "spent", 0.05)
@@ -588,7 +588,8 @@ class TestFile:
         first, given = json.loads(used)["events"][:2]
         four = [first, *({**given, "nonce": f"{k:032x}", "claim": claim("a" * 64)} for k in range(4))]
         chain = json.loads(chained(four))["events"]
-        known = {"version": 2, "entry": identify(chain[-1]), "reads": {"n": 5, "counted_by": None, "subset": {}}}
+        reads = {"n": 5, "counted_by": None, "subset": {}, "levels": {}}
+        known = {"version": 2, "entry": identify(chain[-1]), "reads": reads}
         tiny = {
             "kind": "settled",
             "mechanism": "m",

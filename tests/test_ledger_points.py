@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -178,7 +179,8 @@ class TestSubset:
     def test_levels_of_another_mark_within_it(self, ledger):
         marked = PointPattern(RECENT.xy, SQUARE, {"sex": np.repeat(["f", "m"], 40)})
         CELLS.release_by(marked, by="sex", levels=["f", "m"], ledger=ledger, subset={"year": 2022})
-        assert ledger.releases[0].reading.to_dict() == {"n": 80, "counted_by": None, "subset": {"year": "2022"}}
+        told = {"n": 80, "counted_by": None, "subset": {"year": "2022"}, "levels": {"sex": {"f": 40, "m": 40}}}
+        assert ledger.releases[0].reading.to_dict() == told
         # The number of each level is told, so a point that changed its level would show.
         assert "every point keeps its sex and its year (which are not protected)" in ledger.neighbouring.describe()
         plan = CELLS.plan_by(SQUARE, by="sex", levels=["f", "m"], n={"f": 40, "m": 40})
@@ -197,7 +199,8 @@ class TestSubset:
         with pytest.raises(InputError, match=r"^subset: the points with year = 2022 were authorised, not .*2021"):
             plan.release(RECENT, ledger=ledger, entry=entry, subset={"year": 2021})
         plan.release(RECENT, ledger=ledger, entry=entry)
-        assert ledger.releases[0].reading.to_dict() == {"n": 80, "counted_by": None, "subset": {"year": "2022"}}
+        reading = ledger.releases[0].reading
+        assert (reading.n, reading.subset, reading.by) == (80, (("year", "2022"),), None)
         whole = ledger.authorise(CELLS.ceiling(SQUARE), mechanism="m", domain=SQUARE)
         with pytest.raises(InputError, match=r"^subset: all points were authorised"):
             plan.release(RECENT, ledger=ledger, entry=whole, subset={"year": 2022})
@@ -283,7 +286,7 @@ class TestSecretNumber:
         with pytest.raises(InputError, match=r"^n: it is secret"):
             ledger.settle(entry, secret, n=200)
         events = json.loads(ledger.path.read_bytes())["events"]
-        events[1]["reads"] = {"n": 200, "counted_by": None, "subset": {}}
+        events[1]["reads"] = {"n": 200, "counted_by": None, "subset": {}, "levels": {}}
         ledger.path.write_bytes(dump(events))
         with pytest.raises(PrivacyCheckError, match="kept exactly where it is public"):
             Ledger.open(ledger.path)
@@ -363,7 +366,7 @@ class TestCommandLine:
         assert ("counts as spent" in said) is not stated
         self.synthesize(files, "recent", "c", *book, "--subset", "year=2022")
         found = self.shown(files)
-        assert found["releases"][-1]["reads"] == {"n": 80, "counted_by": None, "subset": {"year": "2022"}}
+        assert found["releases"][-1]["reads"] == {"n": 80, "counted_by": None, "subset": {"year": "2022"}, "levels": {}}
         assert "keeps its year (which is not protected)" in found["neighbours"]
         assert "which is not protected" in " ".join(self.run("ledger", "show", files / "l.json").output.split())
 
@@ -380,6 +383,22 @@ class TestCommandLine:
         said = self.synthesize(files, "all", "a", *levels, "--subset", "year=1", code=2).output
         assert "one value of 'year'" in said
         assert self.shown(files)["spent"] == 0
+
+    def test_levels_have_one_number_each(self, files):
+        """Of 120 and 80 points; then those with x <= 5 and the others, told beforehand or counted in the file."""
+        for name, first in (("years", np.arange(200) < 120), ("chosen", XY[:, 0] <= 5)):
+            rows = "".join(f"{x},{y},{1 if one else 2}\n" for (x, y), one in zip(XY, first, strict=True))
+            (files / f"{name}.csv").write_text("x,y,year\n" + rows)
+        book, by = ("--ledger", files / "l.json"), ("--by", "year", "--levels", "1,2")
+        self.synthesize(files, "years", "a", *book, *by)
+        assert self.shown(files)["releases"][0]["reads"]["levels"] == {"year": {"1": 120, "2": 80}}
+        for spent, other in ((0.5, (*by, "--n-by", "108,92")), (0.5, ("--by", "year", "--levels", "1,2,3")), (1.0, by)):
+            said = self.synthesize(files, "chosen", "b", *book, *other, code=2).output
+            assert re.search(
+                r"earlier releases of the points with year = [13] .* have n = (120|0),", " ".join(said.split())
+            )
+            assert self.shown(files)["spent"] == pytest.approx(spent)
+        self.synthesize(files, "years", "b", *book, *by, "--n-by", "120,80")
 
     def test_a_slip_in_n_binds_nobody(self, files):
         book = ("--ledger", files / "l.json")

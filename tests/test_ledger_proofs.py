@@ -62,7 +62,7 @@ class TestWhoMaySettle:
     @pytest.mark.parametrize("taken", [True, False])
     def test_nobody_else(self, ledger, taken):
         """The forgery: whoever reads the ledger knows the names of its entries."""
-        entry, other = authorised(ledger, taken=taken), authorised(ledger)
+        entry, other = authorised(ledger, taken=taken, n=60), authorised(ledger)
         (known, *_) = ledger.releases
         forged = (known.id, Authorisation(known.id, "0" * 64), Authorisation(known.id, other.token))
         hashes = (known.claim, settling(entry.token), recording(entry.token))
@@ -382,7 +382,8 @@ class TestReplay:
     def test_a_settlement_by_who_was_not_given_the_authorisation(self, events):
         """An edit with all hashes right, by somebody who can write the file and does not know the secret."""
         tiny = stored(replace(SMALL, epsilon=0.001).check(SQUARE, n=60))
-        known = {"version": 2, "entry": identify(events[6]), "reads": {"n": 60, "counted_by": None, "subset": {}}}
+        reads = {"n": 60, "counted_by": None, "subset": {}, "levels": {}}
+        known = {"version": 2, "entry": identify(events[6]), "reads": reads}
         settling = {"kind": "settled", "mechanism": "laplace-cells", "guarantee": tiny, **known}
         for proof in ("0" * 64, events[6]["claim"], events[5]["proof"]):
             with pytest.raises(PrivacyCheckError, match="not given its authorisation"):
@@ -410,7 +411,7 @@ class TestReplay:
             (1, {"claim": None}),
             (1, {"claim": "ab"}),
             (3, {"proof": None}),
-            (3, {"reads": {"n": 0, "counted_by": None, "subset": {}}}),
+            (3, {"reads": {"n": 0, "counted_by": None, "subset": {}, "levels": {}}}),
             (3, {"reads": {"n": 60, "counted_by": None, "subset": {"year": 3}}}),
             (3, {"reads": {"n": 60, "subset": {}}}),
             (5, {"counts": "nothing"}),

@@ -64,7 +64,7 @@ class TestConstruction:
     @pytest.mark.parametrize("beyond", [1000.0000001, -1e-9, 5e7])
     def test_point_outside(self, beyond):
         message = refused([[SECRET, beyond], [1, 1]], WINDOW)
-        assert message.startswith("xy: every point must lie in the window; leave others out")
+        assert message.startswith("xy: every point must lie in the window; choose a larger one from public knowledge (leave others out only where n is secret, ")
         assert "`dpppsynth inspect`" in message
         assert "CONFIDENTIAL" in message
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpppsynth.cli.screen import note, show_line
 from dpppsynth.errors import DpppsynthError, InputError, PrivacyCheckError
@@ -50,10 +50,11 @@ class Account:
                 raise InputError(msg)
             return cls()
         from dpppsynth.ledger import Ledger
+        from dpppsynth.synthesizers.account import points_of
 
         require_readable(points)
         ledger = Ledger.open(path)
-        known: dict[str, Any] = {"n": plan.n, "counted_by": plan.counted_by, "subset": subset}
+        known = points_of(plan, subset)
         return cls(ledger, ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **known))
 
     @contextmanager

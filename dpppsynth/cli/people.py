@@ -15,6 +15,7 @@ from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:
     from dpppsynth.domains import Domain
+    from dpppsynth.ledger.ledger import Levels
     from dpppsynth.patterns import PointPattern
     from dpppsynth.synthesizers import Plan, StratifiedPlan
 
@@ -95,6 +96,10 @@ class People:
             except (InputError, PrivacyCheckError) as error:
                 return error
         return None
+
+    def uncounted(self) -> "Levels":
+        """The mark and its levels, whose points were not counted yet."""
+        return None if self.by is None else {self.by: dict.fromkeys(self._names())}
 
     def require_other_mark(self, subset: Mapping[str, str] | None) -> None:
         """Refuse levels of a mark of which all points have one value."""

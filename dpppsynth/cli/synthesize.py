@@ -110,7 +110,8 @@ def _ceiling(job: Job, people: People, domain: "Domain", patterns: int) -> "Ceil
     from dpppsynth.synthesizers.account import Ceiling
 
     mechanism = str(job.method) if people.by is None else StratifiedRelease.mechanism
-    return Ceiling(mechanism, domain, job.synthesizer(domain, people.n).ceiling(domain, patterns=patterns))
+    most = job.synthesizer(domain, people.n).ceiling(domain, patterns=patterns)
+    return Ceiling(mechanism, domain, most, levels=people.uncounted())
 
 
 def _require_free_number(job: Job, *, known: bool) -> None:

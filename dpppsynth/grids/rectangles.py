@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.arguments import elements, instance, whole
+from dpppsynth.domains import LEFT_OUT
 from dpppsynth.errors import InputError
 from dpppsynth.grids.checks import MOST_CELLS, Bounds, checked_bounds, checked_queries, reals, require_cells
 from dpppsynth.grids.lines import boxes, checked_lines, covered, interval, interval_among, intervals
@@ -166,7 +167,10 @@ class Rectangles:
         """(n,) cells of points at x, y (n,)."""
         x0, y0, x1, y1 = self.bounds
         if not ((x0 <= x) & (x <= x1) & (y0 <= y) & (y <= y1)).all():
-            msg = "xy: some points lie outside the bounds of the grid; leave them out, and check the order of x and y."
+            msg = (
+                "xy: some points lie outside the bounds of the grid; check the order of x and y, or take larger bounds "
+                f"from public knowledge ({LEFT_OUT})."
+            )
             raise InputError(msg)
         column, row = interval(self.columns, x), interval(self.rows, y)
         cell = row * (len(self.columns) - 1) + column

@@ -11,7 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpppsynth.crs import projected_crs
-from dpppsynth.domains import Domain, Window, unite
+from dpppsynth.domains import LEFT_OUT, Domain, Window, unite
 from dpppsynth.errors import InputError
 from dpppsynth.io.persons import persons
 from dpppsynth.io.rows import FAR, Rows, examine, fitting_crs, reproject, require_domain, require_snap
@@ -213,7 +213,8 @@ def _refuse_broken(rows: Rows, name: str) -> None:
     if rows.broken:
         msg = (
             f"{name}: some rows break the rules ({', '.join(rows.broken)}). `dpppsynth inspect` "
-            "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them or leave them out"
+            "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them, or choose a larger window "
+            f"from public knowledge ({LEFT_OUT})"
         )
         if FAR in rows.broken:
             msg += ", or move nearby ones onto the network with a public tolerance, snap="

@@ -10,9 +10,11 @@ from dpppsynth.domains import canonical_json
 from dpppsynth.errors import InputError
 from dpppsynth.ledger.authorisation import hashed
 from dpppsynth.ledger.budget import Budget, budget_from_dict
+from dpppsynth.ledger.contradiction import contradiction
 from dpppsynth.ledger.document import Event, damaged, identify, version_of
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.reading import Reading, reading_from_dict
+from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import Profile
 
@@ -135,17 +137,21 @@ class History:
 
 
 def require_number(entries: Iterable[Entry], domain: Place, reading: Reading | None) -> None:
-    """Refuse another public number of the points that releases taken up before have read.
+    """Refuse public numbers of points that contradict those of releases taken up before.
 
-    An authorisation that nobody took up was never held against any points.
+    An authorisation that nobody took up was never held against any points, nor levels that were not counted.
     """
-    if reading is None or reading.n is None:
+    if reading is None:
         return
     for entry in entries:
-        same = entry.domain["fingerprint"] == domain["fingerprint"] and reading.counts_as(entry.reading)
-        if same and entry.taken and entry.n not in (None, reading.n):
+        before = entry.reading
+        here = entry.taken and entry.domain["fingerprint"] == domain["fingerprint"]
+        if not here or before is None or before.n is None:
+            continue
+        found = contradiction(reading, before if before.complete else replace(before, by=None, levels=()))
+        if found is not None:
             msg = (
-                f"n: earlier releases of {reading.describe()} of this domain have n = {entry.n}, and this one another. "
+                f"n: earlier releases of {found}. "
                 "It is public, and moving one point would change it. Release all of these points; or, where they are "
                 f"those of one value of a mark that neighbouring patterns share, name it, such as {NAMED}."
             )
@@ -196,6 +202,8 @@ def _authorised(entries: Mapping[str, Entry], budget: Budget, event: Event, head
     budget.require(guarantee)
     words = event["mechanism"], guarantee, AUTHORISED, None, event["domain"]
     reads = _reads(budget, event) if version_of(event) > 1 else None
+    if event["taken"]:
+        require_stated(reads, event["mechanism"])
     require_number(entries.values(), event["domain"], reads)
     return Entry(head, event["at"], *words, taken=event["taken"], reading=reads, claim=event.get("claim"))
 
@@ -207,12 +215,18 @@ def _proved(entries: Mapping[str, Entry], budget: Budget, entry: Entry, event: E
         msg = f"entry: a release is {event['kind']} by somebody who was not given its authorisation."
         raise InputError(msg)
     reads = _reads(budget, event)
-    if reads is not None and reads.n is None and event["kind"] == RELEASED:
-        msg = "n: a release is recorded without its public number of points."
-        raise InputError(msg)
     require_same(entry, reads)
+    if event["kind"] == SETTLED and _given_up(entry, event, reads):
+        return replace(entry, reading=reads)
+    require_stated(reads, event.get("mechanism", entry.mechanism), levels=True)
     require_number((each for each in entries.values() if each.id != entry.id), entry.domain, reads)
     return replace(entry, reading=reads)
+
+
+def _given_up(entry: Entry, event: Event, reads: Reading | None) -> bool:
+    """Whether an authorisation was taken up for nothing: as it was, and without numbers."""
+    same = event["mechanism"] == entry.mechanism and counted(event["guarantee"]) == entry.guarantee
+    return same and reads is not None and reads == reads.without_numbers()
 
 
 def _reads(budget: Budget, event: Event) -> Reading | None:
@@ -262,11 +276,34 @@ def require_same(entry: Entry, reads: Reading | None) -> None:
     before = entry.reading
     if before is None or reads is None:
         return
-    if before.subset != reads.subset:
-        msg = f"subset: {before.describe()} were authorised, not {reads.describe()}; authorise these."
+    which = before.differs(reads)
+    if which is not None:
+        msg = {
+            "subset": f"subset: {before.describe()} were authorised, not {reads.describe()}; authorise these.",
+            "n": "n: another number of points was authorised; authorise the release of these.",
+            "levels": "levels: others were authorised, or with other numbers; authorise the release of these.",
+        }[which]
         raise InputError(msg)
-    if None not in (before.n, reads.n) and (before.n, before.counted_by) != (reads.n, reads.counted_by):
-        msg = "n: another number of points was authorised; authorise the release of these."
+
+
+def require_stated(reads: Reading | None, mechanism: str, *, levels: bool = False) -> None:
+    """Refuse to take an authorisation up without the public numbers that bind later releases.
+
+    `levels`: also those of levels, which may be counted after an authorisation that was taken up at once.
+    """
+    if reads is None:
+        return
+    if reads.n is None:
+        msg = (
+            "n: it is public under the ledger's relation, and later releases are held to it; state the number of the "
+            "points that are read, or take the authorisation up for nothing: ledger.give_up(entry)."
+        )
+        raise InputError(msg)
+    if mechanism == STRATA and (reads.by is None or (levels and not reads.complete)):
+        msg = (
+            "levels: their numbers are public under the ledger's relation, and later releases are held to them; state "
+            "them, such as levels={'year': {2021: 120, 2022: 80}}."
+        )
         raise InputError(msg)
 
 

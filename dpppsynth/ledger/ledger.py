@@ -7,7 +7,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +14,7 @@ from typing import Any, Self
 from dpppsynth.arguments import flag
 from dpppsynth.domains import Domain
 from dpppsynth.durable import locked, whole_file
-from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError
+from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError, outside
 from dpppsynth.ledger.authorisation import Authorisation, claim, new_token, recording, require_token, settling, token_of
 from dpppsynth.ledger.budget import ROUNDING, Budget
 from dpppsynth.ledger.document import REMEDY, SCHEMA_VERSION, Event, dump, identify, parse
@@ -31,6 +30,7 @@ from dpppsynth.ledger.history import (
     require_number,
     require_open,
     require_same,
+    require_stated,
     stored,
 )
 from dpppsynth.ledger.promise import narrowed, together, void
@@ -46,6 +46,7 @@ PRIVATE = 0o600
 # Of the events that are written.
 VERSION = SCHEMA_VERSION
 Subset = Mapping[str, str | int] | None
+Levels = Mapping[str, Mapping[Any, int | None]] | None
 
 
 class Ledger:
@@ -237,9 +238,10 @@ class Ledger:
         n: int | None = None,
         counted_by: str | None = None,
         subset: Subset = None,
+        levels: Levels = None,
     ) -> None:
         """Raise what `authorise` would raise; nothing is written."""
-        self._authorisation(self._read(), guarantee, mechanism, domain, (n, counted_by, subset))
+        self._authorisation(self._read(), guarantee, mechanism, domain, (n, counted_by, subset, levels))
 
     def authorise(
         self,
@@ -250,6 +252,7 @@ class Ledger:
         n: int | None = None,
         counted_by: str | None = None,
         subset: Subset = None,
+        levels: Levels = None,
         taken: bool = False,
     ) -> Authorisation:
         """Spend part of the budget, before the data are touched.
@@ -269,8 +272,12 @@ class Ledger:
         subset : dict, optional
             Where not all points of the domain are read but those of one value of a mark: {"year": 2021}. Chosen
             without looking at the points; the promise says that this mark is not protected.
+        levels : dict, optional
+            Where each level of a mark is released by itself: the mark, and the public number of points of each level,
+            such as {"year": {2021: 120, 2022: 80}}; None for numbers that are not known yet.
         taken : bool
-            Whether the release that asks takes it up at once. If not, `plan.release(..., entry=)` may, once.
+            Whether the release that asks takes it up at once; then a public n is known. If not,
+            `plan.release(..., entry=)` may, once.
 
         Returns
         -------
@@ -283,17 +290,21 @@ class Ledger:
         BudgetError
             When too little is left.
         InputError
-            When the release is of a kind that the ledger cannot account for, n is not that of earlier releases, or
-            another process does not let go.
+            When the release is of a kind that the ledger cannot account for, n or a level's number is not that of
+            earlier releases, or another process does not let go.
         PrivacyCheckError
             When the file is not what it was, with more added.
         """
-        token, points = new_token(), (n, counted_by, subset)
+        token, points = new_token(), (n, counted_by, subset, levels)
         claimed = {"taken": flag("taken", taken), "claim": claim(token)}
-        name = self._append(
-            lambda history: self._authorisation(history, guarantee, mechanism, domain, points) | claimed
-        )
-        return Authorisation(name, token)
+
+        def asked(history: History) -> Event:
+            event = self._authorisation(history, guarantee, mechanism, domain, points)
+            if taken:
+                require_stated(reading(history.budget.relation, *points), mechanism)
+            return event | claimed
+
+        return Authorisation(self._append(asked), token)
 
     def settle(
         self,
@@ -305,6 +316,7 @@ class Ledger:
         n: int | None = None,
         counted_by: str | None = None,
         subset: Subset = None,
+        levels: Levels = None,
     ) -> None:
         """Take up an authorisation, once, by a release whose guarantee is known only now.
 
@@ -321,19 +333,22 @@ class Ledger:
         domain : Window or LinearNetwork, optional
             Where the release lies; must be the authorised one.
         n : int, optional
-            Public number of points, where it was not known before.
+            Public number of points, where it was not known before; without it, see `give_up`.
         counted_by : str, optional
             Mark that tells what n counts.
         subset : dict, optional
             Must be the authorised one.
+        levels : dict, optional
+            As in `authorise`, all numbers known.
 
         Raises
         ------
         InputError
             When there is no such authorisation, somebody else was given it, it was taken up before, it does not cover
-            the release, or n is not that of earlier releases. Nothing may be measured then; it counts as spent.
+            the release, or a public n is missing or not that of earlier releases. Nothing may be measured then; it
+            counts as spent.
         """
-        points = n, counted_by, subset
+        points = n, counted_by, subset, levels
         self._append(lambda history: _settlement(history, entry, guarantee, mechanism, domain, points))
 
     def give_up(self, entry: str) -> None:
@@ -347,7 +362,7 @@ class Ledger:
 
         def nothing(history: History) -> Event:
             found, token = _held(history, entry, SETTLED)
-            reads = None if found.reading is None else replace(found.reading, n=None).to_dict()
+            reads = None if found.reading is None else found.reading.without_numbers().to_dict()
             words = {"mechanism": found.mechanism, "guarantee": stored(found.guarantee), "reads": reads}
             return {"kind": SETTLED, "version": VERSION, "entry": found.id, **words, "proof": settling(token)}
 
@@ -380,7 +395,7 @@ class Ledger:
 
     @staticmethod
     def _authorisation(
-        history: History, guarantee: Guarantee, mechanism: str, domain: Domain, points: tuple[Any, Any, Any]
+        history: History, guarantee: Guarantee, mechanism: str, domain: Domain, points: tuple[Any, ...]
     ) -> dict[str, Any]:
         _require_name(mechanism)
         place = _place(domain)
@@ -389,7 +404,7 @@ class Ledger:
         history.admits(guarantee, place, reads)
         if history.budget.relation.n_is_public and history.opens(place):
             msg = f"ledger: this release is the first in another domain; from now on {ACROSS}."
-            warnings.warn(msg, InformationWarning, stacklevel=5)
+            warnings.warn(msg, InformationWarning, stacklevel=outside())
         words = {"mechanism": mechanism, "guarantee": stored(guarantee), "domain": place, "reads": _told(reads)}
         return {"kind": AUTHORISED, "version": VERSION, **_when(), **words}
 
@@ -469,7 +484,7 @@ def _settlement(
     guarantee: Guarantee,
     mechanism: str | None,
     domain: Domain | None,
-    points: tuple[Any, Any, Any],
+    points: tuple[Any, ...],
 ) -> Event:
     entry, token = _held(history, name, SETTLED)
     if mechanism is not None:
@@ -480,17 +495,20 @@ def _settlement(
         raise InputError(msg)
     require_covered(guarantee, entry.guarantee)
     reads = _points(history, entry, points)
+    require_stated(reads, mechanism or entry.mechanism, levels=True)
     words = {"mechanism": mechanism or entry.mechanism, "guarantee": stored(guarantee), "reads": _told(reads)}
     return {"kind": SETTLED, "version": VERSION, "entry": entry.id, **words, "proof": settling(token)}
 
 
-def _points(history: History, entry: Entry, points: tuple[Any, Any, Any]) -> Reading | None:
+def _points(history: History, entry: Entry, points: tuple[Any, ...]) -> Reading | None:
     """What a release that takes an entry up says about its points, on top of what was authorised."""
-    n, counted_by, subset = points
-    if entry.reading is not None:
-        n, counted_by = (entry.reading.n, entry.reading.counted_by) if n is None else (n, counted_by)
-        subset = dict(entry.reading.subset) or None if subset is None else subset
-    reads = reading(history.budget.relation, n, counted_by, subset)
+    n, counted_by, subset, levels = points
+    before = entry.reading
+    if before is not None:
+        n, counted_by = (before.n, before.counted_by) if n is None else (n, counted_by)
+        subset = dict(before.subset) or None if subset is None else subset
+        levels = before.by_level or None if levels is None else levels
+    reads = reading(history.budget.relation, n, counted_by, subset, levels)
     require_same(entry, reads)
     require_number((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
     return reads
@@ -501,7 +519,8 @@ def _record(history: History, name: str, seen: Entry, proved: Proof) -> Event:
     if entry != seen:
         msg = "entry: it was settled while its certificate was looked at; record it again."
         raise InputError(msg)
-    reads = None if entry.reading is None else replace(entry.reading, n=proved.n)
+    reads = proved.reads
+    require_stated(reads, entry.mechanism, levels=True)
     require_number((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
     hashes = {"certificate": proved.stated, "bought": proved.bought}
     known = {"reads": _told(reads), "counts": SETTLED if _lowers(history, entry) else AUTHORISED}

@@ -100,10 +100,12 @@ def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
 
 def _shared(entry: Entry) -> set[str]:
     """Marks that neighbouring patterns of a release have in common, those whose levels it is made of included."""
+    if entry.reading is not None:
+        return {*entry.reading.marks}
+    # An older version kept the mark of levels in a sentence alone.
     before, after = STRATA.split("{by}")
     said = [each for each in entry.guarantee.assumptions if each.startswith(before) and each.endswith(after)]
-    own = frozenset() if entry.reading is None else entry.reading.marks
-    return {*own, *(each.removeprefix(before).removesuffix(after) for each in said)}
+    return {each.removeprefix(before).removesuffix(after) for each in said}
 
 
 def void(budget: Budget, entries: Sequence[Entry]) -> str | None:

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dpppsynth.domains import Domain, canonical_json
 from dpppsynth.errors import DpppsynthError, InputError
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import Entry
+from dpppsynth.ledger.reading import Reading
 from dpppsynth.privacy import certificate
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
@@ -25,13 +26,13 @@ class Proof:
         Hash of its statement.
     bought : str
         The same without the estimator.
-    n : int or None
-        Public number of points.
+    reads : Reading or None
+        Which points were read, and their public numbers; None where these are secret.
     """
 
     stated: str
     bought: str
-    n: int | None
+    reads: Reading | None
 
 
 def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> Proof:
@@ -65,7 +66,7 @@ def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> Proof:
             why = None if check.holds else check.detail
         if why is None:
             hashes = certificate.statement_hash(cert), certificate.statement_hash(cert, estimator=False)
-            return Proof(*hashes, n=public_number(cert))
+            return Proof(*hashes, reads=told(entry.reading, cert))
     except (*UNUSABLE, ArithmeticError, DpppsynthError):
         why = "it is not that of a release"
     msg = f"certificate: it proves nothing about this entry, which counts as authorised: {why}."
@@ -74,10 +75,31 @@ def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> Proof:
 
 def public_number(cert: Mapping[str, Any]) -> int | None:
     """Public number of points on a certificate, of all levels together; None where it is secret."""
+    numbers = _numbers(cert)
+    return None if None in numbers else sum(numbers)
+
+
+def told(reading: Reading | None, cert: Mapping[str, Any]) -> Reading | None:
+    """What is known of the points that were read, with the numbers on a certificate."""
+    number, parameters = public_number(cert), cert["parameters"]
+    if reading is None or number is None:
+        return None
+    if "strata" not in parameters:
+        return replace(reading, n=number)
+    levels = tuple(sorted(zip(map(str, parameters["levels"]), _numbers(cert), strict=True)))
+    return replace(reading, n=number, by=parameters["by"], levels=levels)
+
+
+def states(cert: Mapping[str, Any], reading: Reading | None) -> bool:
+    """Whether a certificate states what is known of the points that were read."""
+    found = told(reading, cert)
+    return reading is None or (found is not None and reading.differs(found) is None)
+
+
+def _numbers(cert: Mapping[str, Any]) -> list[Any]:
     parameters = cert["parameters"]
     parts = [part["parameters"] for part in parameters["strata"]] if "strata" in parameters else [parameters]
-    numbers = [part.get("n") for part in parts]
-    return None if None in numbers else sum(numbers)
+    return [part.get("n") for part in parts]
 
 
 def _mismatch(entry: Entry, cert: Mapping[str, Any], domain: Domain, relation: Relation) -> str | None:
@@ -90,8 +112,7 @@ def _mismatch(entry: Entry, cert: Mapping[str, Any], domain: Domain, relation: R
     here = {"fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
     if any(place[name] != value for place in (here, cert["domain"]) for name, value in entry.domain.items()):
         return "it is about another domain"
-    number = public_number(cert)
-    if entry.reading is not None and (number is None or entry.n not in (None, number)):
+    if not states(cert, entry.reading):
         return "it states another n"
     if entry.settled and cert["mechanism"] != entry.mechanism:
         return "another mechanism was settled"

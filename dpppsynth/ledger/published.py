@@ -6,7 +6,7 @@ from typing import Any
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
-from dpppsynth.ledger.proof import public_number
+from dpppsynth.ledger.proof import states
 from dpppsynth.privacy import certificate
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.verify import Check
@@ -56,7 +56,7 @@ def _counted(ledger: Ledger, entry: Entry, cert: Mapping[str, Any]) -> Check:
         claimed.relation.implies(ledger.relation)
         and nowhere_worse(claimed.profile, entry.guarantee.profile)
         and all(cert["domain"][name] == value for name, value in entry.domain.items())
-        and entry.n in (None, public_number(cert))
+        and states(cert, entry.reading)
     )
     detail = "counted in full" if enough else "the ledger counts less, another domain, or another number of points."
     return Check("budget", enough, detail)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dpppsynth.arguments import instance
 from dpppsynth.domains import Domain
-from dpppsynth.errors import DpppsynthError, InformationWarning, InputError
+from dpppsynth.errors import DpppsynthError, InformationWarning, InputError, outside
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release.base import Saveable
 from dpppsynth.release.folder import stated
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
-    from dpppsynth.ledger.ledger import Subset
+    from dpppsynth.ledger.ledger import Levels, Subset
 
 
 class Planned(Protocol):
@@ -39,6 +39,10 @@ class Planned(Protocol):
     def counted_by(self) -> str | None:
         """Mark that tells what n counts, such as trajectories; None counts points."""
 
+    @property
+    def levels(self) -> "Levels":
+        """Where each level of a mark is released by itself: the mark and their public numbers of points."""
+
 
 @dataclass(frozen=True)
 class Ceiling:
@@ -49,6 +53,12 @@ class Ceiling:
     guarantee: Guarantee
     n: int | None = None
     counted_by: str | None = None
+    levels: "Levels" = None
+
+
+def points_of(plan: Planned, subset: "Subset") -> dict[str, Any]:
+    """What a ledger is told about the points that a plan reads."""
+    return {"n": plan.n, "counted_by": plan.counted_by, "subset": subset, "levels": plan.levels}
 
 
 def authorise(
@@ -90,11 +100,18 @@ def authorise(
     if rng is not None:
         msg = "rng: a seeded release is not private, and no ledger can account for it; leave rng= or ledger= out."
         raise InputError(msg)
-    points: dict[str, Any] = {"n": plan.n, "counted_by": plan.counted_by, "subset": subset}
+    points = points_of(plan, subset)
     if entry is None:
         return ledger.authorise(plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points, taken=taken)
     ledger.settle(entry, plan.guarantee, mechanism=plan.mechanism, domain=plan.domain, **points)
     return entry
+
+
+def paid_before(ledger: Any, entry: Any) -> bool:
+    """Whether a ledger gave an authorisation before the release began."""
+    from dpppsynth.ledger import Ledger
+
+    return isinstance(ledger, Ledger) and entry is not None and ledger.knows(entry)
 
 
 def require_no_ledger_needed(**given: Any) -> None:
@@ -116,4 +133,4 @@ def record(release: Saveable, ledger: "Ledger | None", entry: str | None) -> Non
             "ledger: the release could not be recorded. It counts as spent, at all that was authorised for it; its "
             "certificate names the entry."
         )
-        warnings.warn(msg, InformationWarning, stacklevel=4)
+        warnings.warn(msg, InformationWarning, stacklevel=outside())

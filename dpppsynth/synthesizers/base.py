@@ -96,6 +96,10 @@ class Plan:
         mark: str | None = getattr(self.statistic, "user", None)
         return mark
 
+    @property
+    def levels(self) -> None:
+        """None: all points are released at once."""
+
     def release(
         self,
         pattern: PointPattern,
@@ -313,13 +317,14 @@ class PointSynthesizer(Synthesizer):
             # What public parameters alone get wrong costs nothing.
             self.plan(domain, n=len(pattern), **options)
             # Before the levels are counted: one that nobody has would be an answer.
-            most = Ceiling(StratifiedRelease.mechanism, domain, self.ceiling(domain, **options), len(pattern))
+            known: dict[str, Any] = {"n": len(pattern), "levels": {by: dict.fromkeys(names)}}
+            most = Ceiling(StratifiedRelease.mechanism, domain, self.ceiling(domain, **options), **known)
             entry = authorise(most, ledger, None, rng, subset=subset)
         parts = split(pattern, by, names)
         n = {name: len(part) for name, part in parts.items()}
         plan = self.plan_by(domain, by=by, levels=names, n=n, expected_n=expected_n, **options)
         if ledger is not None and entry is not None:
-            ledger.settle(entry, plan.guarantee, domain=domain)
+            ledger.settle(entry, plan.guarantee, domain=domain, levels=plan.levels)
         return plan.spend(parts, rng, progress, ledger, entry)
 
     def neighbouring(self) -> CappedRelation:

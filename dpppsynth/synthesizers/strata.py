@@ -19,11 +19,11 @@ from dpppsynth.randomness import RngLike, generator
 from dpppsynth.release.field import Progress, require_progress
 from dpppsynth.release.results import together
 from dpppsynth.release.strata import StratifiedRelease
-from dpppsynth.synthesizers.account import authorise, record
+from dpppsynth.synthesizers.account import authorise, paid_before, record
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Ledger
-    from dpppsynth.ledger.ledger import Subset
+    from dpppsynth.ledger.ledger import Levels, Subset
     from dpppsynth.synthesizers.base import Plan
 
 
@@ -82,6 +82,11 @@ class StratifiedPlan:
     def counted_by(self) -> None:
         """None: n counts points."""
 
+    @property
+    def levels(self) -> "Levels":
+        """The mark and the public number of points of each level; None where these are secret."""
+        return None if self.n is None else {self.by: {level: plan.n for level, plan in self.plans.items()}}
+
     def release(
         self,
         pattern: PointPattern,
@@ -101,8 +106,23 @@ class StratifiedPlan:
         require_other_mark(self.by, subset)
         require_mark(pattern, self.by, self.domain)
         require_number(pattern, self.n)
+        # What was paid for before is not held to numbers of levels that the points do not have.
+        parts = self._parts(pattern) if paid_before(ledger, entry) else None
         entry = authorise(self, ledger, entry, rng, subset=subset)
-        return self.spend(split(pattern, self.by, list(self.plans)), rng, progress, ledger, entry)
+        try:
+            parts = parts or self._parts(pattern)
+        except InputError:
+            if ledger is not None and entry is not None:
+                ledger.give_up(entry)
+            raise
+        return self.spend(parts, rng, progress, ledger, entry)
+
+    def _parts(self, pattern: PointPattern) -> dict[str, PointPattern]:
+        """Patterns of the levels, each with the number of points it was planned for."""
+        parts = split(pattern, self.by, list(self.plans))
+        for level, part in parts.items():
+            require_number(part, self.plans[level].n)
+        return parts
 
     def spend(
         self,
