@@ -202,6 +202,9 @@ class TestRefusals:
         for point in ([[40.0, -100.0]], [[-100, 47.1]], [[-126, 30]]):
             with pytest.raises(InputError, match="outside") as caught:
                 grid.locate(point)
+            assert "take larger bounds from public knowledge (leave others out only where n is secret" in str(
+                caught.value
+            )
             assert "40" not in str(caught.value)
             assert "126" not in str(caught.value)
 

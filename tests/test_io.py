@@ -313,6 +313,7 @@ class TestCSV:
         message = refused(read_pattern, file, WINDOW)
         assert message.startswith(f"points.csv: some rows break the rules ({rule})")
         assert "inspect_points" in message
+        assert "a larger window from public knowledge (leave others out only where n is secret, or who" in message
 
     @pytest.mark.parametrize("count", ["-1", "1.5", "", "two", "nan", "inf", "1e300"])
     def test_bad_counts(self, csv_file, count):

@@ -64,7 +64,8 @@ class TestConstruction:
     @pytest.mark.parametrize("beyond", [1000.0000001, -1e-9, 5e7])
     def test_point_outside(self, beyond):
         message = refused([[SECRET, beyond], [1, 1]], WINDOW)
-        assert message.startswith("xy: every point must lie in the window; choose a larger one from public knowledge (leave others out only where n is secret, ")
+        assert message.startswith("xy: every point must lie in the window; choose a larger one from public knowledge")
+        assert "leave others out only where n is secret, or who is in the data set is not sensitive" in message
         assert "`dpppsynth inspect`" in message
         assert "CONFIDENTIAL" in message
 
