@@ -27,7 +27,7 @@ BLOCK = MEBI
 # Numbers that no published document has, on which arithmetic would overflow; and how deep its parts lie.
 ABSURD, DEEPEST = 1e30, 64
 REMEDY = "too large to verify; use --no-limit (in Python limit=False) if you trust who published it"
-LINK = "it is not a regular file or folder, or is reached through a link"
+LINK = "it is not a regular file or folder, or is reached through a link; name it by its own path (realpath)"
 
 # On systems without these (Windows) a name is looked at before and after it is opened.
 HELD = hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY") and os.open in os.supports_dir_fd

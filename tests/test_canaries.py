@@ -185,6 +185,7 @@ class TestFiles:
             (b'"features": [', b'"raw": [311.25, 811.5], "features": ['),
             (b"]}}", b"]}} "),
             (b"]}}", b", 311.25]}}"),
+            (b"]}}", b"00]}}"),
             (b"[", b"[311.25, ["),
             (b'"coordinates": [', b'"coordinates": [1e9'),
             (b"\n]}", b"\n], "),

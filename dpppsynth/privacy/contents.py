@@ -53,7 +53,10 @@ def require_pattern(content: bytes, domain: Domain, by: str | None = None, level
     known = {json.dumps({} if by is None else {by: level}).encode() for level in (levels or [""])}
     marked = all(point is not None and point[1] in known for point in points)
     require(marked, "a feature is a point, with the mark by which levels are told and no other property")
-    xy = np.array([point.group(2, 3) for point in points if point is not None], dtype=np.float64).reshape(-1, 2)
+    numbers = [number for point in points if point is not None for number in point.group(2, 3)]
+    # A coordinate has one way to be written, so digits behind it have no room.
+    require(all(repr(float(number)).encode() == number for number in numbers), "coordinates are in their shortest form")
+    xy = np.array(numbers, dtype=np.float64).reshape(-1, 2)
     (x0, y0, x1, y1), room = domain.bounds, NEAR * domain.diameter
     near = (xy >= [x0 - room, y0 - room]) & (xy <= [x1 + room, y1 + room])
     require(bool(near.all()), "points lie in the domain")
