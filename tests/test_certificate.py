@@ -201,6 +201,7 @@ class TestEdits:
             (("parameters", "scale"), -1.0),
             (("parameters", "scale"), "wide"),
             (("parameters", "scale"), None),
+            (("parameters", "lattice_bits"), 0),
             (("parameters", "lattice_bits"), 19),
             (("parameters", "lattice_bits"), 21),
             (("parameters", "lattice_bits"), "20"),
