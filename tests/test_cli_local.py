@@ -124,6 +124,7 @@ class TestPerturb:
             (["--x", "east"], "--x: points.csv has no column 'east'"),
             (["--x", "y"], "--y: 'y' is the column of x already"),
             (["--mechanism", "uniform-grid", "--cells", 4096], "ask for more than 4194304 cells"),
+            (["--crs", "EPSG:27700", "--to-crs", "EPSG:32630"], "--to-crs: the points of this file are taken as they"),
         ],
     )
     def test_typos_cost_nothing(self, options, words, points, tmp_path):

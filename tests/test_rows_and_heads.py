@@ -114,6 +114,14 @@ class TestHeads:
         assert words in run("inspect", files["csv"], *PLACE, *options, "--report-to", tmp_path, code=2)
         assert ledger.path.read_bytes() == before
 
+    def test_more_patterns_than_are_drawn_at_once(self, files, ledger, tmp_path):
+        before = ledger.path.read_bytes()
+        where = ["--out", tmp_path / "out", "--ledger", ledger.path]
+        said = run("synthesize", files["csv"], *PLACE, *LAPLACE, "--patterns", 10_001, *where, code=2)
+        assert "--patterns" in said
+        assert "10001 is not in the range" in said
+        assert ledger.path.read_bytes() == before
+
     def test_one_column_of_both_coordinates_is_refused_in_python(self, files):
         with pytest.raises(InputError, match=r"^y: 'x' is the column of x already"):
             read_pattern(files["csv"], WINDOW, y="x")

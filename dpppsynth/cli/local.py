@@ -13,6 +13,7 @@ from dpppsynth.cli.place import Place
 from dpppsynth.cli.screen import progress, show_json, show_line, show_text
 from dpppsynth.cli.spread import spread
 from dpppsynth.cli.synthesize import show_release
+from dpppsynth.errors import InputError
 
 local_app = typer.Typer(
     name="local", no_args_is_help=True, help="Draw and count reports that hide where their senders are."
@@ -62,6 +63,7 @@ def perturb(
     from dpppsynth.local.sinks import new_file
     from dpppsynth.synthesizers.account import Ceiling
 
+    _require_own_crs(place)
     domain: Any = place.domain()
     mechanism = client.on(domain)
     # What is wrong with public options and names costs nothing.
@@ -125,3 +127,13 @@ def aggregate(
         say("drawing and writing synthetic patterns")
         release.save(out, patterns=patterns, fixed_n=fixed_n)
     show_release(release, out, json=json)
+
+
+def _require_own_crs(place: Place) -> None:
+    """Refuse to re-project points that are read in blocks, as they stand in their columns."""
+    if place.crs is not None and place.to_crs is not None:
+        msg = (
+            "to_crs: the points of this file are taken as they stand, in the window's CRS; re-project the file first, "
+            "and name its CRS by --crs alone"
+        )
+        raise InputError(msg)

@@ -413,10 +413,20 @@ NoLimitOption = Annotated[
         rich_help_panel=READING,
     ),
 ]
-PatternsOption = Annotated[int, Option(min=1, help="Number of synthetic patterns.", rich_help_panel=WRITING)]
+# More are drawn by further runs, at no cost; all are held in memory until they are written.
+MOST_PATTERNS = 10_000
+PatternsOption = Annotated[
+    int, Option(min=1, max=MOST_PATTERNS, help="Number of synthetic patterns.", rich_help_panel=WRITING)
+]
 PaidPatternsOption = Annotated[
     int,
-    Option("--patterns", min=1, help="Number of patterns: kernel pays for each of them.", rich_help_panel=PRIVACY),
+    Option(
+        "--patterns",
+        min=1,
+        max=MOST_PATTERNS,
+        help="Number of patterns: kernel pays for each of them.",
+        rich_help_panel=PRIVACY,
+    ),
 ]
 FixedNOption = Annotated[
     bool,
