@@ -20,7 +20,7 @@ from dpppsynth.models.lgcp import build_lgcp, build_noise_aware, dual_measure, t
 from dpppsynth.models.likelihood import NoisyField, NoisyMasses
 from dpppsynth.models.nuts import Chains, Diagnostics, Sampler, diagnose
 from dpppsynth.models.planar import refine, regular_squares, regular_triangulation
-from dpppsynth.models.recipes import domain_from_geojson, domain_of_release, mesh_from_recipe
+from dpppsynth.models.recipes import domain_from_geojson, mesh_from_recipe
 from dpppsynth.models.trace import trace_mesh
 
 __all__ = [
@@ -39,7 +39,6 @@ __all__ = [
     "covariance_from_dict",
     "diagnose",
     "domain_from_geojson",
-    "domain_of_release",
     "dual_measure",
     "factor",
     "laplace_posterior",

@@ -280,6 +280,7 @@ ENTRIES = {
     ),
     "read_network": (io.read_network, {"path": "none.gpkg", "crs": None, "to_crs": None, "join": None}),
     "read_pattern": (io.read_pattern, {"path": "none.csv", "domain": SQUARE, "marks": (), **LOADS}),
+    "require_head": (io.require_head, {"path": "none.csv", "domain": SQUARE, "marks": ()}),
     "read_synthetic": (io.read_synthetic, {"path": "none.csv", "domain": SQUARE, "marks": ()}),
     "read_window": (io.read_window, {"path": "none.gpkg", "crs": None, "to_crs": None}),
     "inspect_points": (io.inspect_points, {"path": "none.csv", "domain": SQUARE, "report_to": ".", **LOADS}),

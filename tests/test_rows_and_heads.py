@@ -119,7 +119,7 @@ class TestHeads:
         where = ["--out", tmp_path / "out", "--ledger", ledger.path]
         said = run("synthesize", files["csv"], *PLACE, *LAPLACE, "--patterns", 10_001, *where, code=2)
         assert "--patterns" in said
-        assert "10001 is not in the range" in said
+        assert "Input should be less than or equal to 10000" in said
         assert ledger.path.read_bytes() == before
 
     def test_one_column_of_both_coordinates_is_refused_in_python(self, files):

@@ -27,7 +27,8 @@ from dpppsynth import (
 from dpppsynth.auditing.pairs import hard_pair
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network import network_mesh
-from dpppsynth.models import domain_of_release, regular_squares, regular_triangulation
+from dpppsynth.models import regular_squares, regular_triangulation
+from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy import certificate, moved_points, smallest_move_bound, verify
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.release.projection import Projection

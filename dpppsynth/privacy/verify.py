@@ -340,7 +340,7 @@ def _numbers_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict
 
 
 def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
-    """Tables are rounded up to six digits, and the last one may differ by machine; less privacy is no false promise."""
+    """Tables are rounded up to six digits, and the last one may differ by machine."""
     ours, theirs = derived.profile, claimed.profile
     if not (isinstance(ours, DiscreteLosses) and isinstance(theirs, DiscreteLosses)):
         return False
