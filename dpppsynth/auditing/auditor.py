@@ -121,7 +121,7 @@ def audit(
         subject = target_of(target, domain, n=n, expected_n=expected_n, pair=pair, statistics=more, **options)
     if profile is not None:
         looked = tuple(each.at_claim() for each in subject.statistics)
-        subject = replace(subject, claimed=profile, statistics=looked, laws=(), excess=())
+        subject = replace(subject, claimed=profile, statistics=looked, laws=(), excess=(), counted=None)
     return _audit(subject, verification, delta, settings, progress)
 
 
@@ -149,6 +149,8 @@ def _audit(
     differ = (*target.excess, *disagreements(target))
     chances = {"chance": FIXED * false_alarm, "repeat": REPEATED * false_alarm, "misfit": MISFIT * false_alarm}
     runs = run_trials(target, trials, workers=workers, progress=progress, **chances)
+    # Trials of one client have no laws to share the chance with.
+    misfits = runs.misfits if target.counted is None else target.counted.misfits(chances["misfit"])
     lower_bound, findings = examine(
         target.statistics,
         runs.features,
@@ -167,7 +169,7 @@ def _audit(
         alike=target.alike,
         fixed=runs.fixed,
         repeats=runs.repeats,
-        misfits=runs.misfits,
+        misfits=misfits,
         disagreements=differ,
         verification=verification,
         words=target.words,

@@ -42,12 +42,12 @@ def disagreements(target: Target) -> tuple[str, ...]:
     ----------
     target : Target
     """
-    run = target.run
-    if not isinstance(run, Whole | WholeStrata):
+    run, pair = (target.run, target.pair) if target.counted is None else (target.counted.run, target.counted.pair)
+    if not isinstance(run, Whole | WholeStrata) or (target.counted is not None and not target.counted.opened):
         return ()
     found: list[str] = []
     stated = []
-    for pattern in target.pair:
+    for pattern in pair:
         release = run.release(pattern)
         with tempfile.TemporaryDirectory() as scratch:
             # Releases are opened by paths without links.

@@ -101,6 +101,25 @@ class StatedLaw:
     number: Number
 
 
+class Counted(Protocol):
+    """Whole releases by many clients, of two made-up inputs."""
+
+    @property
+    def run(self) -> Callable[[Any], Any]:
+        """One of them, from an input to what is released."""
+
+    @property
+    def pair(self) -> tuple[Any, Any]:
+        """The inputs."""
+
+    @property
+    def opened(self) -> bool:
+        """Whether they are saved and opened again."""
+
+    def misfits(self, chance: float, /) -> dict[str, float]:
+        """What is not as stated, by more than the chance, and the logarithm of its probability, at most."""
+
+
 @dataclass(frozen=True, eq=False)
 class Target:
     """A mechanism at its two neighbouring inputs.
@@ -128,6 +147,8 @@ class Target:
         What is stated of it.
     excess : tuple of str
         Where the stated noise itself gives away more at this pair than is claimed.
+    counted : Counted, optional
+        Whole releases, where trials run one client alone.
     """
 
     run: Callable[[Any], Any]
@@ -140,6 +161,7 @@ class Target:
     draws: tuple[Draws, ...] = ()
     laws: tuple[StatedLaw, ...] = ()
     excess: tuple[str, ...] = ()
+    counted: Counted | None = None
 
     def __post_init__(self) -> None:
         named = several("statistics", self.statistics, Statistic, "Statistic(name, features) makes one")

@@ -10,6 +10,7 @@ from dpppsynth.auditing.laws import laws_of
 from dpppsynth.auditing.local import clients_of, local_target
 from dpppsynth.auditing.pairs import neighbours, what_changes
 from dpppsynth.auditing.repeats import draws_of
+from dpppsynth.auditing.reports import ReportCounts
 from dpppsynth.auditing.stated import as_stated, excess
 from dpppsynth.auditing.statistics import Pair, built_in, named
 from dpppsynth.auditing.strata import strata_target
@@ -97,7 +98,8 @@ def target_of(
         return strata_target(thing, thing.guarantee, pair, named(statistics))
     clients = clients_of(thing)
     if clients is not None:
-        return local_target(clients, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
+        made = local_target(clients, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
+        return replace(made, counted=ReportCounts.of(thing))
     held = getattr(thing, "statistic", thing)
     if isinstance(held, TracePlan):
         return trace_target(held, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
@@ -147,7 +149,8 @@ def target_of_published(found: certificate.Published, more: tuple[Statistic, ...
             return strata_target(plan, claim, None, more)
         clients = clients_of(plan)
         if clients is not None:
-            return local_target(clients, guarantee=claim, statistics=more)
+            made = local_target(clients, guarantee=claim, statistics=more)
+            return replace(made, counted=ReportCounts.of(plan))
         if isinstance(plan.statistic, TracePlan):
             return trace_target(plan.statistic, guarantee=claim, statistics=more)
         return _target(Whole(plan), plan.mechanism, claim, None, more)

@@ -95,6 +95,11 @@ class SquareWave(Randomizer):
         given = np.array([self._weights(each) / TOTAL for each in range(self.cells)]).T
         return np.concatenate([np.repeat(given, self.cells, axis=1), np.tile(given, (1, self.cells))])
 
+    def column(self, value: int) -> Ints:
+        """(2 outputs,) integer weights out of 2^62 of all reports given one value."""
+        i, j = divmod(whole("value", value, 0, most=self.inputs - 1), self.cells)
+        return np.concatenate([self._weights(i), self._weights(j)])
+
     def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
         """(n, 2) axes, 0 or 1, and cells from -half_width to cells - 1 + half_width."""
         values = self.values(values)
