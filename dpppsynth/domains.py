@@ -115,8 +115,27 @@ class Domain(Protocol):
         """Return a digest that equal domains share."""
 
 
+class OnMap:
+    """Lengths of a domain on the map of its CRS, which windows and networks read alike."""
+
+    @cached_property
+    def unit(self: Domain) -> str:
+        """Unit of length: "metre", "US survey foot", ..., or "unit" when there is no CRS."""
+        return "unit" if self.crs is None else unit_name(self.crs)
+
+    @cached_property
+    def stated_scale(self: Domain) -> float | None:
+        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
+        return scale_factor(self.geometry, self.crs)
+
+    @property
+    def scale_factor(self: Domain) -> float:
+        """Largest length on the map of one unit of true length, at least 1: a privacy radius is multiplied by it."""
+        return 1.0 if self.stated_scale is None else self.stated_scale
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Window:
+class Window(OnMap):
     """A planar region with positive area: the public window in which a pattern is observed.
 
     Build it with `Window.rectangle`, `Window.polygon` or `Window.from_geojson`.
@@ -236,21 +255,6 @@ class Window:
         # Area alone would miss a slit a few rounding errors wide, which lengthens every path around it.
         dent = shapely.distance(hull.exterior, shapely.points(shapely.get_coordinates(self.geometry))).max()
         return bool(hull.area - self.area <= 1e-12 * hull.area and dent <= 1e-9 * self.diameter)
-
-    @cached_property
-    def unit(self) -> str:
-        """Unit of length: "metre", "US survey foot", ..., or "unit" when there is no CRS."""
-        return "unit" if self.crs is None else unit_name(self.crs)
-
-    @cached_property
-    def stated_scale(self) -> float | None:
-        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
-        return scale_factor(self.geometry, self.crs)
-
-    @property
-    def scale_factor(self) -> float:
-        """Largest length on the map of one unit of true length, at least 1: a privacy radius is multiplied by it."""
-        return 1.0 if self.stated_scale is None else self.stated_scale
 
     @property
     def rule(self) -> str:

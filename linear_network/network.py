@@ -13,8 +13,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import shapely
 
-from dpppsynth.crs import crs_label, projected_crs, unit_name
-from dpppsynth.domains import as_reals, canonical_json, public_grid
+from dpppsynth.crs import crs_label, projected_crs
+from dpppsynth.domains import OnMap, as_reals, canonical_json, public_grid
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network.build import line_parts, require_distance
 from dpppsynth.linear_network.collapse import collapsed
@@ -34,7 +34,6 @@ from dpppsynth.linear_network.skeleton import (
     skeleton,
 )
 from dpppsynth.patterns import PointPattern
-from dpppsynth.scale import scale_factor
 
 if TYPE_CHECKING:
     import geopandas
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearNetwork:
+class LinearNetwork(OnMap):
     """A connected network of edges with positive length: the public streets on which a pattern lives.
 
     A position on it is a pair (edge number, distance from the edge's first vertex).
@@ -148,21 +147,6 @@ class LinearNetwork:
         """Bounding box (x0, y0, x1, y1)."""
         x0, y0, x1, y1 = (float(v) for v in self.geometry.bounds)
         return x0, y0, x1, y1
-
-    @cached_property
-    def unit(self) -> str:
-        """Unit of length: "metre", "foot", ..., or "unit" when there is no CRS."""
-        return "unit" if self.crs is None else unit_name(self.crs)
-
-    @cached_property
-    def stated_scale(self) -> float | None:
-        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
-        return scale_factor(self.geometry, self.crs)
-
-    @property
-    def scale_factor(self) -> float:
-        """Largest length on the map of one unit of true length, at least 1: a privacy radius is multiplied by it."""
-        return 1.0 if self.stated_scale is None else self.stated_scale
 
     @cached_property
     def diameter(self) -> float:
