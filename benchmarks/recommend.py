@@ -617,7 +617,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # Under its own name, by which worker processes find its functions and a folder knows its study again.
+    # Under its own name, by which worker processes find its functions.
     from recommend import main as run
 
     run()

@@ -23,7 +23,6 @@ from dpppsynth.domains import Window
 from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
 from dpppsynth.evaluation.experiments import Cell, CellError, Scenario, Study, summary, workers
 from dpppsynth.evaluation.experiments.cells import stream
-from dpppsynth.evaluation.experiments.description import describe
 from dpppsynth.evaluation.experiments.store import Store
 from dpppsynth.patterns import PointPattern
 
@@ -238,6 +237,8 @@ def test_patterns_that_are_the_mechanism_are_paid_for_together():
         ({"repeats": 0}, "repeats"),
         ({"patterns": True}, "patterns"),
         ({"seed": 0.5}, "seed"),
+        ({"version": 2}, "version: must be text that is not empty, got 2; give '2'"),
+        ({"version": ""}, "version"),
     ],
 )
 def test_bad_studies_are_refused(changes, word):
@@ -395,9 +396,6 @@ def test_studies_grow_and_finished_cells_are_not_run_again(tmp_path):
     assert small.run(tmp_path, workers=1).equals(small.table(tmp_path))
     assert len(small.table(tmp_path)) == 8
     assert len(calls) == 48
-    # A smaller run does not forget what the larger one was.
-    with pytest.raises(InputError, match=r"scenarios\['two'\]"):
-        replace(large, scenarios={"two": Scenario(SQUARE, uniform, 0.1)}).table(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -405,15 +403,8 @@ def test_studies_grow_and_finished_cells_are_not_run_again(tmp_path):
     [
         ({"seed": 1}, "seed was 0, is 1"),
         ({"patterns": 2}, "patterns was 1, is 2"),
-        ({"measures": {"first": first}}, r"measures\['centre'\] was test_experiments.centre, code \w+, is None"),
-        ({"measures": {"first": centre, "centre": centre}}, r"measures\['first'\]"),
-        ({"synthesizers": {"jitter": laplace}}, r"synthesizers\['jitter'\] was test_experiments.jitter"),
-        (
-            {"scenarios": {"two": Scenario(SQUARE, functools.partial(uniform, n=8), 0.1)}},
-            r"scenarios\['two'\].*'7'.*'8'",
-        ),
-        ({"scenarios": {"one": Scenario(SQUARE, uniform, 0.2)}}, r"scenarios\['one'\]"),
-        ({"scenarios": {"one": Scenario(Window.rectangle(0, 0, 1, 2), uniform, 0.1)}}, r"scenarios\['one'\]"),
+        ({"measures": {"first": first}}, r"measures was \['centre', 'first'\], is \['first'\]"),
+        ({"measures": {"first": first, "middle": centre}}, r"measures was .*, is \['first', 'middle'\]"),
     ],
 )
 def test_a_folder_of_another_study_is_refused(changes, words, tmp_path):
@@ -425,6 +416,38 @@ def test_a_folder_of_another_study_is_refused(changes, words, tmp_path):
         with pytest.raises(InputError, match=f"holds another study: .*{words}"):
             look()
     assert before == sorted((path.name, path.read_bytes()) for path in tmp_path.iterdir())
+
+
+def other_measure(outcome):
+    return 7.0
+
+
+@pytest.mark.parametrize("changes", [{}, {"measures": {"first": other_measure, "centre": centre}}])
+def test_a_folder_keeps_one_version_of_a_study(changes, tmp_path):
+    """Only who changed a function can say so; then no cell of the two versions stands in one table."""
+    base = study_of(epsilon=[1], delta=[0], repeats=1)
+    table = base.run(tmp_path, workers=1)
+    newer = replace(base, version="2", **changes)
+    before = sorted((path.name, path.read_bytes()) for path in tmp_path.iterdir())
+    for look in (lambda: newer.run(tmp_path, workers=1), lambda: newer.table(tmp_path)):
+        with pytest.raises(
+            InputError, match=r"^version: .* keeps version '1' .* got '2'; take a new folder, or version='1'"
+        ):
+            look()
+    assert before == sorted((path.name, path.read_bytes()) for path in tmp_path.iterdir())
+    assert base.run(tmp_path, workers=1).equals(table)
+    assert replace(newer, repeats=2).run(tmp_path / "new", workers=1)["centre"].iloc[0] == table["centre"].iloc[0]
+
+
+def test_folders_from_before_versions_are_refused(tmp_path):
+    study = study_of(epsilon=[1], delta=[0], repeats=1)
+    study.run(tmp_path, workers=1)
+    kept = json.loads((tmp_path / "study.json").read_text())
+    assert kept.pop("version") == "1"
+    (tmp_path / "study.json").write_text(json.dumps(kept | {"measures": {"first": "first, code 0f", "centre": "..."}}))
+    for look in (lambda: study.run(tmp_path, workers=1), lambda: study.table(tmp_path)):
+        with pytest.raises(InputError, match=r"^folder: .* before studies had a version .*; take a new folder"):
+            look()
 
 
 def test_measures_may_change_places(tmp_path):
@@ -717,120 +740,7 @@ def test_functions_must_be_importable_to_run_elsewhere(tmp_path, monkeypatch):
         study_of(measures={"first": in_main}).run(tmp_path / "none", workers=2)
 
 
-# --- description, progress, summary ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Settings:
-    scale: float
-    weights: np.ndarray
-
-    def measure(self, outcome):
-        return self.scale
-
-
-def test_descriptions_hold_settings_and_no_addresses():
-    one, same, other = Settings(1.0, np.arange(3)), Settings(1.0, np.arange(3)), Settings(1.0, np.arange(3) + 1)
-    assert describe(one) == describe(same) != describe(other)
-    assert describe(one.measure) == describe(same.measure) != describe(other.measure)
-    assert describe(Settings(2.0, np.arange(3)).measure) != describe(one.measure)
-    assert describe(functools.partial(first, 1, k=2)) != describe(functools.partial(first, 1, k=3))
-    assert "0x" not in json.dumps([describe(part) for part in (one.measure, first, lambda: 0, SQUARE, np.exp)])
-    assert describe(Jitter(1.0)) != describe(Jitter(2.0))
-    assert describe({1, 2, 3}) == describe({3, 2, 1}) != describe({1, 2})
-
-
-def compiled(source, file="a.py", **names):
-    """A function as a module would define it."""
-    exec(compile(source, file, "exec"), names)
-    return names["f"]
-
-
-MEASURE = "def f(outcome, scale=1):\n    return scale * float(outcome.epsilon in {1, 10, 100, 1000, 'a', 'b', 'c'})"
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        MEASURE.replace("return scale", "return 2 * scale"),
-        MEASURE.replace("1000", "1001"),
-        MEASURE.replace("scale=1", "scale=2"),
-        MEASURE.replace("scale=1", "*, scale=1"),
-        MEASURE.replace("epsilon", "delta"),
-        MEASURE.replace("outcome.epsilon in", "(lambda: outcome.epsilon + 1)() in"),
-        MEASURE.replace("1, 10", "1.5, 10"),
-    ],
-)
-def test_functions_of_one_name_are_told_apart(changed):
-    assert describe(compiled(changed)) != describe(compiled(MEASURE))
-
-
-def test_places_in_files_do_not_count():
-    moved = "# said before\n\n" + MEASURE.replace("\n", "\n    # said within\n")
-    assert describe(compiled(MEASURE)) == describe(compiled(moved, "elsewhere/b.py"))
-    nested = MEASURE.replace("float(", "(lambda value: float(value))(")
-    assert describe(compiled(nested)) == describe(compiled("\n" + nested, "elsewhere/b.py"))
-
-
-def test_inner_functions_are_told_apart_by_what_they_keep():
-    def level(value):
-        return lambda _: value
-
-    def times(n):
-        return times(n - 1) if n else 0
-
-    assert describe(level(1)) == describe(level(1)) != describe(level(2))
-    assert describe(level(1)) != describe(level(1.0))
-    assert describe(level(np.arange(3))) != describe(level(np.arange(3.0)))
-    assert describe(functools.lru_cache(level(1))) != describe(functools.lru_cache(level(2)))
-    assert "itself" in json.dumps(describe(times))
-
-
-def test_a_description_does_not_depend_on_the_process():
-    """Constant sets have another order in each."""
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import test_experiments as t; "
-        "print(t.describe(t.compiled(t.MEASURE)))"
-    )
-    command = [sys.executable, "-c", code, str(Path(__file__).parent)]
-    for seed in "1", "2":
-        said = subprocess.run(
-            command, env=os.environ | {"PYTHONHASHSEED": seed}, check=True, capture_output=True, text=True
-        )
-        assert said.stdout.strip() == str(describe(compiled(MEASURE)))
-
-
-def test_a_folder_does_not_serve_another_function_of_the_same_name(tmp_path):
-    study = study_of(measures={"f": compiled(MEASURE)}, epsilon=[1], delta=[0])
-    study.run(tmp_path, workers=1)
-    other = replace(study, measures={"f": compiled(MEASURE.replace("scale *", "7 *"))})
-    for look in (lambda: other.run(tmp_path, workers=1), lambda: other.table(tmp_path)):
-        with pytest.raises(InputError, match=r"another study: measures\['f'\] was .*, code "):
-            look()
-    # What a function closes over may change while it runs.
-    seen = []
-    changing = study_of(measures={"seen": lambda outcome: seen.append(1) or 0.0})
-    assert len(changing.run(tmp_path / "changing", workers=1)) == 32
-
-
-@pytest.mark.parametrize(
-    "held", [object(), np.random.default_rng(0), iter([])], ids=["object", "generator", "iterator"]
-)
-def test_what_cannot_be_told_apart_is_refused(held, tmp_path):
-    for measure in (functools.partial(first, held), lambda outcome: held):
-        with pytest.raises(InputError, match=r"^measures: 'm' holds an object of the type .*dataclass"):
-            study_of(measures={"m": measure}).run(tmp_path / "none", workers=1)
-    assert not (tmp_path / "none").exists()
-
-
-def test_code_is_compared_within_one_python_alone(tmp_path):
-    study = study_of(epsilon=[1], delta=[0], repeats=1)
-    study.run(tmp_path, workers=1)
-    kept = json.loads((tmp_path / "study.json").read_text())
-    assert kept["python"] == ".".join(map(str, sys.version_info[:2]))
-    (tmp_path / "study.json").write_text(json.dumps(kept | {"python": "3.9"}))
-    with pytest.raises(InputError, match=r"another study: python was 3\.9, is 3\.\d+, and compiled code[^;]*$"):
-        study.table(tmp_path)
+# --- progress, summary -----------------------------------------------------------------------------------------------
 
 
 class Terminal(io.StringIO):

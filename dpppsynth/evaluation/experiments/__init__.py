@@ -4,14 +4,17 @@ A `Study` is a grid of cells: a scenario to draw an original from, a synthesizer
 random stream follows from the study's seed and the cell's own names, so its results depend neither on the other cells
 nor on how many workers there are. Finished cells are kept in a folder, where a later run finds them.
 
-* `cells`: `Scenario`, `Outcome` and one cell of the grid, from the seed to the measured numbers.
-* `study`: `Study`, the grid.
-* `description`: what a folder remembers of its study, and how another one is told apart.
-* `parts`: scenarios, synthesizers and measures in words, a digest of their code included.
-* `store`: finished cells on disk.
-* `engine`: cells through worker processes or a cluster.
+Modules, each importing from those above it alone:
+
+* `cells`: `Scenario`, `Outcome`, the cells of the grid and their random streams.
 * `bar`: progress on a terminal.
 * `tables`: `summary` of a study's table.
+* `design`: what a study consists of, checked.
+* `simulation`: one cell, from the seed to the measured numbers.
+* `store`: finished cells on disk, and what a folder remembers of its study.
+* `workers`: cells through processes or a cluster.
+* `engine`: from missing cells to kept ones.
+* `study`: `Study`.
 """
 
 from dpppsynth.evaluation.experiments.cells import Cell, CellError, Outcome, Scenario

@@ -1,34 +1,16 @@
-"""One cell of a study: draw an original, synthesize, measure."""
+"""Parts of a study: scenarios, cells of the grid with their random streams, and what is kept of each."""
 
 import hashlib
-import inspect
 import json
-import time
-import traceback
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import threadpoolctl
 
 from dpppsynth.domains import Domain
-from dpppsynth.errors import (
-    DpppsynthError,
-    InformationWarning,
-    InputError,
-    PrivacyCheckError,
-    QualityError,
-    ReleaseBlocked,
-)
+from dpppsynth.errors import DpppsynthError
 from dpppsynth.patterns import PointPattern
-
-if TYPE_CHECKING:
-    from dpppsynth.evaluation.experiments.study import Study
-
-# What a mechanism may answer instead of a release: a result like any other.
-REFUSALS = (InputError, PrivacyCheckError, ReleaseBlocked, QualityError)
 
 
 class CellError(DpppsynthError):
@@ -148,76 +130,3 @@ def stream(*key: str | float) -> np.random.Generator:
     """
     digest = hashlib.sha256(json.dumps(key).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest, "big"))
-
-
-def run_cell(study: "Study", cell: Cell) -> Finished | Failed:
-    """Draw, synthesize and measure, on one thread of linear algebra: sums depend on how many there are."""
-    start = time.perf_counter()
-    try:
-        with threadpoolctl.threadpool_limits(1), warnings.catch_warnings():
-            # A study looks at useless budgets on purpose.
-            warnings.simplefilter("ignore", InformationWarning)
-            refusals, values = _measured(study, cell)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, the study stops with the cell's name
-        words = f"{type(error).__name__}: {error}"
-        return Failed(cell, words, traceback.format_exc())
-    kinds, messages = ("; ".join(each) or None for each in zip(*refusals, strict=True)) if refusals else (None, None)
-    return Finished(cell, kinds, messages, values, time.perf_counter() - start)
-
-
-def _measured(study: "Study", cell: Cell) -> tuple[list[tuple[str, str]], tuple[float, ...]]:
-    """Class and message of each refusal, and the values of the measures."""
-    original = original_of(study, cell)
-    try:
-        outcome = outcome_of(study, cell, original)
-    except REFUSALS as refusal:
-        return [(type(refusal).__name__, str(refusal))], (float("nan"),) * len(study.measures)
-    values, refusals = [], []
-    for name, measure in study.measures.items():
-        try:
-            values.append(float(measure(outcome)))
-        except REFUSALS as refusal:
-            values.append(float("nan"))
-            refusals.append((f"{name}: {type(refusal).__name__}", f"{name}: {refusal}"))
-    return refusals, tuple(values)
-
-
-def original_of(study: "Study", cell: Cell) -> PointPattern:
-    """Draw the original of a cell; synthesizer and budget stay out of its key, so that they share it.
-
-    Raises
-    ------
-    TypeError
-        What is drawn is no pattern in the scenario's domain: no mechanism may refuse it, the study is mistaken.
-    """
-    scenario = study.scenarios[cell.scenario]
-    drawn = scenario.draw(stream(study.seed, "original", cell.scenario, cell.repeat))
-    if not isinstance(drawn, PointPattern):
-        msg = f"the scenario's draw must return a PointPattern, got {type(drawn).__name__}"
-        raise TypeError(msg)
-    if drawn.domain is not scenario.domain and drawn.domain.fingerprint() != scenario.domain.fingerprint():
-        msg = f"the scenario's draw must return a pattern in {scenario.domain!r}, got one in {drawn.domain!r}"
-        raise TypeError(msg)
-    return drawn
-
-
-def outcome_of(study: "Study", cell: Cell, original: PointPattern) -> Outcome:
-    """Synthesize an original in a cell's way; refusals are raised."""
-    scenario, n = study.scenarios[cell.scenario], len(original)
-    if cell.delta == "1/n" and n == 0:
-        msg = "delta: an empty original has no 1/n."
-        raise InputError(msg)
-    delta = 1 / n if cell.delta == "1/n" else float(cell.delta)
-    key = (study.seed, "release", cell.scenario, cell.synthesizer, cell.epsilon, cell.delta, cell.repeat)
-    rng = stream(*key)
-    synthesizer = study.synthesizers[cell.synthesizer](scenario, cell.epsilon, delta, n)
-    # Where patterns are the mechanism, all are paid for at once; releases of an intensity give them away afterwards.
-    planned = inspect.signature(synthesizer.plan).parameters if hasattr(synthesizer, "plan") else ()
-    options = {"patterns": max(1, study.patterns)} if "patterns" in planned else {}
-    release = synthesizer.release(original, rng, **options)
-    patterns = release.sample(study.patterns, rng) if hasattr(release, "sample") else release.patterns
-    synthetic = tuple(patterns)[: study.patterns]
-    if len(synthetic) < study.patterns:
-        msg = f"a release gave {len(synthetic)} of the {study.patterns} patterns that the study asks for"
-        raise TypeError(msg)
-    return Outcome(scenario, original, release, synthetic, cell.epsilon, delta)

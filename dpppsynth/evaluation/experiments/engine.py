@@ -5,15 +5,14 @@ import time
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from dpppsynth.evaluation.experiments.bar import bar
-from dpppsynth.evaluation.experiments.cells import Cell, Failed, Finished, run_cell
+from dpppsynth.evaluation.experiments.cells import Cell, Failed, Finished
+from dpppsynth.evaluation.experiments.design import Design
+from dpppsynth.evaluation.experiments.simulation import run_cell
+from dpppsynth.evaluation.experiments.store import Store
 from dpppsynth.evaluation.experiments.workers import in_processes, through_executor
-
-if TYPE_CHECKING:
-    from dpppsynth.evaluation.experiments.store import Store
-    from dpppsynth.evaluation.experiments.study import Study
 
 # Cells that take less than this many seconds are written together: a file costs some milliseconds, they may cost fewer.
 BATCH_SECONDS = 1.0
@@ -22,7 +21,7 @@ BATCH_SECONDS = 1.0
 class Keeper:
     """Writes finished cells, quick ones together; leaving it writes the rest."""
 
-    def __init__(self, store: "Store", count: int, *, progress: bool) -> None:
+    def __init__(self, store: Store, count: int, *, progress: bool) -> None:
         self.store = store
         self.waiting: list[Finished] = []
         self.last = time.monotonic()
@@ -56,9 +55,9 @@ class Keeper:
 
 
 def finish(
-    study: "Study",
+    design: Design,
     cells: list[Cell],
-    store: "Store",
+    store: Store,
     executor: Executor | None,
     workers: int | None,
     *,
@@ -69,12 +68,12 @@ def finish(
         return
     with Keeper(store, len(cells), progress=progress) as keeper:
         if executor is not None:
-            through_executor(study, cells, executor, workers, keeper.keep)
+            through_executor(design, cells, executor, workers, keeper.keep)
         elif workers == 1:
             for cell in cells:
-                keeper.keep(run_cell(study, cell))
+                keeper.keep(run_cell(design, cell))
         else:
-            in_processes(study, cells, min(workers or _cores(), len(cells)), keeper.keep)
+            in_processes(design, cells, min(workers or _cores(), len(cells)), keeper.keep)
 
 
 def _cores() -> int:

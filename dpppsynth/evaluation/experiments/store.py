@@ -5,22 +5,21 @@ only. The lock belongs to the operating system, which frees it when the process 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, astuple
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from dpppsynth.durable import TEMPORARY, locked, whole_file
 from dpppsynth.errors import InputError
 from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Finished
-from dpppsynth.evaluation.experiments.description import GROWING, describe_study, differences
+from dpppsynth.evaluation.experiments.design import Design
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-    from dpppsynth.evaluation.experiments.study import Study
 
 DESCRIPTION = "study.json"
 
@@ -31,7 +30,7 @@ class Store:
     Parameters
     ----------
     folder : Path
-    study : Study
+    design : Design
 
     Raises
     ------
@@ -39,10 +38,10 @@ class Store:
         On entry, when the folder cannot be made, holds another study, or another process is writing to it.
     """
 
-    def __init__(self, folder: Path, study: "Study") -> None:
+    def __init__(self, folder: Path, design: Design) -> None:
         self.folder = folder
-        self.description = describe_study(study)
-        self.measures = list(study.measures)
+        self.description = describe(design)
+        self.measures = list(design.measures)
         self.lock = ExitStack()
         self.next = 0
 
@@ -72,11 +71,11 @@ class Store:
         if self.next and not path.exists():
             msg = f"folder: {self.folder} holds numbered Parquet files but no {DESCRIPTION}; take a new folder."
             raise InputError(msg)
-        kept = require_same(self.folder, self.description, version=True) if path.exists() else {}
-        grown = {name: {**kept.get(name, {}), **self.description[name]} for name in GROWING}
-        if kept != (new := self.description | grown):
+        if path.exists():
+            require_same(self.folder, self.description)
+        else:
             with whole_file(path) as file:
-                file.write(json.dumps(new, indent=1).encode())
+                file.write(json.dumps(self.description, indent=1).encode())
         for orphan in self.folder.glob(f"[0-9]*.parquet{TEMPORARY}"):
             orphan.unlink()
 
@@ -120,19 +119,42 @@ def frame(folder: Path, cells: Sequence[Cell], measures: Sequence[str]) -> "pd.D
     return kept.iloc[found].reset_index(drop=True)
 
 
-def require_same(folder: Path, description: dict[str, Any], *, version: bool = False) -> dict[str, Any]:
-    """Return what a folder remembers, or refuse it as another study's, or with `version` another package version's."""
+def describe(design: Design) -> dict[str, Any]:
+    """Return what a folder remembers of its study, as JSON can hold it.
+
+    Scenarios, synthesizers, budgets and repeats stay out: they are in every cell's name, and more may be added.
+    """
+    return {
+        "dpppsynth": version("dpppsynth"),
+        "version": design.version,
+        "seed": design.seed,
+        "patterns": design.patterns,
+        "measures": sorted(design.measures),
+    }
+
+
+def require_same(folder: Path, description: Mapping[str, Any], *, read_only: bool = False) -> None:
+    """Refuse a folder of another study or version; the package's own version may differ where cells are only read."""
     try:
         kept: dict[str, Any] = json.loads((folder / DESCRIPTION).read_text())
     except (FileNotFoundError, NotADirectoryError):
         msg = f"folder: {folder} holds no study; run it first."
         raise InputError(msg) from None
-    ours = description if version else {name: value for name, value in description.items() if name != "dpppsynth"}
-    found = differences(kept, json.loads(json.dumps(ours)))
-    if found:
-        msg = f"folder: {folder} holds another study: {'; '.join(found)}. Take a new folder."
+    if "version" not in kept:
+        msg = f"folder: {folder} was written before studies had a version and cannot be told apart; take a new folder."
         raise InputError(msg)
-    return kept
+    if kept["version"] != description["version"]:
+        msg = (
+            f"version: {folder} keeps version {kept['version']!r} of this study, and a folder keeps one, got "
+            f"{description['version']!r}; take a new folder, or version={kept['version']!r} if no function has changed."
+        )
+        raise InputError(msg)
+    compared = [name for name in description if not (read_only and name == "dpppsynth")]
+    changed = [name for name in compared if kept.get(name) != description[name]]
+    if changed:
+        found = "; ".join(f"{name} was {kept.get(name)}, is {description[name]}" for name in changed)
+        msg = f"folder: {folder} holds another study: {found}. Take a new folder."
+        raise InputError(msg)
 
 
 def _schema(measures: Sequence[str]) -> "pa.Schema":

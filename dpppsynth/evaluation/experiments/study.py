@@ -1,30 +1,26 @@
-"""`Study`: the grid of a simulation study."""
+"""`Study`: a grid that is run, and read again."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.arguments import positive, probability, whole
+from dpppsynth.arguments import whole
 from dpppsynth.errors import InputError
-from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Outcome, Scenario, original_of, outcome_of
-from dpppsynth.evaluation.experiments.description import describe_study, require_importable
+from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Outcome
+from dpppsynth.evaluation.experiments.design import Design
 from dpppsynth.evaluation.experiments.engine import finish
-from dpppsynth.evaluation.experiments.store import Store, frame, require_same
+from dpppsynth.evaluation.experiments.simulation import original_of, outcome_of
+from dpppsynth.evaluation.experiments.store import Store, describe, frame, require_same
+from dpppsynth.evaluation.experiments.workers import require_importable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Columns of the tables beside the measures.
-TAKEN = (*KEYS, "refused", "message", "seconds", "cells")
-# Of these, what is kept beside the table.
+# Columns that are kept beside the table.
 BESIDE = ["message", "seconds"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Study:
+class Study(Design):
     """A simulation study: every synthesizer, at every budget, on `repeats` originals of every scenario.
 
     Parameters
@@ -43,6 +39,9 @@ class Study:
     patterns : int
         Synthetic patterns of each release; 0 where measures look at the release alone.
     seed : int
+    version : str
+        What the functions are a version of. A folder keeps the cells of one version: count it up whenever a scenario, a
+        synthesizer or a measure changes under the name that it has.
 
     Raises
     ------
@@ -55,15 +54,15 @@ class Study:
     study. To run in processes or on a cluster, functions must be importable: defined at the top level of a module. A
     script needs the usual ``if __name__ == "__main__":``.
 
-    A folder serves the study that it was made by. Another one is told apart by its seed and number of patterns, by the
-    versions of this package and of Python, and by its functions: their names, compiled code, defaults, what they close
-    over, and the fields of dataclasses. Functions that these call, and global variables that they read, are not looked
-    at: after a change there take a new folder.
+    A folder serves the study that it was made by. Another one is told apart by its version, seed, number of patterns
+    and names of measures, and where cells are added by the version of this package. Functions are known by their names
+    alone: only you know when one has changed.
 
     Examples
     --------
     >>> import tempfile
     >>> from dpppsynth import LaplaceSynthesizer, PointPattern, Window
+    >>> from dpppsynth.evaluation.experiments import Scenario
     >>> square = Window.rectangle(0, 0, 1, 1)
     >>> def uniform(rng):
     ...     return PointPattern(rng.random((50, 2)), square)
@@ -86,47 +85,6 @@ class Study:
     >>> len(table)
     6
     """
-
-    scenarios: Mapping[str, Scenario]
-    synthesizers: Mapping[str, Callable[[Scenario, float, float, int], Any]]
-    epsilon: Sequence[float]
-    delta: Sequence[float | str]
-    repeats: int
-    measures: Mapping[str, Callable[[Outcome], float]]
-    patterns: int = 1
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("scenarios", "synthesizers", "measures"):
-            object.__setattr__(self, name, _named(name, getattr(self, name)))
-        for name, scenario in self.scenarios.items():
-            if not isinstance(scenario, Scenario):
-                msg = f"scenarios: {name!r} must be a Scenario, got {type(scenario).__name__}."
-                raise InputError(msg)
-        for kind in ("synthesizers", "measures"):
-            for name, part in getattr(self, kind).items():
-                if not callable(part):
-                    msg = f"{kind}: {name!r} must be a function, got {type(part).__name__}."
-                    raise InputError(msg)
-        taken = {name for name in self.measures if name in TAKEN or name.endswith("_se")}
-        if taken:
-            msg = f"measures: {sorted(taken)} are columns of the tables already, or end in '_se'; rename them."
-            raise InputError(msg)
-        object.__setattr__(self, "epsilon", _distinct("epsilon", map(_epsilon, _listed("epsilon", self.epsilon))))
-        object.__setattr__(self, "delta", _distinct("delta", map(_delta, _listed("delta", self.delta))))
-        for name, least in (("repeats", 1), ("patterns", 0), ("seed", 0)):
-            object.__setattr__(self, name, whole(name, getattr(self, name), least))
-
-    def __repr__(self) -> str:
-        return (
-            f"Study({len(self.scenarios)} scenarios, {len(self.synthesizers)} synthesizers, "
-            f"{len(self.epsilon) * len(self.delta)} budgets, {self.repeats} repeats, seed {self.seed})"
-        )
-
-    def cells(self) -> list[Cell]:
-        """All cells, in the order of the table: by scenario, synthesizer, epsilon, delta, repeat as given."""
-        grid = product(self.scenarios, self.synthesizers, self.epsilon, self.delta, range(self.repeats))
-        return [Cell(*place) for place in grid]
 
     def run(
         self,
@@ -163,8 +121,8 @@ class Study:
         Raises
         ------
         InputError
-            When the folder holds another study, cannot be written or another process writes to it, or a function cannot
-            be imported, or told apart from another one.
+            When the folder holds another study or another version of it, cannot be written or another process writes to
+            it, or a function cannot be imported.
         CellError
             When a cell fails for another reason than a refusal. Cells under way are finished, and kept.
         """
@@ -182,8 +140,7 @@ class Study:
             # Repeat by repeat, so that an unfinished study has every row.
             missing = sorted((cell for cell in self.cells() if cell not in done), key=lambda cell: cell.repeat)
             finish(self, missing, store, executor, workers, progress=progress)
-        # Not `table`: a function may have changed what it closes over while it ran.
-        return frame(place, self.cells(), list(self.measures)).drop(columns=BESIDE)
+        return self.table(place)
 
     def outcome(self, cell: Cell) -> Outcome:
         """Make what the measures of a cell look at once more, to draw it for instance; refusals are raised."""
@@ -207,7 +164,7 @@ class Study:
 
     def _kept(self, folder: str | Path) -> "pd.DataFrame":
         place = _place(folder)
-        require_same(place, describe_study(self))
+        require_same(place, describe(self), read_only=True)
         return frame(place, self.cells(), list(self.measures))
 
 
@@ -217,36 +174,3 @@ def _place(folder: Any) -> Path:
     except TypeError:
         msg = f"folder: needs a path, got {folder!r}."
         raise InputError(msg) from None
-
-
-def _named(name: str, given: Any) -> dict[str, Any]:
-    if not isinstance(given, Mapping) or not given or not all(isinstance(key, str) and key for key in given):
-        got = "an empty one" if given == {} else type(given).__name__
-        msg = f"{name}: needs a mapping of names, which are text, to at least one entry, got {got}."
-        raise InputError(msg)
-    return dict(given)
-
-
-def _listed(name: str, given: Any) -> list[Any]:
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
-        msg = f"{name}: needs a sequence, such as [{given!r}]."
-        raise InputError(msg)
-    return list(given)
-
-
-def _distinct(name: str, given: Iterable[Any]) -> tuple[Any, ...]:
-    values = tuple(given)
-    if not values or len(set(values)) < len(values):
-        msg = f"{name}: needs at least one value, each once, got {list(values)}."
-        raise InputError(msg)
-    return values
-
-
-def _epsilon(value: Any) -> float:
-    return float(positive("epsilon", value))
-
-
-def _delta(value: Any) -> float | str:
-    if isinstance(value, str) and value == "1/n":
-        return value
-    return float(probability("delta", value, zero=True, remedy="'1/n' is another choice"))

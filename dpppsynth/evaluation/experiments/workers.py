@@ -5,17 +5,25 @@ Workers receive the study as bytes and keep it between cells. They send back num
 """
 
 import pickle
+import sys
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from dpppsynth.evaluation.experiments.cells import Cell, CellError, Failed, Finished, run_cell
+from dpppsynth.errors import InputError
+from dpppsynth.evaluation.experiments.cells import Cell, CellError, Failed, Finished
+from dpppsynth.evaluation.experiments.design import Design
+from dpppsynth.evaluation.experiments.simulation import run_cell
 from dpppsynth.processes import worker_pool
-
-if TYPE_CHECKING:
-    from dpppsynth.evaluation.experiments.study import Study
 
 Keep = Callable[[Finished | Failed], None]
 
@@ -25,20 +33,46 @@ DEATHS = 3
 IN_FLIGHT = 64
 
 
+def require_importable(design: Design, executor: Executor | None) -> None:
+    """Refuse functions that another process cannot find.
+
+    Processes that Python starts read the script that runs again, so its functions are known there; an interactive
+    session's are not, nor are a script's on a cluster.
+    """
+    reads_script = executor is None or isinstance(executor, ProcessPoolExecutor | ThreadPoolExecutor)
+    elsewhere = not (reads_script and hasattr(sys.modules["__main__"], "__file__"))
+    for kind in ("scenarios", "synthesizers", "measures"):
+        for name, part in getattr(design, kind).items():
+            try:
+                sent = pickle.dumps(part)
+            except (pickle.PicklingError, AttributeError, TypeError) as error:
+                msg = (
+                    f"{kind}: {name!r} cannot be sent to another process ({error}); define its functions at the top "
+                    "level of a module, not as a lambda or inside another function, or run with workers=1."
+                )
+                raise InputError(msg) from None
+            if elsewhere and b"__main__" in sent:
+                msg = (
+                    f"{kind}: {name!r} is defined in the script or session that runs, which the workers do not know; "
+                    "move it to a module of its own, or run with workers=1."
+                )
+                raise InputError(msg)
+
+
 def through_executor(
-    study: "Study", cells: Sequence[Cell], executor: Executor, workers: int | None, keep: Keep
+    design: Design, cells: Sequence[Cell], executor: Executor, workers: int | None, keep: Keep
 ) -> None:
     """Run cells on an executor of the caller's, who also replaces its workers."""
     limit = 2 * workers if workers else IN_FLIGHT
-    lost = _hand_out(executor, pickle.dumps(study), deque(cells), limit, keep)
+    lost = _hand_out(executor, pickle.dumps(design), deque(cells), limit, keep)
     if lost:
         msg = f"executor: it broke while running cell ({lost[0]}); what is finished is kept. Run again with a new one."
         raise CellError(msg)
 
 
-def in_processes(study: "Study", cells: Sequence[Cell], workers: int, keep: Keep) -> None:
+def in_processes(design: Design, cells: Sequence[Cell], workers: int, keep: Keep) -> None:
     """Run cells in processes of our own."""
-    sent, queue = pickle.dumps(study), deque(cells)
+    sent, queue = pickle.dumps(design), deque(cells)
     while queue:
         with worker_pool(min(workers, len(queue))) as pool:
             suspects = _hand_out(pool, sent, queue, 2 * workers, keep)
@@ -63,14 +97,14 @@ def _alone(sent: bytes, suspects: Sequence[Cell], keep: Keep) -> None:
 
 
 @lru_cache(maxsize=2)
-def _study(sent: bytes) -> "Study":
-    study: Study = pickle.loads(sent)  # noqa: S301 - made by the process that started this one
-    return study
+def _received(sent: bytes) -> Design:
+    design: Design = pickle.loads(sent)  # noqa: S301 - made by the process that started this one
+    return design
 
 
 def run_sent(sent: bytes, cell: Cell) -> Finished | Failed:
     """Run a cell in a worker."""
-    return run_cell(_study(sent), cell)
+    return run_cell(_received(sent), cell)
 
 
 def _hand_out(executor: Executor, sent: bytes, queue: deque[Cell], limit: int, keep: Keep) -> list[Cell]:
