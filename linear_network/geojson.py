@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
 
 from dpppsynth.crs import REMEDY, crs_from_member, crs_member
 from dpppsynth.errors import InputError
-from dpppsynth.linear_network.skeleton import Floats, Ints, Skeleton, ends_of
-
-if TYPE_CHECKING:
-    from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.skeleton import Floats, Ints, Skeleton, Streets, ends_of
 
 
-def network_geojson(network: LinearNetwork) -> dict[str, Any]:
+def network_geojson(network: Streets) -> dict[str, Any]:
     """Describe a network as a FeatureCollection with a named CRS, as GDAL and QGIS read it."""
     features = [
         {

@@ -15,11 +15,10 @@ import shapely
 from dpppsynth.crs import projected_crs, same_crs
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network.collapse import parallel_keys
-from dpppsynth.linear_network.skeleton import ROUNDING, Floats, Labels, Skeleton, ends_of, plural, with_ends
+from dpppsynth.linear_network.skeleton import ROUNDING, Floats, Labels, Skeleton, Streets, ends_of, plural, with_ends
 
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
-    from dpppsynth.linear_network.network import LinearNetwork
 
 # Shares of an edge's length by which its geometry may miss its nodes, and its stated length may be wrong.
 MISS, WRONG = 1e-4, 0.1
@@ -66,7 +65,7 @@ def graph_crs(graph: Any, crs: CRSLike | None) -> str | None:
     return found
 
 
-def network_graph(network: LinearNetwork) -> Any:
+def network_graph(network: Streets) -> Any:
     """networkx.MultiGraph of a network, with the names of nodes and the keys of edges it was built from."""
     import networkx
 

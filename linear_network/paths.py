@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse.csgraph import dijkstra
 
-if TYPE_CHECKING:
-    from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.skeleton import Streets
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -19,7 +17,7 @@ Ints = npt.NDArray[np.int64]
 BLOCK = 2**23
 
 
-def vertex_distances(network: LinearNetwork, sources: Ints, limit: float = np.inf) -> Floats:
+def vertex_distances(network: Streets, sources: Ints, limit: float = np.inf) -> Floats:
     """(k, V) lengths of the shortest paths from vertices (k,) to all; infinite beyond the limit."""
     # The matrix is symmetric: taken for that of a directed graph it is searched once, not twice.
     return np.asarray(dijkstra(network.adjacency, directed=True, indices=sources, limit=limit), dtype=np.float64)
@@ -30,14 +28,14 @@ def edge_numbers(positions: Floats) -> Ints:
     return np.rint(positions[:, 0]).astype(np.int64)
 
 
-def to_ends(network: LinearNetwork, positions: Floats) -> tuple[Ints, Floats]:
+def to_ends(network: Streets, positions: Floats) -> tuple[Ints, Floats]:
     """Vertices (n, 2) at the ends of each position's edge, and the distances (n, 2) to them along it."""
     edge = edge_numbers(positions)
     along = positions[:, 1]
     return network.edges[edge], np.column_stack([along, network.lengths[edge] - along])
 
 
-def distances(network: LinearNetwork, a: Floats, b: Floats) -> Floats:
+def distances(network: Streets, a: Floats, b: Floats) -> Floats:
     """(n, m) lengths of the shortest paths between positions (n, 2) and (m, 2)."""
     ends, left = to_ends(network, b)
     out = np.empty((len(a), len(b)))
@@ -51,7 +49,7 @@ def distances(network: LinearNetwork, a: Floats, b: Floats) -> Floats:
     return np.minimum(out, out.T) if a is b else out
 
 
-def from_positions(network: LinearNetwork, positions: Floats, limit: float = np.inf) -> Iterator[tuple[Ints, Floats]]:
+def from_positions(network: Streets, positions: Floats, limit: float = np.inf) -> Iterator[tuple[Ints, Floats]]:
     """Blocks of positions: their numbers (k,), and the lengths (k, V) of the shortest paths to all vertices.
 
     Of paths longer than the limit only that is known: their lengths come out too large, or infinite.
@@ -66,7 +64,7 @@ def from_positions(network: LinearNetwork, positions: Floats, limit: float = np.
         yield part, np.minimum(known[place[:, 0]] + left[part, :1], known[place[:, 1]] + left[part, 1:])
 
 
-def diameter(network: LinearNetwork) -> float:
+def diameter(network: Streets) -> float:
     """Length that no shortest path between two points of the network exceeds.
 
     The shortest of the four paths through the ends of two edges is at most their average: for points on edges of
@@ -93,7 +91,7 @@ def diameter(network: LinearNetwork) -> float:
     return worst
 
 
-def _from_centre(network: LinearNetwork) -> Floats:
+def _from_centre(network: Streets) -> Floats:
     """(V,) distances from a vertex that is far from none: nearest to all of the farthest ones met so far."""
     far = vertex_distances(network, np.array([0]))
     for _ in range(8):

@@ -7,7 +7,6 @@ linear along edges, plus an independent Brownian bridge on every edge (Anderes, 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from dpppsynth.linear_network.paths import to_ends
-
-if TYPE_CHECKING:
-    from dpppsynth.linear_network.network import LinearNetwork
+from dpppsynth.linear_network.skeleton import Streets
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -26,7 +23,7 @@ Ints = npt.NDArray[np.int64]
 COLUMNS = 32
 
 
-def resistances(network: LinearNetwork, a: Floats, b: Floats, anchor: int = 0) -> Floats:
+def resistances(network: Streets, a: Floats, b: Floats, anchor: int = 0) -> Floats:
     """(n, m) resistance metric between positions (n, 2) and (m, 2); the anchor does not matter.
 
     Points that coincide on an edge are at distance zero. Relative errors between vertices are about 1e-16 times the
@@ -55,9 +52,7 @@ def resistances(network: LinearNetwork, a: Floats, b: Floats, anchor: int = 0) -
     return np.asarray((out + out.T) / 2 if a is b else out)
 
 
-def _covariances(
-    network: LinearNetwork, rows: Ints, columns: Ints, edges: Floats, anchor: int
-) -> tuple[Floats, Floats]:
+def _covariances(network: Streets, rows: Ints, columns: Ints, edges: Floats, anchor: int) -> tuple[Floats, Floats]:
     """(r, c) covariance of the field between vertices, and (E, 3) of the two ends of the given edges.
 
     The three numbers are the variances of the first and of the second end, and their covariance. Nothing else of the
@@ -78,7 +73,7 @@ def _covariances(
     return block, ends
 
 
-def _inverse(network: LinearNetwork, vertices: Ints, anchor: int) -> Iterator[tuple[Ints, Floats]]:
+def _inverse(network: Streets, vertices: Ints, anchor: int) -> Iterator[tuple[Ints, Floats]]:
     """Blocks of increasing vertices (k,), with their columns (V, k) of the covariance of the anchored field."""
     size = len(network.vertices)
     solve = splu(_precision(network, anchor), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve
@@ -88,7 +83,7 @@ def _inverse(network: LinearNetwork, vertices: Ints, anchor: int) -> Iterator[tu
         yield part, np.asarray(solve(unit))
 
 
-def _precision(network: LinearNetwork, anchor: int) -> sp.csc_array:
+def _precision(network: Streets, anchor: int) -> sp.csc_array:
     """Laplacian with conductances 1 / length, which add up over parallel edges, plus a conductance at the anchor."""
     proper = network.edges[:, 0] != network.edges[:, 1]
     u, v = network.edges[proper].T
@@ -101,7 +96,7 @@ def _precision(network: LinearNetwork, anchor: int) -> sp.csc_array:
     return sp.csc_array(laplacian + sp.coo_array(([ground], ([anchor], [anchor])), shape=(size, size)))
 
 
-def _linear(network: LinearNetwork, positions: Floats, ends: Ints, size: int) -> sp.csr_array:
+def _linear(network: Streets, positions: Floats, ends: Ints, size: int) -> sp.csr_array:
     """(n, size) sparse weights of the two ends of each position's edge."""
     n = len(positions)
     share = positions[:, 1] / network.lengths[positions[:, 0].astype(np.int64)]
@@ -109,7 +104,7 @@ def _linear(network: LinearNetwork, positions: Floats, ends: Ints, size: int) ->
     return sp.csr_array(sp.coo_array((data, (np.repeat(np.arange(n), 2), ends.ravel())), shape=(n, size)))
 
 
-def _variance(network: LinearNetwork, positions: Floats, edge_covariance: Floats) -> Floats:
+def _variance(network: Streets, positions: Floats, edge_covariance: Floats) -> Floats:
     """(n,) variance of the field at positions, bridge included."""
     edge, along = positions[:, 0].astype(np.int64), positions[:, 1]
     share = along / network.lengths[edge]

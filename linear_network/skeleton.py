@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +71,42 @@ class Skeleton:
             dropped=(*self.dropped, *self.lines[~kept]),
             labels=None if self.labels is None else _part(self.labels, inside, kept),
         )
+
+
+class Streets(Protocol):
+    """Read-only arrays of a `LinearNetwork`, all that functions of a whole network ask of one."""
+
+    @property
+    def vertices(self) -> Floats:
+        """(V, 2) coordinates."""
+
+    @property
+    def edges(self) -> Ints:
+        """(E, 2) numbers of the two vertices of each edge."""
+
+    @property
+    def lines(self) -> Any:
+        """(E,) courses of the edges."""
+
+    @property
+    def lengths(self) -> Floats:
+        """(E,) lengths of the edges."""
+
+    @property
+    def length(self) -> float:
+        """Total length."""
+
+    @property
+    def adjacency(self) -> sp.csr_array:
+        """(V, V) lengths of the shortest edge between each two joined vertices."""
+
+    @property
+    def crs(self) -> str | None:
+        """Coordinate reference system."""
+
+    @property
+    def labels(self) -> Labels | None:
+        """Names of nodes and keys of edges of the graph it comes from."""
 
 
 def skeleton(vertices: Any, edges: Any, lines: Any = None) -> Skeleton:

@@ -1,6 +1,7 @@
 """Meshes of the cells of a grid for range queries, on which intensities are constant."""
 
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -9,15 +10,33 @@ import shapely
 from dpppsynth.arguments import instance
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.grids import Rectangles
-from dpppsynth.mesh import Ints, Pieces, PlanarMesh, clip
+from dpppsynth.mesh import Floats, Ints, Pieces, PlanarMesh, clip
+
+
+@runtime_checkable
+class Tiling(Protocol):
+    """Rectangular cells that tile a rectangle; `dpppsynth.grids.Rectangles` is one."""
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """(x0, y0, x1, y1) of the rectangle."""
+
+    @property
+    def cells(self) -> Floats:
+        """(T, 4) the cells as x0, y0, x1, y1."""
+
+    def __len__(self) -> int:
+        """Number of cells."""
+
+    def locate(self, xy: Any) -> Ints:
+        """(n,) cells of points (n, 2)."""
 
 
 @dataclass(frozen=True, eq=False)
 class CellFinder:
     """Element of a mesh of a grid's cells that holds a point; -1 beyond the grid, and in cells outside the window."""
 
-    grid: Rectangles
+    grid: Tiling
     renumber: Ints
 
     def __call__(self, xy: npt.NDArray[np.float64]) -> Ints:
@@ -35,7 +54,7 @@ class CellFinder:
         return np.flatnonzero(self.renumber >= 0)
 
 
-def rectangle_mesh(window: Window, grid: Rectangles) -> PlanarMesh:
+def rectangle_mesh(window: Window, grid: Tiling) -> PlanarMesh:
     """Mesh of the cells of a grid over the bounding box of a window, one element for each cell that meets it.
 
     Cells of neighbouring first-level cells need not share whole edges: intensities that are constant on cells can live
@@ -44,7 +63,7 @@ def rectangle_mesh(window: Window, grid: Rectangles) -> PlanarMesh:
     Parameters
     ----------
     window : Window
-    grid : Rectangles
+    grid : Tiling
         Tiles the window's bounding box.
 
     Examples
@@ -55,7 +74,7 @@ def rectangle_mesh(window: Window, grid: Rectangles) -> PlanarMesh:
     [4.0, 4.0]
     """
     instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
-    instance("grid", grid, Rectangles, "uniform_grid(window.bounds, 10, 10) is one")
+    instance("grid", grid, Tiling, "uniform_grid(window.bounds, 10, 10) is one")
     if grid.bounds != tuple(window.bounds):
         msg = "grid: it must tile the window's bounding box; make it from window.bounds."
         raise InputError(msg)

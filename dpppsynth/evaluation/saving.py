@@ -9,21 +9,66 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from dpppsynth.domains import Domain
 from dpppsynth.errors import InputError
-from dpppsynth.evaluation.metrics import METRICS
+from dpppsynth.evaluation.metrics import METRICS, KComparison
+from dpppsynth.mesh import Floats
 from dpppsynth.plotting import refuse_release_folder, save_picture
 
 if TYPE_CHECKING:
-    from dpppsynth.evaluation.report import UtilityReport
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 PREFIX = "CONFIDENTIAL_"
 # How the name of a folder ends while it is being written.
 UNFINISHED = ".unfinished"
 
 
-def save(report: UtilityReport, folder: Path, argument: str = "folder") -> Path:
+class SavedReport(Protocol):
+    """All that a saved report shows; a `UtilityReport` has it."""
+
+    @property
+    def confidential(self) -> bool:
+        """Whether the original is sensitive."""
+
+    @property
+    def domain(self) -> Domain:
+        """The public domain of all patterns."""
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a metric."""
+
+    @property
+    def k(self) -> KComparison:
+        """K-functions."""
+
+    @property
+    def values(self) -> dict[str, Floats]:
+        """Values of the metrics, pattern by pattern."""
+
+    @property
+    def side(self) -> float:
+        """Side of the squares of the misplaced share."""
+
+    @property
+    def bandwidth(self) -> float:
+        """Bandwidth of the kernel intensities."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks for readers of the table."""
+
+    def plot_k(self) -> Axes:
+        """Draw the K-functions."""
+
+    def plot_patterns(self) -> tuple[Axes, Axes]:
+        """Draw the original beside a synthetic pattern."""
+
+
+def save(report: SavedReport, folder: Path, argument: str = "folder") -> Path:
     """Write everything into a temporary folder beside `folder`, then rename it into place; see `UtilityReport.save`.
 
     `argument` is what errors call the folder.
@@ -79,7 +124,7 @@ def _make(folder: Path, *, private: bool) -> None:
             each.mkdir(mode=0o700 if private else 0o777, exist_ok=True)
 
 
-def _write(report: UtilityReport, work: Path) -> None:
+def _write(report: SavedReport, work: Path) -> None:
     start, mode = (PREFIX, 0o600) if report.confidential else ("", 0o666)
     document = json.dumps(contents(report), indent=2, allow_nan=False) + "\n"
     texts = {"evaluation.json": document, "summary.csv": report.table.to_csv(), "k.csv": _k_csv(report)}
@@ -91,7 +136,7 @@ def _write(report: UtilityReport, work: Path) -> None:
     save_picture(report.plot_patterns(), work / f"{start}patterns.png")
 
 
-def contents(report: UtilityReport) -> dict[str, Any]:
+def contents(report: SavedReport) -> dict[str, Any]:
     """Metrics, their values pattern by pattern, and settings, as JSON can hold them; no coordinate."""
     rows = report.table.reset_index().to_dict("records")
     scores = {each.name: column.tolist() for each, column in zip(METRICS, report.values["synthetic"].T, strict=True)}
@@ -117,7 +162,7 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def _k_csv(report: UtilityReport) -> str:
+def _k_csv(report: SavedReport) -> str:
     """Distances, K of a Poisson process where it is known, of the original, and of each synthetic pattern."""
     import pandas as pd
 

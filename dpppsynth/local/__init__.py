@@ -19,7 +19,7 @@ The laws, their radii and estimators are in `dpppsynth.randomizers`, cells and c
 
 from dpppsynth.grids import average_query_error, constant_density_answers, query_workload, zero_answers_error
 from dpppsynth.histograms import sinkhorn2, sliced_wasserstein, wasserstein2
-from dpppsynth.local.base import CellMechanism, Mechanism
+from dpppsynth.local.base import CellMechanism, Mechanism, counts_from_dict
 from dpppsynth.local.central import CentralAdaptiveGrid, CentralEstimate, CentralUniformGrid
 from dpppsynth.local.files import aggregate_dask, aggregate_files, perturb_file, read_reports, write_reports
 from dpppsynth.local.grids import (
@@ -36,7 +36,7 @@ from dpppsynth.local.mechanisms import (
     MultidimensionalSquareWave,
     SEMGeoI,
 )
-from dpppsynth.local.reports import Counts, Report, Reports, counts_from_dict
+from dpppsynth.local.reports import Counts, Report, Reports
 from dpppsynth.local.trace import CombinedTraces, LDPTrace
 from dpppsynth.randomizers import grid_radius, optimal_radius
 from dpppsynth.trajectories import (

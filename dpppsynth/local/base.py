@@ -1,13 +1,13 @@
 """What all local mechanisms share: a client, an aggregator, and everything that synthesizers have."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.arguments import flag, instance, one_of, plain_array, whole
+from dpppsynth.arguments import entries, flag, instance, one_of, plain_array, whole
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.local.reports import Counts, Report, Reports
@@ -153,6 +153,20 @@ class Mechanism(Synthesizer):
         plan = self.plan(domain, n=counts.n)
         statistic = plan.statistic.counted(counts.values, seeded=counts.seeded)
         return made(plan.mechanism, statistic, plan.estimator)
+
+
+def counts_from_dict(mechanism: Mechanism, data: Mapping[str, Any]) -> Counts:
+    """Counts from their JSON form; InputError for those of another mechanism, or that are no counts."""
+    instance("mechanism", mechanism, Mechanism, "DiskAreaMechanism(epsilon=1.0) is one")
+    data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
+    if data["mechanism"] != mechanism.fingerprint:
+        msg = f"counts: they are of another mechanism than {mechanism!r}."
+        raise InputError(msg)
+    n = whole("n", data["n"], 0, most=2**53)
+    # Nobody may have reported to one of many machines.
+    none = n == 0 and data["counts"] == [0] * mechanism.randomizer.size
+    values = np.zeros(mechanism.randomizer.size, int) if none else mechanism.randomizer.counts_of(data["counts"], n)
+    return mechanism.counts_kind(mechanism, values, n, flag("seeded", data["seeded"]))
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,15 @@
 """Reports of clients and their counts: what travels from a person to an aggregator, and what it keeps."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from dpppsynth.arguments import entries, flag, instance, plain_array, whole
+from dpppsynth.arguments import flag, instance, plain_array, whole
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Ints
-
-if TYPE_CHECKING:
-    from dpppsynth.local.base import Mechanism
 
 JSON = "a report is a JSON object with mechanism, report and seeded, as Report.to_json() gives it"
 
@@ -92,6 +89,17 @@ class Reports:
         return (Report(self.mechanism, tuple(row), self.seeded) for row in self.rows.tolist())
 
 
+class Collector(Protocol):
+    """Local mechanism, as far as counts of reports know it."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen digits that stand for it in reports and counts."""
+
+    def release_counts(self, counts: "Counts", domain: Any) -> Any:
+        """Certified result of counts of reports."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """What an aggregator keeps of reports: counts, which add up over machines and over any partition of the reports.
@@ -107,7 +115,7 @@ class Counts:
         True when the random bits of any report can be reproduced: then nothing is private.
     """
 
-    mechanism: "Mechanism"
+    mechanism: Collector
     values: Ints
     n: int
     seeded: bool = False
@@ -156,19 +164,3 @@ class Counts:
         CoxRelease
         """
         return self.mechanism.release_counts(self, domain)
-
-
-def counts_from_dict(mechanism: "Mechanism", data: Mapping[str, Any]) -> Counts:
-    """Counts from their JSON form; InputError for those of another mechanism, or that are no counts."""
-    from dpppsynth.local.base import Mechanism
-
-    instance("mechanism", mechanism, Mechanism, "DiskAreaMechanism(epsilon=1.0) is one")
-    data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
-    if data["mechanism"] != mechanism.fingerprint:
-        msg = f"counts: they are of another mechanism than {mechanism!r}."
-        raise InputError(msg)
-    n = whole("n", data["n"], 0, most=2**53)
-    # Nobody may have reported to one of many machines.
-    none = n == 0 and data["counts"] == [0] * mechanism.randomizer.size
-    values = np.zeros(mechanism.randomizer.size, int) if none else mechanism.randomizer.counts_of(data["counts"], n)
-    return mechanism.counts_kind(mechanism, values, n, flag("seeded", data["seeded"]))

@@ -21,7 +21,6 @@ from dpppsynth.mesh.pieces import Floats, Ints, Pieces
 
 if TYPE_CHECKING:
     from dpppsynth.domains import Domain
-    from dpppsynth.mesh.planar import PlanarMesh
 
 # Nodes per element by kind.
 NODES = {"segment": 2, "triangle": 3, "square": 4}
@@ -53,13 +52,18 @@ class Mesh:
     recipe: dict[str, Any]
     # Largest power of a powered exponential that is a covariance function of `metric`.
     smoothest_power: ClassVar[float]
+    _of_arrays: ClassVar[type[Mesh]]
 
-    @staticmethod
-    def from_arrays(vertices: npt.ArrayLike, elements: npt.ArrayLike, domain: Any) -> PlanarMesh:
+    def __init_subclass__(cls, *, of_arrays: bool = False, **options: Any) -> None:
+        """Register the one class of meshes, `PlanarMesh`, that `from_arrays` builds."""
+        super().__init_subclass__(**options)
+        if of_arrays:
+            Mesh._of_arrays = cls
+
+    @classmethod
+    def from_arrays(cls, vertices: npt.ArrayLike, elements: npt.ArrayLike, domain: Any) -> Mesh:
         """Mesh of a window from your own triangles or parallelograms; see `PlanarMesh.from_arrays`."""
-        from dpppsynth.mesh.planar import PlanarMesh
-
-        return PlanarMesh.from_arrays(vertices, elements, domain)
+        return cls._of_arrays.from_arrays(vertices, elements, domain)
 
     def locate(self, positions: Floats) -> Ints:
         """(n,) element holding each position; one on a border belongs to one element by a fixed rule."""

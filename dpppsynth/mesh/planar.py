@@ -29,7 +29,7 @@ THREAD = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PlanarMesh(Mesh):
+class PlanarMesh(Mesh, of_arrays=True):
     """A conforming mesh of triangles, or of squares with a bilinear basis.
 
     Attributes

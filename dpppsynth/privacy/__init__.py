@@ -45,7 +45,6 @@ from dpppsynth.privacy.profiles import (
     SmallestOf,
     delta_gaussian,
     gaussian_mu,
-    profile_from_dict,
 )
 from dpppsynth.privacy.pyramids import LevelBudgets, heatmap, level_budgets, level_scales, start_level
 from dpppsynth.privacy.relations import (
@@ -59,6 +58,7 @@ from dpppsynth.privacy.relations import (
     ReplaceOne,
     relation_from_dict,
 )
+from dpppsynth.privacy.stored_profiles import profile_from_dict
 from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.privacy.verify import Check, Verification, verify
 from dpppsynth.truncated import (

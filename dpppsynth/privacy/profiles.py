@@ -5,14 +5,13 @@ privacy: delta and epsilon up.
 """
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import gammaln, ndtri, pdtr, pdtrc
 
-from dpppsynth.arguments import entries, positive, probability, several, shown
+from dpppsynth.arguments import positive, probability, several
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.gaussian import (
     ROUNDING,
@@ -33,7 +32,6 @@ __all__ = [
     "SmallestOf",
     "delta_gaussian",
     "gaussian_mu",
-    "profile_from_dict",
 ]
 
 # Probability of the points of a Poisson law that are not looked at; it is added to delta.
@@ -259,36 +257,6 @@ def parts_of(profiles: Any) -> tuple[Any, ...]:
         msg = "parts: need one profile at least, got none; what was never released spends nothing."
         raise InputError(msg)
     return parts
-
-
-def profile_from_dict(data: Mapping[str, Any]) -> Profile:
-    """Profile from its JSON form; InputError for a kind this version does not know, or without what it needs."""
-    from dpppsynth.privacy.composed import Composed
-    from dpppsynth.privacy.losses import DiscreteLosses
-    from dpppsynth.privacy.truncated import TruncatedLaplaceDP
-
-    makers: dict[str, tuple[Callable[..., Profile], tuple[str, ...]]] = {
-        "pure": (PureDP, ("epsilon",)),
-        "gaussian": (GaussianDP, ("mu", "delta")),
-        "poisson-gaussian": (PoissonGaussianDP, ("ratio", "rate", "delta")),
-        "approximate": (ApproximateDP, ("level", "slack")),
-        "discrete-losses": (lambda *_: DiscreteLosses.from_dict(data), ("rows", "delta")),
-        "truncated-laplace": (lambda *_: TruncatedLaplaceDP.from_dict(data), ("scale", "bound", "shifts", "delta")),
-        "smallest": (lambda parts, at: SmallestOf(_read(parts), at), ("parts", "delta")),
-        "composed": (lambda parts, at: Composed(_read(parts), at), ("parts", "delta")),
-    }
-    kind = entries("profile", data).get("kind")
-    if not isinstance(kind, str) or kind not in makers:
-        known = ", ".join(map(repr, makers))
-        msg = f"profile: kind {shown(kind)} is not known to this version; expected one of {known}."
-        raise InputError(msg)
-    make, keys = makers[kind]
-    entries("profile", data, keys)
-    return make(*(data[key] for key in keys))
-
-
-def _read(parts: Any) -> tuple[Profile, ...]:
-    return tuple(map(profile_from_dict, several("parts", parts, Mapping)))
 
 
 def _settle(profile: Profile, **numbers: Any) -> None:

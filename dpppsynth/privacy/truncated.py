@@ -9,6 +9,7 @@ from typing import Any
 from dpppsynth.arguments import elements, entries, positive, probability
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.gaussian import RULE
+from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.truncated import TruncatedGeometric
 from dpppsynth.truncated.rules import require_whole
 
@@ -101,8 +102,6 @@ class TruncatedLaplaceDP:
 
     def describe(self) -> str:
         """The promise in words."""
-        from dpppsynth.privacy.profiles import ApproximateDP
-
         epsilon = self.epsilon(self.at)
         words = (
             f"With a probability of about {self.floor:.3g} the release is one that only one of the two patterns can "

@@ -4,36 +4,19 @@ The hash of a value is a 64-bit mix of seed and value, and its class the one of 
 64-bit numbers that it falls into: whole-number arithmetic, alike on all machines. Privacy needs nothing of the family,
 as seeds are drawn independently of values; that estimates are unbiased needs two values to collide for one seed in
 `hash_range`, and estimates are uncorrelated if any three values are as good as independent.
-
-References
-----------
-Steele, Lea and Flood (2014), Fast splittable pseudorandom number generators, OOPSLA: the mix, and the step.
 """
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from dpppsynth.mesh import Ints
+from dpppsynth.randomizers.splitmix import STEP, Words, mix
 
 # Seeds are drawn from [0, 2^SEED_BITS): far more than there are clients.
 SEED_BITS = 63
 # Classes of hashes are computed by 32-bit factors.
 LARGEST_RANGE = 2**31
 CHUNK = 2**20
-STEP = np.uint64(0x9E3779B97F4A7C15)
-FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-HALF, THIRTY, TWENTY_SEVEN, THIRTY_ONE = np.uint64(32), np.uint64(30), np.uint64(27), np.uint64(31)
-LOW_HALF = np.uint64(2**32 - 1)
-Words = npt.NDArray[np.uint64]
-
-
-def mix(z: Any) -> Any:
-    """SplitMix64's bijection of 64-bit numbers, of arrays here and of single numbers in compiled loops."""
-    z = (z ^ (z >> THIRTY)) * FIRST
-    z = (z ^ (z >> TWENTY_SEVEN)) * SECOND
-    return z ^ (z >> THIRTY_ONE)
+HALF, LOW_HALF = np.uint64(32), np.uint64(2**32 - 1)
 
 
 def draw_seeds(rng: np.random.Generator, n: int) -> Ints:

@@ -7,14 +7,14 @@ import numpy as np
 
 from dpppsynth.buckets import compiled
 from dpppsynth.mesh import Ints
-from dpppsynth.randomizers import hashing
+from dpppsynth.randomizers import splitmix
+from dpppsynth.randomizers.splitmix import STEP, Words
 
-STEP = hashing.STEP
-mix = compiled(hashing.mix)
+mix = compiled(splitmix.mix)
 
 
 @compiled
-def add_supports(states: hashing.Words, low: hashing.Words, width: hashing.Words, counts: Ints) -> None:
+def add_supports(states: Words, low: Words, width: Words, counts: Ints) -> None:
     """Add one to counts (domain,) of each value whose hash lies in [low, low + width) of a report (n,)."""
     for report in range(len(states)):
         state, first, size = states[report], low[report], width[report]
