@@ -8,9 +8,12 @@ import ot
 import pytest
 from scipy.optimize import linprog
 
+from dpppsynth.domains import Window
 from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.evaluation import wasserstein
+from dpppsynth.flow import Transshipment
 from dpppsynth.histograms import sinkhorn2, sliced_wasserstein, sliced_wasserstein_points, wasserstein2
-from dpppsynth.histograms.exact import Layers
+from dpppsynth.patterns import PointPattern
 from dpppsynth.randomizers.continuous import ContinuousDiskArea
 
 DISTANCES = (wasserstein2, sinkhorn2, sliced_wasserstein)
@@ -66,14 +69,14 @@ FAULTS = (
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_programme_stands_in_for_a_simplex_that_proves_nothing(fault, rng, monkeypatch):
     p, q = masses(rng, (4, 5)), masses(rng, (4, 5), full=0.5)
-    expected, solver, programme, asked = wasserstein2(p, q), ot.emd, Layers.by_programme, []
+    expected, solver, programme, asked = wasserstein2(p, q), ot.emd, Transshipment.by_programme, []
 
     def spoilt(given, *args, **settings):
         flow, log = solver(given, *args, **settings)
         return flow, log | fault(given, log)
 
     monkeypatch.setattr(ot, "emd", spoilt)
-    monkeypatch.setattr(Layers, "by_programme", lambda layers: asked.append(1) or programme(layers))
+    monkeypatch.setattr(Transshipment, "by_programme", lambda problem: asked.append(1) or programme(problem))
     assert wasserstein2(p, q) == pytest.approx(expected, rel=1e-6)
     assert asked.pop()
 
@@ -188,9 +191,18 @@ def test_sinkhorn_says_so_when_its_steps_are_not_enough(rng):
         sinkhorn2(p, q, regularisation=50, tolerance=1e-12, max_iter=8)
 
 
-def test_sliced_distances_of_two_points_are_four_times_their_distance(rng):
-    # The integral of |cos| over a turn is 4.
-    expected = 4 * math.hypot(3, 4)
+def test_sliced_distance_of_a_unit_shift_is_two_over_pi(rng):
+    """The mean of |cos| over all directions, in histograms, sets of points and patterns alike."""
+    p, xy, window = rng.random((4, 5)), rng.random((9, 2)), Window.rectangle(0, 0, 3, 3)
+    shifted = np.pad(p, ((0, 1), (0, 0))), np.pad(p, ((1, 0), (0, 0)))
+    found = sliced_wasserstein(*shifted), sliced_wasserstein_points(xy, xy + np.array([1, 0]))
+    assert found == pytest.approx([2 / math.pi] * 2, rel=1e-4)
+    one, other = (PointPattern(at, window) for at in (xy, 2 * rng.random((14, 2))))
+    assert wasserstein(one, other, "sliced") == sliced_wasserstein_points(one.xy, other.xy)
+
+
+def test_sliced_distances_of_two_points_are_in_proportion_to_their_distance(rng):
+    expected = 2 / math.pi * math.hypot(3, 4)
     assert sliced_wasserstein(point((4, 5), (0, 0)), point((4, 5), (3, 4))) == pytest.approx(expected, rel=1e-4)
     assert sliced_wasserstein_points([[1, 1]], [[4, 5]]) == pytest.approx(expected, rel=1e-4)
     assert sliced_wasserstein_points([[1, 1]], [[4, 5]], directions=1) != pytest.approx(expected, rel=0.1)
@@ -209,15 +221,15 @@ def test_a_histogram_is_as_far_as_the_points_it_counts(rng):
 
 
 def test_reports_of_the_continuous_disk_are_as_far_apart_as_its_design_says():
-    """4 |v2 - v1| (1 - A q): the share of reports that depends on the value, moved with it."""
+    """2 |v2 - v1| (1 - A q) / pi: the share of reports that depends on the value, moved with it."""
     one, other, n, share = (0.2, 0.3), (0.7, 0.6), 60_000, 0.2628146
     mechanism = ContinuousDiskArea(epsilon=1.0, radius=0.5, side=1.0)
     drawn = [mechanism.draw(np.tile(each, (n, 1)), np.random.default_rng(k)) for k, each in enumerate((one, other))]
-    assert 4 * math.dist(one, other) * share == pytest.approx(0.6129837, abs=1e-6)
-    # Nearly four times the difference of the means, whose coordinates deviate by at most 0.6 sqrt(2 / n): six of those,
-    # and 0.01 for eight directions and for what noise adds where both laws agree.
-    noise = 6 * 4 * 0.6 * math.sqrt(2 / n) + 0.01
-    assert sliced_wasserstein_points(*drawn, directions=8) == pytest.approx(0.6129837, abs=noise)
+    assert 2 / math.pi * math.dist(one, other) * share == pytest.approx(0.0975594, abs=1e-7)
+    # Nearly 2 / pi times the difference of the means, whose coordinates deviate by at most 0.6 sqrt(2 / n): six of
+    # those, and 0.0016 for eight directions and for what noise adds where both laws agree.
+    noise = 6 * 2 / math.pi * 0.6 * math.sqrt(2 / n) + 0.0016
+    assert sliced_wasserstein_points(*drawn, directions=8) == pytest.approx(0.0975594, abs=noise)
 
 
 WRONG = (

@@ -46,7 +46,7 @@ YARDSTICK_LINES = (
 )
 THINNED = "K-functions of large patterns are made of a random part of their points, which leaves K as it is on average."
 SLICED = (
-    "Wasserstein distances of large patterns are sliced, which is less than the exact ones; compare them in this table."
+    "Wasserstein distances of large patterns are sliced: 2/pi of the exact ones at most; compare them in this table."
 )
 NO_HEAT = "Kernel intensities are left out: this network has too many or too short edges for heat flow."
 EMPTY = "Synthetic patterns without points count in the rows of points, K and L alone."

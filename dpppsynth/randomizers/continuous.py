@@ -192,7 +192,7 @@ class ContinuousDiskArea(SpatialAreaMechanism):
     """Disk area mechanism on the continuum: density p in the disk and q outside, `p = e^epsilon q`.
 
     Of all area mechanisms with this epsilon and radius it has the smallest q, and therefore tells values apart best in
-    sliced Wasserstein distance: that of two values v1 and v2 is `4 |v2 - v1| (1 - area q)`.
+    sliced Wasserstein distance: that of two values v1 and v2 is `2 |v2 - v1| (1 - area q) / pi`.
 
     Examples
     --------
