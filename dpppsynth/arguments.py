@@ -1,4 +1,4 @@
-"""Checks of public arguments, one for each kind; their messages name argument, rule, value and remedy.
+"""Validation of public arguments, one function for each kind; messages name argument, rule, value and remedy.
 
 They stand at the doors of the package, where a call costs a microsecond, and not in loops behind them.
 """

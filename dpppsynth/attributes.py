@@ -1,4 +1,4 @@
-"""Attributes of points: columns of plain arrays that tell their values apart as they were.
+"""Columns of point attributes (marks) as plain arrays, without conversions that merge distinct values.
 
 numpy, left to itself, turns whole numbers into floating-point ones when one of them is large or one value has decimals,
 and anything into text when one value is text: two values become one because of a third.

@@ -1,4 +1,4 @@
-"""Counts of cells none of which is off by more than a bound, and what the bound costs."""
+"""`BoundedCountsPlan`: cell counts with truncated discrete Laplace noise, so that no error exceeds a bound."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Numbers looked up among increasing ones, for compiled sums over pairs: by bucket first, then by halving within it.
+"""Binary search in sorted arrays from compiled loops, started within equal-width buckets.
 
 Importing this module imports numba, so that it is imported where it is used.
 """

@@ -1,4 +1,4 @@
-"""Coordinate reference systems: naming, comparing and refusing them. Only map projections carry distances."""
+"""Coordinate reference systems: names, comparison, and refusal of those without lengths, such as degrees."""
 
 from __future__ import annotations
 

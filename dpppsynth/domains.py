@@ -1,4 +1,4 @@
-"""Domains: the public regions that hold point patterns.
+"""Domains: the public regions (windows) that hold point patterns, and the interface that networks share.
 
 A domain is chosen before the data are seen and may be shown to anybody, so its coordinates appear freely in messages.
 Distances and areas are those of the map, in the unit of its coordinate reference system (CRS); degrees are refused. A

@@ -1,4 +1,4 @@
-"""Files that whatever stops the process leaves whole, written by one process at a time."""
+"""Atomic, durable file writes, and locks that let one process write at a time."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""Every error and warning the package raises on purpose.
+"""Exceptions and warnings of the package.
 
 The command line maps them to exit codes: `InputError` and `TooLargeError` 2, `PrivacyCheckError` 3, `BudgetError` 4,
 `ReleaseBlocked` and `QualityError` 5.

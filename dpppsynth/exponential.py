@@ -1,4 +1,4 @@
-"""Integrals over the domain of exp of a field on a mesh: closed form where it is linear, Gauss rules on squares."""
+"""Integrals of the exponential of a field on a mesh: closed form on simplices, Gauss quadrature on squares."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The Gaussian kernel on a window: its mass, Poisson patterns with a kernel at each point, and their intensity.
+"""The Gaussian kernel on a window: its mass, Poisson cluster patterns around points, and their intensity.
 
 Every point leaves a Poisson number of children, one on average, drawn from the kernel cut to the window's convex hull;
 children outside the window are dropped. On a convex window every kernel has mass 1 there (Diggle's edge correction); on

@@ -1,4 +1,4 @@
-"""Patterns around the points themselves: the kernel synthesizer's measurement (docs/theory/kernel.md, diffusion.md).
+"""Plans of the kernel synthesizer: Poisson cluster patterns around the points (docs/theory/kernel.md, diffusion.md).
 
 What is released are Poisson patterns with intensity `sum_i f_i`, a kernel at each point: Gaussian on windows, heat flow
 on networks. Their own randomness protects, so every pattern is paid for: the number of patterns is part of the plan.

@@ -1,4 +1,4 @@
-"""Reports from the cells of a regular grid: everybody's value is randomised on its own, and counts of reports remain.
+"""`LocalPlan`: randomised reports about the cells of a regular grid, and their counts.
 
 A plan is made from public parameters alone; `measure` runs all clients in one process. What it returns, the counts of
 the reports, is public, and everything after it is post-processing (docs/theory/local.md).

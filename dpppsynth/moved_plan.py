@@ -1,4 +1,4 @@
-"""Points moved one by one: planar Laplace noise, with or without a bound on how far a point is moved.
+"""`MovedPlan`: every point moved by planar Laplace noise, with or without a bound on the displacement.
 
 What is released are the moved points, rounded to the window's public grid, in random order. Moving them back into the
 window is post-processing (docs/theory/bounded_error.md, Theorem M).

@@ -1,4 +1,4 @@
-"""A public base intensity, such as population density, that multiplies the fitted one."""
+"""Public offsets: a base intensity, such as population density, that multiplies the fitted one."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Who is who: labels that tell persons apart.
+"""Person identifiers: labels whose equality depends on the two rows compared alone.
 
 Whether two rows belong to the same person depends on the labels of these two rows alone, and on nothing that is done to
 a column as a whole. Otherwise one more person could split or merge others, and the sum of persons would change by more

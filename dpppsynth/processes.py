@@ -1,4 +1,4 @@
-"""Worker processes that never outlive the process that started them."""
+"""Worker processes that end with the process that started them."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Folders that somebody else published, opened without trust: plain files alone, and no more of them than was asked.
+"""Safe reading of untrusted release folders: regular files alone, of limited size, without following links.
 
 Whoever publishes a folder also chooses what lies in it: a pipe that waits for ever, a link to a device without end, a
 file that changes between two looks. So a folder is opened once and held, its files are opened from there by name

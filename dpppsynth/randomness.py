@@ -1,4 +1,4 @@
-"""The one place random generators come from.
+"""Random number generators: seeded ones for studies, and secret ones for releases.
 
 Without an explicit `rng` every call gives a fresh ChaCha20 generator keyed with 256 bits from the operating system, so
 no two releases, and no two forked workers, share a stream. Additive noise never comes from here: OpenDP draws it from

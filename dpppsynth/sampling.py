@@ -1,4 +1,4 @@
-"""Exact sampling of Poisson and binomial point patterns from an intensity on a mesh.
+"""Exact sampling of Poisson patterns by thinning, and of binomial patterns, from an intensity on a mesh.
 
 On every piece that tiles an element's part of the domain, a homogeneous Poisson process at the intensity's upper bound
 there is thinned to the intensity: exact, with no integral and no restart. Positions are rounded to the domain's public

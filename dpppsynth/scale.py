@@ -1,4 +1,4 @@
-"""Scale factors of map projections: how much longer a length on the map is than the true one.
+"""Scale factors of map projections: ratios of lengths on the map to true lengths.
 
 True lengths are those on the ellipsoid of the coordinate reference system. A path of true length d is at most k d long
 on the map, k the largest scale factor along it in any direction, so a radius of k d on the map protects d on the ground

@@ -1,4 +1,4 @@
-"""Second-order statistics of point patterns: results and arguments that the plane and networks have in common."""
+"""Second-order statistics of point patterns: results and arguments shared by windows and networks."""
 
 from __future__ import annotations
 

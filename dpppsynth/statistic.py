@@ -1,4 +1,4 @@
-"""Private statistics: the only place where noise meets sensitive points.
+"""Additive-noise measurements of counts, tent masses and field statistics.
 
 A plan is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns a
 `PrivateStatistic`, public from then on. `StatisticPlan` measures counts or tent masses with discrete Laplace noise,

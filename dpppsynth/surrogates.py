@@ -1,4 +1,4 @@
-"""Surrogate intensities from public parameters: what the data might look like, for everything settled in advance.
+"""Surrogate intensities from public parameters, for settings and rehearsals before the data are touched.
 
 Three kinds, chosen to be hard on samplers in different ways: points everywhere alike, a draw from the prior, and half
 of the points in one correlation cell. Nothing here has seen the data.

@@ -1,4 +1,4 @@
-"""Reports about trajectories in two rounds, of which the second follows from the first.
+"""`TracePlan`: the two rounds of LDPTrace reports, the second adapted to the first.
 
 A plan is made from public parameters alone; `measure` runs all clients in one process. What is released are the counts
 of the reports of both rounds. The second round is a function of the first counts, so anybody can make it again, and

@@ -1,4 +1,4 @@
-"""Networks from lines as they are drawn on maps: end points become vertices; cutting and joining on request."""
+"""Construction of networks from map lines: end points become vertices, with cutting and joining on request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Removal of short edges, which meshes and mechanisms pay for, with a bound on how far anything moves."""
+"""Removal of short edges, which cost precision, with a bound on the displacement of points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of edges: their courses, cut by polygons, and what two meshes share along them."""
+"""Courses (polylines) of parts of edges: clipping by polygons, and overlaps of two meshes along them."""
 
 from typing import Any
 

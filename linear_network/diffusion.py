@@ -1,4 +1,4 @@
-"""Heat flow on a network's mesh: the kernel of the kernel synthesizer on streets (docs/theory/diffusion.md).
+"""Heat kernel on a network's mesh, for the kernel synthesizer on streets (docs/theory/diffusion.md).
 
 A point is snapped to its segment and leaves a Poisson number of children, one on average. Each falls into segment j
 with probability `K[i, j]`, `K = exp(-(h^2 / 2) L)`, and is uniform there; on a long street of short segments it is the

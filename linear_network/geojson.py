@@ -1,4 +1,4 @@
-"""Networks as GeoJSON: one feature per edge, with the numbers of its vertices."""
+"""Networks as GeoJSON: one feature for each edge, with the numbers of its vertices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Networks from and to networkx graphs, by the conventions of OSMnx.
+"""Conversion between networks and networkx graphs, by the conventions of OSMnx.
 
 Nodes carry `x` and `y`, edges may carry a `geometry` (a LineString, in either direction) and a `length`, the graph a
 `crs`.

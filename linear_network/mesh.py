@@ -1,4 +1,4 @@
-"""The mesh of a linear network: every edge cut into equal segments, basis functions linear along them."""
+"""`NetworkMesh`: edges cut into equal segments, with basis functions that are linear along them."""
 
 from __future__ import annotations
 

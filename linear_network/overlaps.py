@@ -1,4 +1,4 @@
-"""Edges that run along one another: drawn twice on maps, or two-way streets of graphs held once for each direction."""
+"""Detection of overlapping edges: duplicate lines of maps, and two-way streets stored once for each direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shortest paths on a linear network, between any points."""
+"""Shortest paths between any points of a linear network."""
 
 from __future__ import annotations
 

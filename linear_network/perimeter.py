@@ -1,4 +1,4 @@
-"""How many points of a network lie at a given distance from a point, and sums over pairs that weigh by that number.
+"""Number of network points at a given distance from a point, and the geometrically corrected sums over pairs.
 
 Compiled when first called, so that this module is imported where it is used (docs/theory/network.md, section 2).
 """

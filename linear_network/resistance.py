@@ -1,4 +1,4 @@
-"""The resistance metric of a linear network: every edge a resistor of its length (docs/theory/network.md, section 1).
+"""The resistance metric of a linear network (docs/theory/network.md, section 1).
 
 `d_R(u, v) = Var(Z(u) - Z(v))` of the Gaussian field with covariance `(Laplacian + k e_o e_o')^-1` at the vertices,
 linear along edges, plus an independent Brownian bridge on every edge (Anderes, Moeller and Rasmussen, 2020).

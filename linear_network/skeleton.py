@@ -1,4 +1,4 @@
-"""The bare arrays of a network, checked: vertices, edges, their courses, and the components they fall into."""
+"""Validated arrays of a network: vertices, edges, their courses, and connected components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One draw of a log-Gaussian Cox posterior of raw masses by NUTS: the last draw of the first chain, or nothing.
+"""One NUTS draw of a log-Gaussian Cox posterior of raw masses: the last draw of the first chain, or a refusal.
 
 The draw is what is released; diagnostics, the other draws and the reason of a refusal are the custodian's secret. Every
 sensitive array enters the PyMC model as a data container, so that no compiled or cached code depends on it.

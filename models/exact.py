@@ -1,4 +1,4 @@
-"""Exact posterior draws without a Markov chain: rejection from nested boxes (docs/theory/sampling.md, section 1).
+"""Exact posterior draws by rejection sampling from nested boxes (docs/theory/sampling.md, section 1).
 
 Where the field is no more than r below its mode, the log-likelihood falls at least as fast as a parabola of curvature
 `k(r)`. A ladder of boxes takes the tight parabola near the mode and looser ones further out; each shell between two

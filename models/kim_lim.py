@@ -1,4 +1,4 @@
-"""Kim & Lim's own posterior draw: the length scale l is sampled, and a ratio R fixes the field's size.
+"""Posterior draws of Kim & Lim's model: a sampled length scale l, and sigma tied to it by a ratio R.
 
 On windows `sigma = R l`, and the covariance is the squared exponential; on networks `sigma = R sqrt(l)`, and it is the
 exponential of the resistance metric.

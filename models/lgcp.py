@@ -1,4 +1,4 @@
-"""Log-Gaussian Cox models in PyMC, for release (noise-aware) and for research (raw, non-private data)."""
+"""Log-Gaussian Cox models in PyMC: noise-aware ones for release, and raw ones for research (not private)."""
 
 from typing import TYPE_CHECKING, Any
 

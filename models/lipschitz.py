@@ -1,4 +1,4 @@
-"""Fields whose gradient is bounded: the support under which a posterior draw is purely epsilon-private (Theorem D)."""
+"""Truncation of a Gaussian field to bounded gradients, under which posterior draws are epsilon-private (Theorem D)."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""NUTS on the models of `dpppsynth.models.lgcp`, by nutpie or by PyMC itself, with the diagnostics that gate a result.
+"""NUTS sampling of `dpppsynth.models.lgcp` models, by nutpie or PyMC, with convergence diagnostics.
 
 PyMC 5 hands out ArviZ `InferenceData`, PyMC 6 an xarray `DataTree`; both leave here as plain arrays.
 """

@@ -1,4 +1,4 @@
-"""Noisy proximal steps: a draw that is private whether or not it has converged (Theorem E, docs/theory/sampling.md)."""
+"""Noisy proximal steps: posterior sampling that is private before convergence (Theorem E, docs/theory/sampling.md)."""
 
 import math
 

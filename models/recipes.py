@@ -1,4 +1,4 @@
-"""What the JSON of a certificate stands for: domains, and the meshes on them."""
+"""Domains and meshes rebuilt from the JSON of a certificate."""
 
 from collections.abc import Mapping
 from typing import Any

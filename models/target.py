@@ -1,4 +1,4 @@
-"""The posterior that draws are taken from: a log-Gaussian Cox field given exact tent masses.
+"""The target posterior of draws: a log-Gaussian Cox field given exact tent masses.
 
 `w = centre + basis z`, prior `z ~ N(0, diag(precision)^-1)`, density proportional to
 `prior(z) exp(masses'w - measure'e^w)`. It sees the points through their tent masses alone.

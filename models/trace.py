@@ -1,4 +1,4 @@
-"""Triangles of the plane laid over a network: coarse tents that no short street makes steep.
+"""Planar triangulations restricted to a network: coarse tent functions that short streets do not make steep.
 
 The length of a path along the network is at least the straight distance between its ends, so the planar tents' slope
 bounds what a move along streets changes (docs/theory/network.md).

@@ -1,4 +1,4 @@
-"""`BoundedErrorAnswers`: the mechanism."""
+"""`BoundedErrorAnswers`: release of whole-number answers with noise that never exceeds a bound."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`Answers`: what was released."""
+"""`Answers`: released answers, their noise law, their guarantee and the bound on their errors."""
 
 import math
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""`ErrorTerms`: what a release of answers promises, and the two searches for terms that keep to a delta."""
+"""`ErrorTerms`: epsilon, delta and error bound of a release of answers, and searches for terms within a delta."""
 
 import math
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Checks of true answers; their messages never show one."""
+"""Validation of true answers; error messages never show one."""
 
 from typing import Any
 

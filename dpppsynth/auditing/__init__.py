@@ -1,4 +1,4 @@
-"""Empirical lower bounds on privacy loss, by telling two neighbouring inputs apart from what is released."""
+"""Privacy audits: empirical lower bounds on privacy loss, from many releases of two neighbouring inputs."""
 
 from dpppsynth.auditing.auditor import Required, audit, required
 from dpppsynth.auditing.examine import Finding

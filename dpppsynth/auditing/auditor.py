@@ -1,4 +1,4 @@
-"""`audit`: from anything that makes releases to lower bounds on what they give away."""
+"""`audit`: lower bounds on the privacy loss of a synthesizer, a plan or a saved release, by running it."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""What an audit looks at in counts with bounded error: the counts that change, and which of two inputs they exclude.
+"""Test statistics for counts with bounded error: likelihood ratio of the changed counts, and impossible outputs.
 
 Some counts are possible under one of two neighbouring inputs alone: their likelihood ratio is infinite, and they are
 seen as often as the claim's delta allows, or more. Where the noise ends earlier than it is said to, its edge shows in

@@ -1,4 +1,4 @@
-"""From what was seen of two neighbouring inputs to lower bounds on privacy loss that hold all at once.
+"""Simultaneous lower confidence bounds on privacy loss from the test statistics of all trials.
 
 A fifth of the trials chooses, for every statistic, direction and epsilon, the event that promises most; the other
 trials, not looked at before, decide. Every bound gets the same share of the probability of a false alarm.

@@ -1,4 +1,4 @@
-"""Lower confidence bounds on privacy loss, from how often an event was seen under either of two inputs.
+"""Lower confidence bounds on privacy loss from the frequencies of one event under two inputs.
 
 For an event of probability p under one input and q under the other, (epsilon, delta) differential privacy says
 `p - e^epsilon q <= delta`. Of n runs on each input, A and B show the event. Whatever lambda > 0 and w > 0,

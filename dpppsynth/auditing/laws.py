@@ -1,4 +1,4 @@
-"""The noise in all numbers of all runs, held to its stated law.
+"""Goodness-of-fit tests of all noise in a release against its stated law, by Chernoff bounds.
 
 The points are made up, so the noise in a release is known, and every run has as many draws of it as it has numbers,
 not only those in which two inputs differ. A sum S of N draws is held to the stated law by Chernoff's bound, P(S <= x)

@@ -1,4 +1,4 @@
-"""Scores from features: a direction that tells two inputs apart, or the best of them, by the training trials alone.
+"""Classifiers for audits: a linear discriminant or the best single feature, fitted on the training trials alone.
 
 Directions are by linear discriminant analysis on standardised features, its covariance shrunk towards the identity.
 """

@@ -1,4 +1,4 @@
-"""Local mechanisms: the budget is spent on one report, so two values of one client are told apart by what it sends.
+"""Audits of local mechanisms: the reports of one client with either of two values.
 
 Counts, estimates, releases and whatever else is made of reports are post-processing. Everybody else's reports are
 their own, and tell nothing about this client.

@@ -1,4 +1,4 @@
-"""What an audit looks at in points moved one by one: the rows likeliest to be a person's, and where these lie.
+"""Test statistics for points moved one by one: the released points most likely to be the target's, and their places.
 
 Rows are in random order, everybody else is far away, and of the released positions those are looked at that fit the
 person best. Some positions are possible from one of two places alone; an infinite likelihood ratio tells them.

@@ -1,4 +1,4 @@
-"""The hard pair: two neighbouring patterns that a mechanism has most trouble to keep apart, from public parameters.
+"""Worst-case pairs: two neighbouring patterns that a mechanism hides least well, from public parameters.
 
 One person's points move from x to x' (or are there and not there), and everybody else is as far from both as the domain
 allows: what the attacker knows already must not drown the difference.

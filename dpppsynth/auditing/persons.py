@@ -1,4 +1,4 @@
-"""The hard pair under adding or removing a whole person: the same points with and without all that one person has.
+"""Worst-case pairs under adding or removing a person: the same points with and without all points of one person.
 
 Masses add up, so others in the same place drown nothing; and many of them draw the mechanism's attention to that place
 whatever the noise, so that all of the budget is spent there. Most of the person is there as well. One more point is far

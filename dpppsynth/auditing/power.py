@@ -1,4 +1,4 @@
-"""How large a fault an audit of so many trials finds.
+"""Statistical power: the smallest shortfall of noise that an audit of a given number of trials finds.
 
 A law of the scores is pictured whose noise is too small by a factor, and the whole audit of them is simulated: the
 training trials that choose an event and a weight, and the others that decide. What is simulated is public.

@@ -1,4 +1,4 @@
-"""What an audit of a noised pyramid of counts looks at: the cells in which the two inputs differ, level by level.
+"""Likelihood ratio of a noised pyramid of counts: the measured cells in which two inputs differ, level by level.
 
 Which cells of a level are looked at follows from the noised levels above, which are released. So given the release
 the law of every number is known, and the likelihood ratio is exact.

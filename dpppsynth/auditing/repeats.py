@@ -1,4 +1,4 @@
-"""Noise that comes again: of a generator with too short a key, or of one that serves several levels of a release.
+"""Tests for reused noise: draws repeated between runs, and correlated signs between levels of one release.
 
 The points of an audit are made up, so the noise of a run is known: what is released, less the exact numbers. How often
 it may be the same as in an earlier run follows from the stated law. Given all earlier draws, the next one is like any

@@ -1,4 +1,4 @@
-"""Whole releases of a local plan: the counts of reports are held to the stated law of the clients.
+"""Audits of whole releases of a local plan: binomial tests of the counts of reports.
 
 Trials run one client. A plan that counts anything else than what clients send, true cells say, shows in what it
 releases: where all persons have one value, every count is binomial.

@@ -1,4 +1,4 @@
-"""What an audit of a noised pyramid of counts looks at in the noise itself, all other persons' masses taken off.
+"""Test statistics for the noise of a noised pyramid of counts, with all other persons' masses subtracted.
 
 A likelihood ratio supposes noise of the stated law, drawn anew for every number; here it is looked for other noise.
 """

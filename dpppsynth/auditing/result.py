@@ -1,4 +1,4 @@
-"""What an audit found, and what that means."""
+"""`Audit`: lower bounds on privacy loss, the power of the audit, and a verdict."""
 
 import math
 from collections.abc import Mapping

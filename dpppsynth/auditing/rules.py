@@ -1,4 +1,4 @@
-"""Rules by which a claim falls: an event, a weight, and how often the event must be seen.
+"""Rejection rules of an audit: an event, a weight, and the critical number of times the event is seen.
 
 The same rules decide an audit and rate it beforehand, so what `power` simulates is what `examine` does.
 """

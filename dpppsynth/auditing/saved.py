@@ -1,4 +1,4 @@
-"""What a release publishes beside its private statistic: files, an intensity, a certificate. All of it must agree.
+"""Consistency of all that a release publishes: files, intensity and certificate agree with the private statistic.
 
 Trials look at the statistic, as the release holds it. The rest must be made of that and of public parameters: so it is
 the same when the saved files are opened again, and certificates do not know which of two inputs they are about.

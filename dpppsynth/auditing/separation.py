@@ -1,4 +1,4 @@
-"""How far a mechanism tells two places apart: what its noise has to hide when one point moves between them.
+"""Distinguishability of two places under a mechanism: the change of its statistic that the noise has to hide.
 
 Each kind of mechanism has a measure of its own; only its order matters, which picks the hardest pair to audit.
 """

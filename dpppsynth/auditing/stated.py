@@ -1,4 +1,4 @@
-"""What the noise stated by a plan gives away at one pair of patterns: often far less than the epsilon it is worth.
+"""Exact privacy profile of the stated noise at one pair of patterns, often far below the worst-case claim.
 
 Pure epsilon is about the rarest event of the worst pair. At a given pair the law of noised counts is known, and so is
 delta for every epsilon: a program that exceeds it is not the mechanism it states, and its guarantee says nothing. It is

@@ -1,4 +1,4 @@
-"""What an audit looks at: the likelihood ratio where the law is known, and what else gives a moved point away.
+"""Test statistics of an audit: the likelihood ratio where the law is known, and features that give a point away.
 
 All are functions of what is released, so none can make a mechanism look worse than it is. Each is a callable object,
 not a closure: the processes that run the trials must be able to receive it.

@@ -1,4 +1,4 @@
-"""A stratified release: all levels at once, the pair of each its own.
+"""Audits of stratified releases: all levels in the same runs, a pair of patterns for each.
 
 Levels are released from points of their own, so what one level publishes tells no more than that level claims, however
 many others change. A pair that changes a person in every level is therefore no neighbouring one, and each statistic

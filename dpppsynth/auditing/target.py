@@ -1,4 +1,4 @@
-"""What is audited: a mechanism, two neighbouring inputs, what it claims, and how to look at what it releases."""
+"""Audit targets: a mechanism, two neighbouring inputs, its privacy claim, and the test statistics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

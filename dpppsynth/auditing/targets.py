@@ -1,4 +1,4 @@
-"""From a synthesizer, a plan or a saved release to what is audited: its releases, at a hard pair."""
+"""Construction of audit targets from synthesizers, plans and saved releases."""
 
 import time
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""LDPTrace: all that one client sends in both rounds, with either of two trajectories.
+"""Audits of LDPTrace: the transcript of one client, both rounds, for either of two trajectories.
 
 Who announces the length for the second round may announce any, so the audit takes the longest: then no kind of report
 is missing, and there are as many as there can be. Reports are independent, so their log-likelihood ratios add up.

@@ -1,4 +1,4 @@
-"""Many runs of a mechanism on either of two inputs, in processes where asked; only features of what it releases stay.
+"""Monte Carlo trials of a mechanism on two inputs, in parallel where asked; only features of releases are kept.
 
 Runs on both inputs alternate in blocks. A block begins with the target as it was pickled, so a generator that travels
 with it repeats itself in every block and is found out.

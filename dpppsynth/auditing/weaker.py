@@ -1,4 +1,4 @@
-"""The law of the likelihood ratio at a pair, of a mechanism with so many times too little noise, where it is known.
+"""Law of the likelihood ratio at a pair under a mechanism with too little noise by a factor, where it is known.
 
 It is made of public parameters and a pair that is made up, and by a fixed seed: so it costs no privacy. An audit is
 rated by it, and not by what the claim would allow.

@@ -1,4 +1,4 @@
-"""One run of an audit: the whole release, as users make it, of which everything that is published is looked at.
+"""One audit run of a whole release, as users make it, including everything that it publishes.
 
 Inference on a private statistic is left out. It comes last, sees the statistic alone, and takes a thousand times as
 long as all the rest.

@@ -1,4 +1,4 @@
-"""What published experiments compare with, and nobody may release with: they say so.
+"""Baselines from published experiments, for comparison only: none of them may be used for a release.
 
 * `PaperLaplaceSynthesizer`: Kim & Lim's Laplace synthesizer, with noise on densities.
 * `LiteralHybridUniformExponential`: the hybrid area mechanism as printed, which spends 1 whatever epsilon is.

@@ -1,4 +1,4 @@
-"""Answers redrawn until they lie in a public domain: bounded output is compatible with pure privacy, bounded noise not.
+"""Bounded-output noise: answers redrawn until they lie in a public domain, at the cost of a varying normaliser.
 
 The normaliser depends on the true answer and has to be paid for. For comparisons: the noise is floating-point, so
 nothing drawn here may be released.

@@ -1,4 +1,4 @@
-"""Checks of what several baselines take; their messages name argument and rule, never answers or points."""
+"""Validation of the baselines' arguments; messages name argument and rule, never answers or points."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Standard deviations of Gaussian noise: the smallest one, and one from a bound on the privacy loss.
+"""Standard deviations of Gaussian noise for an (epsilon, delta): analytic minimum, and from a tail bound on the loss.
 
 For comparisons: noise drawn with them in floating point may not be released.
 """

@@ -1,4 +1,4 @@
-"""Generalised Gaussian noise `exp(-(|z| / b)^p)`, with or without a hard bound, and what it really guarantees.
+"""Generalised Gaussian noise `exp(-(|z| / b)^p)`, with or without a hard bound, and its exact delta.
 
 Power 1 is Laplace noise, 2 Gaussian. For p > 1 no scale is purely private, and a bound on the noise exposes its edge as
 it does for every noise: delta is the exact hockey-stick divergence, not the probability of a tail. For comparisons: the

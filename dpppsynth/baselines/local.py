@@ -1,4 +1,4 @@
-"""What published experiments on local mechanisms compare with, and nobody may release with.
+"""Baselines for local mechanisms, for comparison only: none of them may be used for a release.
 
 The hybrid mechanism as the main text of its paper prints it spends 1 whatever epsilon is, and the best side of a
 uniform grid is found by looking at the truth.

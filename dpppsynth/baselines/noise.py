@@ -1,4 +1,4 @@
-"""Noisy answers by the noises that bounded error is compared with, each with the epsilon and delta that really hold.
+"""Noisy answers by the usual noise laws, each with its exact epsilon and delta.
 
 All noise here is floating-point: for comparisons, never for a release.
 """

@@ -1,4 +1,4 @@
-"""PivotTrace, the anchor-based pivot sampling of trajectories, as its published code runs it: never to be released.
+"""PivotTrace: anchor-based pivot sampling of trajectories as its published code runs it, which is not private.
 
 Its reports are points of interest, and those are the points of the trajectories themselves: whoever sees a report sees
 a place where somebody was. The number of sectors is chosen from the private directions as well, budgets are split by

@@ -1,4 +1,4 @@
-"""Staircase noise: of all noises that keep one answer purely private, the one with the smallest error.
+"""Staircase noise: the additive noise of smallest expected error among all that keep one answer epsilon-private.
 
 For comparisons: the noise is floating-point, so nothing drawn here may be released.
 """

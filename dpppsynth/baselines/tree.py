@@ -1,4 +1,4 @@
-"""Hierarchical counts and degree sequences of Hay, Rastogi, Miklau & Suciu, made consistent after the noise.
+"""Hierarchical counts and degree sequences of Hay, Rastogi, Miklau & Suciu, with consistency after the noise.
 
 For comparisons: the noise is floating-point, so nothing drawn here may be released.
 """

@@ -1,4 +1,4 @@
-"""Uniform noise: all that delta alone can buy, with epsilon 0.
+"""Uniform noise on an interval: (0, delta) differential privacy.
 
 For comparisons: the noise is floating-point, so nothing drawn here may be released.
 """

@@ -1,4 +1,4 @@
-"""Example patterns, long published, with the windows and the streets on which they are studied.
+"""Published example patterns, with their windows and street networks.
 
 - `soho_deaths`: homes of the dead of the 1854 cholera outbreak in Soho, London, in a window or on `soho_streets`;
 - `soho_pumps`: the water pumps of the same streets;

@@ -1,4 +1,4 @@
-"""Mechanisms whose own randomness protects: one draw of a log-Gaussian Cox field, released as it is.
+"""Posterior sampling: one posterior draw of a log-Gaussian Cox field, released as it is (no added noise).
 
 * `PosteriorDrawPlan`: a posterior draw under a Gaussian prior (Theorem A).
 * `LipschitzPlan`: a posterior draw under a prior of bounded slope (Theorem D).

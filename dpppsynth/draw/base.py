@@ -1,4 +1,4 @@
-"""One draw of a log-Gaussian Cox field, whose own randomness carries the privacy (docs/theory/posterior_draw.md).
+"""Base class of plans that release one posterior draw of a log-Gaussian Cox field (docs/theory/posterior_draw.md).
 
 A `DrawPlan` is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns a
 `PrivateStatistic`, public from then on. Everything else about the run stays on a `ConfidentialFit`.

@@ -1,4 +1,4 @@
-"""Kim & Lim's own Cox synthesizer: private on average over their model, not for every data set.
+"""Kim & Lim's Cox synthesizer: private on average over their model, not for every data set.
 
 See docs/theory/kim_lim.md.
 """

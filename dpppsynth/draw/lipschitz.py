@@ -1,4 +1,4 @@
-"""A posterior draw under a prior of bounded slope is purely private, at every distance at once (Theorem D)."""
+"""Posterior draw under a Lipschitz-constrained prior: pure epsilon-privacy at all distances (Theorem D)."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""One posterior draw under a Gaussian prior is a Gaussian mechanism, for every data set (Theorem A)."""
+"""Posterior draw under a Gaussian prior: as private as a Gaussian mechanism, for every data set (Theorem A)."""
 
 from dataclasses import dataclass
 from functools import cached_property

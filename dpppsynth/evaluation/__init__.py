@@ -1,4 +1,4 @@
-"""Is a synthetic pattern any good? Statistics, distances, scores, a report, and simulation studies.
+"""Evaluation of synthetic patterns against the original: statistics, distances, scores, reports, simulation studies.
 
 ================================= =================================================================================
 `evaluate`                        one report on synthetic patterns beside the original: `UtilityReport`

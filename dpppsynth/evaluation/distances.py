@@ -1,4 +1,4 @@
-"""Total variation distances: between intensities, and between the shares of points that fall into squares.
+"""Total variation distances between intensities, and between the quadrat shares of two patterns.
 
 Both lie between 0 (the same) and 1 (nothing in common), and read as the share of points that are somewhere else.
 """

@@ -1,4 +1,4 @@
-"""Envelopes: where a summary function leaves what simulations of a model give, pointwise or as a whole."""
+"""Pointwise and global simulation envelopes of summary functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A private heat map beside that of the original's persons: four numbers, and those of a uniform map."""
+"""Metrics of a private heat map against the original's, with a uniform map for reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overlaps of a window with itself, moved, read off a lattice where that is accurate, and sums over pairs by them.
+"""Set covariances of a window interpolated on a polar lattice, for translation-corrected sums over pairs.
 
 At nodes in polar coordinates (r, angle) of the shift h the lattice holds the loss `q = (|W| - |W and W + h|) / r`,
 whose limit at r = 0 is half the length of the border's shadow. For short shifts the area is a quadratic function of r,

@@ -1,4 +1,4 @@
-"""The numbers that stand in a report: one pattern scored against the original, and the two yardsticks beside it."""
+"""Metrics of a utility report: one pattern scored against the original, and two reference values."""
 
 from __future__ import annotations
 

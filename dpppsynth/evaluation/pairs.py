@@ -1,4 +1,4 @@
-"""Pairs of points in the plane that lie within reach of each other, and sums over them by distance.
+"""Pairs of points in the plane within a distance of each other, by a cell list, and sums over them by distance.
 
 Points are sorted into square cells, so that memory grows with the points and not with the pairs. Compiled when first
 called, so that this module is imported where it is used.

@@ -1,4 +1,4 @@
-"""Pictures of an evaluation: K-functions, and maps side by side; marked CONFIDENTIAL unless told."""
+"""Pictures of an evaluation: K-functions and maps side by side, marked CONFIDENTIAL by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good are synthetic patterns? One table for any mechanism, central, local or none: it asks for patterns alone.
+"""`evaluate`: a confidential utility report on synthetic patterns, the same for every mechanism.
 
 A report compares with sensitive points, so it is as confidential as they are. It is for the custodian's eyes, and what
 it shows must not decide what is released: that would be a query that nobody accounts for.

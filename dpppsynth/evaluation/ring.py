@@ -1,4 +1,4 @@
-"""Isotropic edge correction: which share of a circle lies in a window, exactly, and sums over pairs that weigh by it.
+"""Ripley's isotropic edge correction: the exact share of a circle inside a window, and weighted sums over pairs.
 
 Compiled when first called, so that this module is imported where it is used.
 """

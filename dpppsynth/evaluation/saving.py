@@ -1,4 +1,4 @@
-"""A report on disk: in a private folder of its own, readable by its owner alone, never in or around a release."""
+"""Storage of a confidential report: a private folder, readable by its owner alone, never in or around a release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of synthetic patterns in the literature: propensity mean squared error, integrated squared error of K."""
+"""Utility scores from the literature: propensity mean squared error, integrated squared error of K."""
 
 from __future__ import annotations
 

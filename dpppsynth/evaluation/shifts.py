@@ -1,4 +1,4 @@
-"""Translation edge correction: which share of a window the window itself covers when moved, and sums that weigh by it.
+"""Translation edge correction: the set covariance of a window, and weighted sums over pairs.
 
 The area |W and W + h| is exact: a closed form on rectangles, on other windows a sum over the pairs of border pieces, of
 W and of W + h, that lie above or below each other. Where that takes long see `lattice`.

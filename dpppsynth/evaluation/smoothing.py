@@ -1,4 +1,4 @@
-"""Kernel estimates of intensity in windows and on linear networks. Not private: they are functions of the points."""
+"""Kernel estimates of intensity in windows and on networks. Not private: they are functions of the points."""
 
 from __future__ import annotations
 

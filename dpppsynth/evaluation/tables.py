@@ -1,4 +1,4 @@
-"""The table of a report: one row a metric, and its form as text."""
+"""The table of a utility report: one row for each metric, and its form as text."""
 
 from __future__ import annotations
 

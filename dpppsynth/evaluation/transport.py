@@ -1,4 +1,4 @@
-"""Wasserstein distances: how far a point has to move, on average, to turn one pattern into another.
+"""Wasserstein distances between patterns: the mean distance that points move under an optimal transport plan.
 
 Patterns count as probability measures: each of n points carries mass 1/n, so numbers of points may differ.
 """

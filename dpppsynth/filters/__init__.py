@@ -1,4 +1,4 @@
-"""Filters: series of answers with bounded noise made smoother, from what was released alone.
+"""Bayesian filters and smoothers for series of released answers or positions with bounded noise.
 
 A filter sees released numbers and public parameters, never true answers, and therefore costs no privacy. It assumes
 that the hidden series changes little from one step to the next; where that is wrong it makes matters worse

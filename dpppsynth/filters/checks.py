@@ -1,4 +1,4 @@
-"""Checks of what filters are given: released series, positions and public parameters."""
+"""Validation of filter arguments: released series, positions and public parameters."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Clouds of weighted particles that follow hidden states, whatever a state is.
+"""Sequential Monte Carlo: the recursion that all particle filters share, whatever the state is.
 
 The recursion is the same on a line, in the plane and on a circle: propose, weigh, begin anew where every weight
 vanished, estimate, resample where few particles carry all the weight.

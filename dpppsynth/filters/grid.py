@@ -1,4 +1,4 @@
-"""Filter and smoother of series with truncated Laplace noise on a grid: no random numbers, and slower.
+"""Grid-based filter and smoother of series with truncated Laplace noise: deterministic, and slower than particles.
 
 They solve the model of `particle_filter` up to the width of the grid's cells. The smoother uses later answers as well
 as earlier ones, which are all public once released, and is the more accurate of the two.

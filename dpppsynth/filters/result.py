@@ -1,4 +1,4 @@
-"""`Filtered`: what a filter found."""
+"""`Filtered`: estimates and diagnostics of a filter."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""How much a hidden series changes per step, as its noisy observations tell.
+"""Estimates of the step size of a hidden series from its noisy observations.
 
 Both rules see what was released alone. The likely step is the default of every filter. Differences of neighbours are
 the plain rule that other work compares with, and a matter of chance where steps are small beside the noise.

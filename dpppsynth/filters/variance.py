@@ -1,4 +1,4 @@
-"""How far off importance sampling is from a Gaussian that is too wide or too narrow."""
+"""Variance of importance sampling with a Gaussian proposal that is too wide or too narrow."""
 
 import math
 

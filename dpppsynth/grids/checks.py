@@ -1,4 +1,4 @@
-"""Checks of the arrays that grids take; their messages name argument and rule, never coordinates or counts."""
+"""Validation of the arrays that grids take; messages name argument and rule, never coordinates or counts."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""One estimate from both levels of a grid: weighted least squares under the sums of cells.
+"""Consistent estimates from both levels of a grid: weighted least squares under the sums of cells.
 
 The first level is measured too, and a cell is the sum of the cells inside it. Pooling both by the inverse of their
 variances makes them agree and uses the reports that would otherwise only choose the cuts; privacy costs nothing.

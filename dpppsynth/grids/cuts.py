@@ -1,4 +1,4 @@
-"""Where the second level of a grid cuts: evenly, or so that the side towards the denser neighbour gets narrow cells.
+"""Cuts of a grid's second level: even, or with narrow cells on the side of the denser neighbour.
 
 The uneven rule is that of the advanced adaptive grid (Balioglu, Khodaie, Taweel & Gursoy 2024), with as many cells as
 they intend; what they print makes other numbers of cells and is here for comparisons.

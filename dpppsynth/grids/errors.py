@@ -1,4 +1,4 @@
-"""Errors of a grid's answers: noise of the reports, the choice of those who report, and spread inside cells.
+"""Error formulas of range queries: noise of the reports, sampling of users, and non-uniformity inside cells.
 
 The variances suppose uncorrelated estimates, which hashing and unary reports give; randomised response has negative
 correlations, so a query over many of its cells is less noisy than said here.

@@ -1,4 +1,4 @@
-"""Users are divided, not their budget: each reports once, on the first level of a grid or on the second."""
+"""Partition of users over the two levels of a grid: each reports once, with the whole budget."""
 
 import math
 from fractions import Fraction

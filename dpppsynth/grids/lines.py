@@ -1,4 +1,4 @@
-"""Increasing lines and the half-open intervals between them: where values are, and what shares are covered."""
+"""Increasing lines and the half-open intervals between them: intervals of values, and covered shares."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Workloads of range queries, true answers, and the error by which grids are compared.
+"""Workloads of range queries, their true answers, and the error measure of grids.
 
 Answers that know nothing of the points stand beside: at small areas the error hardly tells them from good ones.
 """

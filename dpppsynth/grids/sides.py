@@ -1,4 +1,4 @@
-"""How many cells a grid gets: the sides that balance the noise of a query against the spread inside cells.
+"""Grid sizes: the numbers of cells that balance the noise of a query against non-uniformity inside cells.
 
 Under local privacy, `n` reports and budget epsilon, a reference query over half the width and half the height meets
 noise that grows with the side g and cells cut by its border that shrink with it; `errors.side_objective` is their sum

@@ -1,4 +1,4 @@
-"""Check-ins in the text format of the Stanford collection: who was where, when.
+"""Reader of check-ins in the text format of the Stanford collection (SNAP).
 
 One line for each check-in, five fields apart by tabs: person, time (ISO 8601), latitude, longitude, place. Gowalla and
 Brightkite come so. Files are read, plain or compressed by gzip, and never fetched.

@@ -1,4 +1,4 @@
-"""Columns of a table of persons and cells: what each must hold, and how its rows are put in order.
+"""Validation and sorting of tables of persons and cells.
 
 Messages never tell which row or person breaks a rule, nor how many there are.
 """

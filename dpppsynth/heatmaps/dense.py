@@ -1,4 +1,4 @@
-"""Dense aggregation: one person, one point, noise on every cell of a coarse grid, and the nearest masses to that.
+"""Dense aggregation: one point for each person, noise on all cells of a coarse grid, and an EMD projection.
 
 It assumes nothing about sparsity, and its error falls with `1/sqrt(epsilon n)` where that of sparse aggregation falls
 with `1/(epsilon n)` for mass in few places. Unlike that it chooses its grid by the number of persons, which must

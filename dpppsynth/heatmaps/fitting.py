@@ -1,4 +1,4 @@
-"""From noised counts to masses: which of the two fits."""
+"""Choice of the fit from noised counts to masses: in l1, or by least squares."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The baseline: independent noise on every cell of the grid, negative values cut off, or all but the largest.
+"""The dense Laplace baseline: independent noise on every grid cell, clipped at zero or thresholded.
 
 Without a threshold, `side^2 / (2 epsilon)` persons' worth of noise stays in empty cells, which sparse
 aggregation avoids.

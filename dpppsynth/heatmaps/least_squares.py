@@ -1,4 +1,4 @@
-"""Masses of least weighted squares on a tree of cells: all that were looked at count, the left-out ones too.
+"""Weighted least squares fit of non-negative masses to all noised counts of a tree of cells.
 
 The counts are those that `solve` takes, so this is free post-processing of the same measurement. Pooling by
 inverse variance from the bottom up is exact on a tree; masses then go down, without negative ones.

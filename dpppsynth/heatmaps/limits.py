@@ -1,4 +1,4 @@
-"""What private heat maps can and cannot achieve: error bounds from above and from below, as public numbers.
+"""Upper and lower error bounds of private heat maps, from public numbers.
 
 Errors are Earth Mover's Distances between the average distribution of n persons and its estimate. Functions named
 `..._bound` are proved with the constants they return (docs/theory/heatmaps.md, section 4), the others (`..._order`)

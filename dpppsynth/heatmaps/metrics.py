@@ -1,4 +1,4 @@
-"""How far apart two heat maps, or the distributions behind them, are. Not private: they take the true map.
+"""Distances and similarities of heat maps and their distributions. Not private: they take the true map.
 
 =================  =====================================================  ==============
 `emd`              earth mover's distance, l1 on the unit square          0 where equal

@@ -1,4 +1,4 @@
-"""The certified measurement of a heat map: noised counts of a pyramid's cells, as many as the algorithm looks at.
+"""`HeatmapPlan`: the certified measurement of a heat map, noised counts of adaptively selected pyramid cells.
 
 A plan is made from public parameters alone; `measure` spends the budget. What it returns, the noised integers of all
 cells looked at, is public, and everything after it is post-processing (docs/theory/heatmaps.md).

@@ -1,4 +1,4 @@
-"""The pyramid of a square grid: its sums over ever smaller squares, from the whole grid to single cells."""
+"""The pyramid (quadtree sums) of a square grid, from the whole grid down to single cells."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Masses of least weighted distance to noisy counts on a tree of cells, found without a linear program.
+"""Weighted l1 fit of masses to the noised counts of a tree of cells, by convex dynamic programming.
 
 Given mass m, a cell's subtree costs a convex, piecewise linear function of m. That of a kept cell follows from those of
 its children: their segments put in order of slope (the infimal convolution), tilted about the cell's own count. All

@@ -1,4 +1,4 @@
-"""Heat maps: distributions on a grid, smoothed by a Gaussian kernel that gives every cell's mass back in full.
+"""Gaussian smoothing of a distribution on a grid into a heat map, with the mass of every cell preserved.
 
 The library's usual filters lose mass at borders or fold it back there. Here each cell's mass spreads over the cells of
 the map alone, in proportion to the kernel, so a map has the mass of what it shows. Smoothing a private distribution is

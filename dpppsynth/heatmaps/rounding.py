@@ -1,4 +1,4 @@
-"""Persons' masses in whole units: where the sensitivity of a heat map comes from.
+"""Rounding of persons' masses to whole units, which makes the sensitivity of a heat map exact.
 
 Every person's masses are rounded on their own to multiples of `2^-bits` that add up to at most one. Whole numbers add
 exactly, so adding or removing a person changes a sum of them by at most `2^bits` units in L1, whatever else is in it.

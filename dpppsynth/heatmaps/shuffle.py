@@ -1,4 +1,4 @@
-"""Heat maps in the shuffle model: persons add shares of the noise themselves, and nobody trusted sees their data.
+"""Heat maps in the shuffle model of differential privacy: distributed noise, simulated.
 
 **A simulation for studies, not a releasable mechanism.** It shows what the protocol costs and how precise it is. What
 it promises rests on assumptions of the paper that this package cannot check: messages are shuffled by someone honest,

@@ -1,4 +1,4 @@
-"""Where the mass of a cell lies that nobody looked into: evenly over its area inside the mask."""
+"""Uniform spreading of the mass of an unmeasured cell over its area inside the mask."""
 
 from collections.abc import Sequence
 

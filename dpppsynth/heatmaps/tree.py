@@ -1,4 +1,4 @@
-"""Which cells of a pyramid are looked at, and which are kept: the one place where cells are selected."""
+"""Adaptive selection of pyramid cells: those that are measured, and those that are kept."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

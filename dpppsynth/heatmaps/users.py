@@ -1,4 +1,4 @@
-"""Persons and their masses on a grid: what is summed into a heat map."""
+"""`Users`: sparse distributions of persons over a grid, and their sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files in and out: CSV, GeoJSON, GeoPackage and GeoParquet.
+"""Reading and writing of CSV, GeoJSON, GeoPackage and GeoParquet files.
 
 - `read_window` reads a public window, `read_network` a public network, `read_pattern` a sensitive pattern,
   `read_synthetic` a pattern that `write_pattern` wrote; `require_head` looks at a file's columns and CRS alone;

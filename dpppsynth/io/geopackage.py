@@ -1,4 +1,4 @@
-"""GeoPackage files, and nothing that only bears their name.
+"""Safe reading of GeoPackage files: no other format under that name, and no other driver.
 
 GDAL opens whatever it recognises: an XML text called ``points.gpkg`` may make it read other files, or ask a server. So
 a file must be a GeoPackage by its first bytes, its layer a plain table, and no other driver of GDAL is asked.

@@ -1,4 +1,4 @@
-"""Find the rows that a custodian must clean before a file can be used."""
+"""`inspect_points`: the rules that a file of points breaks, and its offending rows for the custodian."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of columns and layers that may stand in a message."""
+"""Names of columns and layers that error messages may quote."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Read networks of lines."""
+"""Readers of linear networks."""
 
 from __future__ import annotations
 

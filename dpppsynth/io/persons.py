@@ -1,4 +1,4 @@
-"""Whose point a row is: the column that tells the persons, as text.
+"""The column of person identifiers in a file, read as text.
 
 In a CSV file numbers are not read as such: "007" and "7" are two persons, and so are numbers too long to be told apart
 as floats. In other files a whole number is the text of its digits.

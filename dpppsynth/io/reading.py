@@ -1,4 +1,4 @@
-"""Read windows and patterns."""
+"""Readers of windows and point patterns."""
 
 from __future__ import annotations
 

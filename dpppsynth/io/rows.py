@@ -1,4 +1,4 @@
-"""Rules that every row of an input must keep, and the points that the rows stand for."""
+"""Validation of the rows of an input file, and their points."""
 
 from __future__ import annotations
 

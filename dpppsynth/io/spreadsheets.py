@@ -1,4 +1,4 @@
-"""Cells of CSV files that spreadsheets do not take for formulas.
+"""Escaping of CSV cells that spreadsheets would run as formulas.
 
 A text that begins with one of a few signs is run by the program that opens the file. Such a text gets an apostrophe in
 front, as does one that begins with an apostrophe, so that every text comes back as it was.

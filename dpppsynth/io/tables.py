@@ -1,4 +1,4 @@
-"""Tables: the rows of a file before any rule is applied to them.
+"""Raw tables of a file, before rows are validated.
 
 The readers here hide what their libraries say about a bad file, because parsers like to quote the offending cell.
 """

@@ -1,4 +1,4 @@
-"""Write patterns.
+"""Writers of point patterns.
 
 A file holds the points, their marks and the CRS, nothing else: no row numbers, no time of writing. Coordinates are
 written with all their digits, so that a pattern reads back exactly.

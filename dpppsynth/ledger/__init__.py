@@ -1,4 +1,4 @@
-"""Ledgers: the privacy budget of one data set over time, in a file.
+"""Privacy budget ledgers: the spending of one data set over time, in a file.
 
 `Ledger.create` sets the budget, `authorise` spends part of it before the data are touched, `record` notes what was
 published. `document` is the file, `history` what its events amount to, `budget` what they spend, `reading` which

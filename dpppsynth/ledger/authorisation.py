@@ -1,4 +1,4 @@
-"""The secret of who was given an authorisation, and the hashes by which a ledger recognises it.
+"""Authorisations: the secret that settles and records a ledger entry, and the hash chain that verifies it.
 
 The file holds the secret hashed three times. Settling shows the secret hashed twice, recording the secret hashed once:
 both can be checked by everybody who reads the file. The secret itself is never written, and nothing else is taken for

@@ -1,4 +1,4 @@
-"""The budget of a data set: which releases it accepts, and what they spend together."""
+"""The privacy budget of a data set: accepted relations, composition of releases, and the limit."""
 
 import math
 from collections.abc import Sequence

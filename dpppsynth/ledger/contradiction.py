@@ -1,4 +1,4 @@
-"""Public numbers of points that two releases from one domain cannot both have."""
+"""Contradictions between the public numbers of points of releases from one domain."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The file of a ledger: one JSON document, whose events form a chain of hashes.
+"""The ledger file: one JSON document whose events form a hash chain.
 
 Every event but the first holds the SHA-256 of the one before, and `head` is that of the last: whoever knows a head
 knows the whole history before it. The chain shows damage and edits, not forgery by somebody who computes it anew.

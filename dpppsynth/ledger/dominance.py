@@ -1,4 +1,4 @@
-"""Whether one profile is nowhere above another: what a release turned out to spend, and what was authorised for it."""
+"""Dominance of privacy profiles: a proof that a release spent no more than was authorised for it."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the events of a ledger amount to: the budget, and the releases with what each may have spent."""
+"""The state of a ledger replayed from its events: the budget, and the releases with their spending."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

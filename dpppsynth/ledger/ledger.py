@@ -1,4 +1,4 @@
-"""`Ledger`: a budget file that many processes may use, and that refuses more than it holds."""
+"""`Ledger`: a budget file for many concurrent processes, which refuses overspending."""
 
 import os
 import secrets

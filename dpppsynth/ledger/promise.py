@@ -1,4 +1,4 @@
-"""What the releases of a ledger promise together, in the words of a guarantee."""
+"""The joint guarantee of all releases of a ledger: relation, delta and assumptions."""
 
 import math
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Whether a certificate proves what an authorisation bought."""
+"""Certificates as proof of an authorised purchase."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Whether a published certificate belongs to a ledger."""
+"""Comparison of a published certificate with a ledger."""
 
 from collections.abc import Mapping
 from typing import Any

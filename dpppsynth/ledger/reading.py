@@ -1,4 +1,4 @@
-"""Which points a release reads, and their public number: releases of different parts would tell points apart.
+"""The parts of a data set that releases read, and their public numbers of points.
 
 Under a relation with a public n, a part that is chosen by where points lie has another n as soon as one of them moves
 across its border. Only what neighbouring patterns share may choose it: the domain, and values of marks.

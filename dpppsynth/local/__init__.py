@@ -1,4 +1,4 @@
-"""Local differential privacy: every person's own device randomises its location, and nobody is trusted with the points.
+"""Local differential privacy: each person's device randomises its own location; the aggregator is not trusted.
 
 A mechanism has two sides. The client needs nobody else's data: `client(cell)` gives a `Report`, a few integers that go
 into JSON. The aggregator keeps counts: `aggregate(reports)` gives `Counts`, which add up (`+`) over machines, and

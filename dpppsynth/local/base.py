@@ -1,4 +1,4 @@
-"""What all local mechanisms share: a client, an aggregator, and everything that synthesizers have."""
+"""Base class of local mechanisms: a client, an aggregator, and the interface of synthesizers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass

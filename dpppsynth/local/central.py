@@ -1,4 +1,4 @@
-"""Grids under central differential privacy, for comparison with the local ones: a curator sees all points.
+"""Uniform and adaptive grids under central differential privacy, for comparison with the local ones.
 
 The uniform and the adaptive grid of Qardaji, Yang & Li (2013), Differentially private grids for geospatial data, ICDE.
 Noise is discrete Laplace on whole counts, and sides come from a public guess of the number of points, so nothing but

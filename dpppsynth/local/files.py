@@ -1,4 +1,4 @@
-"""Reports in files: written by clients or a custodian, read and counted out of core by an aggregator.
+"""Files of reports: writing, reading, and out-of-core counting.
 
 A file is a table, CSV or Parquet, with the columns of the mechanism's reports and no others, in any partition over any
 number of files. A label says which mechanism drew them: in a Parquet file's metadata, beside a CSV file in a file of

@@ -1,4 +1,4 @@
-"""Counts of reports that lie in files, or on a cluster: piece by piece, in any order, and added up.
+"""Parallel and distributed counting of reports in files.
 
 Counts are whole numbers that add up exactly, so nothing that decides who counts what (pieces, processes, machines,
 partitions of the files) shows in the sum.

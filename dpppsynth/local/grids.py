@@ -1,4 +1,4 @@
-"""Local mechanisms for range queries: a uniform grid, and one in two rounds, fine where the first finds many people."""
+"""Local mechanisms for range queries: a uniform grid, and two-round adaptive grids."""
 
 import json
 from dataclasses import KW_ONLY, dataclass, replace

@@ -1,4 +1,4 @@
-"""What a file of reports says about itself: the mechanism they were drawn by, and whether random bits were secret."""
+"""Labels (metadata) of report files: the mechanism, and whether its random bits were secret."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Coordinates from large files, batch by batch, and the values of clients who are there: as sensitive as the file."""
+"""Batched reading of sensitive coordinates from large files, and the clients' values."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

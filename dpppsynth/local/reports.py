@@ -1,4 +1,4 @@
-"""Reports of clients and their counts: what travels from a person to an aggregator, and what it keeps."""
+"""`Report` and `Counts`: the message of one client, and the sufficient statistic of an aggregator."""
 
 import json
 from collections.abc import Iterator

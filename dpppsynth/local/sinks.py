@@ -1,4 +1,4 @@
-"""Files of reports as they are written: whole or not at all, under a name that was free, with their label."""
+"""Atomic writing of report files with their labels; existing files are never replaced."""
 
 import shutil
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Tables of reports on disk: which files, in which pieces, and the rows of a piece; never more than a piece in memory.
+"""Tables of reports on disk, split into pieces that fit into memory.
 
 What the readers' libraries say about a bad file is hidden: parsers like to quote the offending cell.
 """

@@ -1,4 +1,4 @@
-"""LDPTrace as a mechanism: clients and an aggregator in two rounds, and releases of what is learned from them."""
+"""LDPTrace as a mechanism: clients and aggregator in two rounds, and its releases."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What every mesh has: elements with linear basis functions, and their integrals over the domain.
+"""`Mesh`: the interface of all meshes: elements, linear basis functions, and their integrals over the domain.
 
 Everything downstream (tents, fields, bounds, samplers) is written against this class alone. `PlanarMesh` has triangles
 or squares, `dpppsynth.linear_network.NetworkMesh` segments of edges.

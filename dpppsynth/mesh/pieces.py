@@ -1,4 +1,4 @@
-"""Simplices that tile the parts of a mesh's elements inside the domain: what integrals and samplers run over."""
+"""Simplices that tile the parts of mesh elements inside the domain, for integration and sampling."""
 
 from dataclasses import dataclass
 from typing import Any

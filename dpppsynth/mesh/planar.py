@@ -1,4 +1,4 @@
-"""Triangles and squares over a domain in the plane: a window, or a network that runs through it."""
+"""Meshes of triangles or squares over a window, or over the plane around a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The canvas of every picture: figures, the window as land or the streets as lines, a scale bar, nothing else."""
+"""Figures, domain backgrounds and scale bars that all pictures share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attacker can tell apart, by distance."""
+"""Plots of epsilon against distance."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maps: patterns, intensities, meshes, and the confidential comparison."""
+"""Maps of patterns, intensities and meshes, and the confidential comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures on disk, and the mark that keeps a confidential one out of every release."""
+"""Saving of pictures, and the mark that keeps confidential ones out of every release."""
 
 from __future__ import annotations
 

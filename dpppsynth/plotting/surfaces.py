@@ -1,4 +1,4 @@
-"""Intensities as colour: over a window, or along the streets of a network."""
+"""Intensities as colour, over a window or along the streets of a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom a guarantee is made to and what changes, in the words of pictures, tables and reports."""
+"""Neighbouring relations in words, for pictures, tables and reports."""
 
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistinguishability, Local

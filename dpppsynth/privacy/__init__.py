@@ -1,4 +1,4 @@
-"""Privacy: relations, guarantees, bounds, noise, certificates. Knows no synthesizer.
+"""Neighbouring relations, guarantees, bounds, noise and certificates; independent of all synthesizers.
 
 Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`, `AddRemovePerson`, `Local`,
 `GeoIndistinguishability`). Bound functions (`counts`, `tents`, `theorem_a`, `lipschitz`, `field_statistic`,

@@ -1,4 +1,4 @@
-"""Sequential composition: what releases made one after another from the same points promise together.
+"""Sequential composition: the joint guarantee of several releases from the same points.
 
 Gaussian releases compose to a Gaussian one and pure ones to a pure one, whether or not the settings of later releases
 depend on what earlier ones published. For other kinds, and mixtures, the law of the summed privacy losses is computed;

@@ -1,4 +1,4 @@
-"""Counts whose error has a hard bound: what the bound costs (docs/theory/bounded_error.md, Theorem N).
+"""Guarantee of counts with truncated discrete Laplace noise (docs/theory/bounded_error.md, Theorem N).
 
 A count that is never off by more than A tells its truth apart from any other that is further than A away: no such noise
 is purely private, and the smallest delta follows from the bound and the scale of the noise.

@@ -1,4 +1,4 @@
-"""The bound functions: public numbers in, a `Guarantee` out. Proofs in docs/theory.md."""
+"""Bound functions: from public numbers to a `Guarantee`. Proofs in docs/theory.md."""
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Privacy profile of several releases together, by dp-accounting's privacy loss distributions.
+"""Privacy profile of a sequential composition, by dp-accounting's privacy loss distributions.
 
 A profile, which holds in both directions, is dominated by a law of losses on a lattice; the losses of releases made one
 after another add up (docs/theory/composition.md). Every approximation is towards less privacy: losses between two

@@ -1,4 +1,4 @@
-"""Parallel composition: separate releases from disjoint public levels promise together what the weakest one promises.
+"""Parallel composition: the joint guarantee of separate releases from disjoint public levels.
 
 Points of different levels never meet in one release. A change in one level leaves the others alone; and a person with
 points in several levels, k in all, changes `k_l` of them in level l: pure losses add up to `sum k_l/k epsilon_l`,

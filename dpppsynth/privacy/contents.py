@@ -1,4 +1,4 @@
-"""Files of a release that no bound follows from: exactly what `save` writes there, and nothing else.
+"""Format checks of release files that no bound follows from: what `save` writes, and nothing else.
 
 They may hold whatever was drawn or fitted after the noise, which nobody can derive again. Their form can be checked: a
 file with room for more is a place where raw data leave the house under a certificate.

@@ -1,4 +1,4 @@
-"""What a certificate says about how an intensity was made: exactly the settings there are, each of its kind.
+"""Validation of a certificate's estimator settings: known names, each value of its kind.
 
 No bound depends on it, so nothing else would notice what a forger adds here.
 """

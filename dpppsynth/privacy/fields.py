@@ -1,4 +1,4 @@
-"""Guarantee of a field statistic with discrete Gaussian noise: Theorem C. Proofs in docs/theory/field.md.
+"""Guarantee of a field statistic with discrete Gaussian noise: Theorem C (docs/theory/field.md).
 
 The statistic is `M psi` on a lattice: psi the tent masses, M the symmetric root of a covariance at the mesh's vertices.
 One move changes it by `sd(Y(x) - Y(x'))`, Y the Gaussian field with that covariance.

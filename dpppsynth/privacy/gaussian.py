@@ -1,4 +1,4 @@
-"""The Gaussian privacy profile, accurate in its tails, and inverses of profiles.
+"""The Gaussian privacy profile, accurate in its tails, and inverses of privacy profiles.
 
 Rounding is always towards less privacy: delta and epsilon up, the budget `gaussian_mu` down.
 """

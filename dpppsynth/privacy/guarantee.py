@@ -1,4 +1,4 @@
-"""A guarantee: what is proved about a release, under which relation, by which theorem, on which assumptions."""
+"""`Guarantee`: a privacy profile with its relation, theorem and assumptions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Guarantee of Poisson patterns with a heat kernel at each point of a network: Theorem B with its exact privacy loss.
+"""Guarantee of Poisson patterns with heat kernels on a network: Theorem B with its exact privacy loss.
 
 Proofs in docs/theory/diffusion.md. As on windows, only the children of the moved point differ; but the law of one
 child is a row of a finite matrix, so its loss is computed instead of bounded, for every two segments that a move can

@@ -1,4 +1,4 @@
-"""How far apart a Gaussian field on a mesh can be at two points: upper bounds on standard deviations of increments.
+"""Upper bounds on the standard deviation of increments of a Gaussian field on a mesh.
 
 In the plane both bounds of docs/theory/posterior_draw.md, section 3, whichever is smaller; on networks the supremum
 itself (docs/theory/network.md, section 4). Standard deviations are raised by a relative 1e-9, and variances by 1e-14 of

@@ -1,4 +1,4 @@
-"""Kim & Lim's own bounds for the log-Gaussian Cox synthesizer: Theorem 3.8 and Corollary 3.9.
+"""Kim & Lim's bounds for the log-Gaussian Cox synthesizer: Theorem 3.8 and Corollary 3.9.
 
 Their delta is a probability over patterns drawn from the model, not a promise for the pattern at hand; see
 docs/theory/kim_lim.md. Kept to reproduce published experiments: Theorem A promises more and asks less.

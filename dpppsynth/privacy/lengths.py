@@ -1,4 +1,4 @@
-"""Privacy radii on the map: a relation between patterns on the ground, as the theorems need it (docs/theory/scale.md).
+"""Conversion of privacy radii from true lengths to lengths on the map, and back (docs/theory/scale.md).
 
 Here alone a true length becomes one on the map, or back.
 """

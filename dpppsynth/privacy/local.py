@@ -1,4 +1,4 @@
-"""Guarantees of reports that persons randomise themselves (docs/theory/local.md, Theorem L)."""
+"""Guarantees of reports randomised by the persons themselves (docs/theory/local.md, Theorem L)."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Privacy losses of a Poisson number, seen by all, of draws from one row of a stochastic matrix or from another.
+"""Connect-the-dots privacy loss distribution of a Poisson number of draws from a row of a stochastic matrix.
 
 Moving a point replaces row i of the matrix by row j for all of its children. The curve `H(g) = sum (P - g Q)_+` of one
 child, maximised over all pairs of rows that a move can bring about, belongs to a pair of laws that dominates them all,

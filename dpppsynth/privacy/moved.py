@@ -1,4 +1,4 @@
-"""Points that are moved by planar Laplace noise, bounded or not (docs/theory/bounded_error.md, Theorem M)."""
+"""Guarantee of points moved by planar Laplace noise, bounded or not (docs/theory/bounded_error.md, Theorem M)."""
 
 import math
 

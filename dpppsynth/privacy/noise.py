@@ -1,4 +1,4 @@
-"""Integer noise that carries guarantees.
+"""Discrete Laplace and Gaussian noise: the exact integer samplers that guarantees rest on.
 
 The discrete Laplace and Gaussian laws come from OpenDP, which samples them exactly with entropy of the operating
 system; its `contrib` switch is turned on here and nowhere else. A given `rng` swaps in a floating-point sampler for

@@ -1,4 +1,4 @@
-"""Guarantees of releasing one draw from the posterior of a log-Gaussian Cox process, from covariance parameters alone.
+"""Guarantees of one posterior draw of a log-Gaussian Cox process, from covariance parameters alone.
 
 Theorems A, D and E; proofs in docs/theory/posterior_draw.md. Moving a point multiplies the posterior by
 `exp(-(Y(x) - Y(x')))`, which is worth no more than a Gaussian mechanism of parameter `sd(Y(x) - Y(x'))`, for every

@@ -1,4 +1,4 @@
-"""Privacy profiles: delta as a function of epsilon, for every kind of mechanism the package has.
+"""Privacy profiles: delta as a function of epsilon, one class for each kind of mechanism.
 
 A profile is quoted in words, and on certificates, at one delta: its attribute `at`. Results are rounded towards less
 privacy: delta and epsilon up.

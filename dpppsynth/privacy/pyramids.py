@@ -1,4 +1,4 @@
-"""Noise on a pyramid of cell counts, and the bound it satisfies (docs/theory/heatmaps.md, Theorem H).
+"""Guarantee of discrete Laplace noise on a pyramid of cell counts (docs/theory/heatmaps.md, Theorem H).
 
 Every person holds masses on the cells of a square grid of side `2^depth` that add up to at most one, rounded on their
 own to multiples of `2^-LATTICE_BITS`. Level i of the pyramid sums them over `4^i` squares, so a person weighs at most

@@ -1,4 +1,4 @@
-"""Neighbouring relations: which two patterns a release must not tell apart.
+"""Neighbouring relations: the pairs of patterns that a release must not tell apart.
 
 Distances are geodesic, the length of the shortest path inside the domain. Under the capped relations a person
 contributes at most `max_points_per_person` points, a public cap; with a cap of one the unit of privacy is the point.

@@ -1,4 +1,4 @@
-"""Privacy profile of whole numbers with truncated discrete Laplace noise (docs/theory/bounded_error.md, Theorem N)."""
+"""Privacy profile of truncated discrete Laplace noise (docs/theory/bounded_error.md, Theorem N)."""
 
 import math
 from collections.abc import Mapping

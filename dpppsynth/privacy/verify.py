@@ -1,4 +1,4 @@
-"""Re-check a certificate without the data: the bound from its public parameters, its hash, its files."""
+"""Verification of a certificate without the data: its bound, its hash and its files."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping

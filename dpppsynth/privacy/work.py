@@ -1,4 +1,4 @@
-"""The work of deriving a guarantee again, told from public parameters before any of it is done.
+"""Cost estimates of deriving a guarantee again, from public parameters, before it is done.
 
 A certificate of a few lines may ask for millions of vertices. Plans are made by custodians who wait for what they asked
 for; whoever verifies has asked for nothing, so the sum of the terms below is bounded. They are counts, not times:

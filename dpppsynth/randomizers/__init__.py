@@ -1,4 +1,4 @@
-"""Client mechanisms of local differential privacy, and what an aggregator makes of their reports.
+"""Client mechanisms (local randomizers) of local differential privacy, and estimators of shares from their reports.
 
 * Area mechanisms: `DiskArea`, `HybridArea`; their radius: `optimal_radius`, `grid_radius`. On the plane, without a grid
   and without a certificate: `ContinuousDiskArea`, `ContinuousHybrid`, `SpatialAreaMechanism`.

@@ -1,4 +1,4 @@
-"""Area mechanisms on a grid: cells near the value are reported more often than others, by a disk or by nested disks.
+"""Area mechanisms on a grid: cells in a disk, or in nested disks, around the value are reported more often.
 
 At radius 0 all of them are randomised response over the cells, and at radius 1 the disk and the nested disks agree.
 """

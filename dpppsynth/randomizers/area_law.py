@@ -1,4 +1,4 @@
-"""Client laws on a grid whose weights depend on the offset from the value: draws, counts, likelihood, estimates.
+"""Client laws on a grid that depend on the offset from the value: sampling, counts, likelihood, estimates.
 
 All are a footprint of weights around the value's cell over a base weight of 1, on an output domain so large that the
 footprint of every value lies in it. The sum of weights is then the same for every value, and no ratio of two of them

@@ -1,4 +1,4 @@
-"""What every client mechanism is to the rest of the package: public numbers, a law, reports, counts and an estimate."""
+"""`Randomizer`: the interface of client mechanisms: public numbers, a law, reports, counts and an estimate."""
 
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar

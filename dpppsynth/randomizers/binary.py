@@ -1,4 +1,4 @@
-"""Laws of single bits by an integer weight out of 2^62, which unary encodings and Hadamard response flip."""
+"""Bernoulli laws of single bits by integer weights out of 2^62, for unary encodings and Hadamard response."""
 
 import decimal
 import math

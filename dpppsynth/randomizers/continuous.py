@@ -1,4 +1,4 @@
-"""Area mechanisms on the continuum: a point of a square in, a point of the square or of a rim around it out.
+"""Area mechanisms on the continuum, for theory and simulation: from a point of a square to a point in or around it.
 
 They are what the mechanisms on grids approximate, and serve theory and simulation. A report is a pair of floating point
 numbers drawn by floating point arithmetic: its low-order bits may tell more than the density says, so nothing here has

@@ -1,4 +1,4 @@
-"""Maximum likelihood shares of values from counts of reports: expectation maximisation, with or without smoothing.
+"""Maximum likelihood shares from counts of reports by expectation maximisation, with optional smoothing.
 
 A client law with probabilities M (reports, values) makes the counts multinomial with probabilities `M shares`. Every
 step of expectation maximisation raises their likelihood and keeps the shares non-negative with sum one, and needs M

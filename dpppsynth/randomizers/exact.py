@@ -1,4 +1,4 @@
-"""Exact draws for whole numbers of any size, vectorised over clients and with no floating point.
+"""Exact sampling from laws with integer weights of any size, vectorised over clients, without floating point.
 
 Weights out of 2^62 do not suffice where a report is one of very many subsets. A uniform number from [0, 1) is then made
 62 bits at a time and compared with exact fractions: the first bits decide but for some 2^-62 of all draws, and where

@@ -1,4 +1,4 @@
-"""Footprint of a disk on a grid: which cells around a value are reported more often, and how much of each counts.
+"""Footprint of a disk on a grid: the cells reported more often around a value, and their weights.
 
 A cell is named by its index, so the offset of two cells is a pair of whole numbers and the cell side is the unit. A
 cell is high when its centre lies in the disk, mixed when the disk only reaches into it, and low otherwise. The share of

@@ -1,4 +1,4 @@
-"""What all frequency oracles have in common: reports that support values, and estimates that are linear in supports.
+"""Frequency oracles in general: reports that support values, and unbiased estimates linear in the supports.
 
 A report supports its client's own value with probability p and any other value with probability q. Of n clients, c of
 them with a value, about `c p + (n - c) q` reports support it, and solving for c estimates it without bias.

@@ -1,4 +1,4 @@
-"""Hadamard response: one bit about a value, of a row of a Hadamard matrix that the client draws."""
+"""Hadamard response: one randomised bit of a random row of a Hadamard matrix."""
 
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""A family of hash functions from values to a few classes, each named by a seed that stands in a report.
+"""A family of hash functions from values to a few classes, indexed by a public seed.
 
 The hash of a value is a 64-bit mix of seed and value, and its class the one of `hash_range` equal intervals of the
 64-bit numbers that it falls into: whole-number arithmetic, alike on all machines. Privacy needs nothing of the family,

@@ -1,4 +1,4 @@
-"""The compiled loop over all reports and all values that hashing takes.
+"""Compiled support counts of hashed reports: a loop over all reports and values.
 
 Importing this module imports numba, so that it is imported where it is used.
 """

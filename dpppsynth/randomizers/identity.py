@@ -1,4 +1,4 @@
-"""Short names for what clients are asked, so that reports and counts of anything else are told apart."""
+"""Fingerprints of the public numbers of a client mechanism, which reports and counts carry."""
 
 import hashlib
 import json

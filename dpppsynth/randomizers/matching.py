@@ -1,4 +1,4 @@
-"""Local privacy, by which mechanisms with different guarantees are set side by side, and budgets with the same one.
+"""Local privacy as the expected error of a Bayesian adversary, and budgets matched by it across mechanisms.
 
 An adversary who knows that all cells are alike likely, and sees a report, draws a cell from its posterior law. Local
 privacy is how far that cell lies from the client's on average, in cell sides. It says nothing of the worst case: a

@@ -1,4 +1,4 @@
-"""Frequency oracles: randomized response, on the values themselves or on a few classes that they are hashed to.
+"""Frequency oracles: randomised response and optimised local hashing.
 
 Oracles estimate how many clients have each of d values, with the same budget and different noise. Per client whose
 value is another one, the variance of an estimated number is `(e^eps + d - 2) / (e^eps - 1)^2` under randomized

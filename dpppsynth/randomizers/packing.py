@@ -1,4 +1,4 @@
-"""Vectors of bits as a few integers: 62 bits in a word, the first one lowest, so that words are never negative."""
+"""Bit vectors packed into 62-bit integer words."""
 
 import numpy as np
 import numpy.typing as npt

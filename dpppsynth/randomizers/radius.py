@@ -1,4 +1,4 @@
-"""How far around the truth a disk area mechanism reports more often: the radius that tells most about the data.
+"""Optimal radius of a disk area mechanism, by a bound on the mutual information of value and report.
 
 The mutual information of a value and its report is at most the report's entropy under a uniform law less its entropy
 given the value. That bound depends on epsilon and the shape of the domain alone, so its maximiser is public.

@@ -1,4 +1,4 @@
-"""Cells of a square grid by their distance from each cell, told apart by whole squared distances and never by floats.
+"""Distance shells around the cells of a square grid, by exact squared distances, up to symmetry.
 
 A shell of a cell are all cells at one distance from it. Cells that a turn or reflection of the grid carries into each
 other form an orbit: they have shells of the same sizes, so whatever depends on these sizes is needed once an orbit.

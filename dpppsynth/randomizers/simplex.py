@@ -1,4 +1,4 @@
-"""From unbiased estimates, some of them negative, to shares: nothing below zero, and a known sum.
+"""Projection of unbiased estimates, some of them negative, onto non-negative shares with a known sum.
 
 All are post-processing: they look at estimates only, which are public. Where some values are impossible, `inside` says
 which are not, and the others get exactly zero.

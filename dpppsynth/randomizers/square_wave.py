@@ -1,4 +1,4 @@
-"""The square wave mechanism on a grid: a client reports one of its two coordinates, from a window around it or beyond.
+"""The multidimensional square wave mechanism on a grid: a randomised report of one of two coordinates.
 
 Which coordinate is a fair random bit, so each report spends the whole budget on a single axis. The two marginals are
 estimated apart, and the estimate of the plane is their product: it knows nothing of how the coordinates depend on each

@@ -1,4 +1,4 @@
-"""The subset exponential mechanism: a client reports a few cells, the likelier the nearer one of them is to its own.
+"""The subset exponential mechanism: a report of a few cells, weighted by their least distance to the client's.
 
 It is geo-indistinguishable: two cells are the harder to tell apart the nearer they are, by epsilon for each cell side
 between them. That is weaker than local differential privacy with the same epsilon. `dpppsynth.randomizers.matching`

@@ -1,4 +1,4 @@
-"""Whole-number law of the subset exponential mechanism, and the budget that its integers certify.
+"""Integer weights of the subset exponential mechanism, and the epsilon that they certify.
 
 Every subset of k cells has a whole-number weight that depends on the client's cell through their distance alone, and
 every law of a client has one common total; what the subsets leave of it is the weight of the empty report. The numbers

@@ -1,4 +1,4 @@
-"""Unary encodings: a report is one bit for each value, each drawn on its own.
+"""Unary encodings: one independently randomised bit for each value.
 
 References
 ----------

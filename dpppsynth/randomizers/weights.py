@@ -1,4 +1,4 @@
-"""Client laws by integer weights out of 2^62: what a client draws is exactly what is certified.
+"""Client laws by integer weights out of 2^62, sampled exactly as they are certified.
 
 A law is a table of whole numbers: an output is drawn with probability weight / 2^62, from 62 random bits and with no
 floating point. Most laws here have the same shape: every output has a base weight whatever the client's value, and a

@@ -1,4 +1,4 @@
-"""Which mechanism for which budget: a recommendation from public parameters and a simulation study."""
+"""Recommendation of a mechanism for a budget, from public parameters and a simulation study."""
 
 from dpppsynth.recommendation.choice import recommend
 from dpppsynth.recommendation.result import Alternative, Recommendation

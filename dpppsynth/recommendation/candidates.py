@@ -1,4 +1,4 @@
-"""The mechanisms that are compared, and what the study must be asked about each of them."""
+"""Candidate mechanisms of a recommendation, and the study's rows that each is compared by."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""From the study to one recommendation, whose guarantee holds."""
+"""`recommend`: the choice of one mechanism whose guarantee holds, from the study's evidence."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a simulation study measured, and how it is read between its rows (docs/results/recommend.md)."""
+"""Results of the simulation study, interpolated between its rows (docs/results/recommend.md)."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""Who takes part, and who is expected to come closest."""
+"""Ranking of the eligible mechanisms by expected distance to the truth."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is recommended, in numbers and in words."""
+"""`Recommendation`: the recommended mechanism, its expected distance and its alternatives."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a plan settled, in names and plain numbers: public parameters only, and never a number of points."""
+"""Settings of a plan as names and plain numbers: public parameters only, and never a number of points."""
 
 from typing import Any
 

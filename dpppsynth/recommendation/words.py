@@ -1,4 +1,4 @@
-"""Why one mechanism and not the others, in sentences for a custodian; never a number of points."""
+"""Reasons for a recommendation, in sentences for a custodian; never a number of points."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Results: what a synthesizer hands back, how its intensity was estimated, and its folder on disk."""
+"""Release objects of all mechanisms, estimators of their intensities, and their storage."""
 
 from dpppsynth.release.base import Release
 from dpppsynth.release.bounded import BoundedErrorRelease, BoundedErrorSeries

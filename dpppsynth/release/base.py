@@ -1,4 +1,4 @@
-"""`Release`: what every result has, whatever the budget bought."""
+"""`Release`: the interface of all releases."""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass

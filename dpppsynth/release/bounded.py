@@ -1,4 +1,4 @@
-"""`BoundedErrorRelease`: counts none of which is off by more than a bound; `BoundedErrorSeries`: a series of them."""
+"""`BoundedErrorRelease`: counts with bounded errors; `BoundedErrorSeries`: a series of them over levels."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, Any

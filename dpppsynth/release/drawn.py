@@ -1,4 +1,4 @@
-"""A posterior draw is a log-intensity already: nothing is left to estimate."""
+"""Estimator of posterior draws: the draw is the log-intensity itself."""
 
 from dataclasses import dataclass
 from typing import Any

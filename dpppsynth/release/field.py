@@ -1,4 +1,4 @@
-"""The noise-aware log-Gaussian Cox posterior of a private statistic (docs/theory.md, section 6; docs/theory/field.md).
+"""Noise-aware inference of a log-Gaussian Cox process (docs/theory.md, section 6; docs/theory/field.md).
 
 Pure post-processing: it may fail, be run again, be tuned on the release, at no privacy cost.
 """

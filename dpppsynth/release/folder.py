@@ -1,4 +1,4 @@
-"""A release on disk: plain files that an auditor, QGIS or the next script can open. No pickle."""
+"""Storage of releases: folders of plain files, written and loaded. No pickle."""
 
 import hashlib
 import io

@@ -1,4 +1,4 @@
-"""`PointRelease`: the points themselves, each moved by noise of its own."""
+"""`PointRelease`: points that were each moved by planar Laplace noise."""
 
 from dataclasses import dataclass
 from functools import cached_property

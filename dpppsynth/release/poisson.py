@@ -1,4 +1,4 @@
-"""`PoissonRelease`: synthetic patterns whose own randomness was the mechanism."""
+"""`PoissonRelease`: Poisson patterns of the kernel synthesizer, each paid for by the budget."""
 
 from pathlib import Path
 

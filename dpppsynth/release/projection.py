@@ -1,4 +1,4 @@
-"""From noised masses straight to an intensity: clip at zero, or project onto the public total."""
+"""Intensities from noised masses without a model: clipping at zero, or projection onto the public total."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""The report of a saved release: one self-contained page for a lawyer, an auditor and whoever uses the patterns.
+"""Reports of saved releases: one self-contained HTML page for lawyers, auditors and users of the patterns.
 
 `write_report` reads the public folder alone. The page needs no network, runs no script and prints well; the same folder
 gives the same bytes.

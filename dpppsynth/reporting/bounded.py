@@ -1,4 +1,4 @@
-"""What is said where errors have a hard bound, or points were moved: how far off anything may be, and what that costs.
+"""Report text on bounded errors and moved points: the bound on errors, and its cost in delta.
 
 Everything follows from public parameters.
 """

@@ -1,4 +1,4 @@
-"""What weakens a promise, in plain words: a reader must come upon it before the promise itself."""
+"""Report text on weaknesses of a guarantee, shown before the guarantee itself."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the curve of epsilon by distance is called and how it is read: it is always about one point."""
+"""Report text on the curve of epsilon by distance."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What is said of a heat map: how many persons there may be, how many of them noise, its filter and its noise.
+"""Report text on heat maps: persons, filter width and noise.
 
 Everything follows from what is released.
 """

@@ -1,4 +1,4 @@
-"""What is said where persons sent reports: whom nobody need trust, and what geo-indistinguishability leaves open.
+"""Report text on local privacy and geo-indistinguishability.
 
 Distances under geo-indistinguishability are in squares of the public grid, which need not be as high as they are wide.
 """

@@ -1,4 +1,4 @@
-"""What each mechanism does with the points, in a few sentences without formulas."""
+"""Report text on each mechanism, in a few sentences without formulas."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What an epsilon means to somebody who guesses: odds, and guesses out of a hundred, never better than proved."""
+"""Interpretation of epsilon for readers: odds, and the share of right guesses, rounded towards less privacy."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The page of a report: what the template shows, and its filling."""
+"""The page of a report: the values of its template, and rendering."""
 
 import re
 from collections.abc import Callable

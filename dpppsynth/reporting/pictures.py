@@ -1,4 +1,4 @@
-"""Pictures of a report: drawings that stand inside the page, the same for the same release."""
+"""Pictures of a report, embedded in its page and reproducible byte by byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The guarantee in plain words, for readers who decide and do not prove: no formula, no Greek letter.
+"""Report text on the guarantee, in plain words without formulas.
 
 Every sentence follows from the certificate. The chance to guess right comes from the whole privacy profile: whoever
 must tell two equally likely cases apart is right with probability `(1 + delta(0)) / 2` at most.

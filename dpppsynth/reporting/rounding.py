@@ -1,4 +1,4 @@
-"""Numbers as a report quotes them: never more privacy than is proved."""
+"""Rounding of numbers in reports, towards less privacy."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 

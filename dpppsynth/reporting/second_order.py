@@ -1,4 +1,4 @@
-"""How points gather in the synthetic patterns: mean and range of their K-functions."""
+"""Mean and range of the K-functions of a report's synthetic patterns."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

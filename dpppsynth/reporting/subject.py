@@ -1,4 +1,4 @@
-"""What a report is about: a saved release whose certificate was checked."""
+"""`Subject`: a verified saved release, as the parts of its report read it."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""The tables of a report, for auditors: rows of text, numbers as they stand on the certificate."""
+"""Tables of a report for auditors: certificate entries as rows of text."""
 
 import math
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Write a report: check the release, draw, fill the page, replace an earlier report and nothing else."""
+"""`write_report`: verification, drawing, rendering and atomic replacement of an earlier report."""
 
 from collections.abc import Callable
 from pathlib import Path

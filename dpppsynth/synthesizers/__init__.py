@@ -1,4 +1,4 @@
-"""Synthesizers: one file a mechanism, each with `check`, `plan`, `rehearse` and `release`."""
+"""Synthesizers: one module for each mechanism, each with `check`, `plan`, `rehearse` and `release`."""
 
 from dpppsynth.synthesizers.base import Plan, PointSynthesizer, Synthesizer
 from dpppsynth.synthesizers.bounded import BoundedErrorSynthesizer

@@ -1,4 +1,4 @@
-"""A release and its ledger: authorised before the points are touched, recorded once there is something to publish."""
+"""Ledger accounting of a release: authorised before the points are touched, settled and recorded after."""
 
 import warnings
 from dataclasses import dataclass

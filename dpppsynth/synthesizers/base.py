@@ -1,4 +1,4 @@
-"""What all synthesizers share: validation of public arguments, and check / plan / release."""
+"""`Synthesizer`: validation of public arguments, and the methods `check`, `plan`, `rehearse` and `release`."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Cell counts with a hard bound on every error (docs/theory/bounded_error.md, Theorem N)."""
+"""`BoundedErrorSynthesizer`: cell counts with a hard bound on every error (docs/theory/bounded_error.md, Theorem N)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

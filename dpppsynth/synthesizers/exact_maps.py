@@ -1,4 +1,4 @@
-"""A private heat map beside the exact one: what to expect in rehearsals, and what was lost, for the custodian alone."""
+"""Private heat maps against exact ones, in rehearsals and for the custodian alone."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Whether exact draws are feasible, decided from public parameters alone.
+"""Feasibility of exact posterior draws, from public parameters alone.
 
 The exact sampler takes as many attempts as it needs, and their number depends on the data. So the choice is made
 before, on surrogate patterns: the worst of three kinds must expect its first draw within a minute.

@@ -1,4 +1,4 @@
-"""Private heat maps: one distribution for each person, aggregated on a pyramid of cells (docs/theory/heatmaps.md)."""
+"""`HeatmapSynthesizer`: persons' distributions aggregated on a pyramid of cells (docs/theory/heatmaps.md)."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any

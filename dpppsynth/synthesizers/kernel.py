@@ -1,4 +1,4 @@
-"""The kernel synthesizer: Poisson patterns around the points, private by superposition (docs/theory/kernel.md)."""
+"""`KernelSynthesizer`: Poisson patterns around the points, private by superposition (docs/theory/kernel.md)."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass

@@ -1,4 +1,4 @@
-"""Noised cell counts or tent masses, made non-negative: the Laplace synthesizer (docs/theory.md, sections 2 to 4)."""
+"""`LaplaceSynthesizer`: noised cell counts or tent masses, made non-negative (docs/theory.md, sections 2 to 4)."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""The log-Gaussian Cox synthesizer: its settings, and the choice of mechanism (docs/mechanisms.md)."""
+"""`LGCPSynthesizer`: settings of the log-Gaussian Cox mechanisms, and their choice (docs/mechanisms.md)."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""How each mechanism of `LGCPSynthesizer` settles a release from public parameters."""
+"""Plans of the log-Gaussian Cox mechanisms from the settings of an `LGCPSynthesizer`."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Geomasking with a proof: every point moved by planar Laplace noise (docs/theory/bounded_error.md, Theorem M)."""
+"""`PlanarLaplaceSynthesizer`: geomasking by planar Laplace noise (docs/theory/bounded_error.md, Theorem M)."""
 
 import math
 from dataclasses import KW_ONLY, dataclass

@@ -1,4 +1,4 @@
-"""Rehearsals: the mechanism run on surrogate patterns, so that everything is settled before the data are touched.
+"""Rehearsals: runs of a mechanism on surrogate patterns, before the data are touched.
 
 A refusal, a time or a diagnostic of a run on the data is the custodian's secret, and choosing settings by it is an
 unaccounted query. A rehearsal shows what to expect from public parameters alone, at no cost.

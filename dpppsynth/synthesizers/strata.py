@@ -1,4 +1,4 @@
-"""One release for each level of a public mark, such as a year: parallel composition, one certificate."""
+"""Stratified releases: one for each level of a public mark, under parallel composition and one certificate."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Trajectories of persons, the reports of LDPTrace about them, and the random walks that are learned from these.
+"""Trajectories of persons, LDPTrace's reports about them, and the random walks fitted to these.
 
 * `Trajectories`, points in the order of their visits; `GridTrajectories`, of which only the cells of a grid are known.
 * `TraceProtocol`, two rounds of reports; `TraceRound`, what clients are asked in one, with `TraceReports`, which they

@@ -1,4 +1,4 @@
-"""Trajectories of which only the cells of a grid are known, and the moves between neighbouring cells."""
+"""Trajectories over the cells of a grid, and the moves between neighbouring cells."""
 
 from dataclasses import dataclass
 from functools import cached_property

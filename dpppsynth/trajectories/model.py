@@ -1,4 +1,4 @@
-"""`TraceModel`: a Markov chain of moves between cells, with a law of lengths and an end; what LDPTrace learns."""
+"""`TraceModel`: a Markov chain of moves between cells, with target lengths and stopping probabilities."""
 
 from dataclasses import dataclass, field
 from functools import cached_property

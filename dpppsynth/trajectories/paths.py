@@ -1,4 +1,4 @@
-"""Trajectories of points; random ones over a city; and what their points cost a person."""
+"""Trajectories of points, random ones over a city, and the privacy cost of reporting every point."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""LDPTrace: two rounds of reports about a trajectory, and the model behind their counts.
+"""The LDPTrace protocol: two rounds of reports about a trajectory, and the model estimated from them.
 
 In the first round every client reports the length of their trajectory; the aggregator announces a length that 90 % of
 them do not exceed, as far as it can tell. In the second every client reports the first cell, the last cell and every

@@ -1,4 +1,4 @@
-"""A round of LDPTrace: what clients report in it, and the counts that an aggregator keeps of it."""
+"""One round of LDPTrace: the clients' reports, and their counts."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

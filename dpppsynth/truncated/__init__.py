@@ -1,4 +1,4 @@
-"""Laws of noise that never exceeds a bound, and what the bound costs (docs/theory/bounded_error.md).
+"""Truncated noise laws: noise that never exceeds a bound, and its delta (docs/theory/bounded_error.md).
 
 No additive noise with a bound is purely private: some answers are possible for one of two neighbouring data sets alone,
 and their probability is the smallest delta. `TruncatedGeometric` is the law of whole numbers that releases draw,

@@ -1,4 +1,4 @@
-"""From any two of epsilon, delta and the bound on the error to the third, for truncated Laplace noise of one answer."""
+"""Calibration of truncated Laplace noise: any one of epsilon, delta and the error bound from the other two."""
 
 from dataclasses import dataclass
 

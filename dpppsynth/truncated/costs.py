@@ -1,4 +1,4 @@
-"""What a bound on truncated Laplace noise costs: the delta of one answer, of several, and of several releases.
+"""Delta of truncated Laplace noise for one answer, for several, and for several releases.
 
 With sensitivity D the scale of the noise is `D / epsilon`, and `delta = (e^epsilon - 1) / (2 (e^(epsilon A / D) - 1))`
 for a bound A of at least D. No delta is 0.

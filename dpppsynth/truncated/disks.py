@@ -1,4 +1,4 @@
-"""Mass of planar Laplace noise about one point that lies outside the disk about another: what tells the two apart.
+"""Mass of truncated planar Laplace noise about one point that lies outside the disk about another.
 
 In lengths of `1 / epsilon`, a circle of radius r about the point lies partly outside, for r from the gap
 `|bound - distance|` to the bound; the mass is the integral over r of the radial density times that part of the circle.

@@ -1,4 +1,4 @@
-"""Two-sided geometric noise within a bound: the whole numbers that counts with bounded error are released with.
+"""Truncated two-sided geometric (discrete Laplace) noise.
 
 P(k) is proportional to `exp(-|k| / scale)` for whole k from -A to A.
 """

@@ -1,4 +1,4 @@
-"""The bound on truncated Laplace noise that a budget allows, and the epsilon that a bound and a delta ask for."""
+"""Inverses of delta under truncated Laplace noise: the error bound from a budget, epsilon from a bound and a delta."""
 
 import math
 

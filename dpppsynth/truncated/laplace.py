@@ -1,4 +1,4 @@
-"""Laplace noise within a bound, and what the bound costs: the continuous law that studies and filters compute with.
+"""The truncated Laplace distribution.
 
 Below, b is the scale, A the bound and `a = A / b`. All forms avoid differences of nearly equal numbers, and their
 exponents are never positive.

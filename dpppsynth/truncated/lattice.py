@@ -1,4 +1,4 @@
-"""Points moved by real-valued planar Laplace noise and rounded to a lattice, without any rounding on the way.
+"""Exact sampling of planar Laplace noise rounded to a lattice, by lazily refined interval arithmetic.
 
 The noise is a function of uniform real numbers, of which a generator gives the first 62 bits. Floating point arithmetic
 with a bound on its error decides nearly every lattice point; where the bound leaves two of them, or leaves open whether

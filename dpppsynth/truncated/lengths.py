@@ -1,4 +1,4 @@
-"""Checks of lengths, budgets per unit of length and offsets in the plane."""
+"""Validation of lengths, of budgets per unit of length, and of offsets in the plane."""
 
 import math
 from typing import Any

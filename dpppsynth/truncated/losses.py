@@ -1,4 +1,4 @@
-"""Privacy losses of two-sided geometric noise within a bound, where several coordinates shift.
+"""Privacy losses of truncated two-sided geometric noise when several coordinates shift.
 
 Where a coordinate shifts by t, its losses are `(t - 2 y) / scale` for y from 0 to t, and infinite for answers that only
 one of the two data sets can give; losses of several coordinates add up. Every sum is one of positive numbers.

@@ -1,4 +1,4 @@
-"""The smallest delta that any additive noise with a bound can have, and the staircase that has it.
+"""The smallest delta of any additive noise with a bound, and the staircase noise that attains it.
 
 Where noise stays within `[-A, A]` and the truth may shift by up to D, what matters is epsilon and the ratio `A / D`. At
 whole ratios truncated Laplace noise is optimal; half way between them a staircase over blocks as wide as D is, which on

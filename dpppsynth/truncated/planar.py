@@ -1,4 +1,4 @@
-"""Planar Laplace noise within a bound: points moved in a random direction by a length that never exceeds it.
+"""Truncated planar Laplace noise: a random direction, and a length that never exceeds a bound.
 
 Without a bound the noise is purely private: points a distance d apart are told apart by at most `epsilon d`. With one
 it is not, because the disks that two points may move to differ: what one reaches and the other does not is `exposed`.

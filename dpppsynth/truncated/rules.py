@@ -1,4 +1,4 @@
-"""What bounds on the error and their deltas must be, and why no delta is 0."""
+"""Validation of error bounds and their deltas, neither of which may be 0."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Searches for the smallest number that suffices, where every larger one does as well: by doubling and halving."""
+"""Exponential and binary search for the smallest number that satisfies a monotone condition."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Sums of powers `q^k` with `q = exp(-rate)`, of positive numbers alone: nothing cancels, and rate 0 is allowed."""
+"""Stable geometric sums of powers `q^k`, `q = exp(-rate)`, from positive terms alone; rate 0 is allowed."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Default rules from public inputs: domain, number of points, budget, relation. Never from the points.
+"""Default settings from public inputs: domain, number of points, budget, relation.
 
 `planar` holds those of windows, `network` those of networks, under the same names; `of` chooses. A caller's own choice
 always wins.

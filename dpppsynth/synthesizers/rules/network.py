@@ -1,4 +1,4 @@
-"""Default rules on linear networks, tuned on the streets of two towns (docs/results/network_rules.md).
+"""Default settings on linear networks, tuned on the streets of two towns (docs/results/network_rules.md).
 
 Lengths scale with the network's extent, the square root of the area it spans.
 """
