@@ -1,4 +1,4 @@
-"""Searches for the smallest number that suffices, and what bounds on the error and their deltas must be."""
+"""Exponential and binary search, and validation of error bounds and their deltas."""
 
 import math
 from bisect import bisect_left
