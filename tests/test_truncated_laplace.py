@@ -369,7 +369,7 @@ def test_bounds_below_the_sensitivity_are_refused():
     "given", [{}, {"epsilon": 1.0}, {"delta": 0.1}, {"epsilon": 1.0, "delta": 0.1, "max_error": 3.0}]
 )
 def test_exactly_two(given):
-    with pytest.raises(InputError, match="exactly two"):
+    with pytest.raises(InputError, match="give two of them"):
         calibrate(**given)
 
 

@@ -1,5 +1,6 @@
 """Exponential and binary search, and validation of error bounds and their deltas."""
 
+import itertools
 import math
 from bisect import bisect_left
 
@@ -13,7 +14,8 @@ from dpppsynth.privacy import bounded_delta, smallest_bounded_epsilon, smallest_
 from dpppsynth.privacy.bounded import WHY_DELTA, bounded_counts, require_positive, require_reach
 from dpppsynth.privacy.relations import AddRemove, ReplaceOne
 from dpppsynth.privacy.truncated import TruncatedLaplaceDP
-from dpppsynth.truncated import TruncatedGeometric, truncated_geometric_bound
+from dpppsynth.synthesizers import BoundedErrorSynthesizer
+from dpppsynth.truncated import TruncatedGeometric, calibrate, truncated_geometric_bound
 from dpppsynth.truncated.searches import smallest_number, smallest_whole
 
 LARGEST = 2**60
@@ -120,3 +122,22 @@ def test_messages_say_2_to_the_60():
             call()
         assert str(LARGEST) not in str(caught.value)
     assert require_reach(AddRemove(), LARGEST) == beyond - 1
+
+
+@pytest.mark.parametrize("three", [{}, {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6, "max_error": 20}])
+def test_one_rule_says_what_to_give(three):
+    """Every door that takes two of three refuses anything else in the same words."""
+    found = ", ".join(three) or "none of them"
+    for door in (BoundedErrorSynthesizer, BoundedErrorAnswers, calibrate):
+        with pytest.raises(InputError, match=f"^epsilon, delta, max_error: give two .* third follows; got {found}.$"):
+            door(**three)
+
+
+def test_every_door_finds_the_same_third():
+    """Noise on one count is the same, whether the count is a cell's or was computed elsewhere."""
+    for epsilon, delta in itertools.product((0.3, 1.0, 4.0), (1e-9, 1e-4)):
+        for two in ({"epsilon": epsilon, "delta": delta}, {"delta": delta, "max_error": 40}):
+            cells = BoundedErrorSynthesizer(relation=AddRemove(), **two).budget
+            answer = BoundedErrorAnswers(**two).check()
+            assert answer.max_error == cells.max_error
+            assert answer.epsilon == pytest.approx(cells.epsilon, rel=1e-11)

@@ -1,18 +1,18 @@
 """`BoundedErrorAnswers`: release of whole-number answers with noise that never exceeds a bound."""
 
-import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from dpppsynth.answers.result import Answers
-from dpppsynth.answers.terms import ErrorTerms, with_least_epsilon, with_least_error
+from dpppsynth.answers.terms import ErrorTerms, least_error, smallest_epsilon
 from dpppsynth.answers.values import whole_values
 from dpppsynth.arguments import probability
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.randomness import RngLike
 from dpppsynth.truncated.rules import WHY_DELTA
+from dpppsynth.truncated.searches import with_third
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +122,7 @@ class BoundedErrorAnswers:
     def _terms(self) -> ErrorTerms:
         terms = self._settled()
         if terms.delta > self.delta_max:
-            least = with_least_error(terms.epsilon, self.delta_max, **self._change).max_error
+            least = least_error(terms.epsilon, self.delta_max, **self._change)
             msg = (
                 f"delta: errors of at most {terms.max_error} at epsilon = {terms.epsilon:g} cost delta = "
                 f"{terms.delta:.4g}, more than delta_max = {self.delta_max:g}; take max_error = {least} or more, a "
@@ -133,16 +133,13 @@ class BoundedErrorAnswers:
 
     def _settled(self) -> ErrorTerms:
         """Epsilon and max_error, of which one may follow from delta and the other."""
-        three = {"epsilon": self.epsilon, "delta": self.delta, "max_error": self.max_error}
-        given: dict[str, Any] = {name: value for name, value in three.items() if value is not None}
-        endless = isinstance(self.max_error, float) and self.max_error == math.inf
-        match list(given):
-            case ["epsilon", "max_error"]:
-                return ErrorTerms(**given, **self._change)
-            case ["epsilon", "delta"]:
-                return with_least_error(**given, **self._change)
-            case ["delta", "max_error"] if not endless:
-                return with_least_epsilon(**given, **self._change)
-        aside = "; max_error = inf goes with epsilon" if endless else ""
-        msg = f"epsilon, delta, max_error: give two, and the third follows; got {list(given)}{aside}."
-        raise InputError(msg)
+        change = self._change
+        found = with_third(
+            self.epsilon,
+            self.delta,
+            self.max_error,
+            cost=lambda epsilon, most: ErrorTerms(epsilon, most, **change).delta,
+            least_error=partial(least_error, **change),
+            smallest_epsilon=partial(smallest_epsilon, **change),
+        )
+        return ErrorTerms(found.epsilon, found.max_error, **change)

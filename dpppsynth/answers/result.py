@@ -14,8 +14,9 @@ from dpppsynth.arguments import entries, finite, flag
 from dpppsynth.errors import InputError
 from dpppsynth.filters import Filtered, particle_filter
 from dpppsynth.mesh import Floats, Ints
-from dpppsynth.privacy.noise import LARGEST, TRUNCATED, OpenDPLaplace, SeededLaplace
+from dpppsynth.privacy.noise import TRUNCATED, OpenDPLaplace, SeededLaplace
 from dpppsynth.privacy.profiles import Profile
+from dpppsynth.truncated.rules import LARGEST
 
 MECHANISM = "bounded-answers"
 # Relative difference between computers of a number that is derived again.

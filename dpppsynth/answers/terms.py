@@ -7,7 +7,7 @@ from typing import Any
 
 from dpppsynth.arguments import flag, positive, whole
 from dpppsynth.errors import InputError
-from dpppsynth.privacy.noise import WIDEST, DiscreteNoise, laplace_noise, laplace_scale, truncated_laplace_noise
+from dpppsynth.privacy.noise import DiscreteNoise, laplace_noise, laplace_scale, truncated_laplace_noise
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.randomness import RngLike
@@ -15,12 +15,8 @@ from dpppsynth.truncated import TruncatedGeometric
 from dpppsynth.truncated.geometric import MOST_SHIFTS, MOST_WORK
 from dpppsynth.truncated.losses import at_least_one
 from dpppsynth.truncated.rules import LARGEST, require_whole, whole_bound
-from dpppsynth.truncated.searches import smallest_number, smallest_whole
+from dpppsynth.truncated.searches import least_whole_epsilon, least_whole_error
 
-# Noise this many times wider than its bound is nearly uniform: no smaller epsilon is looked for.
-WIDE = WIDEST / 2
-# Relative width at which the search for an epsilon stops.
-CLOSE = 1e-12
 # What a stated delta exceeds the computed one by, relative: more than all roundings. Where probabilities are floats.
 ROUND_UP, TINY = 1e-11, 1e-300
 MOST_QUERIES, LARGEST_EPSILON = 100_000, 1e100
@@ -133,34 +129,17 @@ class ErrorTerms:
             raise InputError(msg)
 
 
-def with_least_error(epsilon: float, delta: float, **change: Any) -> ErrorTerms:
-    """The terms with the smallest bound on the error that costs no more than delta."""
+def least_error(epsilon: float, delta: float, **change: Any) -> int:
+    """Smallest bound on the error that costs no more than delta."""
     widest = ErrorTerms(epsilon, LARGEST, **change)
-    found = smallest_whole(lambda most: replace(widest, max_error=most).delta <= delta, most=LARGEST)
-    if found is None:
-        msg = f"epsilon: with delta = {delta:g} it asks for errors beyond 64-bit integers; take more of both."
-        raise InputError(msg)
-    return replace(widest, max_error=found)
+    return least_whole_error(lambda most: replace(widest, max_error=most).delta, epsilon, delta)
 
 
-def with_least_epsilon(max_error: float, delta: float, **change: Any) -> ErrorTerms:
-    """The terms with the smallest epsilon, rounded up, at which the bound on the error costs no more than delta."""
+def smallest_epsilon(delta: float, max_error: float, **change: Any) -> float:
+    """Smallest epsilon, rounded up, at which the bound on the error costs no more than delta."""
     terms = ErrorTerms(float(LARGEST), max_error, **change)
 
-    def suffices(epsilon: float) -> bool:
-        return replace(terms, epsilon=epsilon).delta <= delta
+    def cost(epsilon: float) -> float:
+        return replace(terms, epsilon=epsilon).delta
 
-    if not suffices(terms.epsilon):
-        msg = (
-            f"max_error: no epsilon keeps errors of at most {max_error} to delta = {delta:g} where an answer changes "
-            f"by {terms.sensitivity}; take a larger max_error."
-        )
-        raise InputError(msg)
-    low = terms.total / (WIDE * terms.max_error)
-    if suffices(low):
-        msg = (
-            f"max_error: noise that is as good as uniform within {max_error} keeps to delta = {delta:g}, and epsilon "
-            "promises nothing; take a smaller max_error or a smaller delta."
-        )
-        raise InputError(msg)
-    return replace(terms, epsilon=smallest_number(suffices, low, terms.epsilon, close=CLOSE))
+    return least_whole_epsilon(cost, delta, terms.max_error, sensitivity=terms.total, first=terms.epsilon)

@@ -7,7 +7,7 @@ import numpy as np
 from dpppsynth.arguments import plain_array
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Ints
-from dpppsynth.privacy.noise import LARGEST
+from dpppsynth.truncated.rules import LARGEST
 
 # Whole numbers up to here are floats without rounding.
 EXACT = 2**53

@@ -15,8 +15,8 @@ from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.privacy.truncated import TruncatedLaplaceDP
 from dpppsynth.truncated import TruncatedGeometric
-from dpppsynth.truncated.rules import LARGEST, WHY_DELTA, require_delta, whole_bound
-from dpppsynth.truncated.searches import smallest_number, smallest_whole
+from dpppsynth.truncated.rules import WHY_DELTA, require_delta, whole_bound
+from dpppsynth.truncated.searches import least_whole_epsilon, least_whole_error
 
 __all__ = [
     "WHY_DELTA",
@@ -38,8 +38,6 @@ REDRAWN = (
 MOST_DERIVED = 1e-3
 # How a delta becomes smaller where one follows from the other.
 FROM_BOUND = ", for which max_error must be larger"
-# Relative width at which the search for an epsilon stops.
-CLOSE = 1e-12
 
 
 def worst_shifts(relation: CappedRelation) -> tuple[int, ...]:
@@ -94,15 +92,12 @@ def smallest_max_error(relation: CappedRelation, *, epsilon: float, delta: float
     22
     """
     scale, delta = laplace_scale(counts_sensitivity(relation), epsilon), require_positive(delta)
-    found = smallest_whole(
-        lambda most: bounded_delta(relation, scale=scale, max_error=most) <= delta,
+    return least_whole_error(
+        lambda most: bounded_delta(relation, scale=scale, max_error=most),
+        epsilon,
+        delta,
         first=relation.max_points_per_person,
-        most=LARGEST,
     )
-    if found is None:
-        msg = f"epsilon: {epsilon!r} at delta = {delta!r} asks for errors beyond 64-bit integers; take more."
-        raise InputError(msg)
-    return found
 
 
 def smallest_bounded_epsilon(relation: CappedRelation, *, delta: float, max_error: int) -> float:
@@ -114,21 +109,12 @@ def smallest_bounded_epsilon(relation: CappedRelation, *, delta: float, max_erro
         Where `max_error` is below the number of points of one person, or uniform noise within it needs no epsilon.
     """
     delta, max_error = require_positive(delta), require_reach(relation, max_error)
-    sensitivity = counts_sensitivity(relation)
+    size = counts_sensitivity(relation)
 
-    def suffices(epsilon: float) -> bool:
-        scale = laplace_scale(sensitivity, epsilon)
-        return bounded_delta(relation, scale=scale, max_error=max_error) <= delta
+    def cost(epsilon: float) -> float:
+        return bounded_delta(relation, scale=laplace_scale(size, epsilon), max_error=max_error)
 
-    # At most 2/100 of the bound's width: noise that is wider is refused as uniform.
-    low = sensitivity / (50.0 * max_error)
-    if suffices(low):
-        msg = (
-            f"max_error: noise that is as good as uniform within {max_error} keeps to delta = {delta:g}, and epsilon "
-            "promises nothing; take a smaller max_error or a smaller delta."
-        )
-        raise InputError(msg)
-    return smallest_number(suffices, low, float(sensitivity), close=CLOSE)
+    return least_whole_epsilon(cost, delta, max_error, sensitivity=size, first=float(size))
 
 
 def require_positive(delta: float) -> float:

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dpppsynth.arguments import instance, positive, probability, real, shown
+from dpppsynth.arguments import instance, positive, real, shown
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.bounds import assumptions
@@ -14,6 +14,7 @@ from dpppsynth.privacy.profiles import ApproximateDP, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours
 from dpppsynth.truncated import planar_laplace_bound, planar_laplace_delta
 from dpppsynth.truncated.losses import at_least_one
+from dpppsynth.truncated.rules import require_delta
 
 NOISE = (
     "Every point is moved by planar Laplace noise of its own, a real number of which as many digits are drawn as its "
@@ -87,9 +88,7 @@ def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float, domain:
 def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float, domain: Domain | None = None) -> float:
     """Smallest bound on the distance of moves on the map that keeps to delta, rounded up; see `moved_points`."""
     instance("relation", relation, AlphaNeighbours, RELATION)
-    if not SMALLEST_DELTA <= probability("delta", delta) <= 0.5:
-        msg = f"delta: must lie between {SMALLEST_DELTA:g} and 0.5 where moves have a bound, got {delta!r}; take 1e-6."
-        raise InputError(msg)
+    delta = require_delta(delta, least=SMALLEST_DELTA)
     one = -math.expm1(math.log1p(-delta) / relation.max_points_per_person) * (1 - 1e-9)
     return float(planar_laplace_bound(positive("rate", rate), one, on_map(relation, domain).reach))
 

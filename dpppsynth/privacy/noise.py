@@ -16,13 +16,10 @@ from dpppsynth.arguments import positive, whole
 from dpppsynth.errors import InputError, PrivacyCheckError
 from dpppsynth.mesh import Ints
 from dpppsynth.randomness import RngLike, generator
+from dpppsynth.truncated.rules import LARGEST, WIDEST
 
 # How certificates begin the name of noise with a bound.
 TRUNCATED = "drawn again beyond the bound: "
-# Noise of this many times the bound is as good as uniform, and hardly any draw is kept.
-WIDEST = 100
-# Lattice values and noise stay far inside 64-bit integers.
-LARGEST = 2**60
 
 
 class DiscreteNoise(Protocol):

@@ -20,9 +20,9 @@ from dpppsynth.privacy.derive import RECOMPUTE, STRATA, Derived, budget, spends
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
-from dpppsynth.privacy.noise import LARGEST
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.published_files import REMEDY
+from dpppsynth.truncated.rules import LARGEST
 
 # Share by which an epsilon that was rounded up to six digits may be below the one found on another machine.
 LAST_DIGIT = 2e-5

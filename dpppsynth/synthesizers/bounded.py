@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from dpppsynth.arguments import positive
 from dpppsynth.bounded_plan import BoundedCountsPlan
@@ -30,14 +30,7 @@ from dpppsynth.release.projection import Projection
 from dpppsynth.synthesizers import rules
 from dpppsynth.synthesizers.base import Plan, PointSynthesizer, covering, exact_or_guess, need_size, require_domain
 from dpppsynth.synthesizers.strata import StratifiedPlan, level_names, sizes
-
-
-class Budget(NamedTuple):
-    """Epsilon, delta and bound on the error that go together."""
-
-    epsilon: float
-    delta: float
-    max_error: int
+from dpppsynth.truncated.searches import ErrorBudget, with_third
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,23 +94,21 @@ class BoundedErrorSynthesizer(PointSynthesizer):
         self.budget  # noqa: B018 - what does not fit together is refused at once
 
     @cached_property
-    def budget(self) -> Budget:
+    def budget(self) -> ErrorBudget:
         """Epsilon, delta and max_error, of which one follows from the other two."""
         relation = self.neighbouring()
         epsilon = None if self.epsilon is None else float(positive("epsilon", self.epsilon))
         delta = None if self.delta is None else require_positive(self.delta)
         most = None if self.max_error is None else require_reach(relation, self.max_error)
-        if epsilon is not None and delta is not None and most is None:
-            return Budget(epsilon, delta, smallest_max_error(relation, epsilon=epsilon, delta=delta))
-        if epsilon is not None and delta is None and most is not None:
-            scale = laplace_scale(counts_sensitivity(relation), epsilon)
-            return Budget(epsilon, bounded_delta(relation, scale=scale, max_error=most), most)
-        if epsilon is None and delta is not None and most is not None:
-            return Budget(smallest_bounded_epsilon(relation, delta=delta, max_error=most), delta, most)
-        given = {"epsilon": epsilon, "delta": delta, "max_error": most}
-        found = ", ".join(name for name, value in given.items() if value is not None) or "none of them"
-        msg = f"epsilon, delta, max_error: give two of them, and the third follows; got {found}."
-        raise InputError(msg)
+        size = counts_sensitivity(relation)
+        return with_third(
+            epsilon,
+            delta,
+            most,
+            cost=lambda spent, bound: bounded_delta(relation, scale=laplace_scale(size, spent), max_error=bound),
+            least_error=lambda spent, slack: smallest_max_error(relation, epsilon=spent, delta=slack),
+            smallest_epsilon=lambda slack, bound: smallest_bounded_epsilon(relation, delta=slack, max_error=bound),
+        )
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         self._require_modest(None, None)

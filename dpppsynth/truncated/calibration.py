@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from dpppsynth.errors import InputError
 from dpppsynth.truncated.costs import LARGEST, SMALLEST, truncated_laplace_delta
 from dpppsynth.truncated.inverses import truncated_laplace_bound, truncated_laplace_epsilon
 from dpppsynth.truncated.laplace import in_range
+from dpppsynth.truncated.searches import with_third
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,12 @@ def calibrate(
     0.6027163
     """
     size = in_range("sensitivity", sensitivity, SMALLEST, LARGEST)
-    if sum(each is None for each in (epsilon, delta, max_error)) == 1:
-        if epsilon is not None and delta is not None:
-            bound = truncated_laplace_bound(epsilon, delta, size)
-            return Calibration(float(epsilon), float(delta), bound, size)
-        if epsilon is not None and max_error is not None:
-            cost = truncated_laplace_delta(epsilon, max_error, size)
-            return Calibration(float(epsilon), cost, float(max_error), size)
-        if delta is not None and max_error is not None:
-            spent = truncated_laplace_epsilon(max_error, delta, size)
-            return Calibration(spent, float(delta), float(max_error), size)
-    msg = "epsilon, delta, max_error: give exactly two of the three; the third follows from them."
-    raise InputError(msg)
+    found = with_third(
+        epsilon,
+        delta,
+        max_error,
+        cost=lambda budget, most: truncated_laplace_delta(budget, most, size),
+        least_error=lambda budget, slack: truncated_laplace_bound(budget, slack, size),
+        smallest_epsilon=lambda slack, most: truncated_laplace_epsilon(most, slack, size),
+    )
+    return Calibration(float(found.epsilon), float(found.delta), float(found.max_error), size)

@@ -16,8 +16,8 @@ from dpppsynth.arguments import elements, finite, plain_array, positive
 from dpppsynth.errors import InputError
 from dpppsynth.mesh import Floats
 from dpppsynth.truncated.losses import ULP, at_least_one, exposed_part, finite_part
-from dpppsynth.truncated.rules import LARGEST, require_delta, require_whole
-from dpppsynth.truncated.searches import smallest_whole
+from dpppsynth.truncated.rules import require_delta, require_whole
+from dpppsynth.truncated.searches import least_whole_error
 from dpppsynth.truncated.sums import geometric_sum, power_sums, two_sided_sum
 
 # What a stated delta exceeds the computed one by, relative: more than the rounding of exponentials up to e^745.
@@ -216,13 +216,9 @@ def truncated_geometric_bound(epsilon: float, delta: float, sensitivity: int = 1
     """
     epsilon, delta = positive("epsilon", epsilon), require_delta(delta)
     shift = require_whole("sensitivity", sensitivity, 1)
-    found = smallest_whole(
-        lambda bound: truncated_geometric_delta(epsilon, bound, shift) <= delta, first=shift, most=LARGEST
+    return least_whole_error(
+        lambda bound: truncated_geometric_delta(epsilon, bound, shift), epsilon, delta, first=shift
     )
-    if found is None:
-        msg = f"epsilon: {epsilon!r} at delta = {delta!r} needs errors beyond 2^60; take more of one of them."
-        raise InputError(msg)
-    return found
 
 
 def _shifts(shifts: Any) -> list[int]:

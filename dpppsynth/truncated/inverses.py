@@ -2,11 +2,10 @@
 
 import math
 
-from dpppsynth.errors import InputError
 from dpppsynth.truncated.costs import LARGEST, SMALLEST, require_reach, truncated_laplace_delta
 from dpppsynth.truncated.laplace import in_range
 from dpppsynth.truncated.rules import require_delta
-from dpppsynth.truncated.searches import smallest_number
+from dpppsynth.truncated.searches import least_epsilon
 
 SMALLEST_DELTA = 1e-300
 # Relative width at which the search for an epsilon stops.
@@ -83,10 +82,7 @@ def truncated_laplace_epsilon(max_error: float, delta: float, sensitivity: float
     if delta >= size / (2 * bound):
         return 0.0
 
-    def suffices(epsilon: float) -> bool:
-        return truncated_laplace_delta(epsilon, bound, size) <= delta
+    def cost(epsilon: float) -> float:
+        return truncated_laplace_delta(epsilon, bound, size)
 
-    if not suffices(LARGEST):
-        msg = f"max_error: {bound!r} is too near the sensitivity for delta = {delta!r}; take a larger one."
-        raise InputError(msg)
-    return smallest_number(suffices, SMALLEST, LARGEST, close=CLOSE)
+    return least_epsilon(cost, delta, bound, low=SMALLEST, first=LARGEST, most=LARGEST, close=CLOSE)

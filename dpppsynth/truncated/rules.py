@@ -5,8 +5,10 @@ from typing import Any
 from dpppsynth.arguments import COMMON, positive, real, shown, whole, whole_number
 from dpppsynth.errors import InputError
 
-# Bounds and shifts stay within 64-bit integers, also once they are added to counts.
+# Bounds, shifts and noise stay within 64-bit integers, also once they are added to counts.
 LARGEST = 2**60
+# Noise with a scale this many times its bound is as good as uniform, and hardly any draw is kept.
+WIDEST = 100
 # The price of a bound that no error exceeds, in words.
 WHY_DELTA = (
     "an error that never exceeds a bound excludes, for some answers, one of two neighbouring data sets with certainty, "
