@@ -133,7 +133,7 @@ def each(value: Any) -> Iterator[Any] | None:
 
 
 def elements(value: Any) -> list[Any] | None:
-    """What a sequence holds; None for what has no elements, as `each` tells."""
+    """The elements of a sequence; None for what has no elements, as `each` tells."""
     found = each(value)
     return None if found is None else list(found)
 

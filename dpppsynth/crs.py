@@ -65,7 +65,7 @@ def projected_crs(crs: CRSLike) -> str:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a published document may name this CRS: to look it up opens no file that the name asks for."""
+    """Whether a CRS name from an untrusted document is safe to look up: it makes no file be opened."""
     return len(name) <= MOST_CHARACTERS and OPENS_FILES.search(name) is None
 
 

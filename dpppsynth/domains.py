@@ -35,7 +35,7 @@ LEFT_OUT = "leave others out only where n is secret, or who is in the data set i
 
 @runtime_checkable
 class Domain(Protocol):
-    """What everything downstream asks of a region: `Window` in the plane, `LinearNetwork` on streets.
+    """Interface of regions: `Window` in the plane, `LinearNetwork` on streets.
 
     Points have coordinates in the plane, and a position in the domain: on a window the same pair of numbers, on a
     network the number of an edge and the distance along it.
@@ -51,7 +51,7 @@ class Domain(Protocol):
 
     @property
     def rule(self) -> str:
-        """Where points must lie and what to do about others, in the words of a message."""
+        """Rule that points must keep, and the remedy for others, in the words of a message."""
 
     @property
     def scale_factor(self) -> float:
@@ -258,7 +258,7 @@ class Window(OnMap):
 
     @property
     def rule(self) -> str:
-        """Where points must lie and what to do about others, in the words of a message."""
+        """Rule that points must keep, and the remedy for others, in the words of a message."""
         return f"must lie in the window; choose a larger one from public knowledge ({LEFT_OUT})"
 
     @property

@@ -16,7 +16,7 @@ class InputError(DpppsynthError, ValueError):
 
 
 class TooLargeError(DpppsynthError):
-    """What somebody published takes more work to read or to verify than is done unasked."""
+    """Untrusted input takes more work to read or to verify than the limit allows."""
 
 
 class PrivacyCheckError(DpppsynthError):

@@ -113,7 +113,7 @@ class GridPlan(ReportsPlan):
         raise NotImplementedError
 
     def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
-        """What was released, from its JSON form; InputError where it is no result of this plan."""
+        """The released statistic from its JSON form; InputError where it is no result of this plan."""
         statistic = super().restore(data)
         self.fitted(statistic.lattice)
         return statistic

@@ -21,12 +21,12 @@ SPECK = 1e-4
 
 
 def held(measure: Floats) -> npt.NDArray[np.bool_]:
-    """Whether cells or tents of these measures are given mass: where the domain hardly is, all mass is noise."""
+    """Whether cells or tents of these measures are given mass; where the domain hardly is, all mass is noise."""
     return measure > SPECK * measure.mean()
 
 
 class Intensity(Protocol):
-    """What a sampler or a picture may ask of an intensity."""
+    """Interface of intensities for samplers and pictures."""
 
     @property
     def mesh(self) -> Mesh:

@@ -37,7 +37,7 @@ def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Int
 
 
 def named(seeded: bool) -> str:
-    """How certificates call the randomness of reports."""
+    """Name of the reports' randomness on certificates."""
     return SEEDED if seeded else REPORTS
 
 
@@ -158,7 +158,7 @@ class LocalPlan(ReportsPlan):
         return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), named(seeded), seeded)
 
     def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
-        """What was released, from its JSON form; InputError where it is no count of n reports."""
+        """The released counts from their JSON form; InputError where they are no counts of n reports."""
         statistic = super().restore(data)
         self.randomizer.counts_of(statistic.lattice, self.n)
         return statistic

@@ -152,7 +152,7 @@ class MovedPlan(LatticePlan):
 
     @cached_property
     def inner(self) -> Any:
-        """Where points outside a window that is no rectangle are moved: all of it but a margin of the border.
+        """Part of a non-rectangular window into which outside points are moved: all of it but a margin at the border.
 
         On a border coordinates as floats may lie on either side.
         """

@@ -181,7 +181,7 @@ def refused() -> OSError:
 
 
 def reason(error: OSError) -> str:
-    """Why something could not be opened; systems refuse links under several names."""
+    """Reason why something could not be opened; systems refuse links under several names."""
     if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
         return LINK
     return error.strerror or str(error) or "it cannot be opened"

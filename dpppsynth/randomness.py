@@ -38,13 +38,13 @@ CHILDREN = "Poisson patterns around the points"
 
 
 def drawn_by(sampler: str) -> str:
-    """How certificates call a drawn field; NUTS runs on a generator of its own, seeded with 63 bits of ours."""
+    """Description of a drawn field's randomness; NUTS has a generator of its own, seeded with 63 of our bits."""
     seed = ", chains seeded with 63 secret bits" if sampler == "nuts" else ""
     return f"one posterior draw by the {sampler} sampler{seed}"
 
 
 def source(what: str, *, seeded: bool = False) -> str:
-    """How a certificate names the randomness of a draw."""
+    """Name of a draw's source of randomness on certificates."""
     if seeded:
         return f"{what} from a seeded generator: reproducible, not private"
     return f"{what}, floating point, ChaCha20 keyed with 256 bits of the operating system"

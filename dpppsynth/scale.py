@@ -71,7 +71,7 @@ def scale_factor(geometry: Any, crs: str | None) -> float:
 
 
 def is_plane(crs: str) -> bool:
-    """Whether a CRS is a plane of its own, such as an engineering system: it has no projection, and no factors."""
+    """Whether a CRS is a local plane, such as an engineering system, without a projection and scale factors."""
     return horizontal_crs(crs).geodetic_crs is None
 
 

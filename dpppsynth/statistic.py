@@ -121,7 +121,7 @@ class LatticePlan:
         """
 
     def restore(self, data: Mapping[str, Any]) -> "PrivateStatistic":
-        """What was released, from its JSON form."""
+        """The released statistic from its JSON form."""
         return PrivateStatistic(self, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])
 
 

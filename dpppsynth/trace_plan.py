@@ -86,7 +86,7 @@ class TracePlan(ReportsPlan):
 
     @cached_property
     def protocol(self) -> TraceProtocol:
-        """What clients are asked in both rounds."""
+        """The protocol of both rounds."""
         return TraceProtocol(epsilon=self.epsilon, cells=self.cells, max_length=self.max_length)
 
     @cached_property
@@ -175,14 +175,14 @@ class TracePlan(ReportsPlan):
         return self.protocol.model(*self.counts(lattice), n=self.n, inside=self.inside)
 
     def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
-        """What was released, from its JSON form; InputError where it is no result of this plan."""
+        """The released statistic from its JSON form; InputError where it is no result of this plan."""
         statistic = super().restore(data)
         self.counts(statistic.lattice)
         return statistic
 
 
 def number_of_trajectories(pattern: PointPattern, user: str | None) -> int:
-    """How many trajectories a pattern marked with `user` has, which is public."""
+    """Number of trajectories of a pattern marked with `user`, which is public."""
     require_match(pattern, pattern.domain, None, user)
     return len(_in_order(pattern, user)[1])
 

@@ -148,7 +148,7 @@ def _cut_at_touching_ends(parts: Any, near: float) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Cuts:
-    """Where lines are cut: their numbers (n,), distances along them (n,), and the coordinates (n, 2) put there."""
+    """Cuts of lines: their numbers (n,), distances along them (n,), and the coordinates (n, 2) put there."""
 
     line: Ints
     at: Floats

@@ -124,7 +124,7 @@ class LinearNetwork(OnMap):
 
     @property
     def rule(self) -> str:
-        """Where points must lie and what to do about others, in the words of a message."""
+        """Rule that points must keep, and the remedy for others, in the words of a message."""
         return "must lie on the network; network.snap(xy, tolerance) moves those nearby onto it"
 
     @property

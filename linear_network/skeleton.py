@@ -30,7 +30,7 @@ class Labels:
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
-    """What a network is built from; it may still fall into several components.
+    """Arrays from which a network is built; it may still fall into several components.
 
     Attributes
     ----------

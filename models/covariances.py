@@ -268,7 +268,7 @@ def require_semidefinite(covariance: Floats) -> None:
 
 
 def _is_cactus(domain: Any) -> bool:
-    """Whether every block of a network is one edge or one cycle: then shortest paths embed into an L1 space."""
+    """Whether a network is a cactus (each block one edge or one cycle): shortest paths then embed into an L1 space."""
     import networkx
 
     if not isinstance(domain, LinearNetwork):

@@ -160,7 +160,7 @@ class _Gaussian(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Shell:
-    """What lies in the box `d >= -outer` and, but for the first, not in `d >= -inner`; and how to propose it."""
+    """Region in the box `d >= -outer` and, but for the first, not in `d >= -inner`, with its proposal distribution."""
 
     gaussian: _Gaussian
     inner: Floats | None

@@ -79,7 +79,7 @@ class MassLikelihood:
 
     @property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
-        """What `mass_log_density` takes after w: numbers, measure, their response (K, V) to masses, n or 0, shift."""
+        """Arguments of `mass_log_density` after w: numbers, measure, their response (K, V) to masses, n or 0, shift."""
         raise NotImplementedError
 
     def precision(self, means: Floats) -> Floats:

@@ -49,7 +49,7 @@ def proximal_draw(
 
 
 def proximal_factor(eta: float = ETA, steps: int = STEPS) -> float:
-    """What Theorem E multiplies Theorem A's mu by: `sqrt((1 + eta/2) (1 - c^T) / (1 + c^T))`, `c = 1 / (1 + eta)`."""
+    """Ratio of Theorem E's mu to Theorem A's: `sqrt((1 + eta/2) (1 - c^T) / (1 + c^T))`, `c = 1 / (1 + eta)`."""
     _require(eta, steps)
     kept = (1 + eta) ** -steps
     return math.sqrt((1 + eta / 2) * (1 - kept) / (1 + kept))

@@ -80,7 +80,7 @@ class BoundedErrorAnswers:
         self.check().noise(0)
 
     def check(self) -> ErrorTerms:
-        """What a release promises, from public parameters alone."""
+        """Guarantee and error bound of a release, from public parameters alone."""
         return self._terms
 
     @property
@@ -115,7 +115,7 @@ class BoundedErrorAnswers:
 
     @property
     def _change(self) -> dict[str, Any]:
-        """How the answers of neighbouring data sets differ."""
+        """Sentence about the difference between the answers of neighbouring data sets."""
         return {"sensitivity": self.sensitivity, "queries": self.queries, "joint": self.joint}
 
     @cached_property

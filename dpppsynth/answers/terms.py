@@ -24,7 +24,7 @@ MOST_QUERIES, LARGEST_EPSILON = 100_000, 1e100
 
 @dataclass(frozen=True, repr=False)
 class ErrorTerms:
-    """What a release of answers promises: privacy and accuracy together.
+    """Epsilon, delta and error bound of a release of answers.
 
     Attributes
     ----------

@@ -30,7 +30,7 @@ def whole_values(values: Any, most: int = LARGEST) -> Ints:
 
 
 def _fault(array: np.ndarray, most: int) -> str:
-    """What is wrong with some of the numbers, if anything."""
+    """Description of invalid numbers, or None."""
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             return "but some are missing or infinite; fill them in first"

@@ -126,7 +126,7 @@ def audit(
 
 
 class Settings(NamedTuple):
-    """How an audit is run."""
+    """Settings of an audit."""
 
     trials: int
     false_alarm: float
@@ -177,7 +177,7 @@ def _audit(
 
 
 class Required(NamedTuple):
-    """How many runs an audit takes to find a fault.
+    """Numbers of runs that an audit takes to find faults.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ def required(
 
 
 def rating_of(target: Target, delta: float, trials: int, false_alarm: float) -> Rating:
-    """What an audit of a target is rated by."""
+    """The rating by which the power of an audit of a target is simulated."""
     return Rating(target.claimed, delta, trials, false_alarm, len(target.statistics), target.weakened, target.laws)
 
 

@@ -31,7 +31,7 @@ class ChangingCounts:
 
     @classmethod
     def at(cls, plan: BoundedCountsPlan, pair: Pair, **law: Any) -> Self:
-        """Of a pair; `law` are further attributes."""
+        """The changing counts of a pair; `law` are further attributes."""
         first, second = (plan.exact(pattern.positions) for pattern in pair)
         cells = np.flatnonzero(first != second)
         return cls(cells, first[cells], second[cells], **law)

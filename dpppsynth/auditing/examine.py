@@ -68,7 +68,7 @@ class Event(NamedTuple):
     above: bool
 
     def count(self, scores: Floats) -> int:
-        """How many of the scores (n,) show it."""
+        """Number of the scores (n,) that show the event."""
         return int(np.count_nonzero(scores >= self.threshold if self.above else scores <= self.threshold))
 
     def __str__(self) -> str:
@@ -82,7 +82,7 @@ class Sides(NamedTuple):
     q: Floats
 
     def counts(self, event: Event) -> tuple[int, int]:
-        """How many runs of either show an event."""
+        """Numbers of runs of either input that show an event."""
         return event.count(self.p), event.count(self.q)
 
 
@@ -153,7 +153,7 @@ class Events(NamedTuple):
     q: Floats
 
     def foreseen(self, number: int, n: int, luck: float) -> tuple[int, int]:
-        """How many of n further runs show one of the events, so many standard deviations worse than expected."""
+        """Numbers of n further runs that show an event, so many standard deviations worse than expected."""
         # Bad luck of the further runs, and good luck of those that the shares are from.
         spread = luck * math.sqrt(n * TRAINING)
         p, q = float(self.p[number]), float(self.q[number])

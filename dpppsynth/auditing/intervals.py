@@ -34,7 +34,7 @@ HALVINGS = 28
 
 
 class Effort(NamedTuple):
-    """How finely a bound is worked out; a rough one holds as well, and is a little lower."""
+    """Precision of the search for a bound; a coarse one is valid as well, and a little lower."""
 
     every: int
     halvings: int

@@ -214,12 +214,12 @@ class Children:
     regions: tuple[Window, Window]
 
     def __call__(self, side: int, released: Any) -> tuple[float, int]:
-        """Of one run."""
+        """Test statistic of one run."""
         xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
         return float(np.count_nonzero(self.regions[side].contains(xy))), 1
 
     def means(self, factor: float) -> tuple[float, float]:
-        """Of all patterns of a run on either input, with kernels so many times too narrow.
+        """Poisson means for all patterns of a run on either input, with kernels too narrow by the factor.
 
         Of each kernel, cut to the hull, it is what lies in the part.
         """
@@ -255,11 +255,11 @@ class AtLevel:
     law: Number
 
     def __call__(self, side: int, released: Levels) -> tuple[float, int]:
-        """Of one run."""
+        """Test statistic of one run."""
         return self.law(side, released.parts[self.level])
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
-        """Of that level alone."""
+        """Log-probability under that level's law alone."""
         return self.law.log_chance(total, count, runs)
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
@@ -268,7 +268,7 @@ class AtLevel:
 
 
 def laws_of(plan: Any, pair: Pair) -> tuple[StatedLaw, ...]:
-    """What is stated of the noise of a plan; nothing where its law is not known number by number."""
+    """The stated laws of a plan's noise; none where its law is not known number by number."""
     if isinstance(plan, KernelPlan):
         return _of_children(plan, pair)
     noise = noise_of(plan, pair)
@@ -312,7 +312,7 @@ def _parts(plan: Any) -> list[tuple[str, Noise, int, int, int]]:
 
 
 def _of_levels(plan: HeatmapPlan) -> list[tuple[str, Noise, int, int, int]]:
-    """Of a cell that is kept and has a part in the window, one of the four children has one."""
+    """Laws level by level: of a kept cell with a part in the window, one of the four children has one."""
     each, first = lengths(plan), plan.budgets.first
     whole = bool((plan.inside > 0).all())
     least = [count if whole else max(1, count // 4) for count in each]

@@ -50,7 +50,7 @@ def learn_direction(first: Floats, second: Floats) -> Direction:
 
 
 def best_alone(first: Floats, second: Floats) -> int:
-    """Which of k features (N, k) tells the inputs apart best by a threshold: by most standard deviations.
+    """Index of the feature, of k (N, k), that separates the inputs best: by most standard deviations.
 
     Examples
     --------

@@ -40,7 +40,7 @@ BITS = 64
 
 @dataclass(frozen=True, eq=False)
 class Respond:
-    """What one client sends, drawn with secret randomness of its own on every run."""
+    """The reports of one client, drawn with secret randomness of its own on every run."""
 
     randomizer: Randomizer
 
@@ -69,7 +69,7 @@ class ReportRatio:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What an aggregator counts of a client's reports; nothing where it refuses them."""
+    """The aggregator's counts of one client's reports; nothing where it refuses them."""
 
     randomizer: Randomizer
 

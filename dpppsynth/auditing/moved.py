@@ -46,7 +46,7 @@ class PersonRows:
 
     @classmethod
     def at(cls, plan: MovedPlan, pair: Pair) -> Self:
-        """Of a pair of patterns."""
+        """The person's rows for a pair of patterns."""
         if plan.track:
             return cls(plan, pair[0].positions, pair[1].positions, np.empty((0, 2)))
         return cls(plan, *changed(pair), unchanged(pair))

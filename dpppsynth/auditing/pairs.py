@@ -124,7 +124,7 @@ def unchanged(pair: tuple[PointPattern, PointPattern]) -> Floats:
 
 
 def _same_rows(pair: tuple[PointPattern, PointPattern]) -> int:
-    """How many points both patterns begin with: all but the moved ones, as a rule."""
+    """Number of leading rows that both patterns share: all but the moved ones, as a rule."""
     count = min(map(len, pair))
     differ = (pair[0].positions[:count] != pair[1].positions[:count]).any(axis=1)
     return int(differ.argmax()) if differ.any() else count
@@ -179,7 +179,7 @@ def require_neighbours(pair: tuple[PointPattern, PointPattern], relation: Relati
 
 
 def _matched(domain: Domain, gone: Floats, came: Floats, reach: float) -> bool:
-    """Whether each point can have moved to a place within reach, one to one."""
+    """Whether a one-to-one matching of points to places within reach exists."""
     from scipy.optimize import linear_sum_assignment
 
     count = len(gone)

@@ -131,6 +131,6 @@ def require_one_person(pair: Pair, relation: Relation) -> None:
 
 
 def _rows(pattern: PointPattern) -> Counter[tuple[Hashable, Hashable]]:
-    """How often each person stands at each position."""
+    """Numbers of rows of each person at each position."""
     told = labels(next(iter(pattern.marks.values()))) if pattern.marks else [None] * len(pattern)
     return Counter(zip(told, map(tuple, pattern.positions.tolist()), strict=True))

@@ -66,7 +66,7 @@ Family = Callable[[float], Law]
 
 @dataclass(frozen=True)
 class Rating:
-    """What an audit is rated by.
+    """Law of the scores by which the power of an audit is simulated.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Rating:
         return _best_margin(self.rules(), self._family()(factor))
 
     def rules(self) -> list[Rules]:
-        """What refutes the claim, at each epsilon that is looked at."""
+        """Rejection rules of the claim, one for each epsilon examined."""
         epsilons = grid(self.claimed, self.delta)
         n, level = held_out(self.trials), share(self.false_alarm, self.statistics, len(epsilons))
         return [Rules.of(self.claimed, epsilon, n, level) for epsilon in epsilons]

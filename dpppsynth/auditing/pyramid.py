@@ -150,7 +150,7 @@ class CellRatio:
 
 @dataclass(frozen=True, eq=False)
 class LookedAt(OfBranch):
-    """How many cells of each level are looked at of those in which the patterns differ: they are chosen by noise."""
+    """Number of measured cells on each level among those in which the patterns differ: the noise selects them."""
 
     def __call__(self, released: Any) -> Ints:
         """(levels,) numbers."""
@@ -171,7 +171,7 @@ class LevelTotals:
 
 
 def lengths(plan: HeatmapPlan) -> tuple[int, ...]:
-    """How many cells are looked at on each level."""
+    """Number of measured cells on each level."""
     return layout(plan.budgets.first, plan.depth, plan.w)
 
 

@@ -79,7 +79,7 @@ class Added:
 
     @classmethod
     def at(cls, plan: MeasurementPlan, pair: Pair) -> "Added":
-        """Of a plan and its two patterns."""
+        """The added noise of a plan at its two patterns."""
         first, second = (plan.exact(pattern.positions) for pattern in pair)
         return cls((first, second))
 
@@ -131,7 +131,7 @@ class FromLevel:
     noise: NoiseOf
 
     def __call__(self, side: int, released: Levels) -> list[Any]:
-        """Of that level alone."""
+        """Noise of that level alone."""
         return [self.noise(side, released.parts[self.level])]
 
 
@@ -160,7 +160,7 @@ class EveryLevel:
 
 
 def noise_of(plan: Any, pair: Pair) -> NoiseOf | None:
-    """How the noise of a plan is read off a release of either pattern; None where it is not known."""
+    """Reader of a plan's noise from a release of either pattern; None where it is not known."""
     match plan:
         case MeasurementPlan():
             return Added.at(plan, pair)
@@ -239,7 +239,7 @@ def _densest(plan: KernelPlan, pair: Pair) -> float:
 
 
 def numbers(plan: Any) -> int:
-    """How many numbers a plan releases; the least where that is left to chance."""
+    """Number of noised values that a plan releases; the least possible where it is random."""
     if isinstance(plan, MeasurementPlan):
         cells = isinstance(plan, StatisticPlan) and plan.basis == "cells"
         return len(plan.mesh.elements) if cells else len(plan.mesh.vertices)
@@ -251,7 +251,7 @@ def _count(plan: Any, first: int | None) -> int:
 
 
 class SeenNoise(NamedTuple):
-    """Of one run and one kind of draws: digests; how many signs agree, of how many, of levels so far apart."""
+    """Summary of one run's draws of one kind: digests, and agreeing signs and their number, by distance of levels."""
 
     digests: tuple[bytes, ...]
     agree: tuple[int, ...] = ()
@@ -259,7 +259,7 @@ class SeenNoise(NamedTuple):
 
 
 def seen(draws: Draws, side: int, released: Any) -> SeenNoise:
-    """What is kept of the noise of a run."""
+    """Summary that is kept of the noise of a run."""
     drawn = draws.noise(side, released)
     digests = tuple(_digest(each) for each in drawn if each is not None)
     if not draws.signs:
@@ -275,7 +275,7 @@ def seen(draws: Draws, side: int, released: Any) -> SeenNoise:
 
 
 def repeated(draws: Draws, runs: Sequence[SeenNoise]) -> Repeats:
-    """How often the noise of runs came again.
+    """Number of repeated draws in the noise of all runs.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def repeated(draws: Draws, runs: Sequence[SeenNoise]) -> Repeats:
 
 
 def agreement(runs: Sequence[SeenNoise]) -> Repeats:
-    """How often the signs of two levels' noise agree, or disagree, at the distance at which that is the oddest."""
+    """Agreement, or disagreement, of the signs of two levels' noise at the most significant distance."""
     agree, compared = (np.sum([getattr(run, name) for run in runs], axis=0) for name in ("agree", "compared"))
     most = np.maximum(agree, compared - agree)
     log_chances = math.log(2 * len(most)) + binom.logsf(most - 1, compared, 0.5)

@@ -48,7 +48,7 @@ class ReportCounts:
 
     @classmethod
     def of(cls, thing: Any) -> Self | None:
-        """Of a plan or its measurement; None where there is none, or two rounds of too many persons."""
+        """Test target of a plan or its measurement; None where there is none, or two rounds of too many persons."""
         held = getattr(thing, "statistic", thing)
         if isinstance(held, LocalPlan | UniformGridPlan):
             cells = (held.randomizer if isinstance(held, LocalPlan) else held.randomizers[0]).inputs
@@ -79,7 +79,7 @@ class ReportCounts:
         return {"law of the counts": log_chance} if log_chance < math.log(chance) else {}
 
     def _counts(self, pattern: PointPattern) -> Iterator[tuple[Ints, int, Floats]]:
-        """Of each round: counts, the number of reports, and the probability that one of them counts."""
+        """Counts of each round, with the number of reports and the probability that one of them counts."""
         plan, released, place = self.run.plan, self.run(pattern).lattice, pattern.positions[:1]
         if isinstance(plan, LocalPlan):
             value = int(plan.element_values[plan.mesh.locate(place)][0])
@@ -101,7 +101,7 @@ def log_tails(counts: Ints, n: int, chances: Floats) -> Floats:
 
 
 def _with_law(clients: Randomizer, counts: Ints, value: int, n: int) -> tuple[Ints, int, Floats]:
-    """What is counted of n reports, all about one value: supports of the values, by an oracle."""
+    """Counts and law of n reports, all about one value: supports of the values, by an oracle."""
     counts = clients.counts_of(counts, n)
     if isinstance(clients, FrequencyOracle):
         chances = np.full(clients.inputs, float(clients.q))

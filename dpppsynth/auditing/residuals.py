@@ -17,7 +17,7 @@ from dpppsynth.mesh import Floats, Ints
 
 
 class Noise(NamedTuple):
-    """Of one level, in scales: residuals (m,), and which of the cells the person is in, and which are beside those."""
+    """Noise of one level, in scales: residuals (m,), flags of the person's cells, flags of those beside them."""
 
     residuals: Floats
     own: npt.NDArray[np.bool_]
@@ -39,7 +39,7 @@ class Residuals:
         return cls(plan, branches(plan, pair), tuple(filled))
 
     def noise(self, released: Any) -> list[Noise]:
-        """Of each level."""
+        """Noise of each level."""
         found = []
         levels, noised = looked_at(self.plan, released)
         each = zip(self.branches, levels, noised, self.others, strict=True)

@@ -178,7 +178,7 @@ class Audit:
         )
 
     def _more(self) -> str:
-        """How many runs reveal half of the noise, where these are too few."""
+        """Sentence about the number of runs that reveal half of the noise, where these are too few."""
         if self.rating is None or not self.law_is_known or self.violated or self.by_ratio <= TOLD:
             return ""
         needed = self.rating.trials_for(TOLD)
@@ -206,7 +206,7 @@ class Audit:
         return f"The claim is REFUTED: {bounds}{profile}"
 
     def _unsound(self) -> list[str]:
-        """What a sound release never shows, or nearly never."""
+        """Faults that a sound release never shows, or nearly never."""
         often = [f"{name.capitalize()} {each}" for name, each in self.repeats.items()]
         often += [f"The {name} is not as stated ({_rarely(chance)})" for name, chance in self.misfits.items()]
         return often + [f"{each[:1].upper()}{each[1:].rstrip('.')}" for each in self.disagreements]

@@ -39,12 +39,12 @@ def share(false_alarm: float, statistics: int, epsilons: int) -> float:
 
 
 def held_out(trials: int) -> int:
-    """How many of the trials on one input decide."""
+    """Number of held-out (deciding) trials on one input."""
     return trials - trials // TRAINING
 
 
 class Rules(NamedTuple):
-    """What refutes a claim at one epsilon, by n deciding runs on each input: `A - weights B >= critical`.
+    """Rejection rules for a claim at one epsilon, by n deciding runs on each input: `A - weights B >= critical`.
 
     Attributes
     ----------

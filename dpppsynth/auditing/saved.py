@@ -34,7 +34,7 @@ SEED = 20261122
 
 
 def disagreements(target: Target) -> tuple[str, ...]:
-    """What is wrong with one release of each input, saved and opened again; nothing is looked at of other targets.
+    """Inconsistencies of one saved and reopened release of each input; none are looked for in other targets.
 
     A mechanism that keeps its promise shows none, with certainty.
 

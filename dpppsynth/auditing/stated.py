@@ -181,7 +181,7 @@ def as_stated(plan: Any, pair: Pair, claim: Profile) -> Profile:
 
 
 def excess(plan: Any, pair: Pair, claim: Profile) -> tuple[str, ...]:
-    """Where the noise stated by a plan gives away more at a pair than is claimed: then no run is needed to refute it.
+    """Violations of the claim by the stated noise itself at a pair: these need no run to be refuted.
 
     A plan that was calibrated to a shorter privacy radius than it claims, or whose persons weigh more than one, shows
     here. Nothing is known of fields of bounded slope, heat flow, and other bounds on kernels.
@@ -225,7 +225,7 @@ def _increment(plan: PosteriorDrawPlan, pair: Pair) -> float:
 
 
 def _farthest_move(gone: Floats, came: Floats) -> float:
-    """How far some point has moved at least, whichever of the others (k, 2) it has become."""
+    """Lower bound on the largest displacement, whichever of the others (k, 2) each point has become."""
     apart = np.hypot(*(gone[:, None] - came).transpose(2, 0, 1))
     return float(max(apart.min(axis=0).max(), apart.min(axis=1).max())) if apart.size else 0.0
 
@@ -237,7 +237,7 @@ def _change(plan: Any, pair: Pair) -> Floats:
 
 
 def of_number(plan: HeatmapPlan, scale: float) -> AsStated:
-    """What one noised number gives away of a person that is looked at nearly always, whoever else is looked at."""
+    """Privacy profile of one noised number of a person whose cell is measured almost surely."""
     return AsStated(plan.guarantee.profile, np.array([(2.0**plan.bits + 1) / scale]), unsure=2 * MISSED)
 
 

@@ -78,7 +78,7 @@ class Number(Protocol):
     """A number of each run, whose total over all runs has a stated law. Picklable."""
 
     def __call__(self, side: int, released: Any, /) -> tuple[float, int]:
-        """Of a run on an input, 0 or 1, and of how many draws; not a number where it cannot be told."""
+        """Value for a run on an input, 0 or 1, and its number of draws; NaN where it cannot be told."""
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int], /) -> float:
         """Logarithm of the probability, at most, of a total at least as odd, of so many draws in the runs on either."""
@@ -89,7 +89,7 @@ class Number(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class StatedLaw:
-    """What is stated of the noise in a release.
+    """Stated laws of the noise in a release.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Counted(Protocol):
         """Whether they are saved and opened again."""
 
     def misfits(self, chance: float, /) -> dict[str, float]:
-        """What is not as stated, by more than the chance, and the logarithm of its probability, at most."""
+        """Deviations from the stated law of log-probability below a threshold, with that log-probability."""
 
 
 @dataclass(frozen=True, eq=False)

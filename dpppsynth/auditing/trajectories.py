@@ -31,7 +31,7 @@ Sent = Mapping[str, Ints]
 
 @dataclass(frozen=True, eq=False)
 class Transcript:
-    """What one client sends in both rounds, drawn with secret randomness of its own on every run."""
+    """The reports of one client in both rounds, drawn with secret randomness of its own on every run."""
 
     rounds: Rounds
 
@@ -91,7 +91,7 @@ class PartRatios:
 
 @dataclass(frozen=True, eq=False)
 class TranscriptCounts:
-    """What an aggregator counts of all that a client sent, at some values of each part; 0 where it refuses."""
+    """The aggregator's counts of a client's whole transcript, at some values of each part; 0 where it refuses."""
 
     places: tuple[tuple[Part, Ints], ...]
 
@@ -104,7 +104,7 @@ class TranscriptCounts:
 
 @dataclass(frozen=True, eq=False)
 class TranscriptForm:
-    """What came, whatever it means: how many reports of each part, the bits of their first words and the last."""
+    """Format of a transcript: number of reports of each part, and the bits of their first and last words."""
 
     parts: tuple[Part, ...]
 

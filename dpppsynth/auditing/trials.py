@@ -41,7 +41,7 @@ class Task(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What came back: the input's number, per statistic features (runs, k), digests, and its noise."""
+    """Results of a block of runs: the input's number, features (runs, k) by statistic, digests, and its noise."""
 
     side: int
     features: tuple[Floats, ...]
@@ -242,7 +242,7 @@ def _repeats(target: Target, blocks: Sequence[Block], chance: float) -> dict[str
 
 
 def _misfits(target: Target, blocks: Sequence[Block], chance: float) -> dict[str, float]:
-    """What is not as stated, by more than a share of the chance each; numbers that could not be told are left out."""
+    """Significant deviations from the stated laws, each at a share of the error probability; NaN are left out."""
     first, second = (sum(len(block.digests) for block in blocks if block.side == side) for side in (0, 1))
     totals = np.sum([block.totals for block in blocks if block.totals is not None], axis=0)
     found = {

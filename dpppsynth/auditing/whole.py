@@ -42,7 +42,7 @@ class Measure:
     plan: Any
 
     def __call__(self, pattern: PointPattern) -> Any:
-        """What is measured; a run that its diagnostics block is run again, since the claim is about releases.
+        """The measured statistic; a run that its diagnostics block is repeated, since the claim is about releases.
 
         Raises
         ------
@@ -65,7 +65,7 @@ class Whole:
 
     @property
     def plan(self) -> Any:
-        """What the budget is spent on."""
+        """The plan that the budget is spent on."""
         return self.planned.statistic
 
     def release(self, pattern: PointPattern) -> Any:
@@ -73,13 +73,13 @@ class Whole:
         return unblocked(uninferred(self.planned).release, pattern)
 
     def __call__(self, pattern: PointPattern) -> Any:
-        """What it publishes of the points: the private statistic, or patterns, as the release holds them."""
+        """The published data of a release: its private statistic, or its patterns."""
         return self.release(pattern).statistic
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """What a stratified release publishes of the points, level by level.
+    """The published data of a stratified release, level by level.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class OfLevel:
     features: Callable[[Any], Any]
 
     def __call__(self, released: Levels) -> Any:
-        """Of that level alone."""
+        """Value of the statistic at that level alone."""
         return self.features(released.parts[self.level])
 
 
@@ -146,7 +146,7 @@ def inferred(release: Any) -> bool:
 
 
 def unblocked(release: Callable[[PointPattern], Any], pattern: PointPattern) -> Any:
-    """What a run gives that its diagnostics do not block; of many that they do, the last one raises."""
+    """Result of the first run that its diagnostics do not block; after too many blocked ones the last raises."""
     for _ in range(MOST_BLOCKED - 1):
         try:
             return release(pattern)

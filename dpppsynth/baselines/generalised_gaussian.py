@@ -205,7 +205,7 @@ def _reach(length: Any, power: float, scale: float) -> Floats:
 
 
 def _loss_root(power: float, scale: float, epsilon: float) -> float:
-    """Where the loss `(|s - 1|^p - |s|^p) / scale^p` of a unit shift is epsilon: at most 1/2, -inf where nowhere."""
+    """Point at which the loss `(|s - 1|^p - |s|^p) / scale^p` of a unit shift is epsilon: at most 1/2, or -inf."""
     if epsilon == 0:
         return 0.5
     target = math.log(epsilon) + power * math.log(scale)

@@ -140,7 +140,7 @@ class BaselineRelease:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the paper claims, in real numbers."""
+        """The guarantee that the paper claims, in real numbers."""
         return Guarantee(ReplaceOne(), PureDP(self.epsilon), "Kim & Lim, Theorem 3.10", ASSUMED)
 
     def parameters(self) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Unreleasable:
 
 
 class NoiseLaw(Protocol):
-    """What a law of noise tells: its moments and the probability of large errors."""
+    """Interface of noise laws: moments and tail probabilities."""
 
     @property
     def variance(self) -> float:

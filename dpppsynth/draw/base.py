@@ -38,7 +38,7 @@ FAILED = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
-    """What a sampler hands back: the field (V,), and what the custodian may want to know about the run."""
+    """Result of a sampler: the field (V,), and confidential diagnostics of the run."""
 
     field: Floats
     attempts: int | None = None
@@ -71,7 +71,7 @@ class ConfidentialFit:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DrawPlan(LatticePlan):
-    """What will be drawn, and the bound it satisfies, from public parameters alone.
+    """Plan of one posterior draw and its guarantee, from public parameters alone.
 
     Attributes
     ----------

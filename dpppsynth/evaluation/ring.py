@@ -210,7 +210,7 @@ def polygon_arc(
 
 @compiled
 def inside(x: float, y: float, edges: Floats) -> bool:
-    """Whether a point lies in the window with the border `edges` (E, 6): how often a ray to the right crosses it."""
+    """Whether a point lies in the window with the border `edges` (E, 6), by ray casting."""
     odd = False
     for e in range(len(edges)):
         ax, ay, bx, by = edges[e, 0] - x, edges[e, 1] - y, edges[e, 2] - x, edges[e, 3] - y

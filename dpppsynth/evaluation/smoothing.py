@@ -38,7 +38,7 @@ class KernelIntensity:
 
     @property
     def domain(self) -> Any:
-        """Where the pattern lives."""
+        """Domain of the pattern."""
         return self.pattern.domain
 
     @property

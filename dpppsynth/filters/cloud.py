@@ -12,7 +12,7 @@ from dpppsynth.mesh import Floats
 
 
 class StateModel(Protocol):
-    """What a filter knows about hidden states and their noisy observations: T series with M particles each."""
+    """State-space model of a particle filter: T hidden series, their noisy observations, M particles each."""
 
     def start(self, k: int, rows: np.ndarray, rng: np.random.Generator) -> Floats:
         """(rows, M, ...) particles of the k-th states given their own observations alone."""

@@ -19,7 +19,7 @@ PIECES = ("exact", "literal_floor", "literal_ceil")
 
 
 class Ratios(NamedTuple):
-    """Where first-level cells are divided.
+    """Ratios at which first-level cells are divided.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ def adaptive_cells(
 
 
 def split_ratios(grid: Rectangles, densities: Any, *, margin: float = 0.01) -> Ratios:
-    """Where the first-level cells of a grid are divided: `R / (L + R)` of the width, `B / (U + B)` of the height.
+    """Ratios at which a grid's first-level cells are divided: `R / (L + R)` of the width, `B / (U + B)` of the height.
 
     L, R, U and B are the densities of the left, right, upper and lower neighbours; for one that is missing, at the
     border, stands the cell's own. Where both are zero, the line is in the middle.

@@ -32,7 +32,7 @@ EXACT = 2**53
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate:
-    """What an aggregation gives; all of it is private, unless seeded, and public from then on.
+    """Result of an aggregation; all of it is private, unless seeded, and public from then on.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Estimate:
 
     @property
     def empty(self) -> bool:
-        """Whether no mass was found: then the distribution is uniform."""
+        """Whether no mass was found, which makes the distribution uniform."""
         return not self.masses.any()
 
     @property
@@ -67,7 +67,7 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Aggregation(Estimate):
-    """What sparse aggregation gives.
+    """Result of sparse aggregation.
 
     Attributes
     ----------

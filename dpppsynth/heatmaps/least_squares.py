@@ -74,7 +74,7 @@ def least_squares(tree: CellTree, budgets: LevelBudgets, *, shrink: bool = False
 
 @dataclass(frozen=True, eq=False)
 class _Estimates:
-    """What the counts in and below each cell of a level say of its mass: (m,) means, and variances, 0 in dead cells."""
+    """Estimates of a level's cell masses from the counts in and below them: means (m,), variances; 0 in dead cells."""
 
     mean: np.ndarray
     variance: np.ndarray

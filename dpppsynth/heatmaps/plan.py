@@ -192,7 +192,7 @@ class HeatmapPlan(LatticePlan):
         return grow(self.budgets.first, self.depth, self.w, lambda *_: next(counts), self.inside)
 
     def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
-        """What was released, from its JSON form."""
+        """The released statistic from its JSON form."""
         statistic = super().restore(data)
         if len(statistic.lattice) != sum(self._layout):
             msg = "statistic: it has another number of values than a heat map on this grid; the file is not whole."

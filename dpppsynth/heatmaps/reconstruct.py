@@ -141,7 +141,7 @@ class _Segments:
 
 @dataclass(frozen=True, eq=False)
 class _Sharing:
-    """How kept cells hand their mass to their children: groups of equal slope, one after the other.
+    """Distribution of kept cells' mass to their children: groups of equal slope, in order.
 
     Attributes
     ----------

@@ -299,7 +299,7 @@ class Users:
 
 
 def _is_empty(gdf: Any, user: str | None) -> bool:
-    """Whether a GeoDataFrame, with a column of persons unless none is named, has no rows: patterns hold a point."""
+    """Whether a GeoDataFrame with a column of persons, unless none is named, has no rows; a pattern is never empty."""
     import geopandas
 
     return isinstance(gdf, geopandas.GeoDataFrame) and not len(gdf) and (user is None or user in gdf.columns)

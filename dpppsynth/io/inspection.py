@@ -32,7 +32,7 @@ SCRATCH = ".CONFIDENTIAL_"
 
 @dataclass(frozen=True)
 class Inspection:
-    """What `inspect_points` found, without a row, a coordinate or a number of rows.
+    """Findings of `inspect_points`, without a row, a coordinate or a number of rows.
 
     Attributes
     ----------

@@ -8,5 +8,5 @@ IDENTIFIER = re.compile(r"(?!.*\d{3})(?!.*\d[.-]\d)(?!(nan|inf|infinity)$)[^\W\d
 
 
 def speaking(names: Iterable[str]) -> bool:
-    """Whether all names are identifiers: the first row of a file without a header, or a free text, is not shown."""
+    """Whether all names are identifiers; others, such as a first row of data or free text, are not shown."""
     return all(IDENTIFIER.fullmatch(name) for name in names)

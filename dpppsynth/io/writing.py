@@ -63,7 +63,7 @@ def write_pattern(pattern: PointPattern, path: str | Path) -> None:
 
 
 def geojson_text(pattern: PointPattern) -> str:
-    """What `write_pattern` writes to a GeoJSON file."""
+    """The text of the GeoJSON file that `write_pattern` writes."""
     marks = {name: values.tolist() for name, values in (pattern.marks or {}).items()}
     features = [
         {

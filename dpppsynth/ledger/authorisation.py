@@ -18,7 +18,7 @@ HELD = (
 
 
 class Authorisation(str):
-    """What `Ledger.authorise` returns: the name of an entry, and the secret that settles and records it.
+    """Result of `Ledger.authorise`: the name of an entry, and the secret that settles and records it.
 
     The text is the name alone. To use it in another process, hand over both parts.
 
@@ -68,7 +68,7 @@ def settling(token: str) -> str:
 
 
 def claim(token: str) -> str:
-    """What an authorisation's event holds of its secret."""
+    """Hash of the secret that an authorisation's event holds."""
     return hashed(settling(token))
 
 

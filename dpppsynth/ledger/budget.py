@@ -34,7 +34,7 @@ LEAST_REMEDY = 1e-6
 
 @dataclass(frozen=True)
 class Budget:
-    """What all releases from one data set may spend together.
+    """Total privacy budget of all releases from one data set.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Budget:
         return numbers | {"relation": self.relation.to_dict(), "label": self.label, "adaptive": self.adaptive}
 
     def total(self, profiles: Sequence[Profile]) -> Profile | None:
-        """What releases promise together, quoted at the budget's delta; None without releases."""
+        """Joint guarantee of releases, quoted at the budget's delta; None without releases."""
         return _total(tuple(profiles), self.delta, adaptive=self.adaptive)
 
     def spent(self, profiles: Sequence[Profile]) -> float:
@@ -197,7 +197,7 @@ def _refused_reports(needed: Relation) -> str:
 
 
 def _unprotected(given: CappedRelation, needed: CappedRelation) -> str:
-    """Which pairs of patterns that count as neighbouring under `needed` a release under `given` may tell apart."""
+    """Pairs of patterns, neighbouring under `needed`, that a release under `given` may tell apart, in words."""
     if isinstance(needed, AddRemove) != isinstance(given, AddRemove):
         move = "patterns that differ by a point that moves, only by one that is added or removed"
         change = "patterns that differ by a point that is added or removed"

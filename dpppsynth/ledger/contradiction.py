@@ -24,7 +24,7 @@ def contradiction(now: Reading, before: Reading) -> str | None:
 
 
 def _bounds(reading: Reading, values: Values) -> tuple[int, float]:
-    """How many points with some values of marks there can be by what a release tells."""
+    """Lower and upper bound on the number of points with some values of marks, by what a release tells."""
     if reading.lacks(values):
         return 0, 0
     told, wanted = [({*points}, number) for points, number in reading.numbers()], {*values}

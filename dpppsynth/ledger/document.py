@@ -110,7 +110,7 @@ def _require_schema(data: Any, path: Path) -> None:
 
 
 def _problem(data: Any, part: str | None = None) -> tuple[str, str] | None:
-    """Where and why something is not as in the schema, or in a definition of it."""
+    """Location and description of the first violation of the schema, or of a definition of it."""
     problem = next(_validator(part).iter_errors(data), None)
     return None if problem is None else ("/".join(map(str, problem.absolute_path)) or "top level", problem.validator)
 

@@ -73,7 +73,7 @@ class Entry:
 
     @property
     def settled(self) -> bool:
-        """Whether the release that took it up said what it spends."""
+        """Whether its spending was settled by the release that took it up."""
         return self.settlement is not None
 
     @property
@@ -108,7 +108,7 @@ class History:
 
     @property
     def profiles(self) -> tuple[Profile, ...]:
-        """What the releases count as."""
+        """Privacy profiles by which the releases count."""
         return tuple(entry.guarantee.profile for entry in self.entries.values())
 
     @property
@@ -224,7 +224,7 @@ def _proved(entries: Mapping[str, Entry], budget: Budget, entry: Entry, event: E
 
 
 def _given_up(entry: Entry, event: Event, reads: Reading | None) -> bool:
-    """Whether an authorisation was taken up for nothing: as it was, and without numbers."""
+    """Whether an authorisation was settled unchanged and without numbers of points, as an abandoned one is."""
     same = event["mechanism"] == entry.mechanism and counted(event["guarantee"]) == entry.guarantee
     return same and reads is not None and reads == reads.without_numbers()
 
@@ -257,7 +257,7 @@ def _released(entry: Entry, event: Event) -> Entry:
 
 
 def unproved(actual: Guarantee, authorised: Guarantee) -> Guarantee:
-    """What a release counts as that said what it spends: all that was authorised, on the assumptions of both."""
+    """Guarantee by which an unproved settlement counts: all that was authorised, on the assumptions of both."""
     assumptions = tuple(dict.fromkeys((*actual.assumptions, *authorised.assumptions)))
     return replace(actual, profile=authorised.profile, assumptions=assumptions)
 
@@ -318,7 +318,7 @@ def require_covered(actual: Guarantee, authorised: Guarantee) -> None:
 
 
 def stored(guarantee: Guarantee) -> dict[str, Any]:
-    """What the file holds of a guarantee; InputError for one that would not be read back as it is."""
+    """JSON form of a guarantee in the file; InputError for one that would not be read back as it is."""
     whole = guarantee.to_dict()
     kept: dict[str, Any] = {name: whole[name] for name in ("relation", "profile", "theorem", "assumptions")}
     try:
@@ -341,7 +341,7 @@ def counted(data: Mapping[str, Any]) -> Guarantee:
 
 
 def _require_within(budget: Budget, ceilings: tuple[Profile, ...], stages: list[tuple[Profile, ...]]) -> None:
-    """Whether the budget sufficed at every stage: it is enough to look where a stage is followed by a smaller one."""
+    """Check that the budget sufficed at every stage; stages before a smaller total are the only ones to look at."""
     if ceilings and budget.holds(budget.spent(ceilings), DRIFT):
         return
     peaks = [before for before, after in pairwise(stages) if len(after) == len(before) and after != before]

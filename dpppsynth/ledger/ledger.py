@@ -173,7 +173,7 @@ class Ledger:
 
     @property
     def relation(self) -> Relation:
-        """Which patterns count as neighbours to each release; see `neighbouring` for all of them together."""
+        """Neighbouring relation of each single release; `neighbouring` is that of all of them together."""
         return self._read().budget.relation
 
     @property
@@ -193,25 +193,25 @@ class Ledger:
 
     @property
     def remaining(self) -> float:
-        """What the budget's epsilon is above `spent`; how much fits depends on its kind, see `check`."""
+        """Difference of the budget's epsilon and `spent`; how much fits depends on its kind, see `check`."""
         history = self._read()
         return max(0.0, history.budget.epsilon - history.spent)
 
     @property
     def guarantee(self) -> Guarantee | None:
-        """What all releases promise together; None as long as nothing is authorised."""
+        """Joint guarantee of all releases; None as long as nothing is authorised."""
         history = self._read()
         return together(history.budget, tuple(history.entries.values()))
 
     @property
     def neighbouring(self) -> Relation:
-        """Which patterns are hard to tell apart from all releases together: fewer than by each of them alone."""
+        """Neighbouring relation of all releases together: fewer pairs than under each of them alone."""
         history = self._read()
         return narrowed(history.budget, tuple(history.entries.values()))
 
     @property
     def warning(self) -> str | None:
-        """Why the budget promises nothing, where its delta is too large for the number of points known so far."""
+        """Warning that the budget's delta is too large for the number of points known so far, or None."""
         history = self._read()
         return void(history.budget, tuple(history.entries.values()))
 
@@ -501,7 +501,7 @@ def _settlement(
 
 
 def _points(history: History, entry: Entry, points: tuple[Any, ...]) -> Reading | None:
-    """What a release that takes an entry up says about its points, on top of what was authorised."""
+    """Numbers of points that a settled release states, on top of those authorised."""
     n, counted_by, subset, levels = points
     before = entry.reading
     if before is not None:
@@ -528,7 +528,7 @@ def _record(history: History, name: str, seen: Entry, proved: Proof) -> Event:
 
 
 def _lowers(history: History, entry: Entry) -> bool:
-    """Whether the total falls where what was settled counts: numerical bounds may rise a little though a part falls."""
+    """Whether the total falls where the settled spending counts; numerical bounds may rise though a part falls."""
     if entry.settlement is None:
         return False
     profile = entry.settlement.profile

@@ -85,7 +85,7 @@ def together(budget: Budget, entries: Sequence[Entry]) -> Guarantee | None:
 
 
 def narrowed(budget: Budget, entries: Sequence[Entry]) -> Relation:
-    """Which patterns all releases together make hard to tell apart."""
+    """The neighbouring relation that holds for all releases together."""
     limits = []
     if not budget.relation.n_is_public:
         # A point that comes or goes does so, or nothing happens, in every part of the pattern.
@@ -109,7 +109,7 @@ def _shared(entry: Entry) -> set[str]:
 
 
 def void(budget: Budget, entries: Sequence[Entry]) -> str | None:
-    """Why a budget's delta promises nothing, as far as the number of points is known."""
+    """Reason why a budget's delta promises nothing, as far as the number of points is known."""
     known = max((entry.n or 0 for entry in entries), default=0)
     return large_delta(budget.delta, [(known if budget.relation.n_is_public else None, None)])
 
@@ -119,7 +119,7 @@ def _which(marks: Sequence[str]) -> str:
 
 
 def _points(budget: Budget, entries: Sequence[Entry]) -> list[str]:
-    """What is assumed about the points that the releases read."""
+    """Assumption about the points that the releases read."""
     if len(entries) == 1:
         return []
     if not budget.relation.n_is_public:
@@ -129,7 +129,7 @@ def _points(budget: Budget, entries: Sequence[Entry]) -> list[str]:
 
 
 def _lengths(budget: Budget, entries: Sequence[Entry]) -> list[str]:
-    """What older releases under a privacy radius did not say: newer ones state their map's scale."""
+    """Caution about older releases under a privacy radius, whose certificates lack the map's scale."""
     older = any(entry.claim is None and entry.domain["crs"] is not None for entry in entries)
     return [MAP_LENGTHS] if older and budget.relation.reach < math.inf else []
 

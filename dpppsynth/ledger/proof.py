@@ -18,7 +18,7 @@ from dpppsynth.privacy.verify import UNUSABLE, check_claim
 
 @dataclass(frozen=True)
 class Proof:
-    """What a ledger keeps of a certificate.
+    """Record that a ledger keeps of a certificate.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Proof:
 
 
 def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> Proof:
-    """What a certificate proves about an entry.
+    """The spending of an entry that a certificate proves.
 
     Where the entry counts as more than was settled, the guarantee is derived again from the public parameters, as
     `verify` does.
@@ -80,7 +80,7 @@ def public_number(cert: Mapping[str, Any]) -> int | None:
 
 
 def told(reading: Reading | None, cert: Mapping[str, Any]) -> Reading | None:
-    """What is known of the points that were read, with the numbers on a certificate."""
+    """Facts about the points that were read, completed by the numbers on a certificate."""
     number, parameters = public_number(cert), cert["parameters"]
     if reading is None or number is None:
         return None
@@ -91,7 +91,7 @@ def told(reading: Reading | None, cert: Mapping[str, Any]) -> Reading | None:
 
 
 def states(cert: Mapping[str, Any], reading: Reading | None) -> bool:
-    """Whether a certificate states what is known of the points that were read."""
+    """Whether a certificate states the known facts about the points that were read."""
     found = told(reading, cert)
     return reading is None or (found is not None and reading.differs(found) is None)
 
@@ -103,7 +103,7 @@ def _numbers(cert: Mapping[str, Any]) -> list[Any]:
 
 
 def _mismatch(entry: Entry, cert: Mapping[str, Any], domain: Domain, relation: Relation) -> str | None:
-    """Why a certificate is not the entry's; None where it is."""
+    """Reason why a certificate does not belong to the entry, or None."""
     claimed = guarantee_from_dict(cert["guarantee"])
     if cert["ledger"] != entry.id:
         return "it names another entry"

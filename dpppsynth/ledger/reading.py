@@ -70,13 +70,13 @@ class Reading:
         return {} if self.by is None else {self.by: dict(self.levels)}
 
     def numbers(self) -> Iterator[tuple[Values, int | None]]:
-        """Which points are counted, and their number: those of the release, then those of its levels."""
+        """Counted parts and their numbers of points: those of the release, then those of its levels."""
         yield self.subset, self.n
         for level, number in self.levels:
             yield tuple(sorted((*self.subset, (str(self.by), level)))), number
 
     def lacks(self, values: Values) -> bool:
-        """Whether these levels leave out some values of marks: then no point has them."""
+        """Whether these levels omit some values of marks, which no point then has."""
         level = dict(values).get(str(self.by))
         return self.by is not None and {*self.subset} <= {*values} and level not in (None, *dict(self.levels))
 
@@ -123,7 +123,7 @@ def reading_from_dict(data: Mapping[str, Any]) -> Reading:
 
 
 def reading(relation: Relation, n: Any, counted_by: Any, subset: Any, levels: Any) -> Reading | None:
-    """What a release under a ledger's relation says about the points it reads; None where their number is secret.
+    """The points that a release reads under a ledger's relation; None where their number is secret.
 
     Raises
     ------

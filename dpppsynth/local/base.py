@@ -43,7 +43,7 @@ class Mechanism(Synthesizer):
         raise NotImplementedError
 
     def identity(self) -> dict[str, Any]:
-        """What clients and aggregator must have in common, in JSON form."""
+        """Parameters that clients and aggregator must share, in JSON form."""
         return self.randomizer.parameters()
 
     @property

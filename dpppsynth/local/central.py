@@ -66,7 +66,7 @@ class CentralEstimate:
 
 @dataclass(frozen=True)
 class CentralGrid:
-    """What both grids have: public numbers, checked, and noised counts that are released once.
+    """Base of both grids: checked public numbers, and noised counts that are released once.
 
     Attributes
     ----------

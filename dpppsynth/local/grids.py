@@ -227,7 +227,7 @@ class SecondRound(Round):
         instance("grid", self.grid, Rectangles)
 
     def to_json(self) -> str:
-        """What is broadcast to the persons of this round: window, grid and oracle."""
+        """Message to the persons of this round: window, grid and oracle."""
         settings = {"epsilon": self.epsilon, "oracle": self.oracle, "post": self.post}
         return json.dumps({"window": self.window.to_geojson(), "grid": self.grid.to_dict()} | settings)
 
@@ -459,12 +459,12 @@ class PrivAG(AdaptiveGrid):
 
     @property
     def alpha1(self) -> float:  # type: ignore[override]
-        """Of the first level."""
+        """Constant of the first level's side rule."""
         return self.alpha
 
     @property
     def alpha2(self) -> float:  # type: ignore[override]
-        """Of the second level."""
+        """Constant of the second level's side rule."""
         return self.alpha
 
 

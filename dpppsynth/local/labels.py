@@ -19,7 +19,7 @@ LARGEST = 2**20
 
 @dataclass(frozen=True)
 class Label:
-    """Where the reports of a file come from.
+    """Origin of the reports in a file.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ JSON = "a report is a JSON object with mechanism, report and seeded, as Report.t
 
 @dataclass(frozen=True)
 class Report:
-    """What one person sends. Everything in it is randomised already.
+    """Message of one person. Everything in it is randomised already.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class Collector(Protocol):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
-    """What an aggregator keeps of reports: counts, which add up over machines and over any partition of the reports.
+    """An aggregator's counts of reports, additive over machines and over any partition of the reports.
 
     Attributes
     ----------

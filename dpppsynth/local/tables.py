@@ -77,7 +77,7 @@ def files(paths: Any) -> list[Path]:
 
 
 def _marks(file: Path) -> set[Any]:
-    """What tells one file from others: its place behind links, and the number that hard links share."""
+    """Identity of a file: its resolved path, and its inode, which hard links share."""
     about = file.stat()
     # File systems that do not number their files say 0 of all.
     return {file.resolve(), (about.st_dev, about.st_ino)} if about.st_ino else {file.resolve()}

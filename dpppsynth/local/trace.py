@@ -80,7 +80,7 @@ class LDPTrace(Synthesizer):
 
     @property
     def protocol(self) -> TraceProtocol:
-        """How the budget is split between the rounds."""
+        """The protocol: the budget split between the rounds."""
         return TraceProtocol(epsilon=self.epsilon, cells=self.cells, max_length=self.max_length)
 
     @property

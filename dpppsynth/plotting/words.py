@@ -5,7 +5,7 @@ from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistin
 
 
 def what_changes(guarantee: Guarantee) -> str:
-    """What is told apart where a guarantee does not depend on distance."""
+    """Description of the change that neighbours differ by, where a guarantee does not depend on distance."""
     relation = guarantee.relation
     if isinstance(relation, AddRemovePerson):
         return "one person is added or removed, with all their points"
@@ -17,7 +17,7 @@ def what_changes(guarantee: Guarantee) -> str:
 
 
 def distance_moved(guarantee: Guarantee, unit: str, along: str | None) -> str:
-    """What the distances of a guarantee are, with their unit."""
+    """Description of a guarantee's distances, with their unit."""
     if isinstance(guarantee.relation, GeoIndistinguishability):
         return "distance between two places (squares of the public grid)"
     return f"distance one point moves{'' if along is None else f' along {along}'} ({unit})"

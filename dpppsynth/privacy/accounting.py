@@ -72,7 +72,7 @@ def compose(profiles: Sequence[Profile], delta: float) -> Profile:
 
 
 def adaptive(profiles: Sequence[Profile], delta: float) -> bool:
-    """Whether `compose` holds for budgets chosen after seeing earlier outputs, had no other kind been possible.
+    """Whether `compose` holds for budgets chosen after seeing earlier outputs (kinds that compose in closed form).
 
     That is so for Gaussian releases, and for pure ones at `delta = 0`, where a limit on their sum was settled at first.
     It is a statement about such a rule and not about these releases: where another kind might have been taken instead,

@@ -50,7 +50,7 @@ PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
 
 
 def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
-    """Why a delta promises nothing, for releases of so many points each, if that is so."""
+    """Warning that a delta promises nothing for releases of so many points each, or None."""
     n, expected_n = all_points(sizes)
     if delta < void_delta(n, expected_n):
         return None

@@ -308,7 +308,7 @@ def _transform_noise(law: Any, norms: float) -> float:
 
 
 def _family(part: Profile) -> Any:
-    """What profiles whose composition is known exactly, or equal ones, have in common."""
+    """Common kind of profiles whose composition is known in closed form, or of equal ones."""
     if isinstance(part, GaussianDP):
         return GaussianDP
     return (PoissonGaussianDP, part.ratio) if isinstance(part, PoissonGaussianDP) else part

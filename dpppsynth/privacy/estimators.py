@@ -89,6 +89,6 @@ def _field_mesh(recipe: Any, tents: Mesh) -> Mesh:
 
 
 def _positive(value: Any) -> bool:
-    """Whether a covariance takes it."""
+    """Whether a value is a number that a covariance takes as a positive parameter."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and SMALLEST_PARAMETER <= value <= LARGEST_PARAMETER

@@ -21,7 +21,7 @@ CURVE = "by_distance: needs pairs of a distance and an epsilon."
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What a release promises, from public parameters alone.
+    """Privacy guarantee of a release, from public parameters alone.
 
     Attributes
     ----------

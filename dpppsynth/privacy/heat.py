@@ -193,7 +193,7 @@ def _passing(spent: Callable[..., float], start: float, last: float) -> float | 
 
 
 def _refusal(mesh: NetworkMesh, budget: str, widest: float, *, spoilt: bool) -> str:
-    """Why no bandwidth will do, and what to do about it."""
+    """Reason why no bandwidth suffices, with the remedy."""
     unit, spend = mesh.domain.unit, "spend more, protect smaller moves, or use private counts or tents."
     if not spoilt:
         return f"bandwidth: even {widest:.4g} {unit} does not satisfy (epsilon, delta) = {budget}; {spend}"

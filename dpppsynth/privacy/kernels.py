@@ -231,5 +231,5 @@ def budget(epsilon: Any, delta: Any) -> tuple[float, float]:
 
 
 def kernel_assumptions(relation: CappedRelation, domain: Domain) -> tuple[str, ...]:
-    """What every guarantee of patterns around the points takes for granted."""
+    """Assumptions of every guarantee of patterns around the points."""
     return assumptions(relation, (SEED, REALS, QUIET), (SETTLED,), domain=domain)

@@ -41,7 +41,7 @@ GAP = {"triangle": 1 / math.sqrt(2), "square": 1.0}
 
 
 def carries_no_information(sigma: float) -> bool:
-    """Whether a field of this standard deviation is flat in all but name."""
+    """Whether a field of this standard deviation is practically constant."""
     return finite("sigma", sigma, least=0) < FLAT
 
 

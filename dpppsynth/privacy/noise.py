@@ -27,7 +27,7 @@ class DiscreteNoise(Protocol):
 
     @property
     def name(self) -> str:
-        """What the certificate says of the sampler."""
+        """Name of the sampler on certificates."""
 
     @property
     def seeded(self) -> bool:

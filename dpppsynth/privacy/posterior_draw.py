@@ -266,5 +266,5 @@ def _positive_sd(intercept_sd: float | None) -> float:
 
 
 def draw_assumptions(relation: CappedRelation, sampler: tuple[str, ...], domain: Domain) -> tuple[str, ...]:
-    """What every guarantee of a posterior draw takes for granted; `sampler` is an entry of `SAMPLER`."""
+    """Assumptions of every guarantee of a posterior draw; `sampler` is an entry of `SAMPLER`."""
     return assumptions(relation, (*sampler, SILENT), (FIXED,), domain=domain)

@@ -154,7 +154,7 @@ def level_scales(budgets: LevelBudgets, bits: int = LATTICE_BITS) -> tuple[float
 
 
 def layout(first: int, depth: int, w: int) -> tuple[int, ...]:
-    """How many cells of each measured level are looked at: all of the first, then the children of at most `w` cells.
+    """Numbers of measured cells by level: all of the first, then the children of at most `w` cells.
 
     Examples
     --------

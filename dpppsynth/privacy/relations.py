@@ -200,7 +200,7 @@ class AddRemovePerson(Relation):
 
 @dataclass(frozen=True)
 class Local(Relation):
-    """What a person reports hides their location, or their trajectory, from everybody, whoever collects it included.
+    """Local differential privacy: a person's report hides their location, or their trajectory, from everybody.
 
     Any location may be exchanged for any other, so the same bound holds between patterns of which one point is
     replaced, for a person who has one point. Any trajectory may be exchanged for any other, and two that differ in one

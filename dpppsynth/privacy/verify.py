@@ -62,7 +62,7 @@ class Verification:
 
     @property
     def too_large(self) -> bool:
-        """Whether nothing is wrong but that some check would take more work than is done unasked."""
+        """Whether the only faults are checks that would take more work than the limit allows."""
         return not self.holds and all(check.holds or check.too_large for check in self.checks)
 
     def require(self) -> None:
@@ -135,7 +135,7 @@ def _check_content(cert: Mapping[str, Any], derived: "Derived | str | Check") ->
 
 
 def _check_files(found: certificate.Published, derived: "Derived | str | Check") -> Check:
-    """What the certificate lists is there unchanged, and is all of it part of such a release."""
+    """Check that all listed files are there unchanged and belong to such a release."""
     listed, domain = found.certificate["files"], found.certificate["domain"]["file"]
     wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
     if isinstance(derived, Derived):
@@ -190,7 +190,7 @@ def _check_seed(cert: Mapping[str, Any]) -> Check:
 
 
 def _promises_nothing(parameters: Mapping[str, Any]) -> str | None:
-    """Why the delta of all levels together promises nothing, if it does and these are parameters of a release."""
+    """Warning that the joint delta of all levels promises nothing, if these are parameters of a release."""
     if not certificate.parameters_make_sense(parameters):
         return None
     parts = work.levels(parameters)
@@ -199,7 +199,7 @@ def _promises_nothing(parameters: Mapping[str, Any]) -> str | None:
 
 
 def _check_statistic(found: certificate.Published, derived: "Derived | str | Check") -> Check:
-    """What is released is as much as was paid for, and made with the noise that the certificate states."""
+    """Check that the released statistic has the size and the noise that the certificate states."""
     cert = found.certificate
     if isinstance(derived, Check):
         return replace(derived, name="statistic")
@@ -240,7 +240,7 @@ def check_claim(cert: Mapping[str, Any], domain: Domain) -> Check:
 
 
 def _misplaced(found: certificate.Published, derived: Derived, released: Mapping[str, Ints]) -> str | None:
-    """What is wrong with the first file that is not what follows from others, or not of the form that it must have."""
+    """First file that does not follow from others, or does not have its required form, with the reason."""
     listed = found.certificate["files"]
     for file, statistics, follows in derived.following:
         try:

@@ -32,7 +32,7 @@ DISK, SUBSETS, CURVES, LEVEL = 2.5, 0.07, 2e5, 5e3
 
 
 def excess(parameters: Mapping[str, Any], domain: Domain) -> str | None:
-    """What is too large in the public parameters of a release on a domain, if anything is."""
+    """Description of what is too large in the public parameters of a release on a domain, or None."""
     numbers, hull = (float(shapely.get_num_coordinates(of)) for of in (domain.geometry, domain.geometry.convex_hull))
     if 2 * numbers > MOST_COORDINATES:
         return f"the domain has more than {MOST_COORDINATES} numbers: {REMEDY}."

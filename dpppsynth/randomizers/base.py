@@ -66,7 +66,7 @@ class Randomizer:
         raise NotImplementedError
 
     def reported(self, counts: Ints) -> int | None:
-        """How many reports such counts stem from, where they tell; InputError for counts of no reports."""
+        """Number of reports behind such counts, where they tell; InputError for counts of no reports."""
         raise NotImplementedError
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:

@@ -314,7 +314,7 @@ def _masses(name: str, value: Any) -> Floats:
 
 
 def _shaped(name: str, product: Product, values: Floats, like: Floats) -> Floats:
-    """What a given function makes of values, which must have the shape of `like`."""
+    """Result of a given function of values, which must have the shape of `like`."""
     try:
         made = np.asarray(product(values), dtype=float)
     except (TypeError, ValueError):

@@ -198,7 +198,7 @@ class SubsetExponential(Randomizer):
         return rows
 
     def reported(self, counts: Ints) -> int:
-        """How many reports such counts stem from; InputError for counts of no reports."""
+        """Number of reports behind such counts; InputError for counts of no reports."""
         counts = self.tallies(counts)
         hits, empty = counts[:-1], int(counts[-1])
         full, rest = divmod(sum(hits.tolist()), self.subset)

@@ -26,7 +26,7 @@ LOST = 1e-9
 
 
 class Split(NamedTuple):
-    """What draws from [0, 2^62) mean: `output` (n,) where it does not depend on the value, else -1; `near` (n,)."""
+    """Decoded draws from [0, 2^62): `output` (n,) where it does not depend on the value, else -1; `near` (n,)."""
 
     output: Ints
     near: Ints

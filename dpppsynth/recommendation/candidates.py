@@ -12,7 +12,7 @@ from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSy
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent, and on whom.
+    """Available budget and the persons it protects.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ def kind_of(domain: Domain) -> str:
 
 @dataclass(frozen=True)
 class Question:
-    """Where in the study a release lies.
+    """Coordinates of a release in the study.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Outside:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What the study lets expect.
+    """Expected distance by the study.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Answer:
 
     @property
     def reading(self) -> Reading:
-        """How to read the distance: "at least" on the study's bad side, "unknown" where a good side adds to it."""
+        """Qualification of the distance: "at least" on the study's bad side, "unknown" where a good side adds to it."""
         if not any(each.worse for each in self.outside):
             return "about"
         return "at least" if all(each.worse for each in self.outside) else "unknown"
@@ -147,7 +147,7 @@ class Evidence:
         return (r for r in self.rows if (r["kind"], r["mechanism"], r["relation"] == ADD_REMOVE) == key)
 
     def expect(self, mechanism: str, question: Question) -> Answer:
-        """What to expect of a mechanism; NaN where the study has no row of it.
+        """Expected distance of a mechanism; NaN where the study has no row of it.
 
         Examples
         --------
@@ -172,7 +172,7 @@ def share_of(domain: Domain, relation: CappedRelation) -> float | None:
 
 
 def shape_of(domain: Domain) -> tuple[Outside, ...]:
-    """Whether a window is so far from a square that the study says little about it.
+    """Warning that a window is far from a square, the study's only shape; none for others.
 
     Examples
     --------

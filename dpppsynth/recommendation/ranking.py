@@ -33,7 +33,7 @@ class Case:
     shape: tuple[Outside, ...] = ()
 
     def ask(self, evidence: Evidence, candidate: Candidate, budget: Budget | None = None) -> Answer:
-        """What to expect of a candidate, with another budget if one is given."""
+        """Expected distance of a candidate, with another budget if one is given."""
         budget = budget or self.budget
         question = Question(self.kind, self.share, self.n, candidate.epsilon(budget))
         answer = evidence.expect(candidate.mechanism, question)

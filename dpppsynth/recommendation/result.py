@@ -83,7 +83,7 @@ class Recommendation:
 
     @property
     def useful(self) -> bool | None:
-        """Whether intensities like the study's are expected to be met closer than by a uniform one; None: not known."""
+        """Whether a smaller distance than a uniform intensity's is expected; None where it is not known."""
         return is_useful(self.expected, self.reading, self.uniform)
 
     @property

@@ -10,7 +10,7 @@ from dpppsynth.synthesizers import Plan
 
 
 def settings(plan: Plan) -> dict[str, Any]:
-    """What the rules settled for one release.
+    """Settings of one release by the default rules.
 
     Parameters
     ----------

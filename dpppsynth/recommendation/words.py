@@ -13,7 +13,7 @@ from dpppsynth.recommendation.result import Alternative, figure, is_useful
 
 
 def reasons(chosen: Ranked, others: Sequence[Ranked], uniform: float, domain: Domain, case: Case) -> tuple[str, ...]:
-    """Why the chosen mechanism, and what the figure rests on."""
+    """Reasons for the chosen mechanism, and the basis of the figure."""
     return (
         _verdict(chosen.answer, uniform),
         *_compared(chosen, others),
@@ -86,17 +86,17 @@ def _compared(chosen: Ranked, others: Sequence[Ranked]) -> Iterator[str]:
 
 
 def _in_nearest_row(*compared: Ranked) -> str:
-    """What a comparison rests on where one of the distances is not to be read as it is."""
+    """Basis of a comparison where one of the distances is not to be read as it is."""
     return "" if all(each.answer.reading == "about" for each in compared) else " in the study's nearest row"
 
 
 def _own(answer: Answer, chosen: Ranked) -> str:
-    """What puts an alternative outside the study, but not the mechanism that is recommended."""
+    """Properties that put an alternative outside the study, but not the recommended mechanism."""
     return "".join(f"; outside the study: {each}" for each in answer.outside if each not in chosen.answer.outside)
 
 
 def _lacks(other: Candidate, chosen: Candidate) -> str:
-    """Why the chosen one goes before another that is level with it."""
+    """Reason for the choice between two mechanisms of equal distance."""
     if other.spends_delta and not chosen.spends_delta:
         return "it spends a delta"
     if chosen.has_posterior and not other.has_posterior:

@@ -13,7 +13,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 
 
 class Saveable(Protocol):
-    """What a folder on disk asks of a result."""
+    """Interface of results that are saved into a folder."""
 
     @property
     def mechanism(self) -> str:
@@ -21,7 +21,7 @@ class Saveable(Protocol):
 
     @property
     def warning(self) -> str | None:
-        """Why it must not be released, if so."""
+        """Reason why it must not be released, or None."""
 
     @property
     def domain(self) -> Domain:
@@ -29,7 +29,7 @@ class Saveable(Protocol):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was proved."""
+        """The proved guarantee."""
 
     @property
     def noise(self) -> str:
@@ -41,7 +41,7 @@ class Saveable(Protocol):
 
     @property
     def entry(self) -> str | None:
-        """What a ledger calls its authorisation."""
+        """Name of its authorisation in a ledger."""
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters, as they stand on the certificate."""
@@ -97,7 +97,7 @@ class Release:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What was proved from public parameters before the data were touched."""
+        """The guarantee, proved from public parameters before the data were touched."""
         return self.statistic.plan.guarantee
 
     @property
@@ -117,7 +117,7 @@ class Release:
 
     @property
     def warning(self) -> str | None:
-        """Why it must not be released: a delta of 1/n or more promises nothing."""
+        """Reason why it must not be released: a delta of 1/n or more promises nothing."""
         return certificate.large_delta(self.guarantee.profile.at, [self.size])
 
     @property

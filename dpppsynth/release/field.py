@@ -154,7 +154,7 @@ class FieldModel:
         return NoisyField(values, columns, statistic.noise_scale, self.measure, tents, plan.n, uniform)
 
     def covariance(self, length_scale: float) -> PoweredExponential:
-        """Of the field under its prior."""
+        """Prior covariance of the field."""
         return PoweredExponential(self.sigma, length_scale, self.mesh.smoothest_power)
 
     def prior_factor(self, length_scale: float, *, intercept: bool) -> Floats:

@@ -54,7 +54,7 @@ UNFINISHED = (
 
 
 def scratch_prefix(folder: Path) -> str:
-    """How the names of the temporary folders begin in which a release is written, beside its own."""
+    """Prefix of the temporary folders, beside the target, in which a release is written."""
     return f".{folder.name}-"
 
 
@@ -89,7 +89,7 @@ def _warn_of_excess(release: Saveable) -> None:
 
 
 def stated(release: Saveable) -> dict[str, Any]:
-    """What a ledger records of a release, saved or not: its certificate, with the files that were paid for alone."""
+    """Ledger record of a release, saved or not: its certificate, with the files that were paid for alone."""
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in _bought(release).items()}
     return state(release, hashes)
 
@@ -322,7 +322,7 @@ def _write_certificate(release: Saveable, work: Path, names: set[str]) -> None:
 def estimator_from_dict(
     data: dict[str, Any], domain: Domain, found: Published
 ) -> Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | TraceEstimator:
-    """What the intensity of a release was made by, as its certificate states it; an offset has a file of its own."""
+    """The estimator of a release's intensity from its certificate; an offset has a file of its own."""
     if data["kind"] == "projection":
         return Projection(data["postprocess"])
     if data["kind"] == "reconstruction":

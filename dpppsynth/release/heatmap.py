@@ -84,7 +84,7 @@ class HeatmapRelease(CoxRelease):
 
     @property
     def empty(self) -> bool:
-        """Whether the noise left no mass at all: then the distribution is uniform, and patterns are empty."""
+        """Whether the noise left no mass: the distribution is then uniform, and patterns are empty."""
         return not self.masses.any()
 
     @cached_property

@@ -21,7 +21,7 @@ FAR = 700.0
 
 
 def errors(plan: Any, by: str | None = None) -> list[str]:
-    """How far off counts and places may be; nothing where no bound was asked for and nothing moved.
+    """Bounds on the errors of counts and places; nothing where no bound was asked for and nothing moved.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def errors(plan: Any, by: str | None = None) -> list[str]:
 
 
 def measured(release: Release | StratifiedRelease) -> Any:
-    """What the budget of a release was spent on, of the level with the largest errors where there are several."""
+    """Plan that the budget was spent on; of several levels, that with the largest errors."""
     levels = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     plans = [getattr(each.statistic, "plan", None) for each in levels]
     return max(plans, key=_most)
@@ -61,7 +61,7 @@ def _most(plan: Any) -> float:
 
 
 def price(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
-    """What a hard bound costs: outcomes, rare ones as a rule, that only one of two cases can have.
+    """Cost of a hard bound: outcomes, rare ones as a rule, that only one of two cases can have.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def farthest(most: float, domain: Domain) -> str:
 
 
 def shown(plan: Any) -> str | None:
-    """What the points on a map are, where they are moved ones."""
+    """Caption of the points on a map, where they are moved ones."""
     if not isinstance(plan, MovedPlan):
         return None
     far = f", by {farthest(plan.error_bound, plan.domain)} at most" if math.isfinite(plan.error_bound) else ""

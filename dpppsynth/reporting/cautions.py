@@ -53,7 +53,7 @@ def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
 
 
 def averaged(guarantee: Guarantee) -> bool:
-    """Whether it holds on average over a model alone."""
+    """Whether the guarantee holds on average over a model alone."""
     return AVERAGED in guarantee.theorem
 
 

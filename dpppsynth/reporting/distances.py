@@ -13,7 +13,7 @@ from dpppsynth.reporting.rounding import upward
 
 
 def explained(guarantee: Guarantee, domain: Domain) -> str:
-    """What the curve shows, or why it is level, and what it does not show."""
+    """Explanation of the curve of epsilon by distance, or of a level one."""
     said = [_shown(guarantee, domain)]
     if several(guarantee.relation):
         cap = guarantee.relation.max_points_per_person
@@ -50,7 +50,7 @@ def title(guarantee: Guarantee, domain: Domain) -> str:
 
 
 def unit(guarantee: Guarantee, domain: Domain) -> str:
-    """What distances are in."""
+    """Unit of the distances."""
     return "squares" if _in_squares(guarantee) else short_unit(domain.unit)
 
 

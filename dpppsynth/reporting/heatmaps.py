@@ -16,12 +16,12 @@ DROWNED = 2.0
 
 
 def blur(domain: Domain, bandwidth: float | None = None) -> str:
-    """How wide the filter of a heat map is, with its unit."""
+    """Width of a heat map's filter, with its unit."""
     return f"{usual_bandwidth(domain) if bandwidth is None else bandwidth:.3g} {short_unit(domain.unit)}"
 
 
 def persons(release: HeatmapRelease) -> str:
-    """How many persons the private numbers tell of, in words."""
+    """Number of persons that the private numbers tell of, in words."""
     found, noise = round(release.masses.sum()), release.noise_persons
     start = f"about {found:,} person{'' if found == 1 else 's'}"
     if noise > found:
@@ -50,7 +50,7 @@ def levels(plan: HeatmapPlan) -> list[dict[str, Any]]:
 
 
 def fitted(estimator: Reconstruction) -> str:
-    """How masses follow from the noised counts."""
+    """Description of the fit from noised counts to masses."""
     if estimator.fit == "l1":
         return "fitted to the noised counts of the kept cells in l1, as published"
     return "fitted to all noised counts by least squares, drawn to an even spread where noise prevails"

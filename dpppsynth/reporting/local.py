@@ -24,7 +24,7 @@ ALL_OF_IT = "all of this person's reports, and all that is in this release,"
 
 
 class Opening(NamedTuple):
-    """What a report says first: whose privacy, of which kind, what patterns were made from, what epsilon is about."""
+    """Opening statement of a report: protected persons, kind of privacy, source of patterns, meaning of epsilon."""
 
     whose: str = "each single point"
     kind: str = "differential privacy"
@@ -43,12 +43,12 @@ def by_trajectories(relation: Relation) -> bool:
 
 
 def each_sends(relation: Relation) -> str:
-    """What a person reports, and once."""
+    """Description of the one report that each person sends."""
     return "one trajectory of each" if by_trajectories(relation) else "one report of each"
 
 
 def opening(relation: Relation) -> Opening:
-    """What stands at the top."""
+    """The opening statement."""
     if not by_reports(relation):
         return Opening() if relation.unit == "point" else Opening("each person's points")
     if by_trajectories(relation):
@@ -61,7 +61,7 @@ def opening(relation: Relation) -> Opening:
 
 
 def reports(guarantee: Guarantee, parameters: Mapping[str, Any]) -> str | None:
-    """How many reports there are, where there are any."""
+    """Number of reports, where there are any."""
     if not by_reports(guarantee.relation):
         return None
     if by_trajectories(guarantee.relation):
@@ -72,7 +72,7 @@ def reports(guarantee: Guarantee, parameters: Mapping[str, Any]) -> str | None:
 
 
 def cautions(guarantee: Guarantee) -> list[str]:
-    """What weakens the promise: that it is none for places far apart."""
+    """Weakness of geo-indistinguishability: no promise for places far apart."""
     if not isinstance(guarantee.relation, GeoIndistinguishability):
         return []
     told = (
@@ -116,7 +116,7 @@ def limit(guarantee: Guarantee, domain: Domain) -> str:
 
 
 def firmness(guarantee: Guarantee) -> str:
-    """What proves it, and who must be believed."""
+    """Proof of the promise, and the parties who must be believed."""
     return (
         f"This is proved mathematically ({guarantee.theorem}), on {len(guarantee.assumptions)} assumptions that are "
         "listed below. Whether those on how reports were made are true only those can say who made them: the makers of "
@@ -125,7 +125,7 @@ def firmness(guarantee: Guarantee) -> str:
 
 
 def not_promised(relation: Relation) -> list[str]:
-    """What a reader might take to be promised, and is not."""
+    """Misunderstandings: promises that a reader might expect, and that are not made."""
     if by_trajectories(relation):
         return [
             f"It does not hide who sent reports, or how many persons did: both count as public. {BESIDE}",
@@ -152,7 +152,7 @@ def squares(relation: GeoIndistinguishability, domain: Domain) -> str:
 
 
 def _farther(guarantee: Guarantee) -> str:
-    """How the factor grows, up to the places farthest apart."""
+    """Growth of the factor with distance, up to the places farthest apart."""
     known = dict(guarantee.by_distance)
     across = max(known, default=1.0)
     if across < 2:

@@ -58,7 +58,7 @@ DESCRIPTIONS = {
 
 
 def describe(certificate: Mapping[str, Any]) -> str:
-    """What was done, for a certificate's mechanism.
+    """Description of a certificate's mechanism.
 
     Examples
     --------

@@ -16,7 +16,7 @@ GUESSER = "Someone who had to guess which case is true, both being equally likel
 
 
 def guesses(guarantee: Guarantee) -> float:
-    """How many of 100 guesses between two equally likely cases can be right at most; rounded up to a tenth.
+    """Largest number of right guesses out of 100 between two equally likely cases, rounded up to a tenth.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def right(profile: Profile) -> float:
 
 
 def chance(guessed: float) -> str:
-    """How often a guess may be right, in words."""
+    """Probability of a right guess, in words."""
     if guessed > NEXT_TO_NOTHING:
         return (
             f"{GUESSER} could be right practically every time. This is next to no protection: only certainty is "
@@ -44,13 +44,13 @@ def chance(guessed: float) -> str:
 
 
 def rare(guarantee: Guarantee) -> str:
-    """What must be added where some outcomes allow better guesses than `chance` says; mostly nothing."""
+    """Addition about outcomes that allow better guesses than `chance` says; mostly empty."""
     # Odds of 19 to 1 are a guess that is right in 95 of 100 cases, here after the outcome is seen.
     return RARE if guarantee.epsilon() > math.log(WEAK / (100 - WEAK)) and guesses(guarantee) <= WEAK else ""
 
 
 def likelihood(guarantee: Guarantee, what: str = "whatever is in this release", several: str = "the release") -> str:
-    """How much likelier outcomes may be in one case than in the other, in words."""
+    """Likelihood ratio of outcomes in the two cases, in words."""
     aside = f", give or take a probability of {fraction(guarantee.profile.at)}" if guarantee.profile.at else ""
     odds = factor(guarantee.epsilon())
     if odds is None:

@@ -57,7 +57,7 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
 
 
 def not_promised(guarantee: Guarantee, domain: Domain, by: str | None, *, moved: bool = False) -> list[str]:
-    """What a reader might take to be promised, and is not.
+    """Misunderstandings: promises that a reader might expect, and that are not made.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def silent_beyond(guarantee: Guarantee) -> bool:
 
 
 def way(domain: Domain) -> str:
-    """What distances run along."""
+    """Path along which distances are measured, in words."""
     return "along the streets" if isinstance(domain, LinearNetwork) else "along a path inside the area"
 
 

@@ -46,7 +46,7 @@ class Subject:
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the certificate claims."""
+        """The guarantee that the certificate claims."""
         return self.verification.guarantee
 
     @property
@@ -56,7 +56,7 @@ class Subject:
 
     @property
     def warning(self) -> str | None:
-        """Why the release must not be published, where its certificate says so."""
+        """Reason why the release must not be published, where its certificate says so."""
         warning: str | None = self.certificate["warning"]
         return warning
 

@@ -179,7 +179,7 @@ def _budget(parameters: Mapping[str, Any]) -> float:
 
 
 def _numbers(value: Any) -> int:
-    """How many numbers a list holds, at any depth."""
+    """Number of numbers in a list, at any depth."""
     if isinstance(value, list):
         return sum(map(_numbers, value))
     return int(isinstance(value, int | float))

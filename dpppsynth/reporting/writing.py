@@ -88,7 +88,7 @@ def is_report(path: Path) -> bool:
 
 
 def _place(out: str | Path) -> Path:
-    """Where to write; a file that is no earlier report is refused, before any work is done."""
+    """Path of the report; a file that is no earlier report is refused, before any work is done."""
     try:
         target = Path(out)
         # Python's own answer to a name with a NUL has changed over time.

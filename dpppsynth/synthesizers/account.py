@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Planned(Protocol):
-    """What a ledger is told about a plan."""
+    """Facts about a plan that a ledger is given."""
 
     @property
     def mechanism(self) -> str:
@@ -29,7 +29,7 @@ class Planned(Protocol):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the release spends."""
+        """Guarantee of the release, which is its spending."""
 
     @property
     def n(self) -> int | None:
@@ -41,12 +41,12 @@ class Planned(Protocol):
 
     @property
     def levels(self) -> "Levels":
-        """Where each level of a mark is released by itself: the mark and their public numbers of points."""
+        """The mark of a stratified release, its levels and their public numbers of points."""
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """What stands in for a plan before the number of points is known."""
+    """Stand-in for a plan before the number of points is known: an upper bound of its spending."""
 
     mechanism: str
     domain: Domain
@@ -57,7 +57,7 @@ class Ceiling:
 
 
 def points_of(plan: Planned, subset: "Subset") -> dict[str, Any]:
-    """What a ledger is told about the points that a plan reads."""
+    """Facts about a plan's points that a ledger is given."""
     return {"n": plan.n, "counted_by": plan.counted_by, "subset": subset, "levels": plan.levels}
 
 
@@ -108,7 +108,7 @@ def authorise(
 
 
 def paid_before(ledger: Any, entry: Any) -> bool:
-    """Whether a ledger gave an authorisation before the release began."""
+    """Whether a ledger authorised the release before it began."""
     from dpppsynth.ledger import Ledger
 
     return isinstance(ledger, Ledger) and entry is not None and ledger.knows(entry)

@@ -71,7 +71,7 @@ def _stated(settings: "LGCPSynthesizer") -> Profile:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """What a mechanism accepts, and how it plans.
+    """Options of a log-Gaussian Cox mechanism, and its planning function.
 
     Attributes
     ----------

@@ -67,7 +67,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What to expect of a release: time, diagnostics and utility, on surrogate data.
+    """Expected time, diagnostics and utility of a release, from runs on surrogate data.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ def _is_heatmap(plan: "Plan") -> bool:
 
 
 def _counted(plan: "Plan") -> str:
-    """What the size of a surrogate is the number of."""
+    """Unit that the size of a surrogate counts, such as points or persons."""
     return "persons" if _is_heatmap(plan) else "points"
 
 

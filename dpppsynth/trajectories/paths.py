@@ -185,7 +185,7 @@ class _City:
 
 @dataclass(frozen=True)
 class PointsBudget:
-    """What a person spends who reports every point on its own: two accountings of the same reports.
+    """Total epsilon of a person who reports every point separately, by two accountings of the same reports.
 
     Made from the trajectories themselves, for studies and not for release.
 

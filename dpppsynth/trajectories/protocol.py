@@ -37,7 +37,7 @@ LARGEST_EPSILON = 40
 
 @dataclass(frozen=True, kw_only=True)
 class TraceProtocol:
-    """How a budget is split between two rounds, and how the second follows from the first; public numbers alone.
+    """Split of a budget between two rounds, and the second round as a function of the first; public numbers alone.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class TraceRound:
-    """What every client is asked in one round; `TraceProtocol.first` and `TraceProtocol.second(longest)` make it.
+    """Questions to every client in one round; made by `TraceProtocol.first` and `TraceProtocol.second(longest)`.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class TraceRound:
         return *parts, Part("moves", self.longest - 1, OptimizedUnary(epsilon=self.epsilon, domain=self.no_move + 1))
 
     def identity(self) -> dict[str, Any]:
-        """What clients and aggregator must have in common, in JSON form."""
+        """Parameters that clients and aggregator must share, in JSON form."""
         return {"kind": "trace-round"} | {each.name: getattr(self, each.name) for each in fields(self)}
 
     @cached_property
@@ -259,7 +259,7 @@ class TraceReports:
         return {"mechanism": self.round.fingerprint, "seeded": self.seeded, "words": words}
 
     def to_json(self) -> str:
-        """What a client sends."""
+        """Message of a client."""
         return json.dumps(self.to_dict())
 
     @classmethod
@@ -300,7 +300,7 @@ class TraceReports:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TraceCounts:
-    """What an aggregator keeps of one round: counts by part, which add up over any partition of the clients.
+    """An aggregator's counts of one round, by part; additive over any partition of the clients.
 
     Attributes
     ----------
