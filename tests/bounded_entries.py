@@ -149,10 +149,6 @@ ENTRIES |= {
     "Calibration": (truncated.Calibration, {"epsilon": 1.0, "delta": 1e-5, "max_error": 12.0, "sensitivity": 1.0}),
     "delta_composed": (truncated.delta_composed, {"parts": [(1.0, 1e-5)]}),
     "delta_of_shifts": (truncated.delta_of_shifts, {"shifts": (1.0,), "scale": 1.0, "bound": 5.0}),
-    "hockey_stick": (
-        truncated.hockey_stick,
-        {"first": REAL.pdf, "second": REAL.pdf, "epsilon": 1.0, "low": -5.0, "high": 5.0, "width": 0.1},
-    ),
     "optimal_delta": (truncated.optimal_delta, {"epsilon": 1.0, "ratio": 1.5, "cells": 2}),
     "smallest_delta": (truncated.smallest_delta, {"epsilon": 1.0, "ratio": 1.5}),
     "truncated_geometric_delta": (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import hockey_stick
 
 from dpppsynth.errors import InputError
 from dpppsynth.privacy import (
@@ -22,11 +23,6 @@ from dpppsynth.privacy import (
 
 LEVELS = [0.01, 0.1, 1.0, 3.0, 10.0]
 ASSUMPTIONS = ("The first.", "The second.")
-
-
-def hockey_stick(p, q, epsilon):
-    """Largest P(A) - e^epsilon Q(A) over events A: the definition of delta."""
-    return np.maximum(p - math.exp(epsilon) * q, 0).sum()
 
 
 def discrete_laplace(scale, shift, reach):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles import hockey_stick_of_densities
 
 from dpppsynth.errors import InputError
 from dpppsynth.truncated import (
@@ -14,7 +15,6 @@ from dpppsynth.truncated import (
     calibrate,
     delta_composed,
     delta_of_shifts,
-    hockey_stick,
     truncated_laplace_bound,
     truncated_laplace_delta,
     truncated_laplace_epsilon,
@@ -144,7 +144,7 @@ def test_delta_against_table_and_brute_force(epsilon, sensitivity, bound, delta)
     law = TruncatedLaplace(sensitivity / epsilon, bound)
     assert law.delta(epsilon, sensitivity) == pytest.approx(found, rel=1e-13)
     ends = {"low": -bound - sensitivity, "high": bound, "width": 0.0005}
-    brute = hockey_stick(lambda z: law.pdf(z + sensitivity), law.pdf, epsilon, **ends)
+    brute = hockey_stick_of_densities(lambda z: law.pdf(z + sensitivity), law.pdf, epsilon, **ends)
     assert brute == pytest.approx(delta, abs=1e-5)
 
 
@@ -166,7 +166,7 @@ def test_profile_against_brute_force(bound, shift):
     for e in (0.0, 0.1, 0.5, 1.0, 1.5, 2.5):
         ends = {"low": -bound - shift, "high": bound, "width": 0.0002}
         assert law.delta(e, shift) == pytest.approx(
-            hockey_stick(lambda z: law.pdf(z + shift), law.pdf, e, **ends), abs=1e-6
+            hockey_stick_of_densities(lambda z: law.pdf(z + shift), law.pdf, e, **ends), abs=1e-6
         )
 
 
@@ -332,7 +332,6 @@ def test_numbers_that_are_none(value):
         (lambda: truncated_laplace_bound(value, 1e-5), "epsilon"),
         (lambda: truncated_laplace_epsilon(value, 1e-5), "max_error"),
         (lambda: calibrate(epsilon=1.0, delta=0.1, sensitivity=value), "sensitivity"),
-        (lambda: hockey_stick(LAW.pdf, LAW.pdf, 1.0, low=-1, high=1, width=value), "width"),
     ]:
         with pytest.raises(InputError, match=name):
             call()
@@ -426,17 +425,3 @@ def test_nothing_costs_zero_and_not_minus_zero():
     for zero in (delta_composed([])[1], delta_composed([(1.0, 0.0)])[1], delta_of_shifts([], scale=1.0, bound=2.0)):
         assert zero == 0
         assert math.copysign(1, zero) == 1
-
-
-def test_hockey_stick_checks_its_arguments():
-    ends = {"low": -1.0, "high": 1.0, "width": 0.1}
-    for density in (None, 1.0, lambda: 1, lambda z: z, lambda z: z[:-1], lambda z: np.full(len(z), math.nan)):
-        with pytest.raises(InputError):
-            hockey_stick(density, LAW.pdf, 1.0, **ends)
-        with pytest.raises(InputError):
-            hockey_stick(LAW.pdf, density, 1.0, **ends)
-    for wrong in ({"low": 1.0}, {"high": math.nan}, {"width": 1e-9}, {"low": -1e308, "high": 1e308}):
-        with pytest.raises(InputError):
-            hockey_stick(LAW.pdf, LAW.pdf, 1.0, **(ends | wrong))
-    with pytest.raises(InputError, match="epsilon"):
-        hockey_stick(LAW.pdf, LAW.pdf, 1e3, **ends)

@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from oracles import hockey_stick_of_densities
 
 from dpppsynth.errors import InputError
 from dpppsynth.truncated import (
     TruncatedGeometric,
     TruncatedStaircase,
-    hockey_stick,
     optimal_delta,
     smallest_delta,
     truncated_geometric_delta,
@@ -72,7 +72,7 @@ def test_staircase_attains_the_optimum(epsilon, steps, sensitivity):
     for part in (0.1, 0.5, 0.9, 1.0):
         shift = part * sensitivity
         ends = {"low": -law.bound - shift, "high": law.bound, "width": 0.002}
-        brute = hockey_stick(lambda z, t=shift: law.pdf(z + t), law.pdf, epsilon, **ends)
+        brute = hockey_stick_of_densities(lambda z, t=shift: law.pdf(z + t), law.pdf, epsilon, **ends)
         assert brute <= best + 1e-9
         assert brute == pytest.approx(law.exposed(shift), abs=1e-9)
     middles = np.arange(-law.bound + 0.0005, law.bound, 0.001)

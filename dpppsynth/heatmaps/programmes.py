@@ -1,4 +1,4 @@
-"""The reconstruction as linear programs, written out in two ways: what the tree solver is checked against."""
+"""The reconstruction as linear programs in two forms: the reference solvers of `reconstruct(..., solver=...)`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

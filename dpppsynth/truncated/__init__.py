@@ -13,7 +13,6 @@ from dpppsynth.truncated.costs import (
     truncated_laplace_log_delta,
 )
 from dpppsynth.truncated.geometric import TruncatedGeometric, truncated_geometric_bound, truncated_geometric_delta
-from dpppsynth.truncated.hockey_stick import hockey_stick
 from dpppsynth.truncated.inverses import truncated_laplace_bound, truncated_laplace_epsilon
 from dpppsynth.truncated.laplace import TruncatedLaplace
 from dpppsynth.truncated.lattice import move
@@ -29,7 +28,6 @@ __all__ = [
     "calibrate",
     "delta_composed",
     "delta_of_shifts",
-    "hockey_stick",
     "move",
     "optimal_delta",
     "planar_laplace_bound",
