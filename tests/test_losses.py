@@ -4,6 +4,7 @@ import json
 import math
 from itertools import combinations_with_replacement
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import gammaln
@@ -179,6 +180,26 @@ class TestDomination:
             assert worst <= law_divergence(law, gamma) + 1e-15
             if error == 0:
                 assert law_divergence(law, gamma) <= 1.02 * worst + 1e-6
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_rounding_takes_nothing_from_the_curve(self, seed):
+        """In exact arithmetic the law that was found in floats is nowhere below the curve that it stands for."""
+        rows, _ = self.random_rows(seed, size=40)
+        rows = np.linalg.matrix_power(rows, 2)
+        lattice, (curve,) = worst_curves(rows, [np.array([(i, i + 1) for i in range(39)])], 0.0)
+        law = dominating_law(curve, lattice, 0.0)
+        with mpmath.workdps(50):
+            step, above, scaled = mpmath.mpf(lattice.step), mpmath.mpf(law.infinite), mpmath.mpf(0)
+            for s in range(len(curve) - 1, -1, -1):
+                odds = mpmath.exp(step * (s - lattice.half))
+                assert above - odds * scaled >= curve[s]
+                above, scaled = above + law.mass[s], scaled + law.mass[s] / odds
+
+    def test_rows_without_overlap_have_a_law_of_more_than_one(self):
+        """A divergence of 1, lifted by the share that entries are known to, stays lifted."""
+        lattice, (curve,) = worst_curves(np.eye(2), [np.array([(0, 1)])], 1e-6)
+        law = dominating_law(curve, lattice, 1e-6)
+        assert 1 + 1e-6 <= law.infinite + law.mass.sum() <= 1 + 3e-6
 
     def test_groups_add_up(self):
         rows, _ = self.random_rows(99)

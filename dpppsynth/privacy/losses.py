@@ -6,6 +6,11 @@ and the law of the summed losses of a Poisson number of children follows by Four
 (docs/theory/diffusion.md, section 3). Every approximation is towards less privacy: losses between two points of the
 lattice are split between both such that P and Q keep their masses, what exceeds the lattice counts as infinite, what
 wraps around is counted twice, and rounding is paid for.
+
+Why not dp-accounting's `create_pmf_pessimistic_connect_dots`: it takes a curve as exact and pays for no rounding, its
+own included. On a street of 120 segments, with a kernel of 30, its law lay below the curve at 133 of 143 losses, by up
+to 5e-16 of the curve; a matrix is known to a share that is larger still. A curve lifted by that share may exceed one,
+which it refuses. And it has no sums of a Poisson number of losses: `composed` has it add up fixed numbers of them.
 """
 
 import math
@@ -16,7 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.signal import lfilter
 
 from dpppsynth.arguments import entries
 from dpppsynth.domains import as_reals
@@ -344,6 +348,9 @@ def _divergences(mass: Floats, infinite: Floats, step: float) -> Floats:
 
     With `B_i = sum over s > i of mass_s e^(step (i - s))`, `H_i = H_(i+1) + (e^step - 1) B_i`.
     """
+    # Imported late: it takes longer than all else here, and only heat flow needs it.
+    from scipy.signal import lfilter
+
     shrink = math.exp(-step)
     beyond = lfilter([0.0, shrink * math.expm1(step)], [1.0, -shrink], mass[:, ::-1], axis=1)
     beyond[:, 0] += infinite
