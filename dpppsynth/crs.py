@@ -8,6 +8,9 @@ from collections.abc import Hashable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from dpppsynth.errors import InputError
 
 if TYPE_CHECKING:
@@ -105,6 +108,30 @@ def crs_from_member(member: Any) -> str | None:
         msg = f"crs: the 'crs' member of a GeoJSON document must name a known CRS, and look like {example}"
         raise InputError(msg)
     return name
+
+
+def reproject(xy: npt.NDArray[np.float64], source: CRSLike, target: CRSLike) -> npt.NDArray[np.float64]:
+    """Move coordinates to another CRS (x before y in both); what cannot be moved becomes infinite.
+
+    Raises
+    ------
+    InputError
+        No transformation of known accuracy joins the two.
+    """
+    from pyproj import Transformer
+    from pyproj.exceptions import ProjError
+
+    try:
+        # A ballpark transformation ignores the datum and may be a hundred metres wrong without a word.
+        way = Transformer.from_crs(source, target, always_xy=True, allow_ballpark=False)
+    except ProjError:
+        way = None
+    if way is None:
+        msg = f"to_crs: there is no accurate transformation from {crs_label(source)} to {crs_label(target)}; "
+        msg += "re-project the input with a tool that knows its datum"
+        raise InputError(msg)
+    moved = way.transform(xy[:, 0], xy[:, 1])
+    return np.column_stack(moved).reshape(-1, 2)
 
 
 def _parse_crs(crs: CRSLike) -> CRS:

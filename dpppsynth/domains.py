@@ -115,6 +115,14 @@ class Domain(Protocol):
         """Return a digest that equal domains share."""
 
 
+@runtime_checkable
+class Snapping(Protocol):
+    """A domain onto which nearby points may be moved: a network."""
+
+    def within(self, xy: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
+        """Tell which points (n, 2) are near enough."""
+
+
 class OnMap:
     """Lengths of a domain on the map of its CRS, which windows and networks read alike."""
 

@@ -20,6 +20,7 @@ from dpppsynth.arguments import elements
 from dpppsynth.attributes import column
 from dpppsynth.domains import LARGEST, Domain, as_reals
 from dpppsynth.errors import InputError
+from dpppsynth.tables.points import Points, points_of_frame, read_points
 
 if TYPE_CHECKING:
     import geopandas
@@ -145,16 +146,13 @@ class PointPattern:
             The CRS differs from the one of the domain, a column is missing, or a row breaks a rule (not a point,
             missing or infinite coordinate, outside the domain or too far from it, bad count).
         """
-        from dpppsynth.io import pattern_from_geodataframe
-
-        return pattern_from_geodataframe(gdf, domain, count=count, marks=marks, user=user, to_crs=to_crs, snap=snap)
+        points = points_of_frame(gdf, domain, count=count, marks=marks, user=user, to_crs=to_crs, snap=snap)
+        return _pattern(points, domain, snap)
 
     @staticmethod
-    def from_file(path: str | Path, domain: Domain, **options: Any) -> PointPattern:
+    def from_file(path: str | Path, domain: Domain, *, snap: float | None = None, **options: Any) -> PointPattern:
         """Read a CSV, GeoJSON, GeoPackage or GeoParquet file; the options are those of `dpppsynth.io.read_pattern`."""
-        from dpppsynth.io import read_pattern
-
-        return read_pattern(path, domain, **options)
+        return _pattern(read_points(path, domain, snap=snap, **options), domain, snap)
 
     def unmarked(self) -> PointPattern:
         """Return the same points without marks."""
@@ -225,6 +223,13 @@ def require_number(pattern: PointPattern, n: int | None) -> None:
     if n is not None and len(pattern) != n:
         msg = "n: the release was planned for another number of points; plan with that of this pattern."
         raise InputError(msg)
+
+
+def _pattern(points: Points, domain: Domain, snap: float | None) -> PointPattern:
+    """Pattern of the points of a table, moved onto the domain where there is a tolerance."""
+    if snap is None:
+        return PointPattern(points.xy, domain, points.marks)
+    return PointPattern.at(domain.positions(points.xy), domain, points.marks)
 
 
 def _coordinates(values: ArrayLike) -> NDArray[np.float64]:

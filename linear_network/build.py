@@ -10,6 +10,7 @@ import numpy as np
 import shapely
 from shapely.ops import substring
 
+from dpppsynth.arguments import positive
 from dpppsynth.domains import LARGEST
 from dpppsynth.errors import InputError
 from dpppsynth.linear_network.collapse import contracted
@@ -90,18 +91,9 @@ def line_parts(lines: Any) -> Any:
     return parts
 
 
-def is_distance(value: Any) -> bool:
-    """Whether it is a positive number, and not an absurdly large one."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        return False
-    return bool(0 < (value if isinstance(value, int) else float(value)) <= LARGEST)
-
-
 def require_distance(name: str, value: Any, unit: str) -> None:
     """Refuse anything but a positive number."""
-    if not is_distance(value):
-        msg = f"{name}: must be a positive distance ({unit}), got {value!r}; for instance 1.5."
-        raise InputError(msg)
+    positive(name, value, rule=f"be a positive distance ({unit})", most=LARGEST, remedy="for instance 1.5")
 
 
 def _refuse_duplicates(parts: Any) -> None:

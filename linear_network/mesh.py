@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import shapely
 
-from dpppsynth.arguments import instance
+from dpppsynth.arguments import instance, positive
+from dpppsynth.domains import LARGEST
 from dpppsynth.errors import InputError
-from dpppsynth.linear_network.build import is_distance
 from dpppsynth.linear_network.courses import cut, shares
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.paths import distances, edge_numbers
@@ -45,10 +45,8 @@ def network_mesh(network: LinearNetwork, resolution: float) -> NetworkMesh:
     Mesh(4 vertices, 3 segments)
     """
     instance("network", network, LinearNetwork)
-    if not is_distance(resolution):
-        msg = f"resolution: must be a positive length ({network.unit}), got {resolution!r}; for instance 50.0."
-        raise InputError(msg)
-    resolution = float(resolution)
+    rule = f"be a positive length ({network.unit})"
+    resolution = float(positive("resolution", resolution, rule=rule, most=LARGEST, remedy="for instance 50.0"))
     # The small allowance keeps an edge of 150 at three segments of 50 in spite of rounding.
     loop = network.edges[:, 0] == network.edges[:, 1]
     with np.errstate(over="ignore"):

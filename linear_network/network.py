@@ -20,6 +20,7 @@ from dpppsynth.linear_network.build import line_parts, require_distance
 from dpppsynth.linear_network.collapse import collapsed
 from dpppsynth.linear_network.geojson import network_geojson, read_geojson
 from dpppsynth.linear_network.graphs import graph_crs, network_graph, skeleton_of_graph
+from dpppsynth.linear_network.layers import skeleton_of_table, table_of_lines
 from dpppsynth.linear_network.overlaps import noting_overlaps
 from dpppsynth.linear_network.paths import diameter, distances, edge_numbers
 from dpppsynth.linear_network.resistance import resistances
@@ -382,9 +383,9 @@ class LinearNetwork(OnMap):
             network falls into several components. `changes` of the network says what was cut, joined or left out, and
             whether lines run along one another, which counts streets twice.
         """
-        from dpppsynth.io.networks import network_from_geodataframe
-
-        return network_from_geodataframe(lines, crs, node, join, to_crs=to_crs, largest_component=largest_component)
+        table = table_of_lines(lines)
+        parts = skeleton_of_table(table, crs, node, join, to_crs=to_crs, largest_component=largest_component)
+        return LinearNetwork.from_skeleton(*parts)
 
     @classmethod
     def from_networkx(cls, graph: Any, crs: CRSLike | None = None, *, largest_component: bool = False) -> Self:

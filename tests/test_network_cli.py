@@ -238,15 +238,15 @@ class TestNetworkFiles:
 
     @pytest.mark.parametrize("crs", [[], ["--crs", "EPSG:27700"]])
     def test_is_read_once(self, streets, monkeypatch, crs):
-        from dpppsynth.io import tables
+        from dpppsynth.tables import formats
 
-        read, seen = tables.read_table, []
+        read, seen = formats.read_table, []
 
         def counted(path, **options):
             seen.append(path)
             return read(path, **options)
 
-        monkeypatch.setattr(tables, "read_table", counted)
+        monkeypatch.setattr(formats, "read_table", counted)
         run("check", *CELLS, "--network", streets, "--n", N, *crs)
         assert len(seen) == 1
 

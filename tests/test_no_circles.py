@@ -12,21 +12,6 @@ LINKED = ("models", "linear_network")
 # Circles that are still to be broken. A circle may become smaller; strike it out when it is gone.
 KNOWN = (
     {
-        "dpppsynth.io",
-        "dpppsynth.io.inspection",
-        "dpppsynth.io.networks",
-        "dpppsynth.io.reading",
-        "dpppsynth.io.rows",
-        "dpppsynth.io.writing",
-        "dpppsynth.linear_network",
-        "dpppsynth.linear_network.courses",
-        "dpppsynth.linear_network.kfunction",
-        "dpppsynth.linear_network.mesh",
-        "dpppsynth.linear_network.network",
-        "dpppsynth.patterns",
-        "dpppsynth.second_order",
-    },
-    {
         "dpppsynth.release.base",
         "dpppsynth.release.bounded",
         "dpppsynth.release.cox",

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from dpppsynth import cli
 from dpppsynth.domains import Window
 from dpppsynth.io import inspect_points, read_pattern, read_synthetic, write_pattern
-from dpppsynth.io.spreadsheets import guarded, restored
 from dpppsynth.patterns import PointPattern
 from dpppsynth.synthesizers import BoundedErrorSynthesizer
+from dpppsynth.tables.spreadsheets import guarded, restored
 
 WINDOW = Window.rectangle(0, 0, 100, 100, "EPSG:27700")
 BAD = ["=HYPERLINK(1)", "+cmd|' /C calc'!A0", "-1+1", "@SUM(A1)", "\tx", "\rx", "'=1", "'a", "\uff1d1+1"]

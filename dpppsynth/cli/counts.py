@@ -42,9 +42,9 @@ def counts(
     counts are private already. A level that a spreadsheet would take for a formula has an apostrophe in front.
     """
     _require_new_table(out)
-    from dpppsynth.io.spreadsheets import guarded
     from dpppsynth.release import BoundedErrorRelease, BoundedErrorSeries, load_release
     from dpppsynth.reporting.bounded import errors, measured
+    from dpppsynth.tables.spreadsheets import guarded
 
     with progress() as say:
         say("opening the release")

@@ -22,10 +22,9 @@ def read_offset(path: Path, column: str, domain: "Domain") -> "Offset":
     import numpy as np
     import shapely
 
-    from dpppsynth.crs import same_crs
-    from dpppsynth.io.rows import reproject
-    from dpppsynth.io.tables import read_table
+    from dpppsynth.crs import reproject, same_crs
     from dpppsynth.offset import Offset
+    from dpppsynth.tables.formats import read_table
 
     if path.suffix.lower() == ".csv":
         msg = "--offset-file: polygons are needed, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
@@ -54,8 +53,8 @@ def read_landmarks(path: Path, domain: "Domain") -> "PointPattern":
     from dpppsynth.crs import crs_member
     from dpppsynth.domains import Window
     from dpppsynth.io import read_pattern
-    from dpppsynth.io.tables import read_table
     from dpppsynth.models.recipes import domain_of_release
+    from dpppsynth.tables.formats import read_table
 
     # Beyond the domain no lengths are compared with true ones: none are measured among landmarks.
     plane = Window.rectangle(-1e9, -1e9, 1e9, 1e9).to_geojson()

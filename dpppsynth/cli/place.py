@@ -84,7 +84,7 @@ class Place:
         """
         if self.crs is None or self.to_crs is None:
             return self.crs
-        from dpppsynth.io.tables import read_table
+        from dpppsynth.tables.formats import read_table
 
         named = path.suffix.lower() == ".csv" or read_table(path).crs is not None
         return None if named else self.crs
@@ -109,8 +109,8 @@ def require_snap(domain: "Domain", snap: float | None) -> None:
     ------
     InputError
     """
-    from dpppsynth.io.rows import require_snap as require
     from dpppsynth.linear_network import LinearNetwork
+    from dpppsynth.tables.rows import require_snap as require
 
     require(domain, snap)
     if snap is None and isinstance(domain, LinearNetwork):

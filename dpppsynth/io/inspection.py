@@ -17,10 +17,10 @@ from dpppsynth.attributes import words
 from dpppsynth.domains import Domain
 from dpppsynth.durable import name_leftovers
 from dpppsynth.errors import InputError
-from dpppsynth.io.persons import persons
-from dpppsynth.io.rows import Rows, examine, require_domain, require_snap
-from dpppsynth.io.spreadsheets import guarded
-from dpppsynth.io.tables import Table, as_path, read_table, there
+from dpppsynth.tables.formats import Table, as_path, read_table, there
+from dpppsynth.tables.points import persons
+from dpppsynth.tables.rows import Rows, examine, require_domain, require_snap
+from dpppsynth.tables.spreadsheets import guarded
 
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
-from numpy.typing import NDArray
 
-from dpppsynth.crs import projected_crs
-from dpppsynth.domains import LEFT_OUT, Domain, Window, unite
+from dpppsynth.crs import projected_crs, reproject
+from dpppsynth.domains import Domain, Window, unite
 from dpppsynth.errors import InputError
-from dpppsynth.io.persons import persons
-from dpppsynth.io.rows import FAR, Rows, examine, fitting_crs, reproject, require_domain, require_snap
-from dpppsynth.io.tables import Table, from_geodataframe, json_table, read_head, read_layer, read_table
 from dpppsynth.patterns import PointPattern
+from dpppsynth.tables.formats import Table, json_table, read_head, read_layer, read_table
+from dpppsynth.tables.points import chosen_marks, refuse_broken
+from dpppsynth.tables.rows import examine, fitting_crs, require_domain
 
 if TYPE_CHECKING:
     import geopandas
@@ -69,10 +68,8 @@ def read_pattern(
         The file is missing or unreadable, lacks a column, has another CRS than the domain, or holds a row that breaks a
         rule. The message names the rules; `inspect_points` finds the rows.
     """
-    require_domain(domain)
-    require_snap(domain, snap)
-    table = read_table(path, x=x, y=y, crs=crs)
-    return _pattern(table, domain, Path(path).name, marks, user, count=count, to_crs=to_crs, snap=snap)
+    columns = {"x": x, "y": y, "count": count, "user": user}
+    return PointPattern.from_file(path, domain, **columns, crs=crs, to_crs=to_crs, marks=marks, snap=snap)
 
 
 def require_head(
@@ -117,10 +114,7 @@ def pattern_from_geodataframe(
     snap: float | None = None,
 ) -> PointPattern:
     """Take the points of a GeoDataFrame; see `PointPattern.from_geodataframe`."""
-    require_domain(domain)
-    require_snap(domain, snap)
-    table = from_geodataframe(gdf)
-    return _pattern(table, domain, "gdf", marks, user, count=count, to_crs=to_crs, snap=snap)
+    return PointPattern.from_geodataframe(gdf, domain, count=count, marks=marks, user=user, to_crs=to_crs, snap=snap)
 
 
 def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
@@ -145,9 +139,9 @@ def parse_synthetic(content: bytes, name: str, domain: Domain, *, marks: Iterabl
 
 def _synthetic(table: Table, domain: Domain, name: str, marks: Iterable[str]) -> PointPattern:
     rows = examine(table, domain)
-    _refuse_broken(rows, name)
+    refuse_broken(rows, name)
     # A file without points has no columns either.
-    return PointPattern.synthetic(rows.xy, domain, _marks(table, rows, marks if len(rows.xy) else ()))
+    return PointPattern.synthetic(rows.xy, domain, chosen_marks(table, rows, marks if len(rows.xy) else ()))
 
 
 def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike | None = None) -> Window:
@@ -178,44 +172,3 @@ def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike
         raise InputError(msg)
     flat = shapely.force_2d(region)
     return Window.polygon(shapely.transform(flat, lambda xy: reproject(xy, source, target)), target)
-
-
-def _pattern(
-    table: Table, domain: Domain, name: str, marks: Iterable[str], user: str | None, *, snap: float | None, **rules: Any
-) -> PointPattern:
-    users = None if user is None else persons(table, user)
-    rows = examine(table, domain, snap=snap, users=users, **rules)
-    kept = _marks(table, rows, marks)
-    if user is not None and users is not None:
-        kept[user] = users[rows.row]
-    _refuse_broken(rows, name)
-    if not len(rows.xy):
-        msg = f"{name}: must hold at least one point; it holds none"
-        raise InputError(msg)
-    if snap is None:
-        return PointPattern(rows.xy, domain, kept)
-    return PointPattern.at(domain.positions(rows.xy), domain, kept)
-
-
-def _marks(table: Table, rows: Rows, marks: Iterable[str]) -> dict[str, NDArray[Any]]:
-    try:
-        names: list[Any] = [] if isinstance(marks, str) else [*marks]
-    except TypeError:
-        names = [None]
-    if isinstance(marks, str) or not all(isinstance(name, str) for name in names):
-        example = [marks] if isinstance(marks, str) else ["age"]
-        msg = f"marks: must be a list of column names; write {example}"
-        raise InputError(msg)
-    return {name: np.asarray(table.column(name, argument="marks"))[rows.row] for name in names}
-
-
-def _refuse_broken(rows: Rows, name: str) -> None:
-    if rows.broken:
-        msg = (
-            f"{name}: some rows break the rules ({', '.join(rows.broken)}). `dpppsynth inspect` "
-            "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them, or choose a larger window "
-            f"from public knowledge ({LEFT_OUT})"
-        )
-        if FAR in rows.broken:
-            msg += ", or move nearby ones onto the network with a public tolerance, snap="
-        raise InputError(msg)

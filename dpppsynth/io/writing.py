@@ -18,9 +18,9 @@ from typing import Any
 from dpppsynth.crs import crs_member
 from dpppsynth.durable import drafted
 from dpppsynth.errors import InputError
-from dpppsynth.io.spreadsheets import guarded
-from dpppsynth.io.tables import as_path, there
 from dpppsynth.patterns import PointPattern
+from dpppsynth.tables.formats import as_path, there
+from dpppsynth.tables.spreadsheets import guarded
 
 LONG_AGO = "2000-01-01T00:00:00.000Z"
 

@@ -15,7 +15,6 @@ import numpy as np
 from dpppsynth.arguments import flag, instance, whole
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.io.tables import as_path
 from dpppsynth.local.base import CellMechanism, Mechanism
 from dpppsynth.local.gathering import (
     BATCH,
@@ -34,6 +33,7 @@ from dpppsynth.local.reports import Counts, Reports
 from dpppsynth.local.sinks import new_file, writing
 from dpppsynth.local.tables import files
 from dpppsynth.randomness import RngLike, generator
+from dpppsynth.tables.formats import as_path
 
 
 def write_reports(reports: Reports, path: str | Path, *, mechanism: Mechanism | None = None) -> Path:

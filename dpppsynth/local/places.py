@@ -10,13 +10,13 @@ import numpy as np
 from dpppsynth.arguments import shown
 from dpppsynth.domains import Window
 from dpppsynth.errors import InputError
-from dpppsynth.io.tables import as_path, there
 from dpppsynth.local.base import CellMechanism
 from dpppsynth.local.grids import Round
 from dpppsynth.local.tables import header, quietly, require_format
 from dpppsynth.local_plan import LocalPlan
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.patterns import PointPattern
+from dpppsynth.tables.formats import as_path, there
 
 # Of a CSV file, parsed at once.
 BLOCK_BYTES = 2**24

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from dpppsynth.durable import drafted
 from dpppsynth.errors import InputError
-from dpppsynth.io.tables import as_path, there
 from dpppsynth.local.labels import KEY, Label, beside
 from dpppsynth.local.tables import require_format
 from dpppsynth.mesh import Ints
+from dpppsynth.tables.formats import as_path, there
 
 
 class Sink(Protocol):

@@ -15,8 +15,8 @@ import numpy as np
 
 from dpppsynth.arguments import each
 from dpppsynth.errors import InputError
-from dpppsynth.io.tables import as_path, there
 from dpppsynth.mesh import Ints
+from dpppsynth.tables.formats import as_path, there
 
 SUFFIXES = (".csv", ".parquet")
 # Of a CSV file, read at once; and of a line, which no law comes near.

@@ -9,12 +9,11 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpppsynth.crs import NAMELESS, crs_label, projected_crs, same_crs
-from dpppsynth.domains import LARGEST, Domain
+from dpppsynth.arguments import positive
+from dpppsynth.crs import NAMELESS, crs_label, projected_crs, reproject, same_crs
+from dpppsynth.domains import LARGEST, Domain, Snapping
 from dpppsynth.errors import InputError
-from dpppsynth.io.tables import Table, number
-from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.linear_network.build import is_distance
+from dpppsynth.tables.formats import Table, number
 
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 LARGEST_COUNT = 2 * 10**7
 # The rule of networks, or nearer to an edge that was left out of it.
 FAR = "too far from the network"
-_ASK = "re-project the input with a tool that knows its datum"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,12 +64,11 @@ def require_snap(domain: Domain, snap: Any) -> None:
     """
     if snap is None:
         return
-    if not isinstance(domain, LinearNetwork):
+    if not isinstance(domain, Snapping):
         msg = "snap: moves points onto a network, and the domain is a window; leave it out"
         raise InputError(msg)
-    if not is_distance(snap):
-        msg = f"snap: must be a positive distance in the network's unit ({domain.unit}), such as 15.0; got {snap!r}"
-        raise InputError(msg)
+    rule = f"be a positive distance in the network's unit ({domain.unit})"
+    positive("snap", snap, rule=rule, most=LARGEST, remedy="for instance 15.0")
 
 
 def examine(
@@ -121,7 +118,7 @@ def examine(
         "missing coordinate": (missing & (counts > 0) & ~unread) | (_rows_with(blank, row, n) & ~unread),
         "not a point": not_point,
         "not finite": _rows_with(infinite, row, n),
-        FAR if isinstance(domain, LinearNetwork) else "outside window": _rows_with(outside, row, n),
+        FAR if isinstance(domain, Snapping) else "outside window": _rows_with(outside, row, n),
         "bad count": bad_count,
     } | ({} if users is None else {"missing user": (users == "") & (counts > 0)})
     broken = {rule: mask for rule, mask in rules.items() if mask.any()}
@@ -133,7 +130,7 @@ def examine(
 
 
 def _belong(xy: NDArray[np.float64], domain: Domain, snap: float | None) -> NDArray[np.bool_]:
-    if snap is None or not isinstance(domain, LinearNetwork):
+    if snap is None or not isinstance(domain, Snapping):
         return domain.contains(xy)
     return domain.within(xy, float(snap))
 
@@ -157,29 +154,6 @@ def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRS
         )
         raise InputError(msg)
     return None
-
-
-def reproject(xy: NDArray[np.float64], source: CRSLike, target: CRSLike) -> NDArray[np.float64]:
-    """Move coordinates to another CRS (x before y in both); what cannot be moved becomes infinite.
-
-    Raises
-    ------
-    InputError
-        No transformation of known accuracy joins the two.
-    """
-    from pyproj import Transformer
-    from pyproj.exceptions import ProjError
-
-    try:
-        # A ballpark transformation ignores the datum and may be a hundred metres wrong without a word.
-        way = Transformer.from_crs(source, target, always_xy=True, allow_ballpark=False)
-    except ProjError:
-        way = None
-    if way is None:
-        msg = f"to_crs: there is no accurate transformation from {crs_label(source)} to {crs_label(target)}; {_ASK}"
-        raise InputError(msg)
-    moved = way.transform(xy[:, 0], xy[:, 1])
-    return np.column_stack(moved).reshape(-1, 2)
 
 
 def _source_crs(table: Table, target: str | None, to_crs: CRSLike) -> CRSLike | None:

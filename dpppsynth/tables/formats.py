@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from dpppsynth.attributes import column
 from dpppsynth.crs import crs_from_member, crs_label, same_crs
 from dpppsynth.errors import InputError
-from dpppsynth.io.geopackage import read_geopackage
-from dpppsynth.io.names import speaking
-from dpppsynth.io.spreadsheets import restored
+from dpppsynth.tables.geopackage import read_geopackage
+from dpppsynth.tables.names import speaking
+from dpppsynth.tables.spreadsheets import restored
 
 if TYPE_CHECKING:
     import geopandas

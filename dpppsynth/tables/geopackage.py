@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpppsynth.errors import InputError
-from dpppsynth.io.names import speaking
+from dpppsynth.tables.names import speaking
 
 if TYPE_CHECKING:
     import geopandas
