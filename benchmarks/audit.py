@@ -6,7 +6,7 @@ client is audited. Counts with bounded error and moved points are the last ones.
 
     OMP_NUM_THREADS=1 python benchmarks/audit.py --seconds 15 --nuts 60 --out docs/results/audit.md
 
-A table alone is renewed, in the file as it is, by naming it:
+Tables of the page are filled; some alone, the others as they are, by naming them:
 
     OMP_NUM_THREADS=1 python benchmarks/audit.py --only local --out docs/results/audit.md
 """
@@ -15,13 +15,13 @@ import argparse
 import itertools
 import math
 import runpy
-import shlex
-import sys
 import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
+
+from pages import fill
 
 import dpppsynth as dps
 from dpppsynth import randomizers
@@ -48,15 +48,6 @@ HEADER = [
 
 # Of too little noise, for which runs are counted.
 GOAL = 1.2
-POWER = "Smallest factors found"
-POWER_TEXT = [
-    f"Ratings, at epsilon 1 and {MOST} runs on each input: how many times too little noise is found with probability",
-    "0.9, by the likelihood ratio at the pair (simulated audits), and by all numbers of the noise, or by the numbers",
-    "of children of kernels, which are too narrow by the factor (normal approximation; 1.001 is the least that is",
-    f"tried). And how many runs find {GOAL}; 50 are the fewest. A fault in few numbers is diluted in all of them.",
-    "Where the second column is empty no law is stated number by number.",
-    "",
-]
 POWER_ROW = "| {} | {} | {} | {} | {} | {} |"
 POWER_HEADER = [
     "| mechanism | relation | factor, by ratio | factor, by all noise | runs for 1.2, by ratio | by all noise |",
@@ -263,18 +254,6 @@ def _runs(count: float) -> str:
     return f"{float(f'{count:.2g}'):.0f}" if math.isfinite(count) else "over a million"
 
 
-def renewed(text: str, title: str, lines: list[str]) -> str:
-    """A document with the section of that title replaced, or added at its end."""
-    first, *sections = text.rstrip().split("\n## ")
-    section = "\n".join([title, "", *lines]) + "\n"
-    titles = [each.partition("\n")[0] for each in sections]
-    if title in titles:
-        sections[titles.index(title)] = section
-    else:
-        sections.append(section)
-    return "\n\n## ".join(each.strip() for each in [first, *sections]) + "\n"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="time for each audit of others; 0: none")
@@ -288,51 +267,23 @@ def main() -> None:
     # Draws by Kim & Lim's own synthesizer carry no information, and say so.
     warnings.simplefilter("ignore", dps.errors.InformationWarning)
     tables = {
-        "central": [("Planted faults", faults()), ("Mechanisms", honest(args.seconds, args.nuts))],
-        "local": [("Planted faults of local mechanisms", local_faults()), ("Local mechanisms", local(args.local))],
-        "bounded": [
-            ("Planted faults of bounded error", bounded_faults()),
-            ("Bounded error", bounded(args.seconds) if args.seconds else iter(())),
-        ],
-        "power": [(POWER, power())],
+        "central": {"faults": faults(), "mechanisms": honest(args.seconds, args.nuts)},
+        "local": {"local faults": local_faults(), "local": local(args.local)},
+        "bounded": {
+            "bounded faults": bounded_faults(),
+            "bounded": bounded(args.seconds) if args.seconds else iter(()),
+        },
+        "power": {"power": power()},
     }
-    kept = args.only and args.out and args.out.exists()
-    text = args.out.read_text(encoding="utf-8") if kept else "\n".join(["# What audits find", "", *INTRODUCTION])
-    made = f"Made with `python {shlex.join(sys.argv)}` and OMP_NUM_THREADS=1."
-    for title, rows in [table for name in tables if args.only in (None, name) for table in tables[name]]:
-        lines = [*POWER_TEXT, *POWER_HEADER] if title == POWER else [*HEADER]
-        for line in rows:
-            lines.append(line)
-            print(line, flush=True)
-            if args.out:
-                # Written row by row: whatever ends the run, what was found is kept.
-                text = renewed(text, title, [*lines, "", made])
-                args.out.write_text(text, encoding="utf-8")
-
-
-INTRODUCTION = [
-    "Each row is an audit with false alarm 1e-6 at the hard pair: one point moved (or there and not there) where the",
-    "mechanism separates most, everybody else far away. *Lower bound*: on epsilon at the delta of the claim.",
-    "*Rejected*: whether more was found than is claimed anywhere on the profile. *Detectable*: how many times too",
-    "little noise so many trials find with probability 0.9, by simulated audits of the mechanism at this pair; of a",
-    "posterior draw, how many times too large a sigma. Where the law of its likelihood ratio is not known, > says",
-    "that no mechanism of the same claim is found at less.",
-    f"Up to {MOST} trials on each pattern, as many as fit into the time for a row.",
-    "",
-    "Faults: half the noise; noise for a sensitivity of 1 where it is 2; a kernel's bandwidth by a rule of thumb on",
-    "the points; a field's sigma doubled, and a posterior draw's, of two points by exact sampling; noised counts made",
-    "to sum to the secret number of points; one count of a hundred without noise, far from the person added. What is",
-    "detectable is rated by the mechanism that each of them breaks.",
-    "",
-    "Of local mechanisms the report of one client is audited, at two of its values; epsilon is what its integers",
-    "certify, under geo-indistinguishability times the distance of both values in cells. Too little noise is a larger",
-    "epsilon. They take less than a millisecond, so their number does not depend on the time.",
-    "",
-    "Of counts with bounded error and of moved points the claim is a profile that never falls below delta: what only",
-    "one input can give. Faults in the bound show where delta is large: they are planted at bounds of 3 points or",
-    "300 m, where delta is about 0.1; and delta = 0.05 is audited with three points. Too little noise is a smaller",
-    "scale within the same bound.",
-]
+    for group in [args.only] if args.only else tables:
+        for name, rows in tables[group].items():
+            lines = [*(POWER_HEADER if name == "power" else HEADER)]
+            for line in rows:
+                lines.append(line)
+                print(line, flush=True)
+                if args.out:
+                    # Row by row: whatever ends the run, what was found is kept.
+                    fill(args.out, name, lines)
 
 
 if __name__ == "__main__":

@@ -55,13 +55,13 @@ def of_noise(noise: Noise, epsilon: float) -> Compared:
 
 
 class Accuracy(NamedTuple):
-    """Shares of errors above each threshold, simulated and known."""
+    """Share of errors above a threshold, simulated and known."""
 
     law: str
+    limit: float
+    threshold: float
     delta: float
-    max_error: float
-    thresholds: tuple[float, ...]
-    betas: tuple[Figure, ...]
+    beta: Figure
 
 
 def accuracy(draws: int) -> list[Accuracy]:
@@ -74,8 +74,10 @@ def accuracy(draws: int) -> list[Accuracy]:
         deltas = truncated_laplace_delta(1.0, bound, allow_large_delta=True), planar_laplace_delta(1.0, bound)
         sizes = np.abs(line.sample(draws, rng)), np.hypot(*plane.sample(draws, rng).T)
         for law, name, delta, size in zip((line, plane), ("Laplace", "planar Laplace"), deltas, sizes, strict=True):
-            betas = tuple(share(size > each, float(law.tail(each))) for each in THRESHOLDS)
-            rows.append(Accuracy(f"{named}{name}", delta, bound, THRESHOLDS, betas))
+            rows += [
+                Accuracy(f"{named}{name}", bound, each, delta, share(size > each, float(law.tail(each))))
+                for each in THRESHOLDS
+            ]
     return rows
 
 
@@ -92,6 +94,7 @@ class Optimum(NamedTuple):
     smallest: float
     closed: float | None
     laplace: float
+    excess: float
     geometric: float | None
 
 
@@ -104,7 +107,10 @@ def optima() -> list[Optimum]:
             laplace = truncated_laplace_delta(epsilon, ratio, allow_large_delta=True)
             geometric = truncated_geometric_delta(epsilon, int(ratio)) if ratio == int(ratio) else None
             closed = smallest_delta(epsilon, ratio) if halves else None
-            rows.append(Optimum(epsilon, ratio, optimal_delta(epsilon, ratio), closed, laplace, geometric))
+            smallest = optimal_delta(epsilon, ratio)
+            # Both are rounded: an excess may be a hair below none.
+            excess = max(0.0, laplace / smallest - 1)
+            rows.append(Optimum(epsilon, ratio, smallest, closed, laplace, excess, geometric))
     return rows
 
 

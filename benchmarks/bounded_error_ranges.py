@@ -24,13 +24,14 @@ ACCURACIES = (0.05, 0.2, 0.8)
 
 
 class Ranged(NamedTuple):
-    """Mean squared errors by length of the range, and the closed form of independent noise on cells."""
+    """Mean squared error of ranges of one length, and the closed form of independent noise on cells."""
 
     law: str
     epsilon: float
+    length: int
     delta: float
     repetitions: int
-    errors: tuple[Figure, ...]
+    mse: Figure
 
 
 def workload(cells: int) -> dict[int, Ints]:
@@ -40,14 +41,17 @@ def workload(cells: int) -> dict[int, Ints]:
     return {length: np.column_stack([first, first + length]) for length, first in firsts.items()}
 
 
-def range_errors(errors: Floats, variance: float | None = None) -> tuple[Figure, ...]:
+def range_rows(
+    law: str, epsilon: float, delta: float, repetitions: int, errors: Floats, variance: float | None = None
+) -> list[Ranged]:
     """Mean squared errors of sums of the errors (R, cells) of cells, for each length."""
     totals = np.concatenate([np.zeros((len(errors), 1)), errors.cumsum(axis=1)], axis=1)
     found = []
     for length, ranges in workload(errors.shape[1]).items():
         sums = totals[:, ranges[:, 1]] - totals[:, ranges[:, 0]]
-        found.append(figure((sums**2).mean(axis=1), None if variance is None else length * variance))
-    return tuple(found)
+        mse = figure((sums**2).mean(axis=1), None if variance is None else length * variance)
+        found.append(Ranged(law, epsilon, length, delta, repetitions, mse))
+    return found
 
 
 def of_ranges(name: str, epsilon: float, setting: Setting) -> list[Ranged]:
@@ -57,22 +61,22 @@ def of_ranges(name: str, epsilon: float, setting: Setting) -> list[Ranged]:
     )
     rng = np.random.default_rng([SEED, 6, len(counts), round(1000 * epsilon)])
     repetitions = setting.ranges
-    rows = []
+    rows: list[Ranged] = []
     for noise in replaced_noises(epsilon):
         drawn = noise.draw((repetitions, len(counts)), rng)
-        rows.append(Ranged(noise.name, epsilon, noise.delta, repetitions, range_errors(drawn, noise.variance)))
+        rows += range_rows(noise.name, epsilon, noise.delta, repetitions, drawn, noise.variance)
     trees = (hay_tree(counts, epsilon=epsilon, relation="replace-one", rng=rng) for _ in range(repetitions))
     leaves = np.array([tree.counts for tree in trees])
-    rows.append(Ranged(TREE, epsilon, 0.0, repetitions, range_errors(leaves - counts)))
+    rows += range_rows(TREE, epsilon, 0.0, repetitions, leaves - counts)
     bits = math.ceil(math.log2(len(counts)))
     # The middle of a cell of 2^bits: no value lies on a border.
     unit = (values + 0.5) / 2**bits
     for accuracy in ACCURACIES:
         few = max(2, repetitions // 10)
         drawn = [intervals(unit, counts, epsilon, accuracy, bits, rng) for _ in range(few)]
-        rows.append(Ranged(f"Blum, accuracy {accuracy:g}", epsilon, 0.0, few, range_errors(np.array(drawn))))
+        rows += range_rows(f"Blum, accuracy {accuracy:g}", epsilon, 0.0, few, np.array(drawn))
     nothing = np.tile(counts.sum() / len(counts) - counts, (2, 1))
-    return [*rows, Ranged("no data: all cells equal", 0.0, 0.0, 0, range_errors(nothing))]
+    return [*rows, *range_rows("no data: all cells equal", 0.0, 0.0, 0, nothing)]
 
 
 def intervals(

@@ -26,11 +26,16 @@ class Figure(NamedTuple):
             return 0.0
         return (self.value - self.known) / self.error if self.error else math.inf
 
+    def below(self, other: "Figure") -> "Figure":
+        """By which share this number is below another one; independent errors."""
+        ratio = self.value / other.value
+        return Figure(1 - ratio, abs(ratio) * math.hypot(self.error / self.value, other.error / other.value))
+
 
 class Scores(NamedTuple):
     """Errors of a mechanism: mean, variance (per coordinate), mean square (in the plane: squared distance), tail.
 
-    `five` are the smallest, quartiles and largest of the means of repetitions.
+    `means` are the smallest, quartiles and largest of the means of repetitions.
     """
 
     mean: Figure
@@ -38,11 +43,7 @@ class Scores(NamedTuple):
     mse: Figure
     beta: Figure
     largest: float
-    five: tuple[float, ...]
-
-    def worst(self) -> float:
-        """Largest absolute z-score."""
-        return max(abs(each.z) for each in (self.mean, self.variance, self.mse, self.beta))
+    means: tuple[float, ...]
 
 
 class Known(NamedTuple):
@@ -86,8 +87,8 @@ def summary(scores: Floats, numbers: int, known: Known | None = None, *, dimensi
         mean, variance = figure(scores[:, 0], 0.0), figure(scores[:, 1], known.variance)
         mse = figure(scores[:, 2], dimension * known.variance)
         beta = Figure(float(scores[:, 3].mean()), chance, known.beta)
-    five = tuple(float(each) for each in np.quantile(scores[:, 0], (0, 0.25, 0.5, 0.75, 1)))
-    return Scores(mean, variance, mse, beta, float(scores[:, 4].max()), five)
+    means = tuple(float(each) for each in np.quantile(scores[:, 0], (0, 0.25, 0.5, 0.75, 1)))
+    return Scores(mean, variance, mse, beta, float(scores[:, 4].max()), means)
 
 
 def batches(repetitions: int, at_once: int) -> list[int]:

@@ -210,7 +210,7 @@ class Leak(NamedTuple):
 
     what: str
     epsilon: float
-    max_error: float
+    limit: float
     seen: Figure
 
 

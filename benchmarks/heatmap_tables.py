@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
+from pages import table
 
 METRICS = ("SIM", "CC", "KL", "EMD")
 # Higher is better, or lower.
@@ -39,14 +39,11 @@ def paired(rows: Iterable[list[str]], method: str, others: Iterable[str], togeth
     means = {key: np.reshape(scores, (-1, together, len(METRICS))).mean(axis=1) for key, scores in runs.items()}
     epsilons = list(dict.fromkeys(key[0] for key in means))
     lines = [
-        f"| {method} against | " + " | ".join(f"eps {each:g}" for each in epsilons) + " |",
-        rule(1 + len(epsilons)),
+        [other, *(signs((means[each, method] - means[each, other]) * BETTER) for each in epsilons)]
+        for other in others
+        if other != method
     ]
-    for other in others:
-        if other != method:
-            found = (signs((means[each, method] - means[each, other]) * BETTER) for each in epsilons)
-            lines.append(f"| {other} | " + " | ".join(found) + " |")
-    return lines
+    return table([f"{method} against", *(f"eps {each:g}" for each in epsilons)], lines)
 
 
 def signs(gains: np.ndarray) -> str:
@@ -64,30 +61,24 @@ def by_epsilon(found: Summary, methods: Iterable[str]) -> list[str]:
     epsilons = distinct(found, 1)
     lines = []
     for which, metric in enumerate(METRICS):
-        lines += [f"| {metric} | " + " | ".join(f"eps {each:g}" for each in epsilons) + " |", rule(1 + len(epsilons))]
-        for method in methods:
-            means = (found["", epsilon, method][0] for epsilon in epsilons)
-            lines.append(f"| {method} | " + " | ".join(short(mean[which]) for mean in means) + " |")
-        lines.append("")
+        rows = ([each, *(short(found["", epsilon, each][0][which]) for epsilon in epsilons)] for each in methods)
+        lines += [*table([metric, *(f"eps {each:g}" for each in epsilons)], rows), ""]
     return lines[:-1]
 
 
 def by_setting(found: Summary, name: str, methods: Iterable[str]) -> list[str]:
     """One table at one epsilon: settings down, methods across, metrics parted by strokes."""
-    heads = [name, *methods]
-    lines = ["| " + " | ".join(heads) + " |", rule(len(heads))]
-    for setting, epsilon in dict.fromkeys(key[:2] for key in found):
-        means = (found[setting, epsilon, method][0] for method in methods)
-        lines.append(f"| {setting} | " + " | ".join(" / ".join(map(short, mean)) for mean in means) + " |")
-    return lines
+    rows = [
+        [setting, *(" / ".join(map(short, found[setting, epsilon, method][0])) for method in methods)]
+        for setting, epsilon in dict.fromkeys(key[:2] for key in found)
+    ]
+    return table([name, *methods], rows)
 
 
 def by_metric(found: Summary, name: str) -> list[str]:
     """One table of one method at one epsilon: settings down, metrics across."""
-    lines = [f"| {name} | " + " | ".join(METRICS) + " |", rule(1 + len(METRICS))]
-    for (setting, _, _), (mean, half, _) in found.items():
-        lines.append(f"| {setting} | " + " | ".join(cell(mean, half, which) for which in range(4)) + " |")
-    return lines
+    rows = ([key[0], *(cell(mean, half, which) for which in range(4))] for key, (mean, half, _) in found.items())
+    return table([name, *METRICS], rows)
 
 
 def wins(found: dict[str, Summary], method: str, fitted: str, letters: dict[str, str]) -> list[str]:
@@ -95,7 +86,7 @@ def wins(found: dict[str, Summary], method: str, fitted: str, letters: dict[str,
 
     `found` has the experiments by the names of their rows, with {} for the setting.
     """
-    lines = ["| data | eps | " + " | ".join(METRICS) + " |", rule(2 + len(METRICS))]
+    lines = []
     for label, each in found.items():
         for setting, epsilon in dict.fromkeys(key[:2] for key in each):
             here = {key[2]: value for key, value in each.items() if key[:2] == (setting, epsilon)}
@@ -104,9 +95,8 @@ def wins(found: dict[str, Summary], method: str, fitted: str, letters: dict[str,
                 over, also = (ahead(here[other], here[reference]) for reference in (method, fitted))
                 for metric in np.flatnonzero(over):
                     better[metric].append(letters[other] + "*" * bool(also[metric]))
-            cells = " | ".join(", ".join(names) for names in better)
-            lines.append(f"| {label.format(setting)} | {epsilon:g} | {cells} |")
-    return lines
+            lines.append([label.format(setting), f"{epsilon:g}", *(", ".join(names) for names in better)])
+    return table(["data", "eps", *METRICS], lines)
 
 
 def ahead(one: tuple[np.ndarray, np.ndarray, int], other: tuple[np.ndarray, np.ndarray, int]) -> np.ndarray:
@@ -122,17 +112,3 @@ def short(value: float) -> str:
     """Three figures behind the point, none before it where that is 0; one behind it from 10 on."""
     text = f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
     return re.sub(r"^(-?)0\.", r"\1.", text)
-
-
-def rule(columns: int) -> str:
-    return "|" + "---|" * columns
-
-
-def fill(document: Path, name: str, lines: list[str]) -> None:
-    """Put lines between the two comments that bear a table's name."""
-    text = document.read_text()
-    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-    if not pattern.search(text):
-        msg = f"{document} has no place for {name}"
-        raise SystemExit(msg)
-    document.write_text(pattern.sub(lambda match: match[1] + "\n".join(["", *lines, "", ""]) + match[2], text))

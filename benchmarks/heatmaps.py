@@ -22,6 +22,7 @@ import numpy as np
 from heatmap_data import SCREEN, Scene, cities, gaussians, image
 from heatmap_rivals import coarse_grid, equal_budgets, quadtree
 from heatmap_scale import scale_tables
+from pages import fill, table
 
 from dpppsynth.heatmaps.aggregation import aggregate, normalised, sparse_aggregate
 from dpppsynth.heatmaps.laplace import laplace_aggregate
@@ -315,14 +316,14 @@ def map_row(
 
 def communication() -> list[str]:
     """Megabytes that a person sends, by B, for 50 persons and an image's pixels."""
-    lines = ["| B | messages | split levels, modulus B n | cropped levels, this protocol's modulus |", tables.rule(4)]
+    lines = []
     for scale in SCALES:
         protocol = ShuffleProtocol(5.0, DELTA, users=50, depth=9, w=W, scale=scale)
         printed = {"users": 50, "coordinates": split_cells(*SCREEN), "modulus": 50 * scale}
         ours = {"users": 50, "coordinates": cropped_cells(*SCREEN, 2), "modulus": protocol.modulus}
         sizes = [communication_bits(5.0, DELTA, **each) / 8e6 for each in (printed, ours)]
-        lines.append(f"| {scale} | {message_count(5.0, DELTA, **ours)} | {sizes[0]:.2f} MB | {sizes[1]:.2f} MB |")
-    return lines
+        lines.append([f"{scale}", f"{message_count(5.0, DELTA, **ours)}", *(f"{size:.2f} MB" for size in sizes)])
+    return table(["B", "messages", "split levels, modulus B n", "cropped levels, this protocol's modulus"], lines)
 
 
 def write_csv(path: Path, found: dict[str, tables.Summary]) -> None:
@@ -339,12 +340,12 @@ def write_csv(path: Path, found: dict[str, tables.Summary]) -> None:
 def write(found: dict[str, tables.Summary], pairs: list[str], scenes: list[Scene], out: Path) -> None:
     """Tables into the document, the CSV file, and the pictures."""
     document = out / "heatmaps.md"
-    tables.fill(document, "cities", tables.by_epsilon(found["cities"], TABLED))
-    tables.fill(document, "pairs", pairs)
-    tables.fill(document, "wins", tables.wins({LABELS[name]: found[name] for name in LABELS}, OURS, FITTED, LETTERS))
-    tables.fill(document, "sparsity", tables.by_setting(found["sparsity"], "data", MIXED))
-    tables.fill(document, "shuffle", tables.by_metric(found["shuffle"], "noise"))
-    tables.fill(document, "communication", communication())
+    fill(document, "cities", tables.by_epsilon(found["cities"], TABLED))
+    fill(document, "pairs", pairs)
+    fill(document, "wins", tables.wins({LABELS[name]: found[name] for name in LABELS}, OURS, FITTED, LETTERS))
+    fill(document, "sparsity", tables.by_setting(found["sparsity"], "data", MIXED))
+    fill(document, "shuffle", tables.by_metric(found["shuffle"], "noise"))
+    fill(document, "communication", communication())
     write_csv(out / "heatmaps.csv", found)
     rows = [(f"{name}, {runs} runs", "epsilon", True, panel(found[name], {}, 1)) for name, runs in RUNS.items()]
     pictures.panel(out / "heatmaps.png", rows)
@@ -369,7 +370,7 @@ def main() -> None:
         for name, lines in scale_tables().items():
             print("\n".join(lines), flush=True)
             if args.out:
-                tables.fill(args.out / "heatmaps.md", name, lines)
+                fill(args.out / "heatmaps.md", name, lines)
         return
     args.work.mkdir(parents=True, exist_ok=True)
     scenes, raw = cities(30, SEED, args.checkins), {}

@@ -17,7 +17,7 @@ import local_areas
 import local_pictures as pictures
 import local_ranges
 import local_tables as tables
-from heatmap_tables import fill
+from pages import fill
 
 EXPERIMENTS = local_areas.EXPERIMENTS | local_ranges.EXPERIMENTS
 REPEATS = 10

@@ -1,4 +1,4 @@
-"""Time and memory of local mechanisms: 10^7 clients, and 10^8 reports in files. Writes docs/results/local_scale.md.
+"""Time and memory of local mechanisms: 10^7 clients, and 10^8 reports in files. Tables: docs/results/local_scale.md.
 
     python benchmarks/local_scale.py [--folder /tmp/reports] [--reports 100000000] [--clients 10000000]
 
@@ -9,7 +9,6 @@ import argparse
 import hashlib
 import json
 import os
-import platform
 import resource
 import shutil
 import subprocess
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import fill
 
 from dpppsynth import Window
 from dpppsynth.local import (
@@ -305,55 +305,6 @@ def hashing_table(folder: Path, n: int) -> list[str]:
     return lines
 
 
-HEAD = """# Local mechanisms at scale
-
-Written by `python benchmarks/local_scale.py`. Times of one run on {cores} cores ({machine}, Python {python}), shared
-with other work.
-
-## Drawing and counting {people} reports
-
-{cells} x {cells} cells, epsilon 3.5 (subset-exponential: 1 per cell), one process, a million clients at a time. Random
-bits come from ChaCha20, keyed by the operating system; the rival draws with floating-point probabilities and a fast
-generator, which no private release may use.
-
-{drawing}
-
-## Counting {reports} reports in files
-
-Equal digits in the last column are equal counts: neither partition nor process nor machine shows in them. Times include
-the start of processes, some seconds, not that of the Dask cluster. "Processor" are the seconds that all processes were
-at work, in which other work on the machine shows less.
-
-{counting}
-
-Local hashing, where each of {hashed} reports is compared with each of {values} cells:
-
-{hashing}
-"""
-
-
-def document(folder: Path, n: int, people: int) -> str:
-    """What is written."""
-    hashed = max(n // 10, CHUNK)
-    return HEAD.format(
-        cores=os.cpu_count(),
-        machine=platform.machine(),
-        python=platform.python_version(),
-        cells=CELLS,
-        values=CELLS**2,
-        people=_spaced(people),
-        reports=_spaced(n),
-        hashed=_spaced(hashed),
-        drawing="\n".join(clients_table(people)),
-        counting="\n".join(files_table(folder, n)),
-        hashing="\n".join(hashing_table(folder, hashed)),
-    )
-
-
-def _spaced(n: int) -> str:
-    return f"{n:,}".replace(",", " ")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=Path("/tmp/dpppsynth_reports"))  # noqa: S108 - a default to change
@@ -368,7 +319,9 @@ def main() -> None:
         return
     shutil.rmtree(asked.folder, ignore_errors=True)
     try:
-        asked.out.write_text(document(asked.folder, asked.reports, asked.clients))
+        fill(asked.out, "drawing", clients_table(asked.clients))
+        fill(asked.out, "counting", files_table(asked.folder, asked.reports))
+        fill(asked.out, "hashing", hashing_table(asked.folder, max(asked.reports // 10, CHUNK)))
     finally:
         shutil.rmtree(asked.folder, ignore_errors=True)
 

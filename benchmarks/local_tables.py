@@ -1,6 +1,7 @@
 """Tables of benchmarks/local.py: means over runs with their standard errors, beside published figures."""
 
 import csv
+import itertools
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,100 +9,22 @@ from pathlib import Path
 import local_areas
 import local_ranges
 import numpy as np
-from heatmap_tables import rule, short
-from local_areas import METHODS, MULTIPLIERS, SEM, SETTINGS
+from heatmap_tables import short
+from local_areas import METHODS, MULTIPLIERS, SETTINGS
 from local_ranges import CONSTANT, EPSILONS, LARGE, RHOS, SIDES, SMALL, ZERO
+from pages import table
 
 # Mean and standard error, arrays where several errors stand in a row.
 Mean = tuple[np.ndarray, np.ndarray]
 Areas = dict[tuple[str, int, float, str], Mean]
 Ranges = dict[tuple[str, float, str], tuple[float, np.ndarray, np.ndarray]]
 
-# Figures that an earlier implementation gave: Normal, MNormal, SZipf.
-SIMULATED = ("Normal", "MNormal", "SZipf")
-GUIDE_METHODS = ("DAM", "DAM-NS", "HUEM", "HUEM as printed", "MDSW", SEM)
-GUIDE = {
-    (5, 0.7): [(0.35, 0.33, 0.41), (0.27, 0.31, 0.40), (0.45, 0.44, 0.32), (0.36, 0.37, 0.29), (1.38, 1.21, 0.60)],
-    (5, 3.5): [
-        (0.11, 0.12, 0.15),
-        (0.09, 0.10, 0.14),
-        (0.10, 0.11, 0.15),
-        (0.29, 0.36, 0.29),
-        (0.92, 0.86, 0.30),
-        (0.18, 0.16, 0.21),
-    ],
-    (15, 5.0): [
-        (0.23, 0.22, 0.30),
-        (0.25, 0.23, 0.29),
-        (0.23, 0.22, 0.30),
-        (1.84, 1.73, 1.44),
-        (0.92, 0.72, 0.21),
-        (1.08, 0.91, 0.74),
-    ],
-    (20, 5.0): [(0.29, 0.30, 0.47), (0.32, 0.29, 0.42), (0.37, 0.32, 0.40), (2.50, 2.53, 1.87), (1.05, 0.78, 0.24)],
-    (15, 9.0): [
-        (0.14, 0.13, 0.10),
-        (0.14, 0.11, 0.10),
-        (0.14, 0.12, 0.11),
-        (0.14, 0.12, 0.10),
-        (0.84, 0.63, 0.21),
-        (0.08, 0.09, 0.14),
-    ],
-}
+# Share by which an earlier implementation's figures may differ, and data that it was run on.
 NEAR = 0.2
-
-# Published: cells of the first level, of PrivAG and of AAG by epsilon, and errors by area at epsilon 1.
-TABLE_1 = {
-    "Gowalla*": ((36, 81, 324, 900), (42, 96, 440, 1358), (276, 567, 2451, 8745)),
-    "Porto*": ((25, 49, 225, 625), (31, 63, 256, 745), (188, 390, 1567, 4503)),
-    "Foursquare*": ((16, 36, 121, 361), (19, 45, 162, 455), (107, 235, 957, 2794)),
-}
-PUBLISHED = ("UG, best N", "PrivAG", "AAG")
-TABLE_2 = {
-    "Gowalla*": [
-        (0.0034, 0.0067, 0.0279, 0.0485, 0.120),
-        (0.0039, 0.0077, 0.0374, 0.0728, 0.305),
-        (0.0023, 0.0051, 0.0236, 0.0460, 0.185),
-    ],
-    "Porto*": [
-        (0.0028, 0.0045, 0.0180, 0.0321, 0.082),
-        (0.0034, 0.0056, 0.0283, 0.0540, 0.205),
-        (0.0025, 0.0045, 0.0247, 0.0501, 0.195),
-    ],
-    "Foursquare*": [
-        (0.0032, 0.0054, 0.0243, 0.0416, 0.126),
-        (0.0036, 0.0062, 0.0291, 0.0547, 0.203),
-        (0.0025, 0.0043, 0.0234, 0.0450, 0.177),
-    ],
-}
-TABLE_3 = {
-    "Gowalla*": [(0.20, 0.21, 0.24, 0.22, 0.21), (0.83, 1.15, 1.32, 1.29, 1.25), (0.52, 0.71, 0.73, 0.73, 0.72)],
-    "Porto*": [(0.12, 0.12, 0.11, 0.12, 0.09), (0.54, 0.76, 0.85, 0.91, 0.91), (0.38, 0.49, 0.60, 0.61, 0.65)],
-    "Foursquare*": [(0.17, 0.20, 0.19, 0.22, 0.21), (0.48, 0.63, 0.68, 0.70, 0.71), (0.40, 0.56, 0.64, 0.70, 0.71)],
-}
-TABLE_4 = {
-    "Gowalla*": [
-        (0.0070, 0.0066, 0.0064, 0.0056),
-        (0.0075, 0.0077, 0.0072, 0.0062),
-        (0.0047, 0.0051, 0.0049, 0.0041),
-    ],
-    "Porto*": [
-        (0.0048, 0.0045, 0.0045, 0.0045),
-        (0.0058, 0.0056, 0.0059, 0.0060),
-        (0.0048, 0.0045, 0.0049, 0.0049),
-    ],
-    "Foursquare*": [
-        (0.0055, 0.0054, 0.0051, 0.0048),
-        (0.0060, 0.0062, 0.0061, 0.0069),
-        (0.0044, 0.0043, 0.0040, 0.0047),
-    ],
-}
-TABLE_5 = {
-    "Gowalla*": [(0.28, 0.23, 0.17, 0.19), (1.09, 1.15, 1.08, 0.98), (0.68, 0.71, 0.68, 0.76)],
-    "Porto*": [(0.16, 0.12, 0.10, 0.09), (0.77, 0.76, 0.71, 0.71), (0.49, 0.49, 0.62, 0.63)],
-    "Foursquare*": [(0.26, 0.19, 0.16, 0.16), (0.69, 0.63, 0.75, 0.69), (0.61, 0.56, 0.55, 0.51)],
-}
+SIMULATED = ("Normal", "MNormal", "SZipf")
+GUIDE = "earlier implementation"
 BEST = "UG, best N"
+MORE = ("UG, rule", "central UG", "central AG")
 TABLED = (
     ZERO,
     CONSTANT,
@@ -115,6 +38,13 @@ TABLED = (
     "AAG, alpha1 = .25",
     "central AG",
 )
+
+
+def published() -> dict[tuple[str, ...], float]:
+    """Figures of others by table, data, setting and method."""
+    with (Path(__file__).parent.parent / "docs" / "results" / "local_published.csv").open() as stream:
+        _, *rows = csv.reader(stream)
+    return {tuple(key): float(value) for *key, value in rows}
 
 
 def mean(values: Iterable) -> Mean:
@@ -165,11 +95,6 @@ def trimmed(value: float, digits: int) -> str:
 
 def distinct(found: Iterable[tuple], place: int) -> list:
     return list(dict.fromkeys(key[place] for key in found))
-
-
-def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
-    heads = list(heads)
-    return ["| " + " | ".join(heads) + " |", rule(len(heads)), *("| " + " | ".join(row) + " |" for row in rows)]
 
 
 def of_areas(raw: dict[str, list[list[str]]], areas: Areas) -> dict[str, list[str]]:
@@ -227,18 +152,22 @@ def tally(signs: Iterable[str]) -> str:
 
 def guide(areas: Areas) -> list[str]:
     """Ours beside figures of an earlier implementation; bold where they differ by more than a fifth."""
+    figures = {key[1:]: value for key, value in published().items() if key[0] == GUIDE}
+    settings, methods = distinct(figures, 1), distinct(figures, 2)
     rows = []
-    for (d, epsilon), expected in GUIDE.items():
-        for k, data in enumerate(SIMULATED):
-            row = [f"{d}, {epsilon:g}", data]
-            for method, figures in zip(GUIDE_METHODS, expected, strict=False):
-                found, _ = areas[data, d, epsilon, method]
-                text = f"{found:.2f} ({figures[k]:.2f})"
-                # Both figures are rounded to hundredths.
-                far = abs(found - figures[k]) > NEAR * figures[k] + 0.005
-                row.append(f"**{text}**" if far else text)
-            rows.append(row + ["-"] * (len(GUIDE_METHODS) - len(expected)))
-    return table(["d, eps", "data", *GUIDE_METHODS], rows)
+    for setting, data in itertools.product(settings, SIMULATED):
+        d, epsilon = setting.split(", ")
+        row = [setting, data]
+        for method in methods:
+            if (expected := figures.get((data, setting, method))) is None:
+                row.append("-")
+                continue
+            found, _ = areas[data, int(d), float(epsilon), method]
+            text = f"{found:.2f} ({expected:.2f})"
+            # Both figures are rounded to hundredths.
+            row.append(f"**{text}**" if abs(found - expected) > NEAR * expected + 0.005 else text)
+        rows.append(row)
+    return table(["d, eps", "data", *methods], rows)
 
 
 def radii(rows: list[list[str]]) -> list[str]:
@@ -289,62 +218,55 @@ def printed(rows: list[list[str]]) -> list[str]:
 
 
 def of_ranges(ranges: Ranges) -> dict[str, list[str]]:
-    one = {"epsilon": 1.0}
     return {
         "cells": cells_of(ranges),
-        "rho-small": by_area(ranges, SMALL, TABLE_2, digits=4, **one),
-        "rho-large": by_area(ranges, LARGE, TABLE_3, digits=3, **one),
-        "eps-small-rho": by_epsilon(ranges, 0.0001, TABLE_4, digits=4),
-        "eps-large-rho": by_epsilon(ranges, 0.04, TABLE_5, digits=3),
+        "rho-small": by_area(ranges, SMALL, digits=4),
+        "rho-large": by_area(ranges, LARGE, digits=3),
+        "eps-small-rho": by_epsilon(ranges, 0.0001, digits=4),
+        "eps-large-rho": by_epsilon(ranges, 0.04, digits=3),
         "range-duels": range_duels(ranges),
         "sides": sides(ranges),
     }
 
 
 def cells_of(ranges: Ranges) -> list[str]:
-    first, rows = local_ranges.first_levels(), []
+    first, others, rows = local_ranges.first_levels(), published(), []
     for data in distinct(ranges, 0):
         for k, epsilon in enumerate(EPSILONS):
-            row = [data, f"{epsilon:g}", pair(first[data][k], data, 0, k)]
-            row += [pair(ranges[data, epsilon, name][0], data, place, k) for place, name in ((1, "PrivAG"), (2, "AAG"))]
-            more = (f"{ranges[data, epsilon, name][0]:.0f}" for name in ("UG, rule", "central UG", "central AG"))
-            rows.append([*row, *more])
-    heads = ["data", "eps", "first level", "PrivAG", "AAG", "UG, rule", "central UG", "central AG"]
-    return table(heads, rows)
+            ours = {"first level": first[data][k]}
+            ours |= {name: ranges[data, epsilon, name][0] for name in ("PrivAG", "AAG")}
+            row = [data, f"{epsilon:g}"]
+            for name, number in ours.items():
+                figure = others.get(("number of cells", data, f"eps {epsilon:g}", name))
+                row.append(f"{number:.0f}" if figure is None else f"{number:.0f} *{figure:.0f}*")
+            rows.append([*row, *(f"{ranges[data, epsilon, name][0]:.0f}" for name in MORE)])
+    return table(["data", "eps", "first level", "PrivAG", "AAG", *MORE], rows)
 
 
-def pair(found: float, data: str, place: int, k: int) -> str:
-    return f"{found:.0f} *{TABLE_1[data][place][k]}*" if data in TABLE_1 else f"{found:.0f}"
+def by_area(ranges: Ranges, rhos: tuple[float, ...], *, digits: int) -> list[str]:
+    """Methods down, areas of the queries across at epsilon 1, published rows in italics."""
+    heads = {f"{100 * rho:g} %": (1.0, RHOS.index(rho)) for rho in rhos}
+    return beside_published(ranges, "error by area", heads, digits)
 
 
-def by_area(ranges: Ranges, rhos: tuple[float, ...], printed: dict, *, digits: int, epsilon: float) -> list[str]:
-    """Methods down, areas of the queries across, published rows in italics."""
-    places, rows = [RHOS.index(rho) for rho in rhos], []
-    for data in distinct(ranges, 0):
-        for method in TABLED:
-            if (data, epsilon, method) in ranges:
-                _, means, errors = ranges[data, epsilon, method]
-                cells = [cell(means[k], errors[k], digits=digits) for k in places]
-                rows.append([data, method, *cells])
-            if method in PUBLISHED and data in printed:
-                figures = printed[data][PUBLISHED.index(method)]
-                rows.append([data, f"*{method}, published*", *(f"*{trimmed(each, digits)}*" for each in figures)])
-    return table(["data", "method", *(f"{100 * rho:g} %" for rho in rhos)], rows)
-
-
-def by_epsilon(ranges: Ranges, rho: float, printed: dict, *, digits: int) -> list[str]:
+def by_epsilon(ranges: Ranges, rho: float, *, digits: int) -> list[str]:
     """Methods down, epsilons across, published rows in italics."""
-    place, rows = RHOS.index(rho), []
-    for data in distinct(ranges, 0):
-        for method in TABLED:
-            found = [ranges.get((data, epsilon, method)) for epsilon in EPSILONS]
-            if all(each is not None for each in found):
-                cells = [cell(each[1][place], each[2][place], digits=digits) for each in found if each]
-                rows.append([data, method, *cells])
-            if method in PUBLISHED and data in printed:
-                figures = printed[data][PUBLISHED.index(method)]
-                rows.append([data, f"*{method}, published*", *(f"*{trimmed(each, digits)}*" for each in figures)])
-    return table(["data", "method", *(f"eps {epsilon:g}" for epsilon in EPSILONS)], rows)
+    heads = {f"eps {epsilon:g}": (epsilon, RHOS.index(rho)) for epsilon in EPSILONS}
+    return beside_published(ranges, f"error by epsilon, {100 * rho:g} %", heads, digits)
+
+
+def beside_published(ranges: Ranges, name: str, heads: dict[str, tuple[float, int]], digits: int) -> list[str]:
+    """A table whose columns are epsilons and places of areas; published rows in italics."""
+    others, rows = published(), []
+    for data, method in itertools.product(distinct(ranges, 0), TABLED):
+        found = [(ranges.get((data, epsilon, method)), k) for epsilon, k in heads.values()]
+        if all(each for each, _ in found):
+            rows.append([data, method, *(cell(each[1][k], each[2][k], digits=digits) for each, k in found if each)])
+        figures = [others.get((name, data, head, method)) for head in heads]
+        if all(each is not None for each in figures):
+            cells = (f"*{trimmed(each, digits)}*" for each in figures if each is not None)
+            rows.append([data, f"*{method}, published*", *cells])
+    return table(["data", "method", *heads], rows)
 
 
 DUELS = (

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from heatmap_tables import fill, rule
+import pages
 
 from dpppsynth.baselines.pivot_trace import pivot_trace
 from dpppsynth.domains import Window
@@ -112,13 +112,13 @@ def crowds(points: np.ndarray) -> Iterator[list]:
 
 def table(rows: list[list], place: int, head: str, methods: tuple[str, ...], score: int) -> list[str]:
     """Means and standard errors: values of one column down, methods across."""
-    lines = [f"| {head} | " + " | ".join(methods) + " |", rule(1 + len(methods))]
+    lines = []
     for value in dict.fromkeys(row[place] for row in rows):
         found = [[float(row[score]) for row in rows if row[place] == value and name in row] for name in methods]
         errors = [np.std(each, ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan for each in found]
         cells = (f"{np.mean(each):.2f} ± {error:.2f}" for each, error in zip(found, errors, strict=True))
-        lines.append(f"| {value:g} | " + " | ".join(cells) + " |")
-    return lines
+        lines.append([f"{value:g}", *cells])
+    return pages.table([head, *methods], lines)
 
 
 def accounts(rows: list[list]) -> list[str]:
@@ -133,8 +133,10 @@ def accounts(rows: list[list]) -> list[str]:
         METHODS[5]: ("none", "none"),
         METHODS[6]: ("0", "0"),
     }
-    lines = ["| method | epsilon of a point | epsilon of a person, at worst |", rule(3)]
-    return lines + [f"| {name} | {point} | {person} |" for name, (point, person) in spent.items()]
+    return pages.table(
+        ["method", "epsilon of a point", "epsilon of a person, at worst"],
+        ([name, *each] for name, each in spent.items()),
+    )
 
 
 def main() -> None:
@@ -149,10 +151,12 @@ def main() -> None:
         writer.writerow(["run", "cells", "epsilon", "method", "w2_cells", "epsilon_per_person"])
         writer.writerows(rows)
     document = given.out / "local_trajectories.md"
-    fill(document, "accounts", accounts(rows))
-    fill(document, "cells", table([row for row in rows if row[2] == EPSILON], 1, "d", METHODS, 4))
-    fill(document, "epsilon", table(sorted((r for r in rows if r[1] == D), key=lambda r: r[2]), 2, "eps", METHODS, 4))
-    fill(document, "crowds", table(crowd, 1, "persons", METHODS[2:4], 3))
+    pages.fill(document, "accounts", accounts(rows))
+    pages.fill(document, "cells", table([row for row in rows if row[2] == EPSILON], 1, "d", METHODS, 4))
+    pages.fill(
+        document, "epsilon", table(sorted((r for r in rows if r[1] == D), key=lambda r: r[2]), 2, "eps", METHODS, 4)
+    )
+    pages.fill(document, "crowds", table(crowd, 1, "persons", METHODS[2:4], 3))
 
 
 if __name__ == "__main__":

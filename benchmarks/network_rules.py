@@ -1,22 +1,13 @@
 """How good are the default rules on streets? Each against the best of the candidates it chooses from, after the fact.
 
-Intensities on the streets of Soho and of an Arizona town: long published points smoothed in the plane, two draws of
-log-Gaussian Cox fields (length scales .15 and .6 of the extent), a hot spot, and a homogeneous one apart. Moves of up
-to an extent / 40 ("near"), or anywhere (replace-one). The score of an estimate is its total variation distance to the
-true normalised intensity along the streets; that of a rule is the ratio of its distance to the smallest among the
-candidates, geometric mean over towns, truths, numbers of points and budgets. Some of that ratio is luck: the best is
-chosen knowing the truth and the noise.
-
-Delta is 1e-6 where a mechanism spends one. Inference is by Laplace approximation; a posterior draw is one from the
-Gaussian approximation at its mode; the kernel is scored without privacy, which only asks for a larger bandwidth.
+Cases, scores and what follows stand in docs/results/network_rules.md, whose tables are filled; its sentences are
+written by hand, so read them again beside new tables.
 
     OMP_NUM_THREADS=1 python benchmarks/network_rules.py --out docs/results/network_rules.md
 """
 
 import argparse
 import itertools
-import shlex
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -26,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import fill, table
 
 import dpppsynth as dps
 from dpppsynth.draw.base import INTERCEPT_SD
@@ -348,8 +340,7 @@ def uniform() -> float:
 def summary(results: Results) -> list[str]:
     """Distances of the rules' choices by radius and budget, and ratios to the best candidates."""
     kinds = list(itertools.product(("near", "anywhere"), BUDGETS))
-    lines = ["| mechanism | " + " | ".join(f"{r}, {e:g}" for r, e in kinds) + " | homogeneous | ratio |"]
-    lines += ["|" + "---|" * (len(kinds) + 3)]
+    lines = []
     for mechanism in (m for m in results if m not in ("length scales", "segments of the field")):
         cases = {key: {c: np.mean(v) for c, v in found.items()} for key, found in results[mechanism].items()}
         ruled = any("chosen" in found for found in cases.values())
@@ -359,66 +350,26 @@ def summary(results: Results) -> list[str]:
         row.append(geometric(score[k] for k in cases if k not in varied))
         ratio = geometric(score[k] / min(found.values()) for k, found in varied.items())
         words = ["" if np.isnan(each) else f"{each:.3f}" for each in row]
-        lines.append(f"| {mechanism} | " + " | ".join(words) + f" | {f'{ratio:.2f}' if ruled else 'best'} |")
-    return lines
+        lines.append([mechanism, *words, f"{ratio:.2f}" if ruled else "best"])
+    return table(["mechanism", *(f"{r}, {e:g}" for r, e in kinds), "homogeneous", "ratio"], lines)
 
 
 def alternatives(results: Results) -> list[str]:
     """Ratio to the best candidate of every candidate, used in all cases, beside the rule's."""
-    lines = ["| mechanism | ratio of one candidate for all cases |", "|---|---|"]
+    lines = []
     for mechanism, found in results.items():
         cases = [{c: np.mean(v) for c, v in f.items()} for k, f in found.items() if k[1] != "homogeneous"]
         common = [c for c in cases[0] if c not in ("chosen", "rule") and all(c in f for f in cases)]
         words = [f"{c}: {geometric(f[c] / min(f.values()) for f in cases):.2f}" for c in common]
         if any("chosen" in f for f in cases):
             words.insert(0, f"**rule: {geometric(f['chosen'] / min(f.values()) for f in cases if 'chosen' in f):.2f}**")
-        lines.append(f"| {mechanism} | {'; '.join(words)} |")
-    return lines
+        lines.append([mechanism, "; ".join(words)])
+    return table(["mechanism", "ratio of one candidate for all cases"], lines)
 
 
-def report(results: Results, repeats: int) -> list[str]:
-    pace = "; ".join(f"{share}: {1000 * np.mean(each):.0f} ms" for share, each in seconds.items())
-    return [
-        "# Default rules on networks",
-        "",
-        *(__doc__ or "").split("    OMP")[0].split("\n\n", 1)[1].strip().splitlines(),
-        "",
-        f"{repeats} repeat(s) a case, n = 60, 400, 2000. First the distances of the rules' choices by radius and",
-        "epsilon (where there is no rule: of the best candidate), then on the homogeneous truth, then the ratio.",
-        f"A uniform intensity, which needs no data, scores {uniform():.3f}.",
-        "",
-        *summary(results),
-        "",
-        "How the rules were found, and what else there was to choose (tents: their number along the longer side;",
-        "segments, length scales and bandwidths: shares of the extent):",
-        "",
-        *alternatives(results),
-        "",
-        f"Time of one posterior average, by segments of the field: {pace}.",
-        "",
-    ]
-
-
-FINDINGS = """## What follows
-
-The constants were settled on larger runs of the same kind (budgets .1, .5, 1, 2, 10; more candidates; two repeats).
-
-- **Tents are laid over the streets, not along them.** The shortest edge of Soho has a centimetre, so that tents along
-  its streets change by 2 points however short the move; triangles of the plane do not see edges, and their noise
-  shrinks with alpha. At eps = 10 the two are level.
-- **Counts per segment are for large budgets and many points.** They cannot be coarser than the edges between
-  crossings, whatever the noise: on average over these n they are worse than a uniform intensity at every budget here.
-  Counts of the triangles on which the tents stand do so at eps = .1 alone, and tents are better still.
-- **Posterior behind tents:** spacing at least 0.13 l, about a tenth of the extent, and as many points a tent as the
-  noise's standard deviation, at least one. Finer than in the plane: a rough field gains more from detail.
-- **Length scales averaged over:** .1, .2, .4, .8 of the extent. Shorter ones change nothing, longer ones help only
-  where the truth is homogeneous; one alone at .4 or .8 is about as good.
-- **Length scale of a drawn or measured field:** what matters is sigma^2 / l, which privacy fixes; l is best long, twice
-  the planar rule's, where alpha is small. Under replace-one a shorter one would do better at large n.
-- **Largest sigma of a drawn field:** 2, as on windows; 1 would be a little better.
-- **Segments of the field:** .075 of the extent; half as many serve nearly as well, twice as many take much longer.
-- **Bandwidth:** with segments and streets in between, larger than in the plane.
-"""
+def paces() -> list[str]:
+    """Time of one posterior average."""
+    return table(["segments of the field", "time"], ([k, f"{1000 * np.mean(v):.0f} ms"] for k, v in seconds.items()))
 
 
 def main() -> None:
@@ -428,14 +379,12 @@ def main() -> None:
     parser.add_argument("--studies", nargs="*", default=list(STUDIES), choices=list(STUDIES))
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    start = time.perf_counter()
     results = run(args.studies, args.points, args.repeats)
-    command = "OMP_NUM_THREADS=1 python " + shlex.join(sys.argv)
-    lines = [*report(results, args.repeats), *FINDINGS.splitlines(), ""]
-    lines.append(f"Made with `{command}` ({time.perf_counter() - start:.0f} s).")
-    print("\n".join(lines))
-    if args.out:
-        args.out.write_text("\n".join(lines) + "\n")
+    print(f"A uniform intensity scores {uniform():.3f}.")
+    for name, lines in (("rules", summary(results)), ("candidates", alternatives(results)), ("paces", paces())):
+        print("", *lines, sep="\n")
+        if args.out:
+            fill(args.out, name, lines)
 
 
 if __name__ == "__main__":

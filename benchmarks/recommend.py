@@ -3,15 +3,8 @@
 The table that `dpppsynth.recommend` reads is made here, and what it is worth is measured: by how much a recommendation
 misses the best mechanism on an intensity that the table has not seen.
 
-Windows: lambda2, lambda3, lambda4 and a Soho-like intensity, on one square. Networks: the streets of Soho and of an
-Arizona town, with long published points smoothed in the plane, a hot spot (Soho) and a draw of a log-Gaussian Cox
-field (Arizona; length scale .15 of the extent). Every original has n points, public or rightly guessed. The score is
-the total variation distance between the normalised intensities, the true one and the one released: with a posterior
-behind it (lgcp-tents, lgcp-field) the posterior mean, from which single posterior draws lie farther off, and from these
-`sample()` draws patterns unless source="mean" is given; of the kernel its expected intensity, without the noise of its
-one Poisson pattern. Default rules, delta = 1e-6 where one is spent, inference by Laplace approximation, means over 200
-posterior draws, posterior draws by the proximal sampler (the default takes the exact one where it is feasible). The
-kernel is left out on networks, where verifying one plan takes a minute.
+Truths, originals and scores are described in docs/results/recommend.md, whose tables are filled; its sentences are
+written by hand, so read them again beside new tables.
 
     OMP_NUM_THREADS=1 python benchmarks/recommend.py --folder out/recommend --repeats 1 \\
         --table dpppsynth/recommendation/study.csv --out docs/results/recommend.md
@@ -20,8 +13,6 @@ kernel is left out on networks, where verifying one plan takes a minute.
 import argparse
 import csv
 import itertools
-import shlex
-import sys
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -31,6 +22,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from network_rules import Town, towns
+from pages import fill
+from pages import table as tabled
 from utility import truths
 
 import dpppsynth as dps
@@ -340,8 +333,7 @@ def ratios(tables: list[pd.DataFrame]) -> list[str]:
     rest = table[table["what"] != "rule"].join(base, on=keys)
     rest["ratio"] = rest["distance"] / rest["rule"]
     columns = [(k, e) for k in PLACES for e in CHANGED_BUDGETS]
-    lines = ["| mechanism | choice | " + " | ".join(f"{k}, eps {e:g}" for k, e in columns) + " |"]
-    lines += ["|" + "---|" * (len(columns) + 2)]
+    lines = []
     for mechanism, what, factors in CHANGES:
         for factor in factors:
             part = rest[(rest["mechanism"] == mechanism) & (rest["what"] == what) & (rest["factor"] == f"{factor:g}")]
@@ -350,8 +342,8 @@ def ratios(tables: list[pd.DataFrame]) -> list[str]:
                 values = part[(part["kind"] == k) & (part["epsilon"] == epsilon)]["ratio"]
                 known = values.dropna()
                 cells.append(f"{geometric(known):.2f}" if len(known) else "refused" if len(values) else "")
-            lines.append(f"| {mechanism} | {what} x {factor:g} | " + " | ".join(cells) + " |")
-    return lines
+            lines.append([mechanism, f"{what} x {factor:g}", *cells])
+    return tabled(["mechanism", "choice", *(f"{k}, eps {e:g}" for k, e in columns)], lines)
 
 
 def kind_named(scenario: str) -> str:
@@ -387,13 +379,12 @@ def regrets(scores: pd.DataFrame, delta: float, margin: float = MARGIN) -> pd.Da
 def margin_lines(scores: pd.DataFrame) -> list[str]:
     """Held-out regrets of recommendations by other margins of the tie rule."""
     tables = [(k, d) for k in scores["kind"].unique() for d in (0.0, DELTA)]
-    lines = ["| level within | " + " | ".join(f"{k}s, delta = {d:g}" for k, d in tables) + " |"]
-    lines += ["|" + "---|" * (len(tables) + 1)]
+    lines = []
     for margin in MARGINS:
         found = [regrets(scores[scores["kind"] == k], d, margin) for k, d in tables]
         cells = [f"{geometric(each[each['who'] == 'recommended']['ratio']):.2f}" for each in found]
-        lines.append(f"| {margin - 1:.0%} | " + " | ".join(cells) + " |")
-    return lines
+        lines.append([f"{margin - 1:.0%}", *cells])
+    return tabled(["level within", *(f"{k}s, delta = {d:g}" for k, d in tables)], lines)
 
 
 def luck(rows: list[dict[str, str]]) -> tuple[int, int]:
@@ -411,7 +402,7 @@ def luck(rows: list[dict[str, str]]) -> tuple[int, int]:
 
 def drawn_lines() -> list[str]:
     """Posterior means, single posterior draws and plain tents on the same originals."""
-    lines = ["| truth | posterior mean | posterior draws | laplace-tents |", "|---|---|---|---|"]
+    lines = []
     relation = dps.AlphaNeighbours(SIDE / 14)
     for name in PLACES["window"]:
         where, rng, found = place(name), np.random.default_rng(11), []
@@ -421,21 +412,20 @@ def drawn_lines() -> list[str]:
             tents = synthesizer("laplace-tents", relation, 1.0).release(pattern, rng).intensity
             draws = [where.distance(released.draw(k)(where.xy)) for k in range(5, len(released.fields), 50)]
             found.append((where.distance(released(where.xy)), np.mean(draws), where.distance(tents(where.xy))))
-        lines.append(f"| {name} | " + " | ".join(f"{each:.2f}" for each in np.mean(found, axis=0)) + " |")
-    return lines
+        lines.append([name, *(f"{each:.2f}" for each in np.mean(found, axis=0))])
+    return tabled(["truth", "posterior mean", "posterior draws", "laplace-tents"], lines)
 
 
 def regret_lines(scores: pd.DataFrame) -> list[str]:
     """Geometric mean and 90 % quantile of regrets, by kind of domain and delta."""
     tables = {(k, d): regrets(scores[scores["kind"] == k], d) for k in scores["kind"].unique() for d in (0.0, DELTA)}
     whos = list(dict.fromkeys(who for table in tables.values() for who in table["who"]))
-    lines = ["| choice | " + " | ".join(f"{k}s, delta = {d:g}" for k, d in tables) + " |"]
-    lines += ["|" + "---|" * (len(tables) + 1)]
+    lines = []
     for who in whos:
         parts = [table[table["who"] == who]["ratio"] for table in tables.values()]
         cells = [f"{geometric(each):.2f} ({each.quantile(0.9):.2f})" if len(each) else "" for each in parts]
-        lines.append(f"| {who} | " + " | ".join(cells) + " |")
-    return lines
+        lines.append([who, *cells])
+    return tabled(["choice", *(f"{k}s, delta = {d:g}" for k, d in tables)], lines)
 
 
 def interpolation_lines(scores: pd.DataFrame) -> list[str]:
@@ -444,7 +434,7 @@ def interpolation_lines(scores: pd.DataFrame) -> list[str]:
     rows = rows[rows["mechanism"] != UNIFORM]
     measured = rows.astype({"n": int, "epsilon": float, "distance": float})
     middle = {"n": [f"{SIZES[1]}"], "epsilon": [f"{e:g}" for e in BUDGETS[1:-1]], "relation": list(RELATIONS[1:3])}
-    lines = ["| taken out | median ratio | from | to |", "|---|---|---|---|"]
+    lines = []
     for column, values in middle.items():
         found = []
         for value in values:
@@ -452,8 +442,8 @@ def interpolation_lines(scores: pd.DataFrame) -> list[str]:
             asked = measured[rows[column] == value].itertuples()
             found += [kept.expect(row.mechanism, question(row)).distance / row.distance for row in asked]
         low, mid, high = np.nanquantile(found, [0.05, 0.5, 0.95])
-        lines.append(f"| {column} | {mid:.2f} | {low:.2f} | {high:.2f} |")
-    return lines
+        lines.append([column, *(f"{each:.2f}" for each in (mid, low, high))])
+    return tabled(["taken out", "median ratio", "from", "to"], lines)
 
 
 def question(row: Any) -> Question:
@@ -461,25 +451,10 @@ def question(row: Any) -> Question:
     return Question(asked.kind, asked.share, asked.n, row.epsilon)
 
 
-def distance_lines(rows: list[dict[str, str]], kind: str) -> list[str]:
-    """The table's rows of the middle number of points."""
-    names = [each.mechanism for each in CANDIDATES]
-    there = [row for row in rows if row["kind"] == kind]
-    table = {tuple(row[c] for c in ("mechanism", "relation", "n", "epsilon")): row["distance"] for row in there}
-    lines = ["| alpha / extent | eps | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 2)]
-    for word, epsilon in itertools.product(RELATIONS, BUDGETS):
-        found = [table.get((name, word, f"{SIZES[1]}", f"{epsilon:g}")) for name in names]
-        if any(found):
-            cells = ["" if f is None else f"{float(f):.2f}" for f in found]
-            lines.append(f"| {word} | {epsilon:g} | " + " | ".join(cells) + " |")
-    return lines
-
-
 def chosen_lines(rows: list[dict[str, str]], kind: str) -> list[str]:
     """Who is recommended, at every number of points, radius and budget."""
     evidence = Evidence(tuple(rows))
-    lines = ["| alpha / extent | n | " + " | ".join(f"eps {e:g}" for e in BUDGETS) + " |"]
-    lines += ["|" + "---|" * (len(BUDGETS) + 2)]
+    lines = []
     for word, n in itertools.product(RELATIONS, SIZES):
         cells = []
         for epsilon in BUDGETS:
@@ -493,106 +468,24 @@ def chosen_lines(rows: list[dict[str, str]], kind: str) -> list[str]:
                 words += f"; {spent[0].candidate.mechanism} {spent[0].distance:.2f}"
             useless = pure[0].distance >= USELESS * evidence.uniform[kind]
             cells.append(words + (" (no better than uniform)" if useless else ""))
-        lines.append(f"| {word} | {n} | " + " | ".join(cells) + " |")
-    return lines
+        lines.append([word, f"{n}", *cells])
+    return tabled(["alpha / extent", "n", *(f"eps {e:g}" for e in BUDGETS)], lines)
 
 
-def spread_of(table: pd.DataFrame) -> float:
-    """Relative standard error of one geometric mean over truths, from the repeats; NaN with one repeat."""
-    logs = table.assign(log=np.log(table["distance"])).groupby(["scenario", "synthesizer", "epsilon"])["log"]
-    return float(np.sqrt((logs.var() / logs.size()).mean() / len(PLACES["window"])))
-
-
-RECOMMENDED = f"""Recommended with delta = 0, and after the semicolon with delta = {DELTA:g} where that differs, with
-the distance to expect:
-"""
-MISSES = """## How far a recommendation misses
-
-Distance of the recommended mechanism over that of the best in hindsight: geometric mean, in brackets the 90 % quantile.
-`recommended`: by a table made without the truth that it is tested on. Some of the ratio is luck, as the best is known
-after the fact, from the same runs.
-"""
-TIES = """## The tie rule
-
-Within a margin of the smallest expected distance the mechanism that spends no delta, then the one with a posterior, is
-recommended; the recommender takes 10 %. Held-out ratios as above, geometric means, by margin:
-"""
-MEAN_OR_DRAWS = f"""## Mean or draws?
-
-Distance of the posterior mean, of single posterior draws, and of plain tents without a posterior, on the same
-originals: windows, n = {DRAWN_SIZE}, alpha = extent / 14, epsilon = 1, {DRAWN_REPEATS} originals of each truth,
-inference by Laplace approximation; a run of its own, whose figures are not in the tables.
-"""
-BETWEEN = """## Between the rows
-
-What the table says of a value that is taken out of it, over what was measured there; quantiles .05 and .95 over rows:
-"""
-NEAR = f"""## Are the rules near the best?
-
-Distance with half or twice the rule's choice over that with the rule's, on the same originals, n = {CHANGED_SIZE},
-alpha = extent / 14: geometric means over truths and repeats. `refused`: the budget does not admit it. `one length
-scale`: times the rule's of drawn fields, instead of an average over several.
-"""
-
-# Written when the table was made with one repeat: read it again beside a new table.
-FOLLOWS = """## What follows
-
-- **Tents + posterior is the answer nearly everywhere**, as [docs/theory.md](../theory.md) expects. With delta = 0 the
-  table adds little to "always `lgcp-tents`" (1.01 against 1.02 on windows, 1.05 both on networks); with a delta it
-  gains on windows (1.06 against 1.09) and nothing on networks. What a custodian gets from a recommendation is the
-  distance to expect, the other mechanisms beside it, and a plain word where no mechanism helps.
-- **The figures are those of released intensities**, with a posterior of its mean. Patterns that should follow it are
-  drawn by `sample(source="mean")`, `dpppsynth sample --source mean`. The default draws every pattern from another
-  posterior draw: 1.3 to 1.5 times as far from the truth in "Mean or draws?", as far as plain tents or farther. They
-  carry the release's uncertainty, which proper multiple synthesis needs.
-- **The field statistic** repays a delta on windows where moves are short (alpha up to extent / 14): .09 against .11 at
-  n = 400, epsilon = 1. On networks it is level at best.
-- **Plain tents are on average as good as a posterior on networks** at n = 400, and in single cells up to 1.31 times as
-  far from the truth; at n = 80 and epsilon = .1 where moves are long everything is near a uniform intensity.
-- **Counts** are never within 10 % of the best on networks, and on windows in three cells: replace-one at n = 80 and
-  epsilon = 1, and where points come and go at n = 80, epsilon = .5 and at n = 400, epsilon = .1.
-- **The kernel** on windows is within 10 % of the best in two cells: alpha = extent / 50, n = 80, epsilon = 2, and alpha
-  = extent / 14, n = 80, epsilon = 10. On networks it is not in the table.
-- **The rules** for tents behind a posterior, for fields and draws are near the best: half or twice is mostly worse,
-  at best 12 % better, which one repeat can hardly tell. Averaging over length scales beats one alone nearly
-  everywhere. At large budgets on windows the rules for plain tents and counts are too fine: twice the spacing has .71
-  and .63 of their distance at epsilon = 10.
-
-## How sure the figures are
-
-One repeat on four truths of each kind: a figure is good to about 10 to 20 %. A stronger promise therefore sometimes
-shows the smaller figure: {lucky} of {steps} steps to a larger alpha bring lgcp-tents closer by more than {least},
-by chance. All truths are far from flat; on a flat pattern nothing beats a uniform intensity. Outside the study (fewer
-points, smaller budgets, larger caps, windows far from a square) the nearest row is a lower bound at best, and may be
-several times too small: the recommender gives no verdict there, and a rehearsal answers instead.
-"""
-
-
-def document(table: pd.DataFrame, beside: list[pd.DataFrame]) -> list[str]:
+def fill_all(page: Path, table: pd.DataFrame, beside: list[pd.DataFrame]) -> None:
+    """All tables of the page; what its sentences say of luck is printed."""
     scores = tidy(table)
     rows = averaged(scores)
-    uniform = Evidence(tuple(rows)).uniform
-    lines = ["# Which mechanism for which budget", "", *__doc__.split("    OMP")[0].strip().splitlines(), ""]
     for each in scores["kind"].unique():
-        lines += [f"## {each.capitalize()}s", "", f"A uniform intensity scores {uniform[each]:.3f}.", ""]
-        lines += [*RECOMMENDED.splitlines(), "", *chosen_lines(rows, each), ""]
-        lines += [f"Measured distances at n = {SIZES[1]}:", "", *distance_lines(rows, each), ""]
-    lines += [*MISSES.splitlines(), "", *regret_lines(scores), ""]
-    lines += [*TIES.splitlines(), "", *margin_lines(scores), ""]
-    lines += [*MEAN_OR_DRAWS.splitlines(), "", *drawn_lines(), ""]
-    lines += [*BETWEEN.splitlines(), "", *interpolation_lines(scores), ""]
-    lines += [*NEAR.splitlines(), "", *ratios(beside), ""]
+        fill(page, each, chosen_lines(rows, each))
+    fill(page, "misses", regret_lines(scores))
+    fill(page, "ties", margin_lines(scores))
+    fill(page, "draws", drawn_lines())
+    fill(page, "between", interpolation_lines(scores))
+    fill(page, "rules", ratios(beside))
     lucky, steps = luck(rows)
-    lines += [*FOLLOWS.format(lucky=lucky, steps=steps, least=f"{100 * LUCKY:g} %").splitlines(), ""]
-    error, repeats = spread_of(table), table["repeat"].max() + 1
-    known = "" if np.isnan(error) else f", relative standard error of a distance above about {error:.0%}"
-    lines += [f"{repeats} repeat{'s' if repeats > 1 else ''}{known}.", ""]
-    count, seconds = (sum(f(each) for each in (table, *beside)) for f in (len, lambda each: each["seconds"].sum()))
-    command = f"OMP_NUM_THREADS=1 python {shlex.join(sys.argv)}"
-    return [
-        *lines,
-        f"Made with `{command}`: {count} cells, {seconds:.0f} s of workers in all.",
-    ]
+    print(f"{lucky} of {steps} steps to a larger radius bring lgcp-tents closer by more than {LUCKY:.0%}")
+    print(f"uniform: {Evidence(tuple(rows)).uniform}")
 
 
 def main() -> None:
@@ -613,7 +506,7 @@ def main() -> None:
     if args.table:
         write_table(averaged(tidy(table)), args.table)
     if args.out:
-        args.out.write_text("\n".join(document(table, found["changes"])) + "\n")
+        fill_all(args.out, table, found["changes"])
 
 
 if __name__ == "__main__":
