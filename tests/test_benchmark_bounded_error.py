@@ -148,6 +148,12 @@ def lines():
         return list(csv.DictReader(stream))
 
 
+@pytest.fixture(scope="module")
+def page():
+    """Sentences that go on in an indented line are joined."""
+    return re.sub(r"\n +", " ", (RESULTS / "bounded_error.md").read_text())
+
+
 def is_shown(text, value):
     """Whether a number is rounded to the digits shown; signs are said in words."""
     mantissa, _, exponent = text.lstrip("-").partition("e")
@@ -170,10 +176,10 @@ def of_row(lines, label):
     return [line for line in lines if line["case"] == label or line["case"].startswith(f"{label},")]
 
 
-def test_measured_numbers_of_the_page_are_those_of_the_file(lines):
+def test_measured_numbers_of_the_page_are_those_of_the_file(lines, page):
     """In a row of a table that bears a name of the file: of that name."""
     checked = 0
-    for said in (RESULTS / "bounded_error.md").read_text().splitlines():
+    for said in page.splitlines():
         known = pairs((of_row(lines, said.split("|")[1].strip()) if said.startswith("| ") else []) or lines)
         for value, error, percent in MEASURED.findall(said):
             factor = 100 if percent else 1
@@ -182,8 +188,8 @@ def test_measured_numbers_of_the_page_are_those_of_the_file(lines):
     assert checked > 350
 
 
-def test_other_numbers_of_tables_and_findings_are_those_of_the_file(lines):
-    page, checked = (RESULTS / "bounded_error.md").read_text(), 0
+def test_other_numbers_of_tables_and_findings_are_those_of_the_file(lines, page):
+    checked = 0
     findings = page.partition("## Findings")[2].partition("\n## ")[0]
     everything = singles(lines)
     for text in re.findall(r"\b\d+\.\d+\b", MEASURED.sub("", findings)):
