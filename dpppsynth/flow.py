@@ -162,8 +162,8 @@ def grid_arcs(shape: tuple[int, ...], spacing: tuple[float, float]) -> tuple[Int
     return tail, head, np.repeat(np.asarray(spacing, dtype=np.float64), [cell[1:].size, cell[:, 1:].size])
 
 
-def grid_masses(array: npt.ArrayLike, name: str) -> Floats:
-    """Array (a, b); an InputError unless its masses are finite and non-negative, and so is their sum."""
+def nonnegative_grid(array: npt.ArrayLike | None, name: str) -> Floats:
+    """Array (a, b); an InputError unless its masses are finite and non-negative."""
     masses = real_array(array)
     if masses is None or masses.ndim != 2 or not masses.size or not (np.isfinite(masses) & (masses >= 0)).all():
         msg = (
@@ -171,6 +171,12 @@ def grid_masses(array: npt.ArrayLike, name: str) -> Floats:
             "single row is [[1, 2]]."
         )
         raise InputError(msg)
+    return masses
+
+
+def grid_masses(array: npt.ArrayLike, name: str) -> Floats:
+    """Array (a, b); an InputError unless its masses are finite and non-negative, and so is their sum."""
+    masses = nonnegative_grid(array, name)
     with np.errstate(over="ignore"):
         total = float(masses.sum())
     if total == np.inf:

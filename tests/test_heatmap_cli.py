@@ -316,12 +316,14 @@ class TestRelease:
         assert weak.noise_persons == pytest.approx(8 * scale / 2)
         assert "nothing but noise" in heatmaps.drowned(weak)
         assert heatmaps.drowned(plenty) is None
-        assert re.fullmatch(r"about 6\d persons, of which less than one may be noise", heatmaps.persons(plenty))
+        assert re.fullmatch(
+            r"about 6\d persons, of which less than one may be noise", heatmaps.persons_in_words(plenty)
+        )
         start = f"about {weak.masses.sum():,.0f} persons, "
         monkeypatch.setattr(HeatmapRelease, "noise_persons", 2.4)
-        assert heatmaps.persons(weak) == f"{start}of which up to about 2 may be noise"
+        assert heatmaps.persons_in_words(weak) == f"{start}of which up to about 2 may be noise"
         monkeypatch.setattr(HeatmapRelease, "noise_persons", 1e6)
-        assert heatmaps.persons(weak) == f"{start}where noise alone makes up about 1,000,000 on average"
+        assert heatmaps.persons_in_words(weak) == f"{start}where noise alone makes up about 1,000,000 on average"
         monkeypatch.undo()
         monkeypatch.setitem(plenty.__dict__, "masses", np.full((16, 8), 1.99 * plenty.noise_persons / 128))
         assert heatmaps.drowned(plenty) is not None

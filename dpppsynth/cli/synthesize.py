@@ -162,7 +162,7 @@ def show_release(release: Any, out: Path, *, paid: str | None = None, json: bool
     """Say what was written, and how to go on; `paid` is why a further pattern would be a new spend, if it were."""
     from dpppsynth.cli.limits import error_bound
     from dpppsynth.release import HeatmapRelease
-    from dpppsynth.reporting.heatmaps import drowned, persons
+    from dpppsynth.reporting.heatmaps import drowned, persons_in_words
 
     files = sorted(path.name for path in out.iterdir())
     if json:
@@ -182,7 +182,7 @@ def show_release(release: Any, out: Path, *, paid: str | None = None, json: bool
         return
     show_text(str(release.guarantee))
     if isinstance(release, HeatmapRelease):
-        show_text(f"The private numbers tell of {persons(release)}.")
+        show_text(f"The private numbers tell of {persons_in_words(release)}.")
         if (noise := drowned(release)) is not None:
             show_text(f"Warning: {noise}")
     if (bound := error_bound(release)) is not None:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from dpppsynth.arguments import positive, whole
 from dpppsynth.errors import InputError
+from dpppsynth.flow import nonnegative_grid
 from dpppsynth.heatmaps.aggregation import sparse_aggregate
 from dpppsynth.heatmaps.users import Users
 from dpppsynth.mesh import Floats, Ints
@@ -144,7 +145,7 @@ def kmedian_cost(
         x, y = _points(points).T
         weight = np.ones(len(x))
     else:
-        grid = _masses(masses)
+        grid = nonnegative_grid(masses, "masses")
         i, j = np.nonzero(grid)
         x, y, weight = i / grid.shape[0], j / grid.shape[1], grid[i, j]
     with np.errstate(over="ignore"):
@@ -188,7 +189,7 @@ def kmedian(masses: npt.ArrayLike, k: int, rng: RngLike = None, *, restarts: int
     >>> kmedian([[5.0, 0.0], [0.0, 3.0]], 2, rng=1).tolist()
     [[0.0, 0.0], [0.5, 0.5]]
     """
-    grid, k, rng = _masses(masses), whole("k", k, 1, most=MOST_CENTRES), generator(rng)
+    grid, k, rng = nonnegative_grid(masses, "masses"), whole("k", k, 1, most=MOST_CENTRES), generator(rng)
     restarts = whole("restarts", restarts, 1, most=MOST_RESTARTS)
     if not grid.any():
         grid = np.ones(grid.shape)
@@ -257,15 +258,6 @@ def _medians(group: Ints, at: Ints, weight: Floats, shape: tuple[int, int]) -> I
     mass = np.bincount(group * shape[1] + at, weights=weight, minlength=shape[0] * shape[1]).reshape(shape)
     below = np.cumsum(mass, axis=1)
     return np.asarray(np.argmax(below >= below[:, -1:] / 2, axis=1), dtype=np.int64)
-
-
-def _masses(array: npt.ArrayLike | None) -> Floats:
-    """A grid of masses; InputError unless it is one of non-negative finite numbers."""
-    grid = real_array(array)
-    if grid is None or grid.ndim != 2 or not grid.size or not (np.isfinite(grid) & (grid >= 0)).all():
-        msg = "masses: needs a two-dimensional array of finite, non-negative masses; [i, j] lies at (i/a, j/b)."
-        raise InputError(msg)
-    return grid
 
 
 def _points(array: npt.ArrayLike, name: str = "points") -> Floats:

@@ -18,7 +18,7 @@ from dpppsynth.domains import Domain
 from dpppsynth.durable import name_leftovers
 from dpppsynth.errors import InputError
 from dpppsynth.tables.formats import Table, as_path, read_table, there
-from dpppsynth.tables.points import persons
+from dpppsynth.tables.points import person_column
 from dpppsynth.tables.rows import Rows, examine, require_domain, require_snap
 from dpppsynth.tables.spreadsheets import guarded
 
@@ -101,7 +101,7 @@ def inspect_points(
     require_snap(domain, snap)
     name_leftovers(folder, SCRATCH, "it holds sensitive rows.")
     table = read_table(path, x=x, y=y, crs=crs)
-    users = None if user is None else persons(table, user)
+    users = None if user is None else person_column(table, user)
     rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap, users=users)
     mark = None if by is None else words(table.column(by, argument="by"))
     broken = dict(rows.broken)

@@ -20,7 +20,7 @@ def blur(domain: Domain, bandwidth: float | None = None) -> str:
     return f"{usual_bandwidth(domain) if bandwidth is None else bandwidth:.3g} {short_unit(domain.unit)}"
 
 
-def persons(release: HeatmapRelease) -> str:
+def persons_in_words(release: HeatmapRelease) -> str:
     """Number of persons that the private numbers tell of, in words."""
     found, noise = round(release.masses.sum()), release.noise_persons
     start = f"about {found:,} person{'' if found == 1 else 's'}"

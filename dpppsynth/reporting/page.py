@@ -161,7 +161,7 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
     return {
         "heat_map": pictures.heat_map(release, "Private heat map: where persons are, as shares of the maximum."),
         "blur": blur,
-        "persons": heatmaps.persons(release),
+        "persons": heatmaps.persons_in_words(release),
         "drowned": heatmaps.drowned(release),
         "heat_rows": [tables.Row(name, words) for name, words in rows + heatmaps.measured(release.statistic.plan)],
     }

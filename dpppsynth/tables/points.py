@@ -62,7 +62,7 @@ def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float 
 def _points(
     table: Table, domain: Domain, name: str, *, marks: Iterable[str] = (), user: str | None = None, **rules: Any
 ) -> Points:
-    users = None if user is None else persons(table, user)
+    users = None if user is None else person_column(table, user)
     rows = examine(table, domain, users=users, **rules)
     kept = chosen_marks(table, rows, marks)
     if user is not None and users is not None:
@@ -74,7 +74,7 @@ def _points(
     return Points(rows.xy, kept)
 
 
-def persons(table: Table, name: str) -> NDArray[Any]:
+def person_column(table: Table, name: str) -> NDArray[Any]:
     """(rows,) whose row it is, as text without blanks around it; "" where that is missing.
 
     Raises
