@@ -9,7 +9,7 @@ Rasmussen (2020), *Isotropic covariance functions on graphs and their edges* (do
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import scipy.linalg
@@ -18,11 +18,9 @@ from scipy.special import gamma, kv
 from dpppsynth.arguments import LARGEST, entries, instance, one_of, positive, shown
 from dpppsynth.domains import as_reals
 from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.mesh import Floats, Mesh
-
-if TYPE_CHECKING:
-    from dpppsynth.linear_network.mesh import NetworkMesh
 
 # Beyond this a covariance matrix and its factors take gigabytes.
 MOST_POINTS = 6000
@@ -120,7 +118,7 @@ class Covariance:
                 "functions of shortest paths can give negative variances. Take metric='resistance'."
             )
             raise InputError(msg)
-        return cast("NetworkMesh", mesh).paths(np.inf)
+        return cast(NetworkMesh, mesh).paths(np.inf)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, inverse of `covariance_from_dict`."""

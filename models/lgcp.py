@@ -9,19 +9,16 @@ from dpppsynth.arguments import instance, one_of
 from dpppsynth.mesh import Floats, Mesh, PlanarMesh
 from dpppsynth.models.covariances import Covariance, covariance_matrix, factor
 from dpppsynth.models.likelihood import MassLikelihood
+from dpppsynth.patterns import PointPattern
 
 MESH = "regular_triangulation(window, spacing=100.0) makes one"
 
 if TYPE_CHECKING:
     import pymc as pm
 
-    from dpppsynth.patterns import PointPattern
 
-
-def tent_masses(pattern: "PointPattern", mesh: Mesh) -> Floats:
+def tent_masses(pattern: PointPattern, mesh: Mesh) -> Floats:
     """(V,) `psi_j = sum_i phi_j(x_i)`: all an LGCP posterior on the mesh sees of a pattern. Not private."""
-    from dpppsynth.patterns import PointPattern
-
     instance("pattern", pattern, PointPattern)
     instance("mesh", mesh, Mesh, MESH)
     return np.asarray(mesh.basis(pattern.positions).sum(axis=0)).ravel()
@@ -36,7 +33,7 @@ def dual_measure(mesh: Mesh, dual: str) -> Floats:
     return np.asarray(shapely.area(mesh.voronoi_cells()))
 
 
-def build_lgcp(pattern: "PointPattern", mesh: Mesh, covariance: Covariance, *, dual: str = "voronoi") -> "pm.Model":
+def build_lgcp(pattern: PointPattern, mesh: Mesh, covariance: Covariance, *, dual: str = "voronoi") -> "pm.Model":
     """Log-Gaussian Cox model of raw points, for data that need no protection: its posterior is **not** private.
 
     `log lambda = intercept + field`, flat intercept, field `M z` with `M M'` the covariance on the vertices, and the

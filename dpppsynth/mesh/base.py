@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from functools import cached_property, reduce
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from dpppsynth.domains import Domain
 from dpppsynth.mesh.pieces import Floats, Ints, Pieces
-
-if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
 
 # Nodes per element by kind.
 NODES = {"segment": 2, "triangle": 3, "square": 4}

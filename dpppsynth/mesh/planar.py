@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,10 @@ import scipy.sparse as sp
 import shapely
 from scipy.spatial.distance import cdist
 
-from dpppsynth.domains import LARGEST, Window, as_reals
+from dpppsynth.domains import LARGEST, Domain, Window, as_reals
 from dpppsynth.errors import InputError
 from dpppsynth.mesh.base import NODES, Mesh
 from dpppsynth.mesh.pieces import Floats, Ints, Pieces, triangulate
-
-if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
 
 PLANAR = ("triangle", "square")
 # Parts of an element smaller than this fraction of it are left out of the mesh.
