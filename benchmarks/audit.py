@@ -1,4 +1,4 @@
-"""How much does an audit find? Every mechanism, relation and epsilon, within a time for each; and the planted faults.
+"""Power of privacy audits: every mechanism, relation and epsilon, within a time for each; and the planted faults.
 
 Soho's window and streets, 392 points, default rules unless said; NUTS on a mesh of nine vertices, compiled once. Every
 mechanism, relation and epsilon has its turn before NUTS has: 58 rows. Of local mechanisms, 30 rows, the report of one
@@ -221,7 +221,7 @@ def bounded(seconds: float) -> Iterator[str]:
 
 
 def power() -> Iterator[str]:
-    """What 5000 runs find of too little noise, and how many runs find 1.2 times; ratings, for which nothing is run."""
+    """Power of 5000 runs against too little noise, and number of runs that find a factor of 1.2; simulated ratings."""
     window = dps.datasets.soho_deaths().domain
     for relation in RELATIONS:
         size = {"n": N} if relation.n_is_public else {"expected_n": N}

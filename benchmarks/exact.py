@@ -1,4 +1,4 @@
-"""How long does the first exact posterior draw take? Set-up included, one core, default rules, beside NUTS on request.
+"""Time to the first exact posterior draw: set-up included, one core, default rules, beside NUTS on request.
 
 For n = 100, 10 000 and 400 000 points in Soho's window, the three kinds of surrogate patterns, and the deaths of 1854.
 

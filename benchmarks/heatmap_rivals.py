@@ -1,4 +1,4 @@
-"""Two rivals of today's practice, for benchmarks/heatmaps.py: a coarse grid, and a consistent quadtree.
+"""Two rival heat map methods in common use, for benchmarks/heatmaps.py: a coarse grid, and a consistent quadtree.
 
 Both protect one person with all their points by pure epsilon-differential privacy, as the sparse aggregation does.
 """

@@ -82,7 +82,7 @@ def by_metric(found: Summary, name: str) -> list[str]:
 
 
 def wins(found: dict[str, Summary], method: str, fitted: str, letters: dict[str, str]) -> list[str]:
-    """Which other methods have the better mean of each metric; * where it is also better than the mean of `fitted`.
+    """Other methods with the better mean of each metric; * where it is also better than the mean of `fitted`.
 
     `found` has the experiments by the names of their rows, with {} for the setting.
     """

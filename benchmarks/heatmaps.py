@@ -1,4 +1,4 @@
-"""How good are private heat maps? The experiments of Ghazi et al. (2023) on simulated data, beside rivals.
+"""Accuracy of private heat maps: the experiments of Ghazi et al. (2023) on simulated data, beside rivals.
 
 Fills the tables of docs/results/heatmaps.md, and draws its pictures:
 

@@ -1,4 +1,4 @@
-"""How often do intervals made from a release hold the truth, and what is left of K? Figures for docs/inference.md.
+"""Coverage of intervals made from a release, and the bias of its K-function. Figures for docs/inference.md.
 
 Shares of points in regions, for intensities that are known, analysed in six ways; then L(r) - r of originals and of
 synthetic patterns, and how often a synthetic pattern of a uniform original is called clustered.
@@ -206,7 +206,7 @@ def interaction(repeats: int, rng: np.random.Generator) -> list[str]:
 
 
 def called_clustered(repeats: int, rng: np.random.Generator) -> str:
-    """How often a test at 5 % calls a synthetic pattern of a uniform original clustered."""
+    """Share of synthetic patterns of a uniform original that a test at 5 % calls clustered."""
     largest = np.quantile([excess(uniform(rng), FINE).max() for _ in range(999)], 0.95)
     synthesizer = dps.LGCPSynthesizer(1.0, ALPHA, inference="laplace")
     found = [

@@ -1,4 +1,4 @@
-"""How good are local mechanisms? The experiments of two papers, on simulated data and shipped ones, with rivals.
+"""Accuracy of local mechanisms: the experiments of two papers, on simulated data and shipped ones, with rivals.
 
 Fills the tables of docs/results/local.md, and draws its pictures:
 

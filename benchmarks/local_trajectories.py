@@ -1,4 +1,4 @@
-"""How well is a city known from its people's trajectories? Disk area mechanism, LDPTrace and PivotTrace, like for like.
+"""Accuracy of the density estimated from trajectories: disk area mechanism, LDPTrace and PivotTrace, like for like.
 
 Writes docs/results/local_trajectories.csv and fills the tables of docs/results/local_trajectories.md:
 
@@ -122,7 +122,7 @@ def table(rows: list[list], place: int, head: str, methods: tuple[str, ...], sco
 
 
 def accounts(rows: list[list]) -> list[str]:
-    """What a point and a person spend at worst, at the default setting."""
+    """Worst-case epsilon of a point and of a person, at the default setting."""
     most = np.mean([float(row[5]) for row in rows if row[1:4] == [D, EPSILON, METHODS[0]]])
     spent = {
         METHODS[0]: (f"{EPSILON:g}", f"{most:g}"),

@@ -1,4 +1,4 @@
-"""Does anybody notice? Small faults planted one at a time in what privacy rests on, each to be found by named tests.
+"""Mutation testing of privacy-critical code: small faults planted one at a time, each to be found by named tests.
 
 Every fault in `benchmarks/faults/*.toml` replaces a few words of one file. It is planted in a copy of the checkout,
 where the tests named beside it run; they have passed on the copy without it. A fault is found by a test that fails:
@@ -82,7 +82,7 @@ class Fault:
 
 
 class Run(NamedTuple):
-    """What pytest made of some tests: the first one that did not pass, when and by which error; nothing if all did."""
+    """Result of pytest on some tests: the first that did not pass, when and by which error; nothing if all did."""
 
     test: str = ""
     when: str = ""
@@ -138,7 +138,7 @@ class Watch:
 
 
 def forked(work: Callable[[], Run]) -> Run:
-    """What some work says, done in a child process that may not take for ever."""
+    """Output of some work, done in a child process with a time limit."""
     reader, writer = os.pipe()
     start = time.perf_counter()
     child = os.fork()

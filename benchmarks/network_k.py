@@ -1,4 +1,4 @@
-"""How long does a K-function on a network take? And the resistance metric on a large one?
+"""Running time of K-functions on networks, and of the resistance metric on a large one.
 
 K up to the diameter, so that every pair of points counts, against a plain implementation of the same definition in the
 same run: shortest paths by scipy, then for each point the number m(u, d) of places at each distance d by comparing all

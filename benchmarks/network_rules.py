@@ -1,4 +1,4 @@
-"""How good are the default rules on streets? Each against the best of the candidates it chooses from, after the fact.
+"""Regret of the default rules on streets: each against the best of the candidates it chooses from, after the fact.
 
 Cases, scores and what follows stand in docs/results/network_rules.md, whose tables are filled; its sentences are
 written by hand, so read them again beside new tables.

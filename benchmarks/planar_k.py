@@ -1,4 +1,4 @@
-"""How long does a K-function in a window take, and how much memory?
+"""Running time and memory of K-functions in a window.
 
 Ripley's isotropic correction at 513 distances, on uniform points in the unit square, against two plain implementations
 of the same definition in the same run: all distances by numpy, and the list of close pairs by scipy's k-d tree. Then on

@@ -1,4 +1,4 @@
-"""Which mechanism comes closest to the truth, by domain, number of points, privacy radius and budget.
+"""Comparison of mechanisms by their distance to the truth, by domain, number of points, privacy radius and budget.
 
 The table that `dpppsynth.recommend` reads is made here, and what it is worth is measured: by how much a recommendation
 misses the best mechanism on an intensity that the table has not seen.
@@ -351,7 +351,7 @@ def kind_named(scenario: str) -> str:
 
 
 def case(row: Any, delta: float) -> Case:
-    """What the recommender is asked where a row was measured."""
+    """Arguments of the recommender for the setting of a row."""
     share = None if row.relation == ADD_REMOVE else ANYWHERE if row.relation == REPLACE_ONE else float(row.relation)
     return Case(row.kind, share, row.n, Budget(row.epsilon, delta, relation_of(row.relation, 1.0)))
 
@@ -429,7 +429,7 @@ def regret_lines(scores: pd.DataFrame) -> list[str]:
 
 
 def interpolation_lines(scores: pd.DataFrame) -> list[str]:
-    """What the table says of rows that are taken out of it, over what was measured there."""
+    """Leave-one-out predictions of the table, over the measured distances."""
     rows = pd.DataFrame(averaged(scores))
     rows = rows[rows["mechanism"] != UNIFORM]
     measured = rows.astype({"n": int, "epsilon": float, "distance": float})
@@ -452,7 +452,7 @@ def question(row: Any) -> Question:
 
 
 def chosen_lines(rows: list[dict[str, str]], kind: str) -> list[str]:
-    """Who is recommended, at every number of points, radius and budget."""
+    """Recommended mechanism for every number of points, radius and budget."""
     evidence = Evidence(tuple(rows))
     lines = []
     for word, n in itertools.product(RELATIONS, SIZES):

@@ -1,4 +1,4 @@
-"""How close to the truth is a release? Total variation distance of every mechanism, beside reference figures.
+"""Total variation distance of every mechanism's release to the truth, beside reference figures.
 
 Four intensities (three simulated, one like Soho), n between about 60 and 400, or ten times as many; each cell is the
 geometric mean over them of the mean distance over repeats. The reference figures come from a prototype of the same
@@ -133,7 +133,7 @@ def geometric(values: np.ndarray) -> np.ndarray:
 
 
 def uniform() -> float:
-    """What an intensity that needs no data scores."""
+    """Score of an intensity that needs no data."""
     return float(geometric(np.array([distance(np.ones(GRID**2), truth(centres(w))) for w, truth in truths().values()])))
 
 

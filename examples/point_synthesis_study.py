@@ -1,4 +1,4 @@
-"""What the tables of Kim & Lim's paper are made from: originals, mechanisms, and what is measured.
+"""Originals, mechanisms and measures of the tables in Kim & Lim's paper.
 
 `reproduce_point_synthesis.py` puts them together. A mechanism is a function of (scenario, epsilon, delta, n), whose
 result releases a pattern and draws synthetic sets; a measure is a function of an `Outcome`.

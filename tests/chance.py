@@ -1,4 +1,4 @@
-"""A stand-in for NUTS where its law is not the question: compiling a model takes seconds, chance none."""
+"""A fast stand-in for NUTS, for tests that do not depend on its law."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Which tests one process runs, where several share the work (`pytest -n ... --dist loadgroup`).
+"""Groups of tests that share one process (`pytest -n ... --dist loadgroup`).
 
 By name: the marks of pytest-xdist 3.8 for groups travel in the names of tests, where pytest 9.2 has no room for them.
 """
@@ -26,7 +26,7 @@ FEW_DRAWS = {
 
 
 def group(name: str) -> str:
-    """What runs in one process with the test of this name: the tests of one case of conformance, or of one place."""
+    """Process group of the test of this name: the tests of one case of conformance, or of one place."""
     if name.startswith("tests/test_conformance.py") and "[" in name:
         return "tests/test_conformance.py" + name[name.index("[") :]
     return next((place for place in TOGETHER if name.startswith(place)), name)

@@ -205,7 +205,7 @@ def numbers(folder):
 
 
 def together(*works):
-    """Whether each of several processes that start at once was let."""
+    """Whether each of several processes that start at once was allowed."""
     start, go = os.pipe()
     children = []
     for work in works:

@@ -156,7 +156,7 @@ def reports_beyond_the_grid(reported: Any) -> None:
 def local_refusals(
     reports: Path, nearby: Path, ledger_of: Path
 ) -> dict[str, tuple[type[Exception], Callable[[], object]]]:
-    """What local mechanisms must refuse."""
+    """Calls that local mechanisms must refuse."""
     reported = CLIENTS.clients([1, 2, 3])
     return {
         "a law that spends more than it says": (
@@ -236,7 +236,7 @@ def too_little_noise() -> None:
 
 
 def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[Exception], Callable[[], object]]]:
-    """What must be refused, in this order, and how."""
+    """Calls that must be refused, in this order, with their errors."""
     return {
         "noise of half the scale": (PrivacyCheckError, halved_noise),
         "noise of half the scale on every level": (PrivacyCheckError, halved_noise_of_levels),
@@ -331,7 +331,7 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
 
 
 def bounded_refusals() -> dict[str, tuple[type[Exception], Callable[[], object]]]:
-    """What mechanisms with a bound on their error must not let through."""
+    """Calls that mechanisms with a bound on their error must refuse."""
     counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)
     moved = PlanarLaplaceSynthesizer(1.0, 1e-6, alpha=25.0)
     track = replace(moved, alpha=None, relation=AlphaNeighbours(25.0, max_points_per_person=49), track=True)

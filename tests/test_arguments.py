@@ -1,4 +1,4 @@
-"""The checks at the doors: what passes, what is said of the rest, and what is never shown."""
+"""Validation of public arguments: accepted values, error messages, and what these never show."""
 
 import fractions
 import math

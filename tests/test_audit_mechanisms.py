@@ -273,7 +273,7 @@ def sigma_doubled():
 
 
 def posterior_sigma(factor):
-    """Of two points, which leave most of the prior as it is."""
+    """Prior sigma for two points, which leave most of the prior as it is."""
     made = target("lgcp-posterior-draw", ReplaceOne(), domain=SQUARE, n=2)
     return replace(made, run=Measure(wider(made.run.plan, factor)), statistics=made.statistics[:1])
 

@@ -114,7 +114,7 @@ def test_release_that_publishes_the_exact_statistic_is_found():
 
 @pytest.fixture
 def exact(monkeypatch):
-    """What the last measurement was before its noise."""
+    """Exact values of the last measurement, before its noise."""
     last = {}
     measure = statistic_module.MeasurementPlan.measure
 
@@ -342,7 +342,7 @@ def test_radius_shortened_before_calibration_is_found(monkeypatch):
 
 
 def test_radius_shortened_by_the_plan_itself_is_found(monkeypatch):
-    """What is asked for decides, not the relation that a plan calls its own."""
+    """The requested relation decides, not the one that a plan calls its own."""
     honest = LaplaceSynthesizer.plan
 
     def careless(self, *args, **options):

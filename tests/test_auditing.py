@@ -407,7 +407,7 @@ def test_seeded_releases_are_refused():
 
 
 def test_runs_without_randomness_are_a_violation():
-    """Whether by a fixed seed or for want of noise: what runs gives each input away, seen by the statistics or not."""
+    """Constant runs, by a fixed seed or for want of noise, give each input away, seen by the statistics or not."""
     found = audit(target(fixed_seed, claimed=PureDP(1.0)), trials=50)
     assert found.violated
     assert found.fixed

@@ -192,7 +192,7 @@ def moved(radius=honest_radius, n=1, max_error=300.0, **options):
 
 
 class Fault(NamedTuple):
-    """How to make a broken target, the statistic that sees it, and runs on each input."""
+    """Recipe of a broken target, the statistic that sees it, and runs on each input."""
 
     make: object
     seen_by: str

@@ -1,4 +1,4 @@
-"""What release with bounded error is compared with (dpppsynth.baselines), against quadrature, brute force and values.
+"""Baselines for bounded error (dpppsynth.baselines), against quadrature, brute force and published values.
 
 Sampled values pass a test whose false-alarm rate is 1e-8 (Dvoretzky-Kiefer-Wolfowitz).
 """

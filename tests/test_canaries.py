@@ -164,7 +164,7 @@ class TestEstimators:
 
 
 class TestFiles:
-    """What no bound follows from has the form that `save` gives it, and room for nothing else."""
+    """Files that no bound follows from have the form that `save` gives them, and room for nothing else."""
 
     @staticmethod
     def refused(name, file, change, tmp_path):

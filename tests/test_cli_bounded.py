@@ -333,7 +333,7 @@ class TestMovedPoints:
 
 
 class TestFolders:
-    """What the other commands make of saved releases."""
+    """Other commands on saved releases."""
 
     def test_ledger(self, points, tmp_path):
         book = tmp_path / "ledger.json"

@@ -729,7 +729,7 @@ def reachable(root, most=300_000):
 
 
 def sensitive(case, pattern, root):
-    """What of the pattern can be reached from `root`, released patterns aside."""
+    """Parts of the pattern that can be reached from `root`, released patterns aside."""
     paid = [p for part in parts(root) for p in getattr(part, "patterns", [])] if hasattr(root, "mechanism") else []
     public = {id(thing) for p in paid for thing in (p, p.xy)}
     secret = types.SimpleNamespace(
@@ -752,7 +752,7 @@ def exact_masses(case, pattern):
 
 
 def kind(thing, secret):
-    """What of the pattern a thing is, if anything."""
+    """Kind of sensitive data that a thing is, if any."""
     match thing:
         case PointPattern() | ConfidentialFit() | Outcome() | NestedBoxes() | Users():
             return "a pattern"
@@ -966,7 +966,7 @@ class TestCertificate:
 
     @over(c for c in FAST if c.mechanism == "heatmap")
     def test_so_is_noise_on_every_level(self, case, monkeypatch):
-        """What all levels spend on a person who weighs one on each; and no cell gets noise twice."""
+        """Joint loss of all levels on a person who weighs one on each; and no cell gets noise twice."""
         asked, noised = [], []
 
         def spy(scale, **arguments):
@@ -998,7 +998,7 @@ class TestCertificate:
 
     @over(c for c in FAST if c.mechanism == "lgcp-posterior-draw")
     def test_draws_come_from_the_prior_of_the_guarantee(self, case):
-        """What is sampled from varies between neighbours no more than the Gaussian parameter says, at the vertices."""
+        """The sampled prior varies between neighbours no more than the Gaussian parameter says, at the vertices."""
         plan, relation = case.known_plan.statistic, case.synthesizer.neighbouring()
         prior, vertices = plan.prior, plan.mesh.vertices
         assert (prior.precision == 1).all()

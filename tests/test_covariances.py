@@ -125,7 +125,7 @@ class TestFunctions:
 
     @pytest.mark.parametrize("covariance", EVERYWHERE + PLANE_ONLY)
     def test_exponent_is_that_of_the_correlation_near_zero(self, covariance):
-        """What decides on which domains it is valid; slowly reached just below a smoothness of 1."""
+        """The exponent decides on which domains it is valid; slowly reached just below a smoothness of 1."""
         near = covariance.length_scale * np.array([1e-4, 2e-4])
         fall = 1 - covariance.correlation(near)
         assert math.log2(fall[1] / fall[0]) == pytest.approx(covariance.exponent, abs=0.03)

@@ -98,7 +98,7 @@ class TestHeat:
 
     @pytest.mark.parametrize("branches", [3, 5])
     def test_a_star(self, branches):
-        """What all branches share sees a closed end at the crossing; what differs sees zero there."""
+        """The common part of all branches sees a closed end at the crossing; differences see zero there."""
         mesh = network_mesh(star(branches), 3.0)
         closed, open_ = (images(20, (10.0 / 3) ** 2, sign) for sign in (1, -1))
         block = np.kron(np.ones((branches, branches)), closed - open_) / branches

@@ -69,7 +69,7 @@ class Recorder(Sampler):
 
 @pytest.mark.slow
 def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_chain(monkeypatch, capfd):
-    """Of a pressed field, for which the plain one's model is only a part of the model."""
+    """Draws of a pressed field, for which the plain one's model is only a part of the model."""
     posterior, support = few_points(), LipschitzSet(triangle(), 0.25)
     monkeypatch.setattr(draws, "Sampler", Recorder)
     draw = draws.nuts_draw(posterior, np.random.default_rng(3), support=support, draws=4000)

@@ -38,7 +38,7 @@ def in_turn(curves, make, **options):
 @pytest.mark.parametrize("make", [g, k])
 @pytest.mark.parametrize("rank", [1, 3, 9])
 def test_pointwise_level_is_exact(rank, make, curves):
-    """Of m + 1 exchangeable curves exactly 2 rank are outside the others' envelope at each r; off by one is caught."""
+    """Exactly 2 rank of m + 1 exchangeable curves are outside the others' envelope at each r; off by one is caught."""
     found = in_turn(curves, make, rank=rank)
     assert (np.sum([each.outside for each in found], axis=0) == 2 * rank).all()
     assert found[0].level == 2 * rank / 20

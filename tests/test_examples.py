@@ -63,7 +63,7 @@ def tables(monkeypatch, made):
     ("name", "points", "flat"), [("lambda2", 77.6, 0.076), ("lambda3", 128.5, 0.052), ("lambda4", 57.3, 0.130)]
 )
 def test_intensities_are_the_papers(made, name, points, flat):
-    """What a homogeneous pattern of n points scores has a closed form, which the paper's flat rows must show."""
+    """Scores of a homogeneous pattern of n points have a closed form, which the paper's flat rows must show."""
     scenario = made.simulations()[name]
     xy, weight = quadrature(scenario.domain)
     truth = scenario.intensity(xy)

@@ -440,7 +440,7 @@ class TestLikelihood:
         np.testing.assert_allclose(likelihood.evaluate(w).gradient, slope, atol=2e-8)
 
     def test_root_squares_to_the_information(self, n):
-        """Where the statistic equals its mean the information is minus the Hessian."""
+        """The information is minus the Hessian if the statistic equals its mean."""
         likelihood, w = make(n)
         likelihood = replace(likelihood, values=COLUMNS.T @ likelihood.expected_masses(w))
         hessian = central_differences(lambda x: likelihood.evaluate(x).gradient, w)

@@ -99,7 +99,7 @@ def listening(said: list[str]) -> Iterator[None]:
 
 
 def chain(error: BaseException) -> list[str]:
-    """What may be read from an error: itself, its cause and what it happened during, shown or hidden."""
+    """Readable contents of an error: itself, its cause and its context, shown or hidden."""
     parts, seen, following = [], set(), [error]
     while following:
         current = following.pop()

@@ -1,4 +1,4 @@
-"""What a grid's answers are worth: consistency of levels, formulas of errors, workloads and their scores."""
+"""Answers of grids: consistency of levels, formulas of errors, workloads and their scores."""
 
 import math
 from fractions import Fraction

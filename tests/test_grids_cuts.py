@@ -1,4 +1,4 @@
-"""Where second levels are cut: the worked examples, orientation, numbers of cells, and what is done at the edges."""
+"""Cuts of second levels: the worked examples, orientation, numbers of cells, and the edges."""
 
 import math
 

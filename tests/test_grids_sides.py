@@ -1,4 +1,4 @@
-"""How many cells: the rules of both equations, their roundings, and the groups of users."""
+"""Numbers of cells: the rules of both equations, their roundings, and the groups of users."""
 
 import math
 

@@ -411,7 +411,7 @@ def test_noise_that_is_not_as_stated_is_found(fault):
 
 
 def test_persons_that_weigh_more_than_one_need_no_run():
-    """Where plan, measurement and auditor share the fault, the pair itself gives away more than is claimed."""
+    """The pair itself gives away more than is claimed if plan, measurement and auditor share the fault."""
     plan = made().run.plan
     aimed = target_of(of_kind(OneShareTooMany, plan))
     assert target_of(plan).excess == ()
@@ -462,7 +462,7 @@ def test_pairs_that_differ_by_more_than_one_person_are_refused():
 
 
 def test_pair_of_ones_own_is_audited():
-    """What changes in a cell that is not always looked at is left out of the law; a pair of equals tests nothing."""
+    """Changes in a cell that is not always looked at are left out of the law; a pair of equals tests nothing."""
     plan = HeatmapSynthesizer(1.0, shape=(16, 16), w=1).plan(SQUARE)
     crowd = [(HERE, f"p{k}") for k in range(300)]
     with_one = persons(*crowd, (THERE, "c"), (THERE, "c"))

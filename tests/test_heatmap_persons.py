@@ -1,4 +1,4 @@
-"""Who counts as a person: no one's label changes how others are told apart, through whatever door the labels come."""
+"""Identity of persons: no one's label changes how others are told apart, whichever way the labels are given."""
 
 import datetime
 import enum

@@ -1,4 +1,4 @@
-"""What must not get out: originals in saved files or logs, noise that two releases share, checks that -O removes.
+"""Leaks: originals in saved files or logs, noise that two releases share, checks that -O removes.
 
 `test_conformance` looks at the folders of every mechanism; here are the files made from them, and the places that it
 does not look at. Every search is first put to the test with a planted leak.
@@ -266,7 +266,7 @@ PROCESSES = textwrap.dedent("""
 
 
 def shared(streams: list[list[int]]) -> int:
-    """How many stretches of four numbers stand in two of the streams."""
+    """Number of stretches of four numbers that stand in two of the streams."""
     seen = [set(zip(*(stream[k:] for k in range(4)), strict=False)) for stream in streams]
     return sum(len(one & other) for i, one in enumerate(seen) for other in seen[:i])
 

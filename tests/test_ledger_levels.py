@@ -140,7 +140,7 @@ class TestOneNumber:
 
 
 class TestTakenUp:
-    """What is taken up states its numbers; those that the points do not have bind nobody."""
+    """Settled releases state their numbers; those that the points do not have bind nobody."""
 
     def test_a_missing_n(self, ledger):
         entry = ledger.authorise(CELLS.ceiling(SQUARE), mechanism="laplace", domain=SQUARE)

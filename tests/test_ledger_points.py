@@ -1,4 +1,4 @@
-"""Which points releases of a ledger read: under a public n no part of them that a moved point could leave."""
+"""Points that releases of a ledger read: under a public n no part of them that a moved point could leave."""
 
 import copy
 import json
@@ -385,7 +385,7 @@ class TestCommandLine:
         assert self.shown(files)["spent"] == 0
 
     def test_levels_have_one_number_each(self, files):
-        """Of 120 and 80 points; then those with x <= 5 and the others, told beforehand or counted in the file."""
+        """Levels of 120 and 80 points; then those with x <= 5 and the others, given beforehand or counted in it."""
         for name, first in (("years", np.arange(200) < 120), ("chosen", XY[:, 0] <= 5)):
             rows = "".join(f"{x},{y},{1 if one else 2}\n" for (x, y), one in zip(XY, first, strict=True))
             (files / f"{name}.csv").write_text("x,y,year\n" + rows)

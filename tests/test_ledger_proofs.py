@@ -1,4 +1,4 @@
-"""Who may settle and record, and what counts: all that was authorised, until a certificate proves what was bought."""
+"""Right to settle and record, and amounts counted: all that was authorised, until a certificate proves the purchase."""
 
 import copy
 import itertools
@@ -326,7 +326,7 @@ def read(raw):
 
 @pytest.fixture(scope="module")
 def events(tmp_path_factory):
-    """Of a ledger with a release that was settled and recorded, one settled, and one authorised."""
+    """Events of a ledger with a release that was settled and recorded, one settled, and one authorised."""
     ledger = Ledger.create(
         tmp_path_factory.mktemp("proofs") / "ledger.json", epsilon=4.0, delta=1e-5, relation=ReplaceOne()
     )

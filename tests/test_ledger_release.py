@@ -327,7 +327,7 @@ class TestCertificates:
 
 
 class TestCeiling:
-    """What is authorised before n is known is never less than what the plan will spend."""
+    """The authorisation before n is known is never less than what the plan will spend."""
 
     @pytest.mark.parametrize("n", [1, 40, 5000])
     @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a killed run leaves behind holds nothing unnoised, and the next run names it."""
+"""Leftovers of killed runs hold nothing unnoised, and the next run names them."""
 
 import re
 import shutil

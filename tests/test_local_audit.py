@@ -227,7 +227,7 @@ def test_planted_fault_is_caught(fault):
 
 
 def refuted(made, law, count, statistic=None):
-    """What the auditor finds in many reports of clients with a law, drawn at once."""
+    """Findings of the auditor in many reports of clients with a law, drawn at once."""
     score = statistic or (lambda reports: made.run.randomizer.log_ratio(reports, *made.pair))
     runs = [score(law.draw(np.full(count, value), SECRET))[:, None].astype(float) for value in made.pair]
     bound, findings = examine([Statistic("score", score)], [runs], made.claimed, delta=0.0, false_alarm=1e-6)

@@ -1,4 +1,4 @@
-"""What clients draw, number by number: all 2^62 draws are accounted for, and no ratio of two weights exceeds e^epsilon.
+"""Exact laws of clients: all 2^62 draws are accounted for, and no ratio of two weights exceeds e^epsilon.
 
 A scripted generator hands a client the numbers it draws. A report is constant between a few of them, found by bisection
 from 1024 evenly spaced ones, so that the weight of every report is known to the unit without knowing the law.

@@ -262,7 +262,7 @@ class TestRefusals:
         assert not aggregate_files(DISK, unlabelled).seeded
 
     def test_windows_and_missing_labels(self, tmp_path):
-        """What was drawn in one window is not counted in another; a label that was lost is noticed where asked for."""
+        """Reports from one window are not counted in another; a label that was lost is noticed where asked for."""
         (tmp_path / "homes.csv").write_text("x,y\n" + "1,2\n" * 1000)
         other = type(WINDOW).rectangle(0, 0, 7, 7)
         for suffix in (".csv", ".parquet"):
@@ -301,7 +301,7 @@ class TestRefusals:
         assert aggregate_files(DISK, tmp_path).n == 2000
 
     def test_files_without_numbers(self, tmp_path, monkeypatch):
-        """Where a file system numbers no files, all have number 0."""
+        """All files have number 0 on a file system that numbers none."""
         paths = [write_reports(part(slice(k, k + 5)), tmp_path / f"{k}.csv") for k in (0, 5)]
         whole = tables.Path.stat
 

@@ -142,7 +142,7 @@ class TestClients:
 
 
 class TestTampering:
-    """What stands on a certificate is derived again from its own numbers."""
+    """Entries of a certificate are derived again from its own numbers."""
 
     @pytest.mark.parametrize(
         ("mechanism", "change"),
@@ -295,7 +295,7 @@ class TestAdaptiveGrids:
 
 
 class TestSettings:
-    """What a mechanism is told reaches its law, its plan and its estimate."""
+    """Every setting of a mechanism reaches its law, its plan and its estimate."""
 
     def test_radii(self):
         assert local.DiskAreaMechanism(3.5).randomizer.radius == 3
@@ -435,7 +435,7 @@ class TestPersonsOutside:
     """The number of reports is public, so that nobody's place may decide whether they report."""
 
     def test_no_door_leaves_anybody_out(self, tmp_path):
-        """Of neighbours, one with a person outside, a door tells the same number or refuses the other."""
+        """Neighbours, one with a person outside: every entry point tells the same number or refuses the other."""
         refused = set()
         for name, door in doors(tmp_path).items():
             try:

@@ -1,4 +1,4 @@
-"""What local mechanisms say (representations, errors, logs) never holds where somebody is."""
+"""Representations, errors and logs of local mechanisms never hold where somebody is."""
 
 import logging
 import re
@@ -31,7 +31,7 @@ TRACE = local.LDPTrace(epsilon=2.0, cells=13, max_length=30)
 
 
 def calls():
-    """What is done with places, rightly and wrongly."""
+    """Calls with places, right and wrong ones."""
     marked = PointPattern(XY, WINDOW, {"age": np.arange(37)})
     for each in CELLED:
         yield from (

@@ -203,7 +203,7 @@ class TestSoho:
 
     @pytest.mark.parametrize("resolution", [50.0, 25.0, 10.0])
     def test_sigma_hardly_depends_on_the_mesh(self, resolution):
-        """Whose shortest segment is a centimetre; the two bounds of the plane would fall far behind."""
+        """The shortest segment is a centimetre; the two bounds of the plane would fall far behind."""
         mesh, unit, mu = (
             network_mesh(self.network, resolution),
             PoweredExponential(1.0, 150.0, 1.0),

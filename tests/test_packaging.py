@@ -1,4 +1,4 @@
-"""What an installation promises: a quick start, every public name, one version, one list of packages."""
+"""The installed package: a quick start, every public name, one version, one list of packages."""
 
 import importlib.metadata
 import subprocess

@@ -1,4 +1,4 @@
-"""What enters a sensitivity proof point by point is computed from each point alone, bit by bit (docs/theory.md, 4)."""
+"""Terms of a sensitivity proof depend on each point alone, bit by bit (docs/theory.md, section 4)."""
 
 import dis
 import sys

@@ -140,7 +140,7 @@ class TestPrivacy:
         assert self.worst(NEIGHBOURS["few"], 0.1, 41, **fault) > 1.1
 
     def test_attained_by_linear_chains(self):
-        """Where the proximal map is `y / (1 + eta)` and the shift is aligned, two Gaussian laws are mu' apart."""
+        """Two Gaussian laws are mu' apart if the proximal map is `y / (1 + eta)` and the shift is aligned."""
         eta, steps, change = 0.5, 6, 0.8
         kept = (1 / (1 + eta)) ** np.arange(steps)
         apart = eta * change * kept.sum() / math.sqrt(2 * eta * (kept**2).sum())

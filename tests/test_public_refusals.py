@@ -1,4 +1,4 @@
-"""What public parameters decide is refused by `plan`, before a ledger or a point is touched.
+"""Public parameters are refused by `plan`, before a ledger or a point is touched.
 
 Every registered mechanism is driven to extremes: a plan that is accepted is released on a surrogate pattern and saved,
 and nothing may refuse it any more.
@@ -326,7 +326,7 @@ class TestPlans:
 
 
 class TestArguments:
-    """What is public about the arguments of a release costs nothing to get wrong."""
+    """Errors in the public arguments of a release cost no budget."""
 
     @pytest.fixture
     def ledger(self, tmp_path):

@@ -1,4 +1,4 @@
-"""What a report says where errors have a hard bound, and where the points are those of the data, moved."""
+"""Reports on mechanisms with a hard bound on errors, and on points of the data that were moved."""
 
 import html
 import math
@@ -156,7 +156,7 @@ class TestPrice:
 
 class TestMovedPoints:
     def test_each_stands_for_a_point_of_the_data(self):
-        """Of other mechanisms it is said that no synthetic point is a person, which would be false here."""
+        """Reports on other mechanisms say that no synthetic point is a person, which would be false here."""
         plan = moves(max_error=500.0)
         told = " ".join(not_promised(plan.guarantee, SQUARE, None, moved=True))
         assert "every released point stands for a point of the data" in told

@@ -77,7 +77,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """Of a release by levels with hostile names and long ones without a break, and of one on streets."""
+    """Reports of a release by levels with hostile names and long ones without a break, and of one on streets."""
     place, rng = tmp_path_factory.mktemp("reports"), np.random.default_rng(3)
     square = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
     marked = PointPattern(rng.uniform(0, 1000, (80, 2)), square, {"kind": np.where(np.arange(80) < 40, LEVEL, "b")})

@@ -1,4 +1,4 @@
-"""What a report says where persons sent reports: no more than local privacy or geo-indistinguishability promise."""
+"""Reports on local mechanisms: no more than local privacy or geo-indistinguishability promise."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What is public about a file of points, its columns and its CRS, costs nothing to get wrong; its rows do.
+"""Errors in a file's columns and CRS, which are public, cost no budget; errors in its rows do.
 
 And `inspect` finds what is wrong with rows before: a file that passes it is not refused with the same options.
 """
@@ -139,7 +139,7 @@ class TestHeads:
         ],
     )
     def test_options_that_suit_no_number_of_points_too(self, options, words, code, files, tmp_path):
-        """Where the file is to tell how many there are."""
+        """Options with the number of points left to the file."""
         local = options[0] in ("disk-area", "uniform-grid")
         promise = {"relation": ReplaceOne()} if local else {"alpha": 5.0}
         ledger = Ledger.create(tmp_path / "ledger.json", epsilon=3.0, delta=1e-3, **promise)

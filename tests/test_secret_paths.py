@@ -144,7 +144,7 @@ class TestKey:
         assert len(set(doors.secrets)) == len(doors.secrets) == 20
 
     def test_every_byte_bears_on_the_stream(self):
-        """What the generator hands out changes with each of the 32 bytes: the cipher uses the key whole."""
+        """The generator's output changes with each of the 32 bytes: the cipher uses the key whole."""
         streams = {np.random.Generator(randomgen.ChaCha(key=1 << bit)).bytes(16) for bit in range(0, 256, 8)}
         assert len(streams) == 32
 
@@ -251,7 +251,7 @@ def size(relation):
 
 
 def assert_published(statistic, door):
-    """What was released is what the sampler made of the values, to the last unit."""
+    """Require that the released values are the sampler's, to the last unit."""
     assert np.array_equal(statistic.lattice, np.concatenate([noised for _, _, noised in door.calls]))
     assert statistic.seeded is False
 
@@ -296,7 +296,7 @@ def _apart(doors, plan, pair):
 
 
 class TestLevels:
-    """Where a budget is split, every level's noise has its own share of it."""
+    """Every level's noise has its own share of a split budget."""
 
     PERSONS = PointPattern(np.random.default_rng(2).uniform(0, 1000, (90, 2)), SQUARE, {"user": np.arange(90) // 3})
 
@@ -414,7 +414,7 @@ class TestStream:
         assert np.array_equal(published(second), published(plan.release(pattern)))
 
     def test_is_read_as_that_of_a_seed_is(self, doors, name):
-        """What tests of seeded runs show of the law holds for the secret ones."""
+        """Tests of seeded runs hold for secret streams as well: both are read alike."""
         plan, pattern = planned(name), KEYED[name][1]
         release = plan.release(pattern)
         if name == "trajectories":
@@ -467,7 +467,7 @@ class TestKernel:
     MANY = PointPattern(np.full((2000, 2), 500.0), SQUARE)
 
     def test_bandwidth(self):
-        """Of the smallest kernel that the guarantee allows, by the profile summed here."""
+        """The bandwidth is the smallest that the guarantee allows, by the profile summed here."""
         release = KernelSynthesizer(1.0, 1e-6, 2.0, bandwidth=40.0).release(self.MANY, patterns=2)
         children = np.vstack([each.xy for each in release.patterns])
         poisson(len(children), 2 * len(self.MANY))
@@ -541,7 +541,7 @@ class TestMovedPoints:
 
 
 class TestPosteriorDraw:
-    """What reaches the sampler is the prior that the theorem speaks of, whatever the data."""
+    """The sampler receives the prior that the theorem speaks of, whatever the data."""
 
     @pytest.mark.parametrize(("sampler", "door"), [("exact", "NestedBoxes"), ("proximal", "proximal_draw")])
     @pytest.mark.parametrize("relation", [AlphaNeighbours(100.0), AddRemove()], ids=["moves", "come and go"])

@@ -52,7 +52,7 @@ def remembered():
 
 
 def numbers(value, path=()):
-    """Where a number stands in a certificate, and which."""
+    """Numbers in a certificate, with their places."""
     if isinstance(value, bool):
         return
     if isinstance(value, int | float):

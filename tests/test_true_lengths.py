@@ -372,7 +372,7 @@ class TestWords:
 
 
 def spoken(*options, code=0):
-    """What the command line says, as one line."""
+    """Output of the command line, as one line."""
     result = CliRunner().invoke(cli.app, list(options))
     assert result.exit_code == code
     return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)

@@ -185,7 +185,7 @@ def test_clamped_noise_costs_more():
 
 
 def product_law(q, bound, shifts):
-    """How many answers have each pair of exact weights under the two data sets, where the first is above 0."""
+    """Numbers of answers with each pair of exact weights under the two data sets, where the first is above 0."""
     law = {k: q ** abs(k) for k in range(-bound, bound + 1)}
     joint = {(Fraction(1), Fraction(1)): 1}
     for shift in shifts:

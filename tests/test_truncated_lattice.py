@@ -30,7 +30,7 @@ class Words(np.random.Generator):
 
 
 def true_cell(law, point, *words):
-    """Where uniforms of 62 bits for each row of words send a point, in 200 digits."""
+    """Lattice cells, to 200 digits, of the points given by three uniforms of 62 bits for each row of words."""
     with mpmath.workdps(200):
         digits = [enumerate(each, 1) for each in zip(*words, strict=True)]
         values = [sum(mpmath.mpf(word) / 2 ** (BITS * place) for place, word in each) for each in digits]

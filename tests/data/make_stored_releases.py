@@ -54,7 +54,7 @@ HILL = Offset.from_grid(np.array([[1.0, 2.0], [3.0, 5.0]]), WINDOW.bounds)
 
 @dataclass(frozen=True)
 class Described:
-    """How a stored release was made."""
+    """Recipe of a stored release."""
 
     synthesizer: Any
     domain: Domain = WINDOW
@@ -166,7 +166,7 @@ def thinned(release: Any) -> Any:
 
 
 def numbers(guarantee: Guarantee) -> dict[str, Any]:
-    """What a guarantee promises, as numbers (None: infinite)."""
+    """Numbers of a guarantee (None: infinite)."""
     epsilons = [guarantee.epsilon(delta) for delta in DELTAS]
     return {
         "at": guarantee.profile.at,
