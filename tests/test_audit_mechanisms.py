@@ -322,7 +322,9 @@ BENCHMARKED = [*(fault for fault, _, _ in FAULTS if fault is not posterior_sigma
 
 @pytest.mark.parametrize(("fault", "seen_by", "trials"), FAULTS, ids=[fault.__name__ for fault, _, _ in FAULTS])
 def test_planted_fault_is_caught(fault, seen_by, trials):
-    """An auditor that looked at epsilon = 1 alone would miss the doubled sigma; one without the moved point's
+    """Each planted fault is caught, by the statistic that is meant for it.
+
+    An auditor that looked at epsilon = 1 alone would miss the doubled sigma; one without the moved point's
     surroundings, without totals, or without every number on its own, the bandwidth, the number, or the far count.
 
     Where an audit misses its fault once in fifty times, three in a row do once in a hundred thousand.

@@ -49,8 +49,10 @@ def test_pointwise_level_is_exact(rank, make, curves):
 @pytest.mark.parametrize("make", [g, k])
 @pytest.mark.parametrize("rank", [1, 4, 19])
 def test_simultaneous_level_is_exact(rank, make, curves):
-    """Exactly `rank` of m + 1 curves leave the others' band. Comparing with a mean that holds one and not the other
-    curve would be too strict: its band is left more often."""
+    """Exactly `rank` of m + 1 curves leave the others' band.
+
+    Comparing with a mean that holds one and not the other curve would be too strict: its band is left more often.
+    """
     found = in_turn(curves, make, rank=rank, simultaneous=True)
     assert sum(each.outside.any() for each in found) == rank
     assert found[0].level == rank / 20

@@ -57,7 +57,7 @@ def fitted(estimator: Reconstruction) -> str:
 
 
 def measured(plan: HeatmapPlan) -> list[tuple[str, str]]:
-    """Whom the counts are of, what is counted and with how much noise, from coarse to fine: names and words."""
+    """Persons, measured levels and noise of a heat map, from coarse to fine: names and words."""
     each = levels(plan)
     scales = ", ".join(f"{level['noise_scale']:.4g}" for level in each)
     own = "every point is a person of its own" if plan.user is None else f"told apart by the mark {plan.user!r}"

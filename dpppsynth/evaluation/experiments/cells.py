@@ -19,7 +19,7 @@ class CellError(DpppsynthError):
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """What originals are drawn from: public knowledge of a simulation.
+    """Law of a study's originals: public knowledge of a simulation.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Scenario:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Outcome:
-    """What a cell's measures look at.
+    """Input of a cell's measures.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ KEYS = [field.name for field in fields(Cell)]
 
 @dataclass(frozen=True)
 class Finished:
-    """What is kept of a cell.
+    """Kept results of a cell.
 
     Attributes
     ----------

@@ -138,7 +138,7 @@ def _hand_out(executor: Executor, sent: bytes, queue: deque[Cell], limit: int, k
 
 
 def _result(future: "Future[Finished | Failed]", cell: Cell, time: int) -> Finished | Failed | None:
-    """What a worker sent back; None where a cluster lost it, as it may when a worker dies, for the first few times."""
+    """Result of a worker; None where a cluster lost it, as it may when a worker dies, for the first few times."""
     try:
         return future.result()
     except BrokenExecutor:
