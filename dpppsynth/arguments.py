@@ -59,7 +59,7 @@ def whole_number(value: Any) -> int | None:
 def positive(
     name: str, value: Any, *, rule: str = "be a positive finite number", remedy: str = "", most: float = LARGEST
 ) -> float:
-    """The number, unless it is not above zero and at most `most`: then an InputError that it must `rule`."""
+    """Return a number above zero and at most `most`; for others an InputError that it must `rule`."""
     number = real(value)
     if number is None or not 0 < number <= most:
         raise InputError(_wrong(f"{name}: must {rule}", value, remedy))
@@ -67,7 +67,7 @@ def positive(
 
 
 def finite(name: str, value: Any, *, least: float = -LARGEST, remedy: str = "") -> float:
-    """The number, unless it is infinite, below `least`, or none: then an InputError."""
+    """Return a finite number of at least `least`; for others an InputError."""
     number = real(value)
     if number is None or number < least:
         rule = "finite" if least == -LARGEST else f"finite and at least {least:g}"
@@ -76,7 +76,7 @@ def finite(name: str, value: Any, *, least: float = -LARGEST, remedy: str = "") 
 
 
 def probability(name: str, value: Any, *, zero: bool = False, remedy: str = COMMON) -> float:
-    """The number, unless it is not between 0 and 1, or 0 where that is not allowed: then an InputError."""
+    """Return a number between 0 and 1, 0 only where that is allowed; for others an InputError."""
     number = real(value)
     if number is None or not 0 <= number < 1 or (number == 0 and not zero):
         rule = "lie in [0, 1)" if zero else "lie strictly between 0 and 1"
@@ -85,7 +85,7 @@ def probability(name: str, value: Any, *, zero: bool = False, remedy: str = COMM
 
 
 def whole(name: str, value: Any, least: int, *, most: float = LARGEST, remedy: str = "") -> int:
-    """The number as an int, unless it is no whole number from `least` to `most`: then an InputError."""
+    """Return a whole number from `least` to `most` as an int; for others an InputError."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
         top = "" if most == LARGEST else f" and at most {most}"
         raise InputError(_wrong(f"{name}: needs a whole number of at least {least}{top}", value, remedy))
@@ -100,7 +100,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, known: Iterable[str], where: str = "") -> str:
-    """The word, unless it is none of those known `where`: then an InputError that lists them."""
+    """Return a word that is among those known `where`; for others an InputError that lists them."""
     words = tuple(known)
     if not isinstance(value, str) or value not in words:
         raise InputError(_wrong(f"{name}: expected one of {', '.join(map(repr, words))}{where}", value))
@@ -108,7 +108,7 @@ def one_of(name: str, value: Any, known: Iterable[str], where: str = "") -> str:
 
 
 def instance(name: str, value: Any, kind: type, remedy: str = "") -> Any:
-    """The object, unless it is of another kind than the class given: then an InputError."""
+    """Return an instance of the given class; for others an InputError."""
     if not isinstance(value, kind):
         end = f"; {remedy}" if remedy else ""
         msg = f"{name}: needs a {kind.__name__}, got {type(value).__name__}{end}."
@@ -117,7 +117,7 @@ def instance(name: str, value: Any, kind: type, remedy: str = "") -> Any:
 
 
 def function(name: str, value: Any, *given: str) -> Callable[..., Any]:
-    """The function, unless it cannot be called with as many arguments as are named: then an InputError."""
+    """Return a function that can be called with the named arguments; for others an InputError."""
     try:
         inspect.signature(value).bind(*given)
     except (TypeError, ValueError):
@@ -126,7 +126,7 @@ def function(name: str, value: Any, *given: str) -> Callable[..., Any]:
 
 
 def each(value: Any) -> Iterator[Any] | None:
-    """One element after the other; None for what has none: a number, a text, a mapping or an array of no dimension."""
+    """Iterate over elements; None for what has none: a number, a text, a mapping or an array of no dimension."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
         return None
     return iter(value)
@@ -160,7 +160,7 @@ def several(name: str, value: Any, kind: type, remedy: str = "") -> list[Any]:
 
 
 def entries(name: str, data: Any, keys: Sequence[str] = ()) -> Mapping[str, Any]:
-    """The mapping, unless it is none or lacks a key: then an InputError."""
+    """Return a mapping with all required keys; for others an InputError."""
     if not isinstance(data, Mapping):
         msg = f"{name}: needs a mapping as its to_dict() gives it, got {type(data).__name__}."
         raise InputError(msg)

@@ -17,7 +17,7 @@ WIDE = 1000
 
 
 def column(values: Sequence[Any]) -> NDArray[Any]:
-    """(n,) array of the plainest kind that holds the values as they are, or of objects.
+    """(n,) array of the plainest dtype that holds the values unchanged, or of objects.
 
     Texts, truth values, whole numbers and real numbers have kinds of their own. Objects are all mixtures, texts that
     are long or end in a NUL, and whole numbers beyond 64 bits.
@@ -43,7 +43,7 @@ def column(values: Sequence[Any]) -> NDArray[Any]:
 
 
 def words(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """(n,) the values as the texts that levels are told by, such as "2021" for 2021."""
+    """(n,) the values as texts, by which levels are compared, such as "2021" for 2021."""
     return np.array([str(value) for value in values], dtype=np.str_)
 
 

@@ -28,7 +28,7 @@ def compiled(function: F) -> F:
 
 @compiled
 def table(values: Floats, scale: float, size: int) -> Ints:
-    """(size + 2,) numbers of increasing values v whose bucket `int(v scale)` is below 0, 1, ..., size + 1."""
+    """(size + 2,) numbers of sorted values v whose bucket `int(v scale)` is below 0, 1, ..., size + 1."""
     first = np.zeros(size + 2, dtype=np.int64)
     for v in values:
         # What lies beyond the last bucket is never looked up.
@@ -38,7 +38,7 @@ def table(values: Floats, scale: float, size: int) -> Ints:
 
 @compiled
 def below(d: float, values: Floats, first: Ints, scale: float) -> int:
-    """Number of increasing values below d: by halving, within the bucket of d alone."""
+    """Number of sorted values below d, by binary search within the bucket of d."""
     bucket = int(d * scale)
     low, high = first[bucket], first[bucket + 1]
     while low < high:

@@ -271,7 +271,7 @@ class Window(OnMap):
 
     @property
     def size(self) -> float:
-        """The area: what an intensity is an intensity per unit of."""
+        """Area, the measure that intensities are per unit of."""
         return self.area
 
     @property

@@ -18,7 +18,7 @@ DRAFT = ".writing_"
 
 @contextmanager
 def whole_file(path: Path, mode: int = 0o666, *, ready: Callable[[], None] | None = None) -> Iterator[IO[bytes]]:
-    """Write a file that is there as a whole, as it was or as it will be, whenever the process or the machine stops.
+    """Write a file atomically: its old or its new content is complete whenever the process or the machine stops.
 
     Where writing fails, nothing of it is left.
 
@@ -53,7 +53,7 @@ def whole_file(path: Path, mode: int = 0o666, *, ready: Callable[[], None] | Non
 
 
 def name_leftovers(folder: Path, prefix: str, holds: str) -> None:
-    """Warn of what killed processes left in a folder, by name: only whoever reads this can know that none still runs.
+    """Warn, by name, of temporary files that killed processes left: only the reader knows that none still runs.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def name_leftovers(folder: Path, prefix: str, holds: str) -> None:
 
 @contextmanager
 def drafted(target: Path, holds: str) -> Iterator[Path]:
-    """Name for a draft of a file, in a folder beside it that is gone afterwards; what others left there is named.
+    """Name for a draft of a file, in a temporary folder beside it; leftovers of other processes are named.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def drafted(target: Path, holds: str) -> Iterator[Path]:
 
 @contextmanager
 def locked(path: Path, *, timeout: float = 0.0) -> Iterator[Callable[[], bool]]:
-    """Hold an operating-system lock on a file of its own, which is free again when the process ends, in whatever way.
+    """Hold an operating-system lock on a separate file; it is released when the process ends, in whatever way.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from dpppsynth.sampling import MOST_POINTS
 
 
 class PatternPlan:
-    """Base: what will be drawn, and the bound it satisfies, from public parameters alone.
+    """Base of plans of Poisson cluster patterns and their guarantee, from public parameters alone.
 
     Attributes
     ----------

@@ -104,7 +104,7 @@ def _lengths(wkb: bytes, crs: str) -> Scale:
 
 
 def _remembered(factors: Factors) -> Factors:
-    """The same, measured once at each set of places: both extremes begin with the same cells."""
+    """Scale factors in a region, cached by its cells: both extremes begin with the same ones."""
     known: dict[bytes, tuple[Floats, Floats]] = {}
 
     def measured(xy: Floats) -> tuple[Floats, Floats]:
@@ -164,7 +164,7 @@ def _meeting(geometry: Any) -> Callable[[Any], NDArray[np.bool_]]:
 
 
 def _those(meets: Any, low: Floats, side: Floats, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Those of the cells (m, 2), numbered along both axes, that meet the geometry."""
+    """The cells (m, 2), numbered along both axes, that meet the geometry."""
     first = low + side * cells
     return np.asarray(cells[meets(shapely.box(*first.T, *(first + side).T))])
 

@@ -37,7 +37,7 @@ BATCH = 4096
 
 
 def require_few_made_up(number: float, most: float, epsilon: float, *, of: str, remedy: str) -> None:
-    """Refuse noise that on average makes up more than `most` points or persons, which patterns would be full of."""
+    """Refuse noise that is worth more than `most` points or persons on average, which would fill the patterns."""
     if number > most:
         msg = (
             f"epsilon: {epsilon:g} would make up more than {most:g} {of} of noise; take a larger epsilon, or {remedy}."

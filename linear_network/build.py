@@ -97,7 +97,7 @@ def require_distance(name: str, value: Any, unit: str) -> None:
 
 
 def _refuse_duplicates(parts: Any) -> None:
-    """Two drawings of one street would double its length, and points would only ever lie on the first."""
+    """Refuse duplicate lines: they would double a street's length, and points would only ever lie on the first."""
     again = len(parts) - len(_first_drawings(parts))
     if again:
         msg = (

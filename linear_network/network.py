@@ -130,7 +130,7 @@ class LinearNetwork(OnMap):
 
     @property
     def size(self) -> float:
-        """The length: what an intensity is an intensity per unit of."""
+        """Total length, the measure that intensities are per unit of."""
         return self.length
 
     @cached_property
@@ -161,7 +161,7 @@ class LinearNetwork(OnMap):
 
     @property
     def is_rectangle(self) -> bool:
-        """No network is one."""
+        """False: no network is a rectangle."""
         return False
 
     @cached_property

@@ -22,7 +22,7 @@ CHAINS = 4
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Figures that tell whether the chains can be trusted.
+    """Convergence diagnostics of the chains.
 
     Attributes
     ----------

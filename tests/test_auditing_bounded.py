@@ -362,7 +362,7 @@ def test_tiny_noise_is_none():
 
 
 def test_ratings_tell_how_large_a_fault_is_found():
-    """The stated noise is not expected to be refuted, half of it clearly; how often its outcomes are certain is known."""
+    """The stated noise is not refuted, half of it clearly; the probability of certain outcomes is known."""
     for made in (target_of(counts_plan(max_error=12)), target_of(moved_plan())):
         rating = Rating(made.claimed, made.claimed.at, 2500, 1e-6, 1, made.weakened)
         assert rating.margin(1.0) < -1 < 4 < rating.margin(2.0)

@@ -68,12 +68,12 @@ class Answers:
 
     @property
     def max_error(self) -> float:
-        """No raw answer is off by more."""
+        """Bound on the error of every raw answer."""
         return self.terms.max_error
 
     @property
     def filtered_bound(self) -> float:
-        """No filtered answer is off by more: twice `max_error`."""
+        """Bound on the error of every filtered answer: twice `max_error`."""
         return 2 * self.max_error
 
     @property

@@ -83,7 +83,7 @@ class ErrorTerms:
 
     @cached_property
     def delta(self) -> float:
-        """Probability that any answer gives its data set away, rounded up: no smaller delta holds at this epsilon."""
+        """Smallest delta at this epsilon, rounded up: probability of answers that only one data set gives."""
         if self.max_error == math.inf:
             return 0.0
         one = self._law.exposed(self.sensitivity)

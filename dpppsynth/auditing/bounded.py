@@ -89,7 +89,7 @@ class Edges(ChangingCounts):
 
 @dataclass(frozen=True, eq=False)
 class LessTruncated:
-    """Counts with noise of too small a scale within the same bound, in so far as the two inputs' differ.
+    """Law of the likelihood ratio of counts with noise of too small a scale within the same bound.
 
     Attributes
     ----------

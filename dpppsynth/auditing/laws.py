@@ -76,7 +76,7 @@ class DiscreteLaplace:
 
 @dataclass(frozen=True)
 class Truncated:
-    """Such noise of at most `bound` in absolute value."""
+    """Discrete Laplace noise truncated at `bound`."""
 
     scale: float
     bound: int
@@ -162,7 +162,7 @@ class Part:
         return self.add(noise), len(noise)
 
     def add(self, noise: Floats) -> float:
-        """Sum of which the law is known."""
+        """Test statistic of a run's noise, whose law is known."""
         raise NotImplementedError
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
@@ -172,10 +172,10 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class TooSmall(Part):
-    """Sizes of the noise, too small together."""
+    """One-sided test of the scale: the noise is too small in absolute value."""
 
     def add(self, noise: Floats) -> float:
-        """In scales."""
+        """Sum of the sizes of the noise, in scales."""
         return self.law.size(noise)
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
@@ -190,10 +190,10 @@ class TooSmall(Part):
 
 @dataclass(frozen=True, eq=False)
 class OffCentre(Part):
-    """Sums of the noise, too far from zero in either direction."""
+    """Two-sided test of the centre: the sum of the noise is too far from zero."""
 
     def add(self, noise: Floats) -> float:
-        """In scales."""
+        """Sum of the noise, in scales."""
         return float(noise.sum()) / self.law.scale
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
@@ -201,13 +201,13 @@ class OffCentre(Part):
         return min(0.0, math.log(2) + _least(self.law.log_shifted(TILTS), count, abs(total)))
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
-        """Noise about zero has none off its centre."""
+        """Always false: noise that is too small is still centred at zero."""
         return False
 
 
 @dataclass(frozen=True, eq=False)
 class Children:
-    """Number of children in a part of the window, of either input its own; Poisson, the mean known up to `ROUNDING`."""
+    """Poisson test of the number of children in a part of the window, one for each input; mean up to `ROUNDING`."""
 
     plan: KernelPlan
     pair: Pair
@@ -263,7 +263,7 @@ class AtLevel:
         return self.law.log_chance(total, count, runs)
 
     def finds(self, factor: float, runs: tuple[int, int], log_level: float) -> bool:
-        """In that level alone."""
+        """Whether too little noise is found at that level alone."""
         return self.law.finds(factor, runs, log_level)
 
 
@@ -285,7 +285,7 @@ def laws_of(plan: Any, pair: Pair) -> tuple[StatedLaw, ...]:
 
 
 def laws_of_levels(by: str, plans: dict[str, Any], pairs: dict[str, Pair]) -> tuple[StatedLaw, ...]:
-    """The same of every level of a stratified release."""
+    """The stated laws of the noise of every level of a stratified release."""
     return tuple(
         StatedLaw(f"{law.name} of {by} {level}", AtLevel(level, law.number))
         for level, plan in plans.items()

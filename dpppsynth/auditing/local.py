@@ -203,7 +203,7 @@ def local_target(
 
 
 def hard_values(randomizer: Randomizer) -> Values:
-    """Two values that a client has most trouble to keep apart, from public parameters.
+    """Two values that a client hides least well, from public parameters.
 
     Where all values are protected alike the most distant ones are, whose reports have least in common. Where protection
     fades with distance, of a few pairs near and far that at which an audit finds too little noise most easily.

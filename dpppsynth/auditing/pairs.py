@@ -36,7 +36,7 @@ PLACES, MOST_POINTS = 4000, 10**7
 
 
 def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern]:
-    """Two patterns, neighbouring under the relation, between which the plan's mechanism has most to hide.
+    """Two neighbouring patterns that the plan's mechanism hides least well.
 
     Parameters
     ----------

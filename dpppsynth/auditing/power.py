@@ -276,7 +276,7 @@ def hardest(claimed: Profile, epsilons: tuple[float, ...]) -> Family:
 
 
 def _response(epsilon: float, slack: float) -> Law:
-    """Randomised response that lies open with probability `slack`."""
+    """Randomised response that reveals its input with probability `slack`."""
     right = float(expit(epsilon))
     first = np.array([0.0, (1 - slack) * (1 - right), (1 - slack) * right, slack])
     return Law(first, first[::-1])

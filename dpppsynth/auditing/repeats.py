@@ -43,7 +43,7 @@ NoiseOf = Callable[[int, Any], Any]
 
 
 class Repeats(NamedTuple):
-    """Noise that came again.
+    """Result of a test for repeated noise or correlated signs.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class AddedToPyramid:
 
 @dataclass(frozen=True)
 class Positions:
-    """Positions whose own randomness protects; none where nothing was drawn, which is likely enough to come again."""
+    """Random positions, which are the noise themselves; none where nothing was drawn, which repeats easily."""
 
     def __call__(self, _side: int, released: Any) -> Any:
         """Whole numbers of the grid, or (m, 2) coordinates."""
@@ -137,7 +137,7 @@ class FromLevel:
 
 @dataclass(frozen=True, eq=False)
 class One:
-    """Noise of a release that has no levels."""
+    """Draws of a release without levels."""
 
     noise: NoiseOf
 

@@ -38,7 +38,7 @@ MOVE_STEPS, OF_EACH, RADII, QUADRATURE = 1024, 64, 100, 1e-4
 
 @dataclass(frozen=True, eq=False)
 class AsStated:
-    """A claim, and what Laplace noise on numbers that differ by `shifts` scales gives away, whichever is less.
+    """Minimum of a claimed profile and the exact one of Laplace noise on numbers that differ by `shifts` scales.
 
     Epsilon is quoted from the claim alone.
 
@@ -70,7 +70,7 @@ class AsStated:
 
     @property
     def at(self) -> float:
-        """The claim's."""
+        """Delta at which the claim is quoted."""
         return self.claim.at
 
     def delta(self, epsilon: float) -> float:
@@ -81,7 +81,7 @@ class AsStated:
         return min(self.claim.delta(epsilon), lost)
 
     def epsilon(self, delta: float) -> float:
-        """The claim's."""
+        """Epsilon of the claim."""
         return self.claim.epsilon(delta)
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,7 +112,7 @@ class AsStated:
 
 @dataclass(frozen=True, eq=False)
 class MovesAsStated(AsStated):
-    """A claim, and what planar Laplace noise on points that move by `shifts` gives away, whichever is less.
+    """Minimum of a claimed profile and the exact one of planar Laplace noise on points that move by `shifts`.
 
     Attributes
     ----------

@@ -108,7 +108,7 @@ class KernelRatio:
 
 @dataclass(frozen=True, eq=False)
 class DiffusionRatio:
-    """The same on a network, where the densities are constant on segments: their log ratios (T,) are known before."""
+    """Log-likelihood ratio of the children on a network, from log density ratios (T,) that are constant on segments."""
 
     mesh: Mesh
     log_ratio: Floats
@@ -164,7 +164,7 @@ class Near:
     radius: float
 
     def __call__(self, released: Any) -> int:
-        """Over all patterns."""
+        """Difference of both numbers, over all patterns."""
         xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
         return self._around(self.first, xy) - self._around(self.second, xy)
 
@@ -178,7 +178,7 @@ class Total:
     """Number of synthetic points."""
 
     def __call__(self, released: Any) -> int:
-        """Over all patterns."""
+        """Number over all patterns."""
         return sum(map(len, patterns_of(released)))
 
 
@@ -189,7 +189,7 @@ class Cells:
     bounds: tuple[float, float, float, float]
 
     def __call__(self, released: Any) -> Ints:
-        """(k,) over all patterns."""
+        """(k,) numbers over all patterns."""
         xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
         return np.bincount(_rectangles(self.bounds, xy), minlength=COARSE**2)
 
@@ -308,7 +308,7 @@ def _of_measurement(plan: MeasurementPlan, pair: Pair) -> tuple[Statistic, ...]:
 
 
 def _of_draw(plan: DrawPlan, pair: Pair) -> tuple[Statistic, ...]:
-    """A move multiplies the posterior by `e^-(Y(x) - Y(x'))`: the likelihood ratio follows that number, read off."""
+    """Likelihood ratio statistic of a posterior draw: a move multiplies the posterior by `e^-(Y(x) - Y(x'))`."""
     unit = 2.0**-plan.bits
     gone, came = (plan.mesh.basis(places).sum(axis=0) if len(places) else 0.0 for places in changed(pair))
     return (

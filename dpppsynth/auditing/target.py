@@ -54,7 +54,7 @@ class Statistic:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Draws of noise that come again no more often than the stated law lets them.
+    """Noise draws, which may repeat no more often than their stated law lets them.
 
     Attributes
     ----------

@@ -80,7 +80,7 @@ class TranscriptRatio:
 
 @dataclass(frozen=True, eq=False)
 class PartRatios:
-    """The same of each part alone: a leak in one report drowns in the noise of hundreds."""
+    """Log-likelihood ratio of each part alone: a leak in one report drowns in the noise of hundreds."""
 
     parts: tuple[Differing, ...]
 

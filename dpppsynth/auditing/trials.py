@@ -214,7 +214,7 @@ def _read(statistic: Statistic, released: Any) -> Floats:
 
 
 def _digest(released: Any) -> bytes:
-    """Tells one release from another; random where it cannot be told."""
+    """Digest that identifies a release; random where none can be computed."""
     try:
         return hashlib.blake2b(pickle.dumps(_content(released)), digest_size=16).digest()
     except (pickle.PicklingError, AttributeError, TypeError):
@@ -230,7 +230,7 @@ def _content(released: Any) -> Any:
 
 
 def _repeats(target: Target, blocks: Sequence[Block], chance: float) -> dict[str, Repeats]:
-    """The draws that came again, and those whose signs agree, by more than a share of the chance each."""
+    """Significant repeats of draws and agreements of signs, each at a share of the error probability."""
     found = {}
     for number, draws in enumerate(target.draws):
         runs = [run[number] for block in blocks for run in block.noise]

@@ -20,7 +20,7 @@ MOST_BLOCKED = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Uninferred(FieldModel):
-    """An estimator that leaves inference for later: its releases hold the private statistic, and no draws.
+    """Estimator without inference: its releases hold the private statistic, and no draws.
 
     Attributes
     ----------

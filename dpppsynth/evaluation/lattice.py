@@ -43,7 +43,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 class Lattice(NamedTuple):
-    """Losses (A + 1, R + 1) at angles (A + 1,), increasing from 0 to pi, and distances that are multiples of `step`.
+    """Relative losses of overlap (A + 1, R + 1) at angles (A + 1,) from 0 to pi and distances, multiples of `step`.
 
     `node` (A + 1, 2) are the directions of the angles; in cells that are `rough` (A, R) areas are to be exact.
     """
@@ -56,7 +56,7 @@ class Lattice(NamedTuple):
 
 
 def lattice(window: Window, reach: float, pairs: float) -> Lattice:
-    """Losses of a window for shifts up to reach, by so many pairs; one cell, rough, where that is quicker or better."""
+    """Interpolation lattice for shifts up to reach; one cell, exact areas, where that is quicker or more accurate."""
     shape, pieces = outline(window), terms(outline(window))
     finer, left, known = min(max(math.sqrt(MOST_TERMS / (pieces * USUAL)), 1.0), FINEST), pairs, exact()
     while left * pieces > MOST_TERMS and finer <= FINEST:

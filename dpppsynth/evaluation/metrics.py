@@ -131,14 +131,14 @@ class Comparison:
         return self._scored(pattern, self._k(kept), released)
 
     def uniform(self) -> Scored:
-        """Score a homogeneous Poisson pattern of the same mean: what can be had without any data."""
+        """Score a homogeneous Poisson pattern of the same mean, the reference without data."""
         domain = self.original.domain
         mesh = _coarse_mesh(domain)
         level = np.full(len(mesh.elements), len(self.original) / domain.size)
         return self.score(poisson_pattern(PiecewiseConstant(mesh, level), self.rng))
 
     def resampled(self) -> Scored:
-        """Score the original's points drawn anew with replacement: what chance alone costs.
+        """Score a bootstrap sample of the original's points, the reference for sampling variation.
 
         Pairs of copies of one point are taken out of K. They stand for no two points, and would hide small distances.
         """
@@ -195,7 +195,7 @@ class Comparison:
 
 
 def least_bandwidth(domain: Domain) -> float:
-    """A cell of the quadrature, which total variation resolves; far narrower kernels fall between its nodes."""
+    """Smallest kernel bandwidth: a cell of the quadrature, between whose nodes far narrower kernels fall."""
     return domain.size / SEGMENTS if isinstance(domain, LinearNetwork) else domain.extent / SIDE
 
 

@@ -156,7 +156,7 @@ def contents(report: SavedReport) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON knows no NaN."""
+    """JSON form of a number, None for NaN."""
     if isinstance(value, list):
         return [_plain(each) for each in value]
     return None if isinstance(value, float) and math.isnan(value) else value

@@ -89,7 +89,7 @@ def overlap(x: float, y: float, shape: Outline) -> float:
 
 @compiled
 def above(at: float, values: Floats) -> int:
-    """Number of the first of some increasing values that lies above."""
+    """Index of the first of some increasing values above a number, by binary search."""
     low, high = 0, len(values)
     while low < high:
         middle = (low + high) // 2

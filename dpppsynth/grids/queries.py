@@ -117,7 +117,7 @@ def zero_answers_error(truth: Any, n: int, bound: float = 0.02) -> float:
 
 
 def constant_density_answers(rectangles: Any, bounds: Any, n: int) -> Floats:
-    """(R,) answers of somebody who knows n alone: n times the share of the bounds that a rectangle covers."""
+    """(R,) answers under a uniform density of total n, the baseline without data."""
     return uniform_grid(bounds, 1, 1).query([users("n", n)], rectangles)
 
 

@@ -105,7 +105,7 @@ class HeatmapPlan(LatticePlan):
 
     @property
     def depth(self) -> int:
-        """The grid lies in the corner of a square one of side `2^depth`."""
+        """Depth of the smallest square grid of side `2^depth` that holds the grid in its corner."""
         return grid_depth(self.shape)
 
     @cached_property

@@ -30,5 +30,5 @@ def spread(tree: CellTree, masses: Sequence[np.ndarray], areas: Sequence[np.ndar
 
 
 def divisor(shares: np.ndarray) -> np.ndarray:
-    """The shares, and 1 where there is none, and nothing to divide."""
+    """The shares as divisors: 1 in place of 0."""
     return np.where(shares > 0, shares, 1)

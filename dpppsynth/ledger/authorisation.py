@@ -58,12 +58,12 @@ def hashed(token: str) -> str:
 
 
 def recording(token: str) -> str:
-    """Proof of who records."""
+    """Hash of the secret that proves the right to record."""
     return hashed(token)
 
 
 def settling(token: str) -> str:
-    """Proof of who settles."""
+    """Hash of the secret that proves the right to settle."""
     return hashed(recording(token))
 
 
@@ -79,7 +79,7 @@ def token_of(entry: Any, held: str | None) -> str | None:
 
 
 def require_token(entry: Any, held: str | None) -> str:
-    """As `token_of`; InputError for everybody who was not given it."""
+    """Return the secret as `token_of` does; InputError for those who were not given it."""
     token = token_of(entry, held)
     if token is None:
         older = "" if held else " This one was given by an older version, which kept no proof of it: authorise another."

@@ -52,12 +52,12 @@ class Narrowed(Relation):
 
     @property
     def unit(self) -> str:
-        """As of the relation."""
+        """Unit of privacy of the relation."""
         return self.of.unit
 
     @property
     def reach(self) -> float:
-        """As of the relation."""
+        """Reach of the relation."""
         return self.of.reach
 
     def describe(self) -> str:

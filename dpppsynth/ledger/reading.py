@@ -81,7 +81,7 @@ class Reading:
         return self.by is not None and {*self.subset} <= {*values} and level not in (None, *dict(self.levels))
 
     def without_numbers(self) -> "Reading":
-        """As long as nothing was counted."""
+        """The same reading before any points were counted."""
         return replace(self, n=None, levels=tuple((level, None) for level, _ in self.levels))
 
     def differs(self, later: "Reading") -> str | None:

@@ -298,7 +298,7 @@ def fast_counts(randomizer: Randomizer, values: Ints, rng: np.random.Generator) 
 
 
 def everybody(outside: Any, *, study: bool = False) -> str:
-    """The word for what becomes of persons outside, all of whom report unless it is for a study.
+    """Return the validated treatment of persons outside the window; leaving them out is for studies alone.
 
     Raises
     ------

@@ -120,7 +120,7 @@ class PlanarMesh(Mesh, of_arrays=True):
         return bool(distance.max() > THREAD * 2 / self.tent_slope)
 
     def _conforms(self) -> bool:
-        """No edge inside the window belongs to one element alone: what keeps the basis continuous there."""
+        """Whether every edge inside the window belongs to two elements, which keeps the basis continuous there."""
         ends = np.stack([self.elements, np.roll(self.elements, -1, axis=1)], axis=-1).reshape(-1, 2)
         edge, inverse, count = np.unique(np.sort(ends, axis=1), axis=0, return_inverse=True, return_counts=True)
         forward = np.bincount(inverse.ravel(), ends[:, 0] < ends[:, 1])
@@ -133,7 +133,7 @@ class PlanarMesh(Mesh, of_arrays=True):
         return float(shapely.length(through).sum()) == 0.0
 
     def _continuous(self) -> bool:
-        """All elements at a vertex of mesh or window give the same basis values there; a window may be pinched."""
+        """Whether all elements at a vertex of mesh or window give the same basis values there, pinched ones too."""
         corners = np.concatenate([self.vertices, shapely.get_coordinates(self.domain.geometry)])
         near = 1e-9 * self.domain.diameter
         corners = corners[shapely.dwithin(self.domain.geometry, shapely.points(corners), near)]

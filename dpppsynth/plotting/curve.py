@@ -25,7 +25,7 @@ def plot_epsilon_curve(
     along: str | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw what an attacker can tell apart: epsilon for one point that moves, by the distance it moves.
+    """Draw epsilon for one point that moves, by the distance it moves.
 
     Where the guarantee does not depend on distance the line is level; where it is made to persons, it is theirs. Under
     geo-indistinguishability distances are in cells of the public grid.

@@ -41,7 +41,7 @@ FROM_BOUND = ", for which max_error must be larger"
 
 
 def worst_shifts(relation: CappedRelation) -> tuple[int, ...]:
-    """By how much counts change between the worst neighbours: k points leave one cell for another, or are new in one.
+    """Worst-case changes of counts between neighbours: k points leave one cell for another, or are new in one.
 
     Any other way to spread the change over cells is easier to hide, at every epsilon (Theorem N).
     """

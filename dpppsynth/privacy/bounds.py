@@ -163,7 +163,7 @@ def require_small_delta(
 
 
 def require_safe_lattice(mesh: Mesh, bits: int) -> None:
-    """Basis values are computed to about `64 ulp * extent / height`; that must stay below the lattice's spare room."""
+    """Refuse a lattice too fine for the rounding error of basis values, about `64 ulp * extent / height`."""
     instance("mesh", mesh, Mesh, "models.regular_triangulation(window, spacing=100.0) makes one")
     whole("bits", bits, 0, most=60)
     height = 2 / mesh.tent_slope

@@ -142,7 +142,7 @@ class GaussianDP:
 
 @dataclass(frozen=True)
 class PoissonGaussianDP:
-    """A Poisson number K of mean `rate`, seen by all, of independent Gaussian mechanisms of parameter `ratio` each.
+    """A Poisson number K, of mean `rate` and observed, of independent Gaussian mechanisms of parameter `ratio`.
 
     Given K they compose to `sqrt(K) ratio`, so the profile is the average of the Gaussian ones (Theorem B).
     """
@@ -198,7 +198,7 @@ class ApproximateDP:
         return self.slack
 
     def delta(self, epsilon: float) -> float:
-        """Randomised response that lies open with probability `slack`."""
+        """Delta of randomised response that reveals its input with probability `slack`."""
         return self.slack + (1 - self.slack) * PureDP(self.level).delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
@@ -219,7 +219,7 @@ class ApproximateDP:
 
 @dataclass(frozen=True)
 class SmallestOf:
-    """A mechanism with several proofs: at every epsilon the best of them holds."""
+    """Pointwise minimum of several profiles, all proved for the same mechanism."""
 
     parts: tuple[Profile, ...]
     at: float

@@ -33,7 +33,7 @@ UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, Recursi
 
 @dataclass(frozen=True)
 class Check:
-    """One thing an auditor can tick off; what was too large to be looked at does not hold."""
+    """One item of a verification; a check that was too large to be made does not hold."""
 
     name: str
     holds: bool
@@ -125,7 +125,7 @@ def _limited(name: str, check: Callable[[], Check]) -> Check:
 
 
 def _check_content(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
-    """Nothing was edited, and what is said of randomness is one of the sentences that there are."""
+    """Check that nothing was edited, and that the description of randomness is one of those known."""
     unedited = certificate.content_hash(cert) == cert["content_hash"]
     if isinstance(derived, Derived) and cert["noise"] != derived.source(seeded=cert["seeded"]):
         return Check("content", False, "the stated randomness is not this mechanism's.")
@@ -322,7 +322,7 @@ def _check_bound(cert: Mapping[str, Any], derived: "Derived | str | Check") -> C
 
 
 def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
-    """Same promise, numbers to rounding across machines."""
+    """Whether two guarantees agree, numbers to rounding across machines."""
     return (
         derived.relation == claimed.relation
         and derived.theorem == claimed.theorem
@@ -340,7 +340,7 @@ def _numbers_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict
 
 
 def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
-    """Tables are rounded up to six digits, and the last one may differ by machine."""
+    """Whether two tables agree, but for the last of six digits, which may differ by machine."""
     ours, theirs = derived.profile, claimed.profile
     if not (isinstance(ours, DiscreteLosses) and isinstance(theirs, DiscreteLosses)):
         return False
@@ -361,7 +361,7 @@ def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[
 
 
 def alike(claimed: Any, derived: Any) -> bool:
-    """Same JSON, numbers to rounding across machines."""
+    """Whether two JSON values agree, numbers to rounding across machines."""
     if isinstance(derived, dict):
         return (
             isinstance(claimed, dict)

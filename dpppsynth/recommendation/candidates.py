@@ -58,7 +58,7 @@ class Candidate:
     gaussian: bool = False
 
     def epsilon(self, budget: Budget) -> float:
-        """Budget, at the study's delta and with one point per person, that this mechanism would feel the same.
+        """Equivalent budget of this mechanism at the study's delta and with one point per person.
 
         Laplace noise has scale `k Delta / epsilon`, so a cap of k points divides epsilon. Gaussian mechanisms feel
         `mu / k` with the mu of (epsilon, delta); it is told as the epsilon that belongs to it at the study's delta. The

@@ -114,7 +114,7 @@ def _settle(
 
 
 def _require_delta(delta: Any, n: int | None = None, expected_n: float | None = None) -> None:
-    """As the mechanisms do, but without their way around it, which a recommendation does not have."""
+    """Refuse a delta that promises nothing; unlike for mechanisms there is no override."""
     require_small_delta(delta, n, expected_n=expected_n, allow_large_delta=True)
     if delta >= void_delta(n, expected_n):
         msg = (

@@ -58,7 +58,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Outside:
-    """Something in which a release lies outside the study.
+    """One respect in which a release lies outside the study.
 
     Attributes
     ----------

@@ -72,7 +72,7 @@ def rank(evidence: Evidence, case: Case, margin: float = MARGIN) -> list[Ranked]
 
 
 def _other_delta(candidate: Candidate, budget: Budget) -> tuple[Outside, ...]:
-    """The kernel's noise depends on delta in no way that the study could translate."""
+    """Note that the kernel was measured at another delta, which the study cannot convert."""
     if candidate.gaussian or not candidate.spends_delta or budget.delta in (0, DELTA):
         return ()
     return (Outside(f"the kernel was measured at delta = {DELTA:g} alone", worse=budget.delta < DELTA),)

@@ -17,7 +17,7 @@ class Saveable(Protocol):
 
     @property
     def mechanism(self) -> str:
-        """For instance "lgcp-tents"."""
+        """Name of the mechanism, for instance "lgcp-tents"."""
 
     @property
     def warning(self) -> str | None:

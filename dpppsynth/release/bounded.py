@@ -21,7 +21,7 @@ class BoundedErrorRelease(CoxRelease):
 
     @property
     def max_error(self) -> int:
-        """No count is off by more, neither in `raw` nor in `counts`."""
+        """Bound on the error of every count, in `raw` and in `counts`."""
         bound: int = self.statistic.plan.max_error
         return bound
 
@@ -60,7 +60,7 @@ class BoundedErrorSeries(StratifiedRelease):
 
     @property
     def max_error(self) -> int:
-        """No count is off by more, in `raw` and in `counts`."""
+        """Bound on the error of every count, in `raw` and in `counts`."""
         return max(part.max_error for part in self._parts)
 
     @property

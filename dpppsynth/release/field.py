@@ -277,7 +277,7 @@ class FieldModel:
 
 
 def _silent(text: str) -> None:
-    """Progress nobody listens to."""
+    """Progress callback that does nothing."""
 
 
 def _weights(fits: list[LaplacePosterior], length_scales: tuple[float, ...]) -> Floats:

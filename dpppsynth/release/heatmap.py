@@ -26,7 +26,7 @@ def usual_bandwidth(domain: Domain) -> float:
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """From noised counts of a pyramid's cells to masses on its grid.
+    """Estimator of grid masses from noised counts of a pyramid's cells.
 
     Attributes
     ----------

@@ -20,7 +20,7 @@ from dpppsynth.statistic import PrivateStatistic
 
 @dataclass(frozen=True)
 class Estimator:
-    """From counts of reports to shares of the cells, by the estimator of their client mechanism.
+    """Estimator of the cells' shares from counts of reports, by the method of their client mechanism.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class LocalRelease(CoxRelease):
 
 @dataclass(frozen=True)
 class GridEstimator:
-    """From counts of a frequency oracle's reports to persons in the cells of a grid.
+    """Estimator of persons in the cells of a grid from counts of a frequency oracle's reports.
 
     Attributes
     ----------

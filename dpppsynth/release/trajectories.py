@@ -16,7 +16,7 @@ from dpppsynth.trajectories import GridTrajectories, TraceModel
 
 @dataclass(frozen=True)
 class TraceEstimator:
-    """From counts of reports about trajectories to random walks, and to the visits that are to be expected of them."""
+    """Estimator of random walks and their expected visits from counts of reports about trajectories."""
 
     def model(self, statistic: PrivateStatistic) -> TraceModel:
         """The walks."""

@@ -85,7 +85,7 @@ def moves(parameters: Mapping[str, Any]) -> bool:
 
 
 def farthest(most: float, domain: Domain) -> str:
-    """The longest move or the largest error in words, rounded up: nothing is off by more.
+    """The largest displacement or error in words, rounded up.
 
     Examples
     --------

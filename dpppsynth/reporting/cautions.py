@@ -14,7 +14,7 @@ EXPOSING = 0.01
 
 
 def cautions(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
-    """Paragraphs; none for most releases.
+    """Paragraphs about weaknesses of a guarantee; none for most releases.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def averaged(guarantee: Guarantee) -> bool:
 
 
 def exposure(guarantee: Guarantee, parameters: Mapping[str, Any]) -> float:
-    """With which probability a random point might be published whole under the same epsilon and delta.
+    """Probability of publishing a random point whole that the same epsilon and delta would allow.
 
     Publishing one of n points with probability p changes no outcome's probability by more than `p k / n` when a
     person's k points change. Zero where n is secret: nothing is said then.

@@ -34,7 +34,7 @@ def explained(guarantee: Guarantee, domain: Domain) -> str:
 
 
 def caption(guarantee: Guarantee) -> str:
-    """Under the picture."""
+    """Caption of the picture."""
     at = f", at delta {upward(guarantee.profile.at, 4)}" if guarantee.profile.at else ""
     apart = f"Bound on what an attacker can tell apart about {_one(guarantee)}"
     if _in_squares(guarantee):
@@ -43,7 +43,7 @@ def caption(guarantee: Guarantee) -> str:
 
 
 def title(guarantee: Guarantee, domain: Domain) -> str:
-    """Above the table."""
+    """Title of the table."""
     if _in_squares(guarantee):
         return f"Epsilon for {_one(guarantee)} in one square or another, by how far apart these are, rounded up"
     return f"Epsilon for {_one(guarantee)} that moves {way(domain)}, rounded up"
@@ -55,7 +55,7 @@ def unit(guarantee: Guarantee, domain: Domain) -> str:
 
 
 def alternative(guarantee: Guarantee, domain: Domain) -> str:
-    """In place of the picture."""
+    """Text in place of the picture."""
     if isinstance(guarantee.relation, AddRemovePerson):
         return f"Epsilon for {_one(guarantee)}, who is added or removed: one level line."
     start = f"Epsilon for {_one(guarantee)}, by distance"

@@ -31,7 +31,7 @@ def persons_in_words(release: HeatmapRelease) -> str:
 
 
 def drowned(release: HeatmapRelease) -> str | None:
-    """A warning where noise alone might look like this."""
+    """Warning that noise alone might look like this map."""
     if release.masses.sum() >= DROWNED * release.noise_persons:
         return None
     return (

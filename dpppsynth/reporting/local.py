@@ -91,7 +91,7 @@ def cautions(guarantee: Guarantee) -> list[str]:
 
 
 def whom(relation: Relation) -> str:
-    """To whom the promise is made, and against whom it holds."""
+    """Statement of the persons protected, and of the adversaries that the promise holds against."""
     sent = "one report that had been randomised on its own"
     if by_trajectories(relation):
         sent = "reports about their trajectory, each of which had been randomised on its own"
@@ -105,7 +105,7 @@ def whom(relation: Relation) -> str:
 
 
 def limit(guarantee: Guarantee, domain: Domain) -> str:
-    """Two cases, how much likelier anything is in one of them, and how often a guess is right."""
+    """Likelihood ratio and probability of a right guess between two cases, in words."""
     ways = by_trajectories(guarantee.relation)
     whole = ALL_OF_IT if ways else BOTH
     likely = likelihood(guarantee, whole, whole)

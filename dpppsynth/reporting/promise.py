@@ -31,7 +31,7 @@ MOVED = (
 
 
 def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any]) -> list[str]:
-    """Paragraphs: what weakens it, about whom, what an attacker can and cannot learn, how firm it is.
+    """Paragraphs of the guarantee: its weaknesses, persons, limits of an attacker, and its proof.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
 
 
 def silent_beyond(guarantee: Guarantee) -> bool:
-    """Whether nothing is proved of places farther apart than the privacy radius."""
+    """Whether nothing is proved about places farther apart than the privacy radius."""
     reach, curve = guarantee.relation.reach, guarantee.by_distance
     # Of counts it does not matter how far a point moves.
     if not math.isfinite(reach) or isinstance(guarantee.profile, PureDP | TruncatedLaplaceDP):

@@ -22,7 +22,7 @@ RANDOMNESS = "randomness"
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A checked release.
+    """A verified release.
 
     Attributes
     ----------

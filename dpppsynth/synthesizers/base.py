@@ -160,7 +160,7 @@ class Plan:
 
 
 class Synthesizer:
-    """Base: `plan` is each synthesizer's own; `check` and `release` follow from it."""
+    """Base of synthesizers: each defines `plan`, from which `check` and `release` follow."""
 
     epsilon: float
 

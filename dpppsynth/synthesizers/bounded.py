@@ -35,7 +35,7 @@ from dpppsynth.truncated.searches import ErrorBudget, with_third
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BoundedErrorSynthesizer(PointSynthesizer):
-    """Private counts of cells of which none is off by more than `max_error`, and an intensity with them.
+    """Private cell counts, each within `max_error` of the truth, and an intensity made of them.
 
     Give two of epsilon, delta and max_error: the third follows. A hard bound cannot be had with delta = 0.
 

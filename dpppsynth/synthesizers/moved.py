@@ -17,7 +17,7 @@ from dpppsynth.synthesizers.base import Plan, PointSynthesizer, require_domain
 
 @dataclass(frozen=True)
 class PlanarLaplaceSynthesizer(PointSynthesizer):
-    """Every point moved by random noise, at most by `max_error`: what donut masks do, with a proof.
+    """Geomasking by planar Laplace noise: every point moved at random, at most by `max_error`.
 
     Without a bound on the moves this is the planar Laplace mechanism, geo-indistinguishable with delta = 0; a bound
     costs a positive delta. Points keep their number and lose their order; marked patterns are refused.

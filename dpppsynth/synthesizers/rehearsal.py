@@ -165,7 +165,7 @@ def _run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.rand
 
 
 def _heatmap_run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator) -> Run:
-    """Masses of single cells of a fine grid are noise: what counts is how far from its place mass lies."""
+    """Rehearsal of a heat map, scored by earth mover's distance: masses of single fine cells are mostly noise."""
     start = time.perf_counter()
     release = plan.release(pattern, rng)
     seconds = time.perf_counter() - start

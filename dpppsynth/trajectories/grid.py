@@ -75,7 +75,7 @@ class GridTrajectories:
         return np.repeat(np.arange(len(self)), self.lengths)
 
     def mobility(self) -> "GridTrajectories":
-        """The same ways as moves between neighbouring cells: stays dropped, jumps filled in along a straight line."""
+        """The same trajectories as moves between neighbouring cells: stays dropped, jumps filled in straight."""
         place = np.column_stack(np.divmod(self.values, self.cells))
         way = np.diff(place, axis=0, prepend=place[:1])
         steps = np.abs(way).max(axis=1)

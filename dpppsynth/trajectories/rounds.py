@@ -105,7 +105,7 @@ class TraceRound:
         return sum((each.times * Fraction(each.randomizer.spent) for each in self.parts), Fraction(0))
 
     def values(self, trajectories: GridTrajectories) -> dict[str, Ints]:
-        """(T, times) what the reports of every client are about; as sensitive as the trajectories."""
+        """(T, times) values that every client reports about; as sensitive as the trajectories."""
         grid = instance("trajectories", trajectories, GridTrajectories, "Trajectories.on_grid makes them").cells
         if grid != self.cells:
             msg = f"trajectories: are on a grid of {grid} by {grid} cells, the round's has {self.cells}."

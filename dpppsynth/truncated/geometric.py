@@ -101,7 +101,7 @@ class TruncatedGeometric:
         return 2 * power_sums(self.rate, self.bound)[2] / self.total_weight
 
     def exposed(self, shift: int) -> float:
-        """Probability of answers that are impossible once the truth shifts, `P(k > bound - shift)`.
+        """Probability of answers that are impossible after a shift of the truth, `P(k > bound - shift)`.
 
         Parameters
         ----------

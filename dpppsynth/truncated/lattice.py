@@ -38,7 +38,7 @@ OPEN = "open"
 
 @dataclass(frozen=True)
 class LatticeNoise:
-    """The law of offsets in units of the lattice: how three uniforms make a length and a direction.
+    """Law of offsets in lattice units, as a function of three uniforms: a length and a direction.
 
     Offsets are proposed from two uniforms and taken or redrawn. Far bounds: the length is a Gamma variable
     `-log(u1 u2) / epsilon`, taken when within the bound. Near bounds: it is `bound sqrt(u1)`, that of a uniform point
