@@ -130,24 +130,6 @@ def pair_correlation(
     return PairCorrelation(r, frozen(g), float(bandwidth), correction, intensity is not None, normalise)
 
 
-def count_at(network: LinearNetwork, positions: npt.ArrayLike, r: npt.ArrayLike) -> Ints:
-    """(n, b) numbers m(u, r) of points of the network exactly at distances r (b,) from positions u (n, 2)."""
-    from dpppsynth.linear_network.perimeter import perimeter
-
-    at, r = np.asarray(positions, dtype=np.float64).reshape(-1, 2), checked_distances(r)
-    slack, degree = rounding(network), _degree(network)
-    limit = r[-1] + slack
-    out = np.empty((len(at), len(r)), dtype=np.int64)
-    for part, to_vertices in from_positions(network, at, limit):
-        for i, to_vertex in zip(part, to_vertices, strict=True):
-            edge, along = int(at[i, 0]), float(at[i, 1])
-            steps, count = perimeter(
-                edge, along, to_vertex, network.edges, network.lengths, degree, float(limit), slack
-            )
-            out[i] = count[np.searchsorted(steps, r)]
-    return out
-
-
 def _moments(pattern: PointPattern, network: LinearNetwork, weight: Floats, correction: str, breaks: Floats) -> Floats:
     """(3, b) moments of the distances between points in the bins, see `pair_moments`."""
     from dpppsynth.linear_network.perimeter import pair_moments

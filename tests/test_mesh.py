@@ -1,7 +1,5 @@
 """The finite-element mesh: integrals, basis, adjacency, gradients, and what `from_arrays` refuses."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 import scipy.spatial
@@ -173,22 +171,6 @@ class TestBasis:
 
     def test_no_points(self):
         assert built("hole", "triangles").basis(np.empty((0, 2))).shape[0] == 0
-
-
-class TestAdjacency:
-    @pytest.mark.parametrize(("window", "builder"), [("hole", "triangles"), ("two parts", "squares")])
-    def test_against_brute_force(self, window, builder):
-        mesh = built(window, builder)
-        k = mesh.elements.shape[1]
-        edges = [{frozenset((e[i], e[(i + 1) % k])) for i in range(k)} for e in mesh.elements.tolist()]
-        sharing = np.zeros((len(edges), len(edges)), dtype=bool)
-        for s, t in combinations(range(len(edges)), 2):
-            sharing[s, t] = sharing[t, s] = bool(edges[s] & edges[t])
-        joined = np.zeros((len(mesh.vertices),) * 2, dtype=bool)
-        for i, j in map(tuple, set().union(*edges)):
-            joined[i, j] = joined[j, i] = True
-        np.testing.assert_array_equal(mesh.element_adjacency.toarray().astype(bool), sharing)
-        np.testing.assert_array_equal(mesh.vertex_adjacency.toarray(), joined)
 
 
 class TestGradients:

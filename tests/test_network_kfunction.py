@@ -12,9 +12,10 @@ from dpppsynth.errors import InputError
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.linear_network import LinearNetwork, k_function, pair_correlation
 from dpppsynth.linear_network import kfunction as module
-from dpppsynth.linear_network.kfunction import count_at
-from dpppsynth.linear_network.paths import distances
+from dpppsynth.linear_network.paths import distances, from_positions
+from dpppsynth.linear_network.perimeter import perimeter
 from dpppsynth.patterns import PointPattern
+from dpppsynth.second_order import rounding
 
 DATA = Path(__file__).parent / "data"
 CENTRE = {"soho": 529385, "geodanet": 726013}
@@ -85,6 +86,21 @@ def test_k_equals_an_independent_implementation(city, column):
         "inhom_normalised": (normalised, {"intensity": intensity}),
     }[column]
     np.testing.assert_allclose(k_function(points(city), r, **options).k, expected, rtol=1e-6)
+
+
+def count_at(network, positions, r):
+    """(n, b) numbers of points of the network exactly at distances r (b,) from positions (n, 2)."""
+    at, r = np.reshape(np.asarray(positions, dtype=float), (-1, 2)), np.asarray(r, dtype=float)
+    slack, degree = rounding(network), module._degree(network)
+    limit = float(r[-1] + slack)
+    rows = []
+    for part, to_vertices in from_positions(network, at, limit):
+        for i, to_vertex in zip(part, to_vertices, strict=True):
+            edge, along = int(at[i, 0]), float(at[i, 1])
+            public = network.edges, network.lengths, degree, limit, slack
+            steps, count = perimeter(edge, along, to_vertex, *public)
+            rows.append((i, count[np.searchsorted(steps, r)]))
+    return np.array([count for _, count in sorted(rows, key=lambda row: row[0])])
 
 
 @pytest.mark.parametrize("city", CITIES)

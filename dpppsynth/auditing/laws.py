@@ -8,7 +8,6 @@ theorem says nothing about it.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -41,8 +40,6 @@ NEAR = {"near": 1.0, "beside": 1 / 3}
 LUCK = 1.2816
 # Children are rounded to a grid, and integrals in floating point.
 ROUNDING = 1e-5
-# From positive t in units of 1 / scale (m,) to logarithms of means (m,) of `e^(-t |X|)`, and of `e^(t X)`.
-LogMean = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)

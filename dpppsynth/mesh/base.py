@@ -162,16 +162,3 @@ class Mesh:
     def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
         """Pieces of the domain cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
         raise NotImplementedError
-
-    @cached_property
-    def _incidence(self) -> sp.csr_array:
-        shape = (len(self.elements), len(self.vertices))
-        return self.gather(np.arange(shape[0]), np.ones(self.elements.shape))
-
-    @cached_property
-    def vertex_adjacency(self) -> sp.csr_array:
-        """(V, V) boolean: vertices joined by an edge of some element."""
-        ends = np.stack([self.elements, np.roll(self.elements, -1, axis=1)], axis=-1).reshape(-1, 2)
-        both = np.concatenate([ends, ends[:, ::-1]])
-        count = len(self.vertices)
-        return sp.csr_array((np.ones(len(both)), both.T), shape=(count, count)).astype(bool)

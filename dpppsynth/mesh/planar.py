@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 import shapely
 from scipy.spatial.distance import cdist
 
@@ -222,13 +221,6 @@ class PlanarMesh(Mesh, of_arrays=True):
             s, t = np.array([0.0, 1.0, 1.0, 0.0])[:, None], np.array([0.0, 0.0, 1.0, 1.0])[:, None]
             local = np.stack([np.hstack([t - 1, 1 - t, t, -t]), np.hstack([s - 1, -s, s, 1 - s])], axis=2)
         return np.einsum("cka,tia->tcki", local, self._inverse)
-
-    @cached_property
-    def element_adjacency(self) -> sp.csr_array:
-        """(T, T) boolean: elements that share an edge."""
-        shared = (self._incidence @ self._incidence.T >= 2).tolil()
-        shared.setdiag(False)
-        return sp.csr_array(shared)
 
     def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
         """Pieces of the domain cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
