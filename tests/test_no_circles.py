@@ -34,15 +34,6 @@ KNOWN = (
         "dpppsynth.cli.laws",
         "dpppsynth.cli.people",
     },
-    {
-        "dpppsynth.evaluation.experiments.bar",
-        "dpppsynth.evaluation.experiments.cells",
-        "dpppsynth.evaluation.experiments.description",
-        "dpppsynth.evaluation.experiments.engine",
-        "dpppsynth.evaluation.experiments.store",
-        "dpppsynth.evaluation.experiments.study",
-        "dpppsynth.evaluation.experiments.workers",
-    },
 )
 
 
