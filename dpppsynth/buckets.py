@@ -31,7 +31,7 @@ def table(values: Floats, scale: float, size: int) -> Ints:
     """(size + 2,) numbers of sorted values v whose bucket `int(v scale)` is below 0, 1, ..., size + 1."""
     first = np.zeros(size + 2, dtype=np.int64)
     for v in values:
-        # What lies beyond the last bucket is never looked up.
+        # Values beyond the last bucket are never looked up.
         first[min(max(int(v * scale), 0), size) + 1] += 1
     return np.cumsum(first)
 

@@ -23,7 +23,7 @@ CODE = re.compile(r"(EPSG|ESRI|IAU_\d+|IGNF|OGC):\w{1,12}", re.IGNORECASE)
 NAMELESS = "a coordinate reference system without a code"
 # Characters of a definition: PROJ takes minutes over longer ones.
 MOST_CHARACTERS = 100_000
-# What makes PROJ open files: JSON; in WKT its own texts and methods, and parameter files; and texts such as "+init=".
+# Forms that make PROJ open files: JSON; in WKT its own texts and methods, and parameter files; and "+init=".
 OPENS_FILES = re.compile(
     r'\{|(PARAMETERFILE|EXTENSION)\s*[\[(]|(METHOD|PROJECTION)\s*[\[(]\s*"\s*PROJ[ -]|\A(?![A-Z]+_?CR?S[\[(]).*=',
     re.IGNORECASE | re.DOTALL,
@@ -103,7 +103,7 @@ def crs_from_member(member: Any) -> str | None:
     except (KeyError, TypeError):
         name = ""
     if not is_plain(name) or _known(name) is None:
-        # What stands there instead is not shown: it comes from the file.
+        # The value found is not shown: it comes from the file.
         example = json.dumps(crs_member("EPSG:27700"))
         msg = f"crs: the 'crs' member of a GeoJSON document must name a known CRS, and look like {example}"
         raise InputError(msg)

@@ -27,7 +27,7 @@ from dpppsynth.scale import scale_factor
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
-# Beyond this a float cannot tell coordinates a thousandth apart.
+# Largest coordinate: beyond it floats cannot resolve a thousandth.
 LARGEST = 1e12
 # Where points lie decides who is left out, which changes a public n.
 LEFT_OUT = "leave others out only where n is secret, or who is in the data set is not sensitive"

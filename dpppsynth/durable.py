@@ -10,9 +10,9 @@ from typing import IO
 
 from dpppsynth.errors import InformationWarning
 
-# How the name of a file ends while it is being written.
+# Suffix of a file while it is being written.
 TEMPORARY = ".tmp"
-# How the names of folders begin in which a file is written, beside it.
+# Prefix of the folders, beside a file, in which it is written.
 DRAFT = ".writing_"
 
 

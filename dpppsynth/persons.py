@@ -18,7 +18,7 @@ from dpppsynth.arguments import elements
 from dpppsynth.attributes import is_whole
 from dpppsynth.errors import InputError
 
-# Taken for one person, all rows that only say "unknown" would spend the budget of one.
+# Labels of unknown persons: as one person, all their rows would spend the budget of one.
 UNKNOWN = frozenset({"", "na", "n/a", "<na>", "nan", "nat", "null", "none", "unknown"})
 
 COLUMN = "user: needs a column with one label for each row, in order."

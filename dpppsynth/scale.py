@@ -137,7 +137,7 @@ def supremum(values: Callable[[Floats], Floats], geometry: Any, enough: float) -
         largest, least = float(top.max()), float(corners.min(axis=(1, 2)).max()) - bulge
         if not math.isfinite(largest) or largest <= enough or largest - least <= KNOWN or len(cells) > MOST_CELLS:
             break
-        # What is left out counts by its own bound.
+        # Cells that are left out count by their own bound.
         settled = max(settled, float(np.max(top, initial=-math.inf, where=top < least)))
         side, bulge = side / 2, bulge / 4
         quarters = 2 * cells[top >= least][:, None] + np.array([[0, 0], [0, 1], [1, 0], [1, 1]])

@@ -239,7 +239,7 @@ def _landings(parts: Any, vertices: Floats, edges: Ints, tolerance: float) -> tu
     best = order[first]
     found, line, at = found[best], line[best], at[best]
     at = _one_place(line, at, near)
-    # Of a line that lands with both ends in one place one end stays, or nothing would be left of it.
+    # A line that lands with both ends in one place keeps one end, or nothing would be left of it.
     _, first = np.unique(np.column_stack([own[found], line, at]), axis=0, return_index=True)
     first = np.sort(first)
     found, line, at = found[first], line[first], at[first]

@@ -51,7 +51,7 @@ def merged(parts: Skeleton, tolerance: float) -> Skeleton:
     degree = np.bincount(parts.edges.ravel(), minlength=len(parts.vertices))
     beside = parts.edges[shapely.length(parts.lines) < tolerance].ravel()
     inner = np.flatnonzero((degree == 2) & (np.bincount(beside, minlength=len(degree)) > 0))
-    # Of a cycle the vertex that comes last is kept.
+    # The last vertex of a cycle is kept.
     gone = [v for v in inner[::-1].tolist() if chains.join(v)]
     if not gone:
         return parts

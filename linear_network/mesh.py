@@ -122,7 +122,7 @@ class NetworkMesh(Mesh):
     def positions(self) -> Floats:
         """(V, 2) positions of the vertices; one of the network's is taken on the lowest of its edges."""
         out = np.empty((int(self.elements.max()) + 1, 2))
-        # Backwards, so that the lowest edge has the last word.
+        # In reverse order, so that the lowest edge is assigned last.
         for vertex, at in ((self.elements[::-1, 1], self.end[::-1]), (self.elements[::-1, 0], self.start[::-1])):
             out[vertex] = np.column_stack([self.edge[::-1], at])
         return out

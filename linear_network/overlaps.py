@@ -28,7 +28,7 @@ def overlapping(lines: Any) -> Ints:
     segments = shapely.linestrings(np.stack([first, last], axis=1))
     near = ROUNDING * (float(np.abs([first, last]).max()) + float(np.ptp(shapely.total_bounds(lines))))
     one, other = shapely.STRtree(segments).query(segments, predicate="dwithin", distance=near)
-    # Of each pair the longer segment gives the direction, because its direction is known better.
+    # The longer segment of a pair gives the direction, because its direction is known better.
     length = np.hypot(*(last - first).T)
     longer = (length[one] > length[other]) | ((length[one] == length[other]) & (one < other))
     pairs = longer & (line[one] != line[other])

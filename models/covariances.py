@@ -24,7 +24,7 @@ from dpppsynth.mesh import Floats, Mesh
 
 # Beyond this a covariance matrix and its factors take gigabytes.
 MOST_POINTS = 6000
-# Of sigma and length scale: their squares are numbers.
+# Range of sigma and length scale, whose squares are floats.
 SMALLEST_PARAMETER, LARGEST_PARAMETER = 1e-150, 1e150
 # Share of its trace by which the square of `square_root` may miss a covariance, in spectral norm.
 ROOT_ERROR = 1e-12

@@ -11,9 +11,9 @@ from dpppsynth.mesh import Floats, Mesh
 
 # Exponent of the norm that stands for the maximum over elements in `press`, in squared gradients.
 NORM = 16
-# Slopes whose squares, and quotients of squares, are numbers.
+# Range of slopes whose squares, and quotients of squares, are floats.
 LEAST_SLOPE, LARGEST_SLOPE = 1e-100, 1e100
-# What `press` stays away from the border of the set, so that rounding cannot carry a field outside.
+# Relative margin of `press` from the border of the set, so that rounding cannot carry a field outside.
 MARGIN = 1e-9
 
 

@@ -76,7 +76,7 @@ class BoundedErrorAnswers:
         if self.delta is not None:
             remedy = f"it cannot be 0: {WHY_DELTA}. Take 1e-6, or epsilon and max_error=math.inf"
             probability("delta", self.delta, remedy=remedy)
-        # What does not fit together is refused at once, and so is noise that promises nothing.
+        # Inconsistent settings are refused at once, and so is noise that promises nothing.
         self.check().noise(0)
 
     def check(self) -> ErrorTerms:

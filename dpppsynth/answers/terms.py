@@ -17,7 +17,7 @@ from dpppsynth.truncated.losses import at_least_one
 from dpppsynth.truncated.rules import LARGEST, require_whole, whole_bound
 from dpppsynth.truncated.searches import least_whole_epsilon, least_whole_error
 
-# What a stated delta exceeds the computed one by, relative: more than all roundings. Where probabilities are floats.
+# Relative safety margin of a stated delta, more than all roundings. Range of probabilities as floats.
 ROUND_UP, TINY = 1e-11, 1e-300
 MOST_QUERIES, LARGEST_EPSILON = 100_000, 1e100
 

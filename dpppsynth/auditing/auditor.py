@@ -24,7 +24,7 @@ from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.verify import Verification
 from dpppsynth.privacy.verify import examine as verify_open
 
-# Fewer trials choose events blindly.
+# Fewest trials: fewer cannot choose events.
 FEWEST = 50
 # Shares of the false alarms that are left for mechanisms that seem to have no randomness, or whose noise comes again.
 FIXED, REPEATED = 1e-3, 1e-3
@@ -301,7 +301,7 @@ def _own(
         subject = replace(target, statistics=(*target.statistics, *more))
         if pair is None:
             return subject
-        # What is known of the law belongs to the target's own pair.
+        # The known law is that of the target's own pair.
         claim = subject.claimed.claim if isinstance(subject.claimed, AsStated) else subject.claimed
         looked = tuple(each.at_claim() for each in subject.statistics)
         law: dict[str, Any] = {"weakened": None, "draws": (), "laws": (), "excess": ()}

@@ -24,7 +24,7 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 Floats = npt.NDArray[np.float64]
-# A number, or an array of weights, or of what belongs to them.
+# A number, or an array of weights or of values for each of them.
 Numbers = Any
 
 # Values of lambda that are tried; the best lies between two of them at little loss. Any of them is valid.
@@ -41,7 +41,7 @@ class Effort(NamedTuple):
 
 
 FINE, ROUGH = Effort(1, HALVINGS), Effort(4, 12)
-# No larger epsilon is looked for.
+# Largest epsilon searched.
 LARGEST_EPSILON = 50.0
 
 

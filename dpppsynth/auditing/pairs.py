@@ -27,7 +27,7 @@ from dpppsynth.privacy.relations import CappedRelation, Relation
 SEED = 20261121
 # The others are spread over this share of candidates, the farthest ones.
 FAR = 4
-# Instead of places of a caller's own pair, which may be of real people.
+# Shown in place of a caller's own pair, which may be of real people.
 GIVEN = "a pair of your own; if it is of real people, all that an audit finds is about them, and not for publication"
 # Points of the others where no size is known.
 UNKNOWN = 10
@@ -82,7 +82,7 @@ def hard_pair(plan: Any, relation: Relation) -> tuple[PointPattern, PointPattern
     others = far_from(plan.domain, ends, plan.n - count, rng)
     one, other = (np.concatenate([others, np.tile(end, (count, 1))]) for end in ends)
     if isinstance(plan, MovedPlan) and not plan.track:
-        # The order of the rows is nobody's business, so it must not tell the patterns apart.
+        # The order of the rows is not protected, so it must not differ between the patterns.
         other = other[::-1]
     return PointPattern.at(one, plan.domain), PointPattern.at(other, plan.domain)
 

@@ -28,7 +28,7 @@ Pair = tuple[PointPattern, PointPattern]
 SEED, CANDIDATES = 20261125, 2000
 # Points of the person, where persons have several: the last one is far away. And those of everybody else.
 POINTS, EACH = 16, 2
-# Probability, at most, that noise turns the attention away from where everybody is.
+# Largest probability that noise deselects the cells where everybody is.
 MISSED = 1e-3
 # Persons in cells of which one is left out, in units of the noise on the cells below; and most persons of a pattern.
 PLAIN, MOST_OTHERS = 6.0, 100_000

@@ -230,7 +230,7 @@ def _both_ways(law: Law) -> tuple[tuple[Floats, Floats], ...]:
 
 
 def _best_margin(rules: list[Rules], law: Law) -> float:
-    # Of a claim that says next to nothing anywhere no rule is left.
+    # A claim that is practically empty at every epsilon leaves no rule.
     return max((float(rule.margins(*sides).max()) for rule in rules for sides in _both_ways(law)), default=-math.inf)
 
 

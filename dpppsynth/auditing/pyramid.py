@@ -211,6 +211,6 @@ def _ahead(masses: Ints, cells: Ints, plan: HeatmapPlan) -> Any:
     """(k,) whether cells are among the w fullest of a level whatever the noise, by its masses (4^i,) without noise."""
     if len(masses) <= plan.w:
         return np.full(len(cells), True)
-    # Of w + 1 fullest cells one may be the cell itself.
+    # The cell itself may be one of the w + 1 fullest.
     rival = np.partition(masses, -plan.w - 1)[-plan.w - 1]
     return masses[cells] - rival >= 0.999 * attention(plan) * 2**plan.bits

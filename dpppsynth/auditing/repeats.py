@@ -265,7 +265,7 @@ def seen(draws: Draws, side: int, released: Any) -> SeenNoise:
     if not draws.signs:
         return SeenNoise(digests)
     signs = [np.sign(each) for each in drawn]
-    # Of products of independent signs along a chain none follows from the others: one chain for every distance.
+    # Products of independent signs along a chain are independent: one chain for every distance.
     products = [
         np.concatenate([one * other for one, other in zip(signs, signs[apart:], strict=False)])
         for apart in range(1, len(signs))

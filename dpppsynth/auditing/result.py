@@ -17,7 +17,7 @@ CAVEAT = (
     "Not rejected is not a proof: an audit bounds the loss from below, at one pair of inputs and through the "
     "statistics it was given; the guarantee rests on the theorem."
 )
-# A fault of which it is said how many trials it takes, where there were too few.
+# Factor of too little noise whose required number of trials is reported when there were too few.
 TOLD = 2.0
 NO_RANDOMNESS = "no randomness from run to run: a fixed seed, or none"
 

@@ -15,11 +15,11 @@ from dpppsynth.privacy.profiles import Profile
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# Share of the trials that chooses; the others decide.
+# Share of the trials for training; the others decide.
 TRAINING = 5
-# Where the profile is looked at, beside the claimed epsilon.
+# Epsilons at which the profile is tested, beside the claimed one.
 EPSILONS = (0.0, 0.1, 0.25, 0.5)
-# Claims of at least this delta, at some epsilon, say next to nothing there.
+# Delta from which on a claim is practically empty at an epsilon.
 TRIVIAL = 0.999
 # Weights of a run on the second input, in units of the one that makes the excess unbiased, that are weighed up.
 WEIGHTS = 2.0 ** np.arange(-5, 6)

@@ -29,7 +29,7 @@ from dpppsynth.release.strata import StratifiedRelease
 OF_FILES = ("files", "content_hash")
 # Places at which intensities are compared, and how far apart rounding may take them.
 PLACES, ROUNDING = 50, 1e-9
-# Patterns drawn from one seed are the same, if drawn from the same.
+# Seed for patterns of a release and of its files, which must be equal.
 SEED = 20261122
 
 

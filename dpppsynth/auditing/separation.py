@@ -16,7 +16,7 @@ from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 
 # Rows of a stochastic matrix that are compared at a time.
 BLOCK = 2000
-# How much more a move along both axes counts than one along a single axis, in which one coordinate tells nothing.
+# Weight of a move along both axes relative to one along a single axis, in which one coordinate tells nothing.
 ASLANT = 0.01
 
 

@@ -29,7 +29,7 @@ from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
 
 # Steps of the grid of privacy losses, from 0 to their largest sum; more noised numbers are not convolved.
 STEPS, MOST_SHIFTS = 4096, 500
-# Added to delta: noise is on a lattice of steps so much smaller than its scale, and sums are not exact.
+# Added to delta for the lattice of the noise, fine beside its scale, and for rounding of sums.
 ROUNDING = 1e-5
 # Steps of such a grid for moved points, of all and of each; radii at which directions are integrated, which is off by
 # half of what is added for each point.

@@ -51,7 +51,7 @@ RADII, NO_RADIUS = (0.5, 1.0, 2.0), 1 / 20
 COARSE = 5
 # Most released numbers that are looked at one by one: all of them are kept, for all runs.
 MOST_NUMBERS = 1000
-# Keeps logarithms of densities finite where they vanish.
+# Added to densities to keep their logarithms finite.
 TINY = 1e-300
 
 
@@ -299,7 +299,7 @@ def _of_measurement(plan: MeasurementPlan, pair: Pair) -> tuple[Statistic, ...]:
     first, second = (plan.exact(pattern.positions) for pattern in pair)
     unit = 2.0**-plan.bits
     return (
-        # What the noise is added to, where it differs: all that a filter matched to the move sees.
+        # Difference of the exact statistics: the matched filter for the move.
         Statistic("near", Weighted((first - second) * unit, unit)),
         Statistic("total", Weighted(np.ones(len(first)), unit)),
         Statistic("cells", Weighted(_coarse(plan, len(first)), unit), learned=True),

@@ -15,7 +15,7 @@ SHORT = 1 - 1e-9
 DIRECTIONS = 16
 # Places looked at on a mesh: of its smallest pieces, of others, and anywhere; and those tried as pairs.
 SMALLEST, OTHERS, ANYWHERE, PAIRED = 120, 120, 60, 500
-# How far two points may be apart by rounding, as a share of the size of their coordinates.
+# Distance of two points by rounding alone, as a share of the size of their coordinates.
 ROUNDING = 1e-14
 
 

@@ -42,7 +42,7 @@ def strata_target(planned: StratifiedPlan, claim: Guarantee, pair: Any, statisti
     weakest = max(held, key=lambda level: float(held[level].guarantee.epsilon()))
     given = {weakest: pair}
     pairs = {level: neighbours(each, claim.relation, given.get(level)) for level, each in held.items()}
-    # What the audit is rated by comes first.
+    # The statistic by which the audit is rated comes first.
     looked = _of_level(by, weakest, held[weakest], pairs[weakest], claim.profile)
     for level in [each for each in held if each != weakest]:
         own = held[level].guarantee.profile

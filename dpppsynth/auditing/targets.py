@@ -36,7 +36,7 @@ from dpppsynth.statistic import MeasurementPlan
 from dpppsynth.synthesizers import Plan, StratifiedPlan, Synthesizer
 from dpppsynth.trace_plan import TracePlan
 
-# What building a mechanism of parameters that make no sense raises, and a pair for it.
+# Errors of building a mechanism, and a pair for it, from invalid parameters.
 UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, MemoryError, RecursionError)
 
 
@@ -88,7 +88,7 @@ def target_of(
         if domain is None:
             msg = "domain: needed to audit a synthesizer, with n= (or expected_n= under add/remove)."
             raise InputError(msg)
-        # What was asked for, whatever a plan makes of it.
+        # The requested relation, not the plan's own.
         relation = thing.neighbouring()
         thing = thing.plan(domain, n=n, expected_n=expected_n, **options)
     elif any(each is not None for each in (domain, n, expected_n)) or options:

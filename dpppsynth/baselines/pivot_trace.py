@@ -166,7 +166,7 @@ def _square_wave(value: float, half: float, epsilon: float, rng: np.random.Gener
     near = 2 * half / (2 * half + math.exp(-epsilon))
     if rng.random() < near:
         return value + rng.uniform(-half, half)
-    # What is left of the range, the part near the value cut out, has length 1.
+    # The range less the part near the value has length 1.
     elsewhere = rng.uniform(0, 1)
     return elsewhere - half if elsewhere < value else elsewhere + half
 

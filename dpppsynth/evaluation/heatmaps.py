@@ -24,7 +24,7 @@ HEAT_METRICS = (
     Metric("heat map, CC", "correlation", "higher"),
     Metric("heat map, KL", "nats"),
 )
-# What a heat map scores against itself.
+# Scores of a heat map compared with itself.
 BEST = 0.0, 1.0, 1.0, 0.0
 NOTE = (
     "heat map: under synthetic the private heat map itself, under uniform that of a uniform distribution; each against "

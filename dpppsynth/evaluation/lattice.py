@@ -61,7 +61,7 @@ def lattice(window: Window, reach: float, pairs: float) -> Lattice:
     finer, left, known = min(max(math.sqrt(MOST_TERMS / (pieces * USUAL)), 1.0), FINEST), pairs, exact()
     while left * pieces > MOST_TERMS and finer <= FINEST:
         angle, r = _nodes(window, reach, finer)
-        # A window that is rough nearly everywhere stays so when looked at more closely.
+        # A window whose weights are rough nearly everywhere stays so on a finer lattice.
         if left <= 2 * len(angle) * len(r) or pairs / 2 < left < pairs:
             break
         known = _tabulated(window, shape, angle, r)
@@ -84,7 +84,7 @@ def _tabulated(window: Window, shape: Outline, angle: Floats, r: Any) -> Lattice
     edges, node = border(window), np.column_stack([np.cos(angle), np.sin(angle)])
     drawn = edges[:, 2:] - edges[:, :2]
     shadow = np.abs(node[:, :1] * drawn[:, 1] - node[:, 1:] * drawn[:, 0]).sum(axis=1) / 2
-    # Moved to and fro a window covers as much of itself: the last angle is the first one.
+    # The set covariance is symmetric in the shift: the last angle stands for the first one.
     covered = overlaps((node[:-1, None] * r[1:, None]).reshape(-1, 2), shape).reshape(-1, len(r) - 1)
     loss = np.column_stack([shadow[:-1], (window.area - covered) / r[1:]])
     loss = np.vstack([loss, loss[:1]])

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-# Patterns behind each yardstick.
+# Patterns averaged for each reference value.
 YARDSTICKS = 5
-# Of a domain's extent: side of the squares of the misplaced share, and bandwidth of the kernel intensities.
+# Shares of a domain's extent: side of the misplaced share's squares, and bandwidth of kernel intensities.
 SHARE = 0.1
 CONFIDENTIAL_LINE = (
     "CONFIDENTIAL: made from the sensitive points and not private. For the custodian's eyes alone, never for release."

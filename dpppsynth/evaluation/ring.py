@@ -20,7 +20,7 @@ MOST = 100.0
 FULL = 2 * math.pi
 # Angles that differ by less differ by rounding.
 NOTHING = 1e-9
-# Of an angle that is in no proportion to others.
+# Rotation by one radian, from a point where the circle touches the border to another point of the circle.
 COS, SIN = math.cos(1), math.sin(1)
 
 
@@ -188,7 +188,7 @@ def polygon_arc(
             met[i] = met[active]
             continue
         i += 1
-        # From the foot of the centre on the line, half a chord back and forth.
+        # Crossings lie half a chord to either side of the foot of the perpendicular from the centre.
         ux, uy = edges[e, 4], edges[e, 5]
         half = math.sqrt(max(s - away * away, 0.0))
         fx, fy = -away * uy, away * ux
@@ -202,7 +202,7 @@ def polygon_arc(
     while arc < -NOTHING:
         arc += FULL
     if arc < NOTHING or arc > FULL - NOTHING:
-        # Nothing or all of the circle, which may touch the window at one place alone: any other tells which.
+        # The circle crosses no border, or touches it once: any other point decides between none and all of it.
         turned = px * COS - py * SIN, px * SIN + py * COS
         arc = FULL if inside(x + turned[0], y + turned[1], edges) else 0.0
     return arc, active

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PREFIX = "CONFIDENTIAL_"
-# How the name of a folder ends while it is being written.
+# Suffix of a folder while it is being written.
 UNFINISHED = ".unfinished"
 
 

@@ -65,7 +65,7 @@ def overlap(x: float, y: float, shape: Outline) -> float:
     """
     total = 0.0
     for e in range(len(shape.left)):
-        # The moved pieces among which all that overlap are.
+        # Range of moved pieces that contains all overlapping ones.
         first = above(shape.left[e] - x, shape.farthest)
         for f in range(first, len(shape.left)):
             start = shape.left[f] + x

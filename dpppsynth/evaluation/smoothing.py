@@ -109,7 +109,7 @@ class HeatIntensity(KernelIntensity):
         """(T,) values at the middles of the segments."""
         mesh, flow = _heat(self.domain, self.bandwidth)
         value = (_tents(mesh, self.pattern.positions).sum(axis=0) @ flow) / mesh.element_measure
-        # The integral of what is linear in between: a quarter of each segment goes to the star around either end.
+        # The integral of the linear interpolant: a quarter of each segment goes to the star around either end.
         star, shared = _stars(mesh), np.zeros(len(mesh.vertices))
         np.add.at(shared, mesh.elements, mesh.element_measure[:, None] / 4)
         integral = (mesh.element_measure / 2 + shared @ star) @ value

@@ -17,7 +17,7 @@ from dpppsynth.mesh import Floats
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.truncated import PlanarLaplace, TruncatedLaplace
 
-# Distances, in lengths of 1 / epsilon, that are as good as none.
+# Distances, in lengths of 1 / epsilon, that count as zero.
 AT_ORIGIN = 1e-50
 
 

@@ -15,7 +15,7 @@ from dpppsynth.filters import checks
 from dpppsynth.mesh import Floats
 from dpppsynth.truncated import TruncatedLaplace
 
-# Smallest estimate of a step, in scales of the noise: below it a series is as good as constant.
+# Smallest estimate of a step, in scales of the noise: below it a series is practically constant.
 LEAST = 1e-3
 # Steps that are tried, evenly spaced in logarithms: being off by half of that spacing hardly matters to a filter.
 TRIED = 40

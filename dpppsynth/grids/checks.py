@@ -12,7 +12,7 @@ Bounds = tuple[float, float, float, float]
 
 # Cells of one grid: their corners fill 128 MiB.
 MOST_CELLS = 2**22
-# Of coordinates and masses: their products and sums stay finite.
+# Largest coordinates and masses: their products and sums stay finite.
 LARGEST = 1e150
 
 

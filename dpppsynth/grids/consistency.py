@@ -14,7 +14,7 @@ from dpppsynth.grids.checks import reals, users
 from dpppsynth.grids.rectangles import Rectangles
 from dpppsynth.mesh import Floats
 
-# Weights of levels may differ by this factor; beyond it, the lighter one says nothing.
+# Largest ratio of the levels' weights: beyond it the lighter one has no influence.
 LARGEST_RATIO = 1e100
 
 

@@ -15,7 +15,7 @@ from dpppsynth.grids.rectangles import uniform_grid
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.randomness import RngLike, generator
 
-# Bounds outside change no error that a float can hold.
+# Range of the sanity bound: values outside change no error that a float can hold.
 BOUNDS = 1e-100, LARGEST
 SHAPES = ("proportional", "random")
 

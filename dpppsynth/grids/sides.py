@@ -17,7 +17,7 @@ from dpppsynth.grids.checks import LARGEST, MOST_CELLS, reals, users
 from dpppsynth.mesh import Floats, Ints
 
 ROUNDINGS = ("nearest", "ceil", "floor")
-# Below, a report says nothing that all people on earth could make up for; beyond, it hides nothing.
+# Range of epsilon: below it reports carry no usable information, beyond it they hide nothing.
 LEAST_EPSILON, LARGEST_EPSILON = 1e-9, 50
 # A side is whole when it is so up to rounding in the roots.
 CLOSE = 1e-12

@@ -29,7 +29,7 @@ MOST_CENTRES = 10_000
 PROGRESS = 1e-6
 # Restarts look at sums over blocks of finer grids: at most so many blocks along a side.
 COARSE = 256
-# How many times smaller the blocks get when the centres are moved again.
+# Factor by which blocks shrink before the centres are moved again.
 FINER = 4
 # Cells whose distances are worked out together, few enough for the processor's cache.
 BATCH = 2**14

@@ -14,7 +14,7 @@ from dpppsynth.heatmaps.spreading import divisor, spread
 from dpppsynth.heatmaps.tree import CellTree
 from dpppsynth.privacy.pyramids import LevelBudgets
 
-# Noise this much smaller than another level's is none beside it, and its square can still be represented.
+# Smallest ratio of two levels' noise: smaller noise is negligible, and its square is still a float.
 LEAST_RATIO = 1e-50
 
 
@@ -133,6 +133,6 @@ def _shared(mass: np.ndarray, children: _Estimates) -> np.ndarray:
     floors = np.where(alive, np.max(heights, axis=1, where=alive, initial=-np.inf, keepdims=True) - heights, 0.0)
     order = np.lexsort((floors, ~alive))
     widths, solids = (np.take_along_axis(each, order, axis=1).cumsum(axis=1) for each in (width, width * floors))
-    # Pretending that only the lowest basins exist never puts the surface too low, and the flooded ones put it right.
+    # Water-filling: the level over the lowest children alone is never too low; adding the flooded ones corrects it.
     surface = ((mass[:, None] + solids) / divisor(widths)).min(axis=1, keepdims=True)
     return (width * np.maximum(surface - floors, 0.0)).ravel()

@@ -33,7 +33,7 @@ def square(name: str, value: Any) -> np.ndarray:
         raise InputError(msg)
     with np.errstate(over="ignore"):
         total = np.abs(array, dtype=float).sum()
-    # Half of what such floats hold, as the weights of all levels of a pyramid add up to less than 2.
+    # Half of the largest float, as the weights of all levels of a pyramid add up to less than 2.
     if total >= (np.finfo(array.dtype).max / 2 if array.dtype.kind == "f" else 2.0**63):
         msg = f"{name}: must hold numbers whose sum can be represented; divide them by a constant first."
         raise InputError(msg)

@@ -99,7 +99,7 @@ def gaussian_heatmap(p: npt.ArrayLike, sigma: Widths = SIGMA, *, inside: npt.Arr
     if inside is None:
         return (first / first.sum(axis=0)) @ masses @ (second / second.sum(axis=0)).T
     mask = _mask(inside, masses)
-    # What a cell inside would hand out before scaling, itself included: never below 1, however narrow the kernel.
+    # Unscaled mass that each inside cell spreads, itself included: never below 1, however narrow the kernel.
     spread = first.T @ mask.astype(np.float64) @ second
     scaled = np.divide(masses, spread, out=np.zeros_like(masses), where=mask)
     return np.where(mask, first @ scaled @ second.T, 0.0)

@@ -24,7 +24,7 @@ from dpppsynth.privacy.pyramids import DEEPEST, LevelBudgets, level_budgets
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.second_order import real_array
 
-# Chance that noise anywhere wraps around the modulus.
+# Probability that noise in any cell wraps around the modulus.
 WRAP = 1e-9
 LARGEST_SCALE = 2**30
 # As for other distributions of persons, rounding of the sum of masses is forgiven.
@@ -222,7 +222,7 @@ class ShuffleProtocol:
         rng = generator(rng)
         noisy = self._floored(distribution) + self._noise_share(rng)
         shares = rng.integers(0, self.modulus, (self.messages, self.coordinates))
-        # The last share is what the noised sum lacks: a share of the exact sum would leave the noise at home.
+        # The last share completes the noised sum; a share of the exact sum would leave out the noise.
         shares[-1] = (noisy - shares[:-1].sum(axis=0)) % self.modulus
         return np.column_stack([np.tile(np.arange(self.coordinates), self.messages), shares.ravel()])
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import geopandas
 
 Outside = Literal["raise", "drop", "clip"]
-# Stands for the whole square.
+# Sentinel for the whole square.
 UNSET: Shape = (0, 0)
 
 

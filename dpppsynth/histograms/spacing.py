@@ -8,7 +8,7 @@ from dpppsynth.arguments import plain_array, shown
 from dpppsynth.errors import InputError
 from dpppsynth.second_order import Floats
 
-# Sides of a cell that differ by more leave too few digits for the shorter one.
+# Largest ratio of a cell's sides: beyond it the shorter one has too few digits.
 MOST_OBLONG = 1000.0
 # Squares and sums of larger sides, or inverses of smaller ones, may be no doubles.
 SHORTEST, LONGEST = 1e-100, 1e100

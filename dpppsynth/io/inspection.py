@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
 REPORT_NAME = "CONFIDENTIAL_offending_rows.csv"
-# How the name of a report begins while it is being written.
+# Prefix of a report's name while it is being written.
 SCRATCH = ".CONFIDENTIAL_"
 
 

@@ -127,7 +127,7 @@ def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = (
     """
     require_domain(domain)
     table = read_table(path)
-    # Of sensitive files no text is touched: "'=a" and "=a" may be two persons.
+    # Texts of sensitive files stay unchanged: "'=a" and "=a" may be two persons.
     table = table.restored() if Path(path).suffix.lower() == ".csv" else table
     return _synthetic(table, domain, Path(path).name, marks)
 

@@ -240,7 +240,7 @@ def _settled(budget: Budget, entry: Entry, event: Event) -> Entry:
     actual = counted(event["guarantee"])
     budget.require(actual)
     require_covered(actual, entry.guarantee)
-    # What an older version let a settlement lower stays so.
+    # Under an older version a settlement counts as its actual spending, also without proof.
     counts = actual if version_of(event) == 1 else unproved(actual, entry.guarantee)
     return replace(entry, mechanism=event["mechanism"], guarantee=counts, settlement=actual, taken=True)
 

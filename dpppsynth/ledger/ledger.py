@@ -43,7 +43,7 @@ from dpppsynth.privacy.relations import AlphaNeighbours, Relation
 PATIENCE = 10.0
 # A new ledger is its owner's alone.
 PRIVATE = 0o600
-# Of the events that are written.
+# Schema version of the events that are written.
 VERSION = SCHEMA_VERSION
 Subset = Mapping[str, str | int] | None
 Levels = Mapping[str, Mapping[Any, int | None]] | None
@@ -438,7 +438,7 @@ class Ledger:
             if not alone() or found != old:
                 raise _disturbed(self.path)
 
-        # Nothing is written that would not be read again.
+        # Only events that can be read again are written.
         history = replay(parse(raw, self.path), self.path)
         if not mode & stat.S_IWUSR:
             msg = f"ledger: {self.path} is read-only, so nothing can be authorised; make it writable for its owner."
@@ -446,7 +446,7 @@ class Ledger:
         try:
             with whole_file(self.path, mode, ready=ready) as file:
                 if hasattr(os, "fchmod"):
-                    # Whatever the umask of who writes: others may have to spend as well.
+                    # Permissions do not depend on the writer's umask: others may have to spend as well.
                     os.fchmod(file.fileno(), mode)
                 file.write(raw)
         except OSError as err:

@@ -26,7 +26,7 @@ UNKNOWN = (
     "How many points the releases of an older version have read is not kept: that they are the same is taken on trust."
 )
 MAP_LENGTHS = "The privacy radius of the releases of an older version is a length on the map, not a true one."
-# What holds within one release says nothing about another one.
+# Statements about one release do not carry over to another one.
 EACH = {
     sentence: f"This holds for each of the releases: {sentence[0].lower()}{sentence[1:]}"
     for sentence in (ONE_REPORT, TWO_ROUNDS)

@@ -27,7 +27,7 @@ from dpppsynth.synthesizers.base import Plan, Synthesizer, require_domain
 
 # Cells along a side, beyond which an estimate would not fit into memory.
 MOST_CELLS = 1000
-# What becomes of a person outside: both leave the number of reports as it is.
+# Treatments of a person outside: both leave the number of reports unchanged.
 OUTSIDE = ("raise", "clip")
 DROP = "drop"
 

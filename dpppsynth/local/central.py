@@ -81,7 +81,7 @@ class CentralGrid:
     epsilon: float
     expected_n: int
     c: float = CENTRAL_C
-    # What the guarantee says beyond what holds of both grids.
+    # Theorem of the guarantee, and assumptions beyond those of both grids.
     basis: ClassVar[str] = "Theorem 1 (counts)"
     assumed: ClassVar[tuple[str, ...]] = ()
 

@@ -237,7 +237,7 @@ def _stacked(columns: list[Any]) -> Ints | None:
     Of each column by itself: int64 and uint64 together would become floats, which round.
     """
     cells = [np.asarray(column) for column in columns]
-    # Of partitions without rows, pandas keeps no types.
+    # Partitions without rows lose their types in pandas.
     if any(each.size and (each.dtype.kind not in "iu" or each.max() > LARGEST) for each in cells):
         return None
     return np.stack([each.astype(np.int64) for each in cells], axis=1)

@@ -27,10 +27,10 @@ from dpppsynth.release.results import made
 from dpppsynth.synthesizers.base import Plan
 
 HASHING = "local-hashing"
-# Beyond it a report hides nothing.
+# Largest epsilon: beyond it a report hides nothing.
 MOST_EPSILON = 50.0
 NO_MORE = "be positive, and at most 50"
-# Of the constants of sides, which are shares of a mass.
+# Range of the constants of the side rules, which are shares of a mass.
 MOST_ALPHA = 1000.0
 SHARE = "be positive, and at most 1000"
 
@@ -316,7 +316,7 @@ class AdaptiveGrid(GridMechanism):
     rounding_g1: str
     rounding_g2: str
     consistent: bool
-    # What only uneven cuts have a choice of.
+    # Options of uneven cuts alone.
     margin: float = 0.01
     pieces: str = "exact"
     cuts: ClassVar[str] = "even"

@@ -18,7 +18,7 @@ from dpppsynth.mesh import Floats, Ints
 from dpppsynth.patterns import PointPattern
 from dpppsynth.tables.formats import as_path, there
 
-# Of a CSV file, parsed at once.
+# Bytes of a CSV file parsed at once.
 BLOCK_BYTES = 2**24
 # Rows of a batch; among fewer, a random order hides little.
 FEWEST = 1000

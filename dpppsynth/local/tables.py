@@ -19,7 +19,7 @@ from dpppsynth.mesh import Ints
 from dpppsynth.tables.formats import as_path, there
 
 SUFFIXES = (".csv", ".parquet")
-# Of a CSV file, read at once; and of a line, which no law comes near.
+# Bytes of a CSV file read at once; and of the longest line, far more than any report takes.
 PIECE_BYTES = 2**24
 LONGEST_LINE = 2**24
 

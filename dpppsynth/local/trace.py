@@ -72,7 +72,7 @@ class LDPTrace(Synthesizer):
     user: str | None = "trajectory"
 
     def __post_init__(self) -> None:
-        # What integers cannot express is refused at once.
+        # Laws that integers cannot express are refused at once.
         settled = self.protocol
         for name in ("epsilon", "cells", "max_length"):
             object.__setattr__(self, name, getattr(settled, name))
@@ -183,7 +183,7 @@ class LDPTrace(Synthesizer):
         """
         domain = self._domain(pattern)
         require_match(pattern, domain, None, self.user)
-        # What public parameters alone get wrong costs nothing.
+        # Errors in public parameters cost no budget.
         self.plan(domain, n=1, expected_n=expected_n, **options)
         entry = None
         if ledger is not None:

@@ -20,7 +20,7 @@ from dpppsynth.mesh.pieces import Floats, Ints, Pieces, triangulate
 PLANAR = ("triangle", "square")
 # Parts of an element smaller than this fraction of it are left out of the mesh.
 SLIVER = 1e-12
-# How far from the elements such parts may reach, in smallest heights: under a hundredth of the lattice's spare room.
+# Largest distance of such parts from the elements, in smallest heights: under 1 % of the lattice's spare room.
 THREAD = 1e-9
 
 
@@ -127,7 +127,7 @@ class PlanarMesh(Mesh, of_arrays=True):
             return False
         border = shapely.linestrings(self.vertices[edge[count == 1]])
         inside = shapely.intersection(border, self.domain.geometry)
-        # What is left of a border edge after taking the window's own border away runs through its interior.
+        # A border edge less the window's own border runs through its interior.
         through = shapely.difference(inside, shapely.buffer(self.domain.geometry.boundary, 1e-9 * self.domain.diameter))
         return float(shapely.length(through).sum()) == 0.0
 

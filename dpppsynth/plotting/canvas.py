@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dpppsynth.domains import Domain
     from dpppsynth.mesh import Floats
 
-# Of Okabe and Ito's palette, which colour-blind readers can tell apart.
+# Okabe and Ito's palette, which colour-blind readers can tell apart.
 POINT, LANDMARK = "#0072b2", "#d55e00"
 LAND, BORDER, STREET, INK = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b"
 ABBREVIATIONS = {"metre": "m", "kilometre": "km", "foot": "ft", "US survey foot": "US ft", "unit": "units"}

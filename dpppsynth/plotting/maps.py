@@ -180,7 +180,7 @@ def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -
     ax = draw_domain(mesh.domain, ax, title)
     width = float(np.clip(12 / math.sqrt(len(mesh.elements)), 0.3, 1.2))
     if isinstance(mesh, PlanarMesh) and isinstance(mesh.domain, LinearNetwork):
-        # The streets beneath must not drown.
+        # The streets beneath must stay visible.
         width /= 2
     joined = len(np.unique(mesh.vertices, axis=0)) == len(mesh.vertices)
     label = "mesh" if joined else "cells"

@@ -24,7 +24,7 @@ FIXED_BEFOREHAND = (
     "published."
 )
 
-# The number that sets how much a release spends.
+# Attribute that holds the spending of each kind of profile.
 SCALES = {PureDP: "level", GaussianDP: "mu", PoissonGaussianDP: "ratio", ApproximateDP: "level"}
 # Relative precision of the largest release that fits, and the smallest one looked for.
 PRECISION, SMALLEST = 1e-6, 1e-6

@@ -34,9 +34,9 @@ REDRAWN = (
     "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system, and drawn "
     "again where it exceeds the bound on the error."
 )
-# A delta that nobody asked for, but a bound on the error costs, may be this large.
+# Largest delta that may follow from a bound on the error without being asked for.
 MOST_DERIVED = 1e-3
-# How a delta becomes smaller where one follows from the other.
+# Remedy for a large delta that follows from the bound.
 FROM_BOUND = ", for which max_error must be larger"
 
 

@@ -35,7 +35,7 @@ SNAPPED_NETWORK = (
 )
 EXAMPLE = "AlphaNeighbours(25.0) is one"
 NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
-# What custodians of published experiments may do about a large delta.
+# Remedy for custodians of published experiments with a large delta.
 PUBLISHED = ", or say allow_large_delta=True to reproduce published experiments"
 WIDE_CAP = "Each person has one point in the pattern."
 # The largest delta where the number of points is secret.

@@ -245,7 +245,7 @@ def symmetric_law(profile: Any, step: float, cut: float) -> LossLaw:
     mass[half - corner[1:]] = np.diff(slopes)
     infinite = float(heights[-1])
     rest = 1 - infinite - float(mass.sum())
-    # What is no more than rounding is left out, and made up for below.
+    # Masses no larger than rounding are dropped, and added back below.
     mass[half] = rest if rest > ROUNDING / 100 else 0.0
     own = LossLaw(Lattice(step, half), mass, infinite).curve()[half + corner]
     seen = heights > 0

@@ -23,7 +23,7 @@ STRATA = "The {by} of every point is not protected: it is the same in neighbouri
 LEVELS = "The levels of {by} were chosen without looking at the points, and hold all of them."
 INHABITED = "Every level of {by} has at least one point, since one without is refused."
 
-# The number in which the levels' profiles may differ: the larger, the less private.
+# Attribute in which the levels' profiles may differ: the larger, the less private.
 ORDERED = {PureDP: "level", GaussianDP: "mu", PoissonGaussianDP: "ratio", ApproximateDP: "slack"}
 
 

@@ -25,7 +25,7 @@ POINT = re.compile(
     rb'\{"type": "Feature", "properties": (\{.*?\}), "geometry": \{"type": "Point", "coordinates": \[%s, %s\]\}\}'
     % (NUMBER, NUMBER)
 )
-# How far coordinates may be outside the bounding box: a share of the diameter, as rounding is.
+# Tolerance for coordinates outside the bounding box: a share of the diameter, for rounding.
 NEAR = 1e-6
 POSTERIOR = {
     "chain": ("chain",),

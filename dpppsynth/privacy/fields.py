@@ -24,7 +24,7 @@ from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 UNIT_SCALE = float(2**LATTICE_BITS)
 # Standard deviation, in lattice units, of the part of the noise that turns a Gaussian variable into a whole number.
 ROUNDER, SMALLEST_SCALE = 3, 16
-# Its square is still a floating-point number.
+# Largest scale: its square is still a floating-point number.
 LARGEST_SCALE = 1e150
 # The discrete law differs from a rounded Gaussian one by less than this covers, as long as mu is at most LARGEST_MU.
 DISCRETE_UP, LARGEST_MU = 1 + 1e-12, 30.0

@@ -13,11 +13,11 @@ from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Loc
 from dpppsynth.randomizers import Randomizer
 from dpppsynth.trajectories.protocol import TraceProtocol
 
-# How certificates name the randomness, which the aggregator cannot check.
+# Names of the randomness on certificates, which the aggregator cannot check.
 REPORTS = "reports drawn by their senders with whole-number weights and secret random bits"
 SEEDED = "reports drawn from a seeded generator: reproducible, not private"
 
-# How intensities are made from a frequency oracle's estimates: free post-processing, which certificates name.
+# Estimators of intensities from a frequency oracle: free post-processing, named on certificates.
 POSTS = ("norm-sub", "clip")
 
 PUBLIC = "Window, grid, mechanism and its settings were chosen without looking at anybody's location."

@@ -41,7 +41,7 @@ CUT, MOST_HALF, MOST_POINTS = 1e-13, 2**11, 2**22
 LARGEST_LOSS = 700.0
 # Rounding errors of losses, of masses and of sums over a lattice are below this.
 ROUNDING = 1e-10
-# Stands for the logarithm of zero, far below those of other probabilities.
+# Substitute for the logarithm of zero, far below those of other probabilities.
 NOTHING = -2000.0
 # Numbers held in memory at a time, and pairs of rows that set the scale of a lattice.
 BLOCK, SAMPLE = 2**16, 200
@@ -135,7 +135,7 @@ def worst_curves(
     while True:
         curves = list(accumulate((_worst_curve(matrix, pairs, lattice) for pairs in groups), np.maximum))
         end = float(curves[-1][-1])
-        # What does not fall any more is truly infinite.
+        # A limit that no longer falls is the mass of infinite losses.
         wider = _lattice(lattice.step, 2 * lattice.half)
         if end <= CUT or end > last / 2 or wider == lattice:
             return lattice, curves

@@ -22,7 +22,7 @@ NOISE = (
 )
 REDRAWN = "Noise that would move a point further than the bound is drawn again."
 RELATION = "the bound grows with the distance, so it needs AlphaNeighbours(alpha)"
-# How certificates call the randomness.
+# Names of the randomness on certificates.
 MOVES = "planar Laplace noise as real numbers, ChaCha20 keyed with 256 bits of the operating system"
 SEEDED = "planar Laplace noise from a seeded generator: reproducible, not private"
 # Below it no bound is looked for.

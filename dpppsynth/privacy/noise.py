@@ -18,7 +18,7 @@ from dpppsynth.mesh import Ints
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.truncated.rules import LARGEST, WIDEST
 
-# How certificates begin the name of noise with a bound.
+# Prefix of truncated noise on certificates.
 TRUNCATED = "drawn again beyond the bound: "
 
 

@@ -36,7 +36,7 @@ __all__ = [
 
 # Probability of the points of a Poisson law that are not looked at; it is added to delta.
 TAIL = 1e-30
-# Above it a Poisson number of mechanisms is no release anybody makes, and its profile is slow to sum.
+# Largest rate: beyond it the profile is slow to sum, and useless.
 LARGEST_RATE = 1e6
 
 

@@ -25,7 +25,7 @@ MOST_BITS = 40
 SPARE = 1e-12
 
 VARIANTS = ("practical", "theory")
-# How masses are made from the noised counts: free post-processing, which certificates name.
+# Fits of masses to the noised counts: free post-processing, named on certificates.
 FITS = ("least-squares", "l1")
 # Decay of the levels' budgets away from the start level: the best constant of the error bound, and the proof's, which
 # needs more than one half.

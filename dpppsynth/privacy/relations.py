@@ -12,7 +12,7 @@ from dpppsynth.arguments import entries, instance, one_of, positive, shown, whol
 from dpppsynth.errors import InputError
 
 MARK = "it names the mark that tells persons apart"
-# What a person has one of, under local privacy.
+# Protected data of a person under local privacy, one each.
 LOCATION, TRAJECTORY = "location", "trajectory"
 
 

@@ -27,7 +27,7 @@ from dpppsynth.truncated.rules import LARGEST
 # Share by which an epsilon that was rounded up to six digits may be below the one found on another machine.
 LAST_DIGIT = 2e-5
 MANY = f"the domain file has more numbers than are read unasked: {REMEDY}."
-# What reading and using JSON of unknown content raises.
+# Errors of reading and using JSON of unknown content.
 UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, RecursionError)
 
 
@@ -140,7 +140,7 @@ def _check_files(found: certificate.Published, derived: "Derived | str | Check")
     wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
     if isinstance(derived, Derived):
         known = {domain, *derived.released, *derived.others, *_numbered(listed)}
-        # What a release is opened from must be listed: all that is needed, and a posterior where there is one.
+        # Files that a release is opened from must be listed: the required ones, and a posterior if there is one.
         offset = [certificate.OFFSET] if derived.offset else []
         present = [name for name in derived.others if found.folder.has(name)]
         wrong += [name for name in {domain, *derived.released, *offset, *present} if name not in listed]
@@ -345,7 +345,7 @@ def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[
     if not (isinstance(ours, DiscreteLosses) and isinstance(theirs, DiscreteLosses)):
         return False
     return (
-        # What it quotes follows from its own rows.
+        # All fields of the claim follow from its own rows.
         alike(claimed_profile, theirs.to_dict())
         and ours.at == theirs.at
         and theirs.no_better_than(ours, LAST_DIGIT)

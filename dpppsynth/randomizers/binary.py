@@ -11,7 +11,7 @@ import numpy.typing as npt
 from dpppsynth.errors import InputError
 from dpppsynth.randomizers.weights import BITS, LOST, TOTAL, draws, log_ratio
 
-# Random bits, of 62, that are drawn only where the first 16 leave a comparison open.
+# Random bits, of 62, that are drawn only if the first 16 do not decide a comparison.
 LATER = BITS - 16
 
 

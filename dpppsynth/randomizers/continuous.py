@@ -24,7 +24,7 @@ SMALL = 1e-4
 # Points along a radius and around the circle that integrals of waves are taken with.
 RADII, ANGLES = 64, 128
 CHUNK = 1_000_000
-# Rounding that a wave of one's own may exceed its bounds by, relative.
+# Relative rounding by which a user-defined wave may exceed its bounds.
 ROUNDING = 1e-12
 
 

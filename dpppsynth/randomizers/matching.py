@@ -28,7 +28,7 @@ from dpppsynth.randomizers.subset_law import ratios
 MOST_SUBSETS, BATCH = 10**6, 2**21
 # Budgets between which a match is looked for, and how close to a jump its two sides are.
 LEAST, LARGEST, BESIDE = 1e-6, 50.0, 1e-12
-# How close to a root budgets get.
+# Relative precision of a root.
 NEAR = 1e-12
 
 

@@ -16,7 +16,7 @@ from dpppsynth.randomizers.footprint import MOST_CELLS, parts_of
 
 # Below, differences of exponentials lose digits, and their series are exact.
 SMALL = 1e-4
-# So that a product that is whole but for rounding is not rounded down to the number before.
+# Tolerance for products that are whole numbers but for rounding.
 GUARD = 1e-9
 LARGEST_EPSILON = 700.0
 # A radius of that many sides, and a side of that length, is beyond any use and short of overflow.

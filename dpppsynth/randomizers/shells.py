@@ -122,7 +122,7 @@ def mean_distance(cells: int) -> float:
     2.653714
     """
     whole("cells", cells, 1, most=MOST_CELLS)
-    # How often each offset along one axis occurs.
+    # Number of occurrences of each offset along one axis.
     often = cells - np.arange(cells)
     often[1:] *= 2
     total = np.outer(often, often) * np.hypot.outer(np.arange(cells), np.arange(cells))

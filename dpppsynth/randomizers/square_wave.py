@@ -23,7 +23,7 @@ from dpppsynth.randomizers.weights import BITS, TOTAL, ExcessLaw, draws, excess_
 MOST_CELLS = 4096
 # Clients drawn at once.
 BATCH = 1_000_000
-# Of the log-likelihood, natural logarithms of raw counts.
+# Default tolerance of the log-likelihood: natural logarithms, of raw counts.
 TOLERANCE = 1e-3
 # Beyond this `e^epsilon` is no double, and the window narrower than any cell.
 LARGEST_EXPONENT = 700.0

@@ -135,7 +135,7 @@ class SubsetExponential(Randomizer):
         for row in self.shells.beyond.tolist():
             nearer, chances = 0, []
             for a, weight in enumerate(law.weights):
-                # Of the subsets with a cell at this distance, those that lie no nearer otherwise; then the nearer ones.
+                # First subsets whose nearest cell is at this distance, then those with nearer ones.
                 farther = ways[row[a] - 1] if row[a] else 0
                 chances.append(nearer + farther * weight)
                 nearer += (farther - (ways[row[a + 1] - 1] if row[a + 1] else 0)) * weight

@@ -22,9 +22,9 @@ from dpppsynth.mesh import Floats
 from dpppsynth.randomizers.shells import Shells
 from dpppsynth.randomizers.weights import LOST
 
-# Taken from the budget, relative to it, to make room for rounding.
+# Share of the budget reserved for rounding.
 MARGIN = Decimal(2) ** -40
-# Bits of the rarest weight, and the most of any.
+# Bits of the smallest weight, and of the largest allowed.
 ACCURACY, MOST_BITS = 160, 2**13
 # Decimal digits of logarithms and exponentials; with epsilon any smaller, differences of these would lose too many.
 DIGITS, LEAST_EPSILON = 80, 1e-12

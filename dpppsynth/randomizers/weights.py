@@ -21,7 +21,7 @@ from dpppsynth.mesh import Floats, Ints
 
 BITS = 62
 TOTAL = 2**BITS
-# What rounding to integers may take from the budget, relative to it.
+# Share of the budget that rounding to integers may cost.
 LOST = 1e-9
 
 

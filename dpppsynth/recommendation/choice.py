@@ -69,7 +69,7 @@ def recommend(
     """
     require_domain(domain)
     positive("epsilon", epsilon, remedy="1 is a usual start")
-    # Whoever is protected, this synthesizer takes part: its words for wrong arguments serve here too.
+    # This synthesizer accepts every relation, so its error messages for wrong arguments serve here too.
     asked = LaplaceSynthesizer(epsilon, alpha=alpha, relation=relation)
     public = asked.neighbouring().n_is_public
     size = asked.public_size(*((n, None) if public else (None, n)))

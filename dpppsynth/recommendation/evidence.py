@@ -26,7 +26,7 @@ REPLACE_ONE, ADD_REMOVE, UNIFORM = "replace-one", "add-remove", "uniform"
 # The study's windows are squares: a longer bounding box, or one that is filled less, is no longer like them.
 LONGEST, EMPTIEST = 2.0, 0.5
 
-# How a distance is to be read: as it is; as a lower bound; or as no statement, the nearest row being far away.
+# Readings of a distance: as it is; as a lower bound; or unknown, the nearest row being far away.
 Reading = Literal["about", "at least", "unknown"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from dpppsynth.recommendation.evidence import DOCUMENT, Reading
 from dpppsynth.synthesizers import Plan, Synthesizer
 
-# An expected distance above this share of a uniform intensity's is no use.
+# Largest useful ratio of an expected distance to a uniform intensity's.
 USELESS = 0.95
 
 

@@ -47,7 +47,7 @@ class Saveable(Protocol):
         """Public parameters, as they stand on the certificate."""
 
 
-# The file of a saved release that holds its domain.
+# Name of the domain's file in a saved release.
 DOMAIN = "domain.geojson"
 
 

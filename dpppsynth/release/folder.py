@@ -46,7 +46,7 @@ from dpppsynth.release.results import made, together
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.release.trajectories import TraceEstimator
 
-# What a folder that a killed process left behind may hold: nothing is written before it is private.
+# Contents of a folder that a killed process left behind: nothing is written before it is private.
 UNFINISHED = (
     "it holds no more than a release does: parts of one, or in `old` a whole one that was being replaced, which may be "
     "moved back if it is missing."

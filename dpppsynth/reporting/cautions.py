@@ -7,7 +7,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.reporting import local
 from dpppsynth.reporting.rounding import upward
 
-# How the theorems that hold on average over their model alone are marked.
+# Mark of theorems that hold only on average over their model.
 AVERAGED = "model-averaged"
 # Probability of publishing a random point whole that a claim may leave room for, above which its delta is called weak.
 EXPOSING = 0.01

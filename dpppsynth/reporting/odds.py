@@ -7,9 +7,9 @@ from dpppsynth.reporting.rounding import upward
 
 # Guesses out of a hundred above which a promise is called weak, and above which the number says nothing any more.
 WEAK, NEXT_TO_NOTHING = 95.0, 99.9
-# Odds above which a factor tells nobody anything.
+# Odds above which a factor is not quoted.
 VAST = 1e6
-# Probabilities down to here are told as one in so many.
+# Smallest probability quoted as "one in so many".
 COUNTABLE = 1e-15
 RARE = " But it leaves room for outcomes, rare ones, after which the guess would be next to certain."
 GUESSER = "Someone who had to guess which case is true, both being equally likely beforehand,"

@@ -23,11 +23,11 @@ from dpppsynth.reporting.subject import Subject
 
 TEMPLATE = "report.html.jinja"
 ESTIMATED = "estimated from their reports"
-# What tells a report from another file.
+# Mark that identifies a file as a report.
 MARK = '<meta name="generator" content="dpppsynth report">'
 # Further patterns that are drawn, and levels that are drawn one by one.
 FURTHER, LEVELS = 3, 6
-# What may stand in a command, by PEP 440: a certificate may say anything.
+# Versions that a command may quote, by PEP 440: a certificate may say anything.
 VERSION = re.compile(r"(\d+!)?\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+([.][a-z0-9]+)*)?", re.ASCII)
 CORRECTIONS = {
     "isotropic": "Ripley's isotropic edge correction",

@@ -192,7 +192,7 @@ def _farther(guarantee: Guarantee, domain: Domain) -> list[str]:
 def silent_beyond(guarantee: Guarantee) -> bool:
     """Whether nothing is proved about places farther apart than the privacy radius."""
     reach, curve = guarantee.relation.reach, guarantee.by_distance
-    # Of counts it does not matter how far a point moves.
+    # The loss of counts does not depend on how far a point moves.
     if not math.isfinite(reach) or isinstance(guarantee.profile, PureDP | TruncatedLaplaceDP):
         return False
     return not curve or math.isclose(curve[-1][0], reach)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # Whole numbers up to here are floating-point numbers.
 MOST_POINTS = 2**53
-# What an authorisation before the plan takes for granted.
+# Assumptions of an authorisation before the plan.
 KEPT = "The release keeps to its budget, which is checked before the points are used."
 
 
@@ -64,7 +64,7 @@ class Plan:
     estimator: Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | TraceEstimator | None
 
     def __post_init__(self) -> None:
-        # Whatever public parameters alone get wrong is said here, before a ledger or a point is touched.
+        # Errors in public parameters are raised here, before a ledger or a point is touched.
         self.statistic.prepare()
         if isinstance(self.estimator, Projection):
             self.estimator.require_few(self.statistic)
@@ -142,7 +142,7 @@ class Plan:
         QualityError
             When inference on a private statistic fails them: nothing is lost.
         """
-        # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
+        # Errors in a pattern's public parts (domain, names of marks, n) cost no budget.
         require_progress(progress)
         require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
         entry = authorise(self, ledger, entry, rng, subset=subset)
@@ -246,7 +246,7 @@ class PointSynthesizer(Synthesizer):
     """Base of synthesizers under the capped relations, where a point changes or up to a number of a person's points."""
 
     relation: CappedRelation | None
-    # How a delta that promises nothing becomes smaller, or is accepted.
+    # Remedy for a delta that promises nothing.
     smaller_delta: ClassVar[str] = ""
 
     def require_delta(self, delta: float, n: int | None, expected_n: float | None) -> None:
@@ -314,7 +314,7 @@ class PointSynthesizer(Synthesizer):
         if ledger is None:
             require_no_ledger_needed(subset=subset)
         if ledger is not None:
-            # What public parameters alone get wrong costs nothing.
+            # Errors in public parameters cost no budget.
             self.plan(domain, n=len(pattern), **options)
             # Before the levels are counted: one that nobody has would be an answer.
             known: dict[str, Any] = {"n": len(pattern), "levels": {by: dict.fromkeys(names)}}

@@ -9,7 +9,7 @@ from dpppsynth.release import HeatmapRelease
 
 # Squares along each side of the window between which earth mover's distances are taken.
 SIDE = 32
-# What such distances are shares of, since windows need not be squares.
+# Unit of such distances, since windows need not be squares.
 UNIT = "of the window's sides"
 
 

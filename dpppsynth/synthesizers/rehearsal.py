@@ -100,7 +100,7 @@ def rehearse(plan: "Plan", rng: np.random.Generator, say: Progress | None = None
     if size is None:
         msg = f"expected_n: a rehearsal needs a public guess of the number of {_counted(plan)}, such as expected_n=500."
         raise InputError(msg)
-    # A mesh of its own: what to expect of a mechanism is not measured on its own mesh.
+    # A separate mesh: a mechanism is not assessed on its own.
     rule = rules.of(plan.domain)
     mesh = rule.fine_mesh(plan.domain)
     scale = rule.length_scale(plan.domain, size)

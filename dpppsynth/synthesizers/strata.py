@@ -101,12 +101,12 @@ class StratifiedPlan:
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
         """
-        # What is public about a pattern costs nothing to get wrong.
+        # Errors in the public parts of a pattern cost no budget.
         require_progress(progress)
         require_other_mark(self.by, subset)
         require_mark(pattern, self.by, self.domain)
         require_number(pattern, self.n)
-        # What was paid for before is not held to numbers of levels that the points do not have.
+        # An earlier authorisation is not bound to numbers of levels that the points do not have.
         parts = self._parts(pattern) if paid_before(ledger, entry) else None
         entry = authorise(self, ledger, entry, rng, subset=subset)
         try:
@@ -214,7 +214,7 @@ def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, Po
 def sizes(levels: Sequence[str], given: Any, name: str) -> dict[str, Any]:
     """One size for each level: from a mapping or, where all levels may share one, a number."""
     if not isinstance(given, Mapping):
-        # Without an n each level's own plan says what it needs.
+        # Without n each level's own plan states its requirements.
         if given is None or name == "expected_n":
             return dict.fromkeys(levels, given)
         msg = f"{name}: needs a dictionary with the number of points of each level, such as {{'2021': 10, '2022': 12}}."

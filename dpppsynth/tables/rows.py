@@ -18,9 +18,9 @@ from dpppsynth.tables.formats import Table, number
 if TYPE_CHECKING:
     from dpppsynth.crs import CRSLike
 
-# Of one row, and of a file: more points than that are a mistake in the column, and may not fit into memory.
+# Largest count of one row, and of a file: more are a mistake in the column, and may not fit into memory.
 LARGEST_COUNT = 2 * 10**7
-# The rule of networks, or nearer to an edge that was left out of it.
+# Rule of networks for points farther away, or nearer to an edge that was left out.
 FAR = "too far from the network"
 
 

@@ -15,7 +15,7 @@ from dpppsynth.models.planar import grid_cells, regular_squares
 from dpppsynth.randomness import RngLike, generator
 from dpppsynth.trajectories.grid import MOST_CELLS, MOVES, GridTrajectories, neighbours
 
-# Of a weight: sums of many cannot overflow.
+# Largest weight: sums of many cannot overflow.
 LARGEST = 1e200
 
 

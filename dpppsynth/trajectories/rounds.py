@@ -121,7 +121,7 @@ class TraceRound:
         """(T, longest - 1) moves `cell * 8 + direction`, filled up with `no_move`."""
         moves = np.full((len(walks), self.longest - 1), self.no_move)
         place = np.column_stack(np.divmod(walks.values, self.cells))
-        # Of the 3 by 3 cells around a cell it is the fifth, which is no direction.
+        # The fifth of the 3 by 3 cells around a cell is the cell itself, which is no direction.
         around = (np.diff(place, axis=0) + 1) @ (3, 1)
         code = walks.values[:-1] * len(MOVES) + around - (around > 4)
         inner = np.ones(len(code), dtype=bool)

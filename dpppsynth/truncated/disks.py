@@ -11,7 +11,7 @@ from scipy.special import gammainc
 
 from dpppsynth.mesh import Floats
 
-# What a stated mass exceeds the computed one by, relative: far more than the rounding of the quadrature.
+# Relative safety margin of a stated mass: far more than the rounding of the quadrature.
 ROUND_UP = 1 + 1e-10
 # This far above the gap the exponential has made the rest of the integral nothing.
 FAR = 100.0

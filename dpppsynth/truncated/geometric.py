@@ -20,7 +20,7 @@ from dpppsynth.truncated.rules import require_delta, require_whole
 from dpppsynth.truncated.searches import least_whole_error
 from dpppsynth.truncated.sums import geometric_sum, power_sums, two_sided_sum
 
-# What a stated delta exceeds the computed one by, relative: more than the rounding of exponentials up to e^745.
+# Relative safety margin of a stated delta: more than the rounding of exponentials up to e^745.
 ROUND_UP = 1e-12
 # Scales whose losses are finite, and rates below which noise is uniform within every bound allowed.
 SMALLEST_SCALE, LARGEST_RATE, SMALLEST_RATE = 1e-280, 1e280, 1e-280

@@ -32,7 +32,7 @@ FARTHEST, FINEST = 2.0**50, 2.0**45
 # Below this product of epsilon and bound most Gamma variables are too long; lengths are drawn in the disk instead.
 SHORT = math.sqrt(2)
 BATCH = 2**18
-# What intervals say that need more bits.
+# Result of intervals that need more bits.
 OPEN = "open"
 
 
@@ -195,7 +195,7 @@ def _interval_cell(law: LatticeNoise, point: Floats, words: list[int], bits: int
     # A context of its own: the precision of mpmath's is shared by all threads.
     context = MPIntervalContext()
     context.prec = bits + GUARD
-    # A unit more on either side swallows any slip in the last place of a function.
+    # One unit more on either side covers an error in the last place of a function.
     first, second, turn = (context.mpf([word - 1, word + 2]) / context.mpf(2) ** bits for word in words)
     epsilon, step = context.mpf(law.epsilon), context.mpf(law.step)
     length = context.sqrt(first) * context.mpf(law.bound) if law.near else -context.log(first * second) / epsilon
