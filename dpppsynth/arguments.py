@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from dpppsynth.errors import InputError
 
@@ -144,6 +145,15 @@ def plain_array(value: Any) -> np.ndarray | None:
         return None
     try:
         return np.asarray(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def real_array(values: Any) -> npt.NDArray[np.float64] | None:
+    """Copy of an array of real numbers as floats; None where it is none: text, complex or ragged."""
+    try:
+        array = np.asarray(values)
+        return np.array(array, dtype=np.float64) if array.dtype.kind in "biufO" else None
     except (TypeError, ValueError, OverflowError):
         return None
 

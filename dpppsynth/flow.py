@@ -15,9 +15,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.arguments import real_array
 from dpppsynth.errors import DpppsynthError, InputError
-from dpppsynth.second_order import Floats, real_array
 
+Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 # How far prices may break the rules that prove a flow to be cheapest: relative, and of all mass moved along one arc.

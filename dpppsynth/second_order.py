@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import flag, real, shown
+from dpppsynth.arguments import flag, real, real_array, shown
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.patterns import PointPattern
@@ -81,15 +81,6 @@ def require_pairs(pattern: PointPattern) -> None:
     if len(pattern) < 2:
         msg = "pattern: pairs of points take at least two points; join patterns, or look at a larger domain."
         raise InputError(msg)
-
-
-def real_array(values: Any) -> Floats | None:
-    """Copy of an array of real numbers as floats; None where it is none: text, complex or ragged."""
-    try:
-        array = np.asarray(values)
-        return np.array(array, dtype=np.float64) if array.dtype.kind in "biufO" else None
-    except (TypeError, ValueError, OverflowError):
-        return None
 
 
 def checked_coordinates(xy: npt.ArrayLike) -> Floats:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.arguments import real_array
 from dpppsynth.errors import InputError
 from dpppsynth.evaluation.distances import common_domain
-from dpppsynth.flow import grid_flow, minimum_cost_flow, unit_pair
+from dpppsynth.flow import Floats, grid_flow, minimum_cost_flow, unit_pair
 from dpppsynth.histograms import sliced_wasserstein_points
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import Floats, real_array
 
 METHODS = ("auto", "exact", "sliced")
 # Pairs of points up to which "auto" is exact in a window: about two seconds and 32 MB.

@@ -10,7 +10,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import positive, whole
+from dpppsynth.arguments import positive, real_array, whole
 from dpppsynth.errors import InputError
 from dpppsynth.flow import nonnegative_grid
 from dpppsynth.heatmaps.aggregation import sparse_aggregate
@@ -18,7 +18,6 @@ from dpppsynth.heatmaps.users import Users
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.pyramids import DEEPEST
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.second_order import real_array
 
 # Cells kept per level where k asks for fewer: the default of the heat maps.
 FEWEST_CELLS = 20

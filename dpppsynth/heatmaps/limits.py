@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import instance, positive, probability, shown, whole
+from dpppsynth.arguments import instance, positive, probability, real_array, shown, whole
 from dpppsynth.errors import InputError
 from dpppsynth.privacy.pyramids import DECAY, DEEPEST, LevelBudgets, start_level
-from dpppsynth.second_order import real_array
 
 # Packings of k-sparse distributions are known to be large below this separation times sqrt(k).
 LARGEST_SEPARATION = 0.01

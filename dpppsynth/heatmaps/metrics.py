@@ -26,10 +26,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import flag, whole
+from dpppsynth.arguments import flag, real_array, whole
 from dpppsynth.errors import InputError
 from dpppsynth.flow import grid_arcs, grid_flow, minimum_cost_flow, unit_pair
-from dpppsynth.second_order import Floats, real_array
+from dpppsynth.second_order import Floats
 
 # Weight of mass without a counterpart in the norm: the diameter of the unit square.
 DIAMETER = 2.0

@@ -15,14 +15,13 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import each, one_of, plain_array, positive, probability, whole
+from dpppsynth.arguments import each, one_of, plain_array, positive, probability, real_array, whole
 from dpppsynth.errors import InputError
 from dpppsynth.heatmaps.pyramid import pyramid
 from dpppsynth.mesh import Floats, Ints
 from dpppsynth.privacy.noise import laplace_noise, laplace_scale
 from dpppsynth.privacy.pyramids import DEEPEST, LevelBudgets, level_budgets
 from dpppsynth.randomness import RngLike, generator
-from dpppsynth.second_order import real_array
 
 # Probability that noise in any cell wraps around the modulus.
 WRAP = 1e-9

@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from dpppsynth.arguments import positive, whole
 from dpppsynth.errors import DpppsynthError
-from dpppsynth.flow import unit_pair
+from dpppsynth.flow import Floats, unit_pair
 from dpppsynth.histograms.spacing import cell_sides, squared_distances
-from dpppsynth.second_order import Floats
 
 # The regularisation grows by this factor until it is the one asked for; plans on the way need be no better than this.
 GROWTH, ROUGH = 4.0, 1e-2

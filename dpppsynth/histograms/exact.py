@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.errors import InputError
-from dpppsynth.flow import Transshipment, unit_pair
+from dpppsynth.flow import Floats, Transshipment, unit_pair
 from dpppsynth.histograms.spacing import cell_sides, squared_distances
-from dpppsynth.second_order import Floats
 
 # Arcs that a flow may have: about 125 x 125 cells, half a minute.
 MOST_ARCS = 4_000_000

@@ -13,9 +13,8 @@ import numpy.typing as npt
 
 from dpppsynth.arguments import plain_array, whole
 from dpppsynth.errors import InputError
-from dpppsynth.flow import unit_pair
+from dpppsynth.flow import Floats, unit_pair
 from dpppsynth.histograms.spacing import LONGEST, cell_sides
-from dpppsynth.second_order import Floats
 
 MOST_DIRECTIONS = 100_000
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from dpppsynth.arguments import plain_array, shown
 from dpppsynth.errors import InputError
-from dpppsynth.second_order import Floats
+from dpppsynth.flow import Floats
 
 # Largest ratio of a cell's sides: beyond it the shorter one has too few digits.
 MOST_OBLONG = 1000.0

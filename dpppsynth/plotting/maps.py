@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from dpppsynth.arguments import instance, positive
+from dpppsynth.arguments import instance, positive, real_array
 from dpppsynth.domains import Domain, Window
 from dpppsynth.errors import InputError
 from dpppsynth.flow import unit_masses
@@ -24,7 +24,6 @@ from dpppsynth.plotting.saving import mark_confidential
 from dpppsynth.plotting.surfaces import draw_along_streets, draw_raster, draw_surface
 from dpppsynth.release import HeatmapRelease
 from dpppsynth.release.heatmap import BLUR
-from dpppsynth.second_order import real_array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
