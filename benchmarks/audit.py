@@ -27,8 +27,8 @@ import dpppsynth as dps
 from dpppsynth import randomizers
 from dpppsynth.auditing import Audit, Target, audit
 from dpppsynth.auditing.auditor import rating_of
-from dpppsynth.auditing.local import local_target
 from dpppsynth.auditing.targets import seconds_per_trial, target_of
+from dpppsynth.mechanisms.local.audit import local_target
 from dpppsynth.models import draws, regular_triangulation
 from dpppsynth.models.nuts import Sampler
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, GeoIndistinguishability, Local, Relation, ReplaceOne
@@ -265,7 +265,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     # Draws by Kim & Lim's own synthesizer carry no information, and say so.
-    warnings.simplefilter("ignore", dps.errors.InformationWarning)
+    warnings.simplefilter("ignore", dps.core.errors.InformationWarning)
     tables = {
         "central": {"faults": faults(), "mechanisms": honest(args.seconds, args.nuts)},
         "local": {"local faults": local_faults(), "local": local(args.local)},

@@ -23,7 +23,7 @@ from bounded_error_laws import EPSILONS, TRUNCATED, TRUNCATED_PLANAR
 from bounded_error_pictures import draw
 from bounded_error_scores import FARTHEST, Figure, Scores
 
-from dpppsynth.processes import worker_pool
+from dpppsynth.core.workers import worker_pool
 
 Task = tuple[str, Callable[..., Any], tuple[Any, ...]]
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dpppsynth.mesh import Floats, Ints
+from dpppsynth.spatial.mesh import Floats, Ints
 
 SEED = 1729
 PERSONS, FIRST_AGE, AGES = 48_842, 17, 74

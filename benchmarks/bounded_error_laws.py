@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.answers import BoundedErrorAnswers
 from dpppsynth.baselines import (
     GeneralisedGaussian,
     Staircase,
@@ -16,7 +15,8 @@ from dpppsynth.baselines import (
     generalised_gaussian_scale,
     optimal_gamma,
 )
-from dpppsynth.mesh import Floats
+from dpppsynth.mechanisms.bounded.numeric_queries import BoundedErrorAnswers
+from dpppsynth.spatial.mesh import Floats
 from dpppsynth.truncated import (
     PlanarLaplace,
     TruncatedGeometric,

@@ -15,7 +15,7 @@ from bounded_error_runs import SEED, TREE, Setting
 from bounded_error_scores import Figure, figure
 
 from dpppsynth.baselines import blum_intervals, hay_tree
-from dpppsynth.mesh import Floats, Ints
+from dpppsynth.spatial.mesh import Floats, Ints
 
 # Cells of a range, by the number of bins.
 LENGTHS = {data.AGES: (1, 5, 20, 50), data.MOST_FRIENDS + 1: (1, 20, 200, 1000)}

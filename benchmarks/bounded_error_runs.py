@@ -19,7 +19,7 @@ from bounded_error_scores import Known, Scores, batches, of_numbers, of_places, 
 
 from dpppsynth.baselines import hay_degree, hay_tree
 from dpppsynth.filters import cartesian_filter, likely_step, particle_filter, polar_filter
-from dpppsynth.mesh import Floats
+from dpppsynth.spatial.mesh import Floats
 
 DATA = ("ages", "friends", "checkins", "tracks")
 FILTERED, CARTESIAN, POLAR = (

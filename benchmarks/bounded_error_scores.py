@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.mesh import Floats
+from dpppsynth.spatial.mesh import Floats
 
 # Simulated numbers further than this many standard errors from a closed form end the run.
 FARTHEST = 5.0

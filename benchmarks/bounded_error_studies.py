@@ -11,8 +11,8 @@ from bounded_error_scores import Figure, figure
 from scipy.special import gammainc
 
 from dpppsynth.filters import cartesian_filter, estimated_step, grid_filter, grid_smoother, likely_step, particle_filter
-from dpppsynth.mesh import Floats
 from dpppsynth.privacy import truncated_laplace_noise
+from dpppsynth.spatial.mesh import Floats
 from dpppsynth.truncated import PlanarLaplace, TruncatedLaplace, truncated_laplace_delta
 
 # The setting of the filter study: epsilon 0.1, sensitivity 1, bound 50, series of 200.

@@ -17,8 +17,8 @@ import numpy as np
 import dpppsynth as dps
 from dpppsynth.models import tent_masses
 from dpppsynth.models.exact import NestedBoxes
-from dpppsynth.sampling import binomial_pattern
-from dpppsynth.surrogates import surrogates
+from dpppsynth.spatial.sampling import binomial_pattern
+from dpppsynth.spatial.surrogates import surrogates
 
 SIZES = (100, 10_000, 400_000)
 

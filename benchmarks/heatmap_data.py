@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dpppsynth.heatmaps.checkins import busiest_cells, read_checkins
-from dpppsynth.heatmaps.users import Users
+from dpppsynth.mechanisms.heatmap.checkins import busiest_cells, read_checkins
+from dpppsynth.mechanisms.heatmap.users import Users
 
 # Pixels of an image.
 SCREEN = (320, 240)

@@ -7,12 +7,12 @@ import math
 
 import numpy as np
 
-from dpppsynth.heatmaps.aggregation import measure_tree, normalised
-from dpppsynth.heatmaps.least_squares import least_squares
-from dpppsynth.heatmaps.pyramid import pyramid
-from dpppsynth.heatmaps.users import Users
+from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, normalised
+from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets
+from dpppsynth.mechanisms.heatmap.least_squares import least_squares
+from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy.noise import laplace_noise
-from dpppsynth.privacy.pyramids import LATTICE_BITS, LevelBudgets
 
 UNIT = 2**LATTICE_BITS
 

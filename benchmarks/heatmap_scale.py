@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
-from dpppsynth.heatmaps.aggregation import sparse_aggregate
-from dpppsynth.heatmaps.laplace import laplace_aggregate
-from dpppsynth.heatmaps.programmes import objective
-from dpppsynth.heatmaps.pyramid import pyramid
-from dpppsynth.heatmaps.reconstruct import reconstruct, select_cells, solve
-from dpppsynth.heatmaps.users import Users
-from dpppsynth.privacy.pyramids import layout
+from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
+from dpppsynth.mechanisms.heatmap.bound import layout
+from dpppsynth.mechanisms.heatmap.laplace import laplace_aggregate
+from dpppsynth.mechanisms.heatmap.linear_programs import objective
+from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, select_cells, solve
+from dpppsynth.mechanisms.heatmap.users import Users
 
 ROWS = 5
 

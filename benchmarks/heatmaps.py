@@ -24,21 +24,21 @@ from heatmap_rivals import coarse_grid, equal_budgets, quadtree
 from heatmap_scale import scale_tables
 from pages import fill, table
 
-from dpppsynth.heatmaps.aggregation import aggregate, normalised, sparse_aggregate
-from dpppsynth.heatmaps.laplace import laplace_aggregate
-from dpppsynth.heatmaps.least_squares import least_squares
-from dpppsynth.heatmaps.metrics import emd, kl, pearson, similarity
-from dpppsynth.heatmaps.reconstruct import reconstruct
-from dpppsynth.heatmaps.rendering import gaussian_heatmap
-from dpppsynth.heatmaps.shuffle import (
+from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised, sparse_aggregate
+from dpppsynth.mechanisms.heatmap.bound import level_budgets
+from dpppsynth.mechanisms.heatmap.laplace import laplace_aggregate
+from dpppsynth.mechanisms.heatmap.least_squares import least_squares
+from dpppsynth.mechanisms.heatmap.metrics import emd, kl, pearson, similarity
+from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct
+from dpppsynth.mechanisms.heatmap.rendering import gaussian_heatmap
+from dpppsynth.mechanisms.heatmap.shuffle import (
     ShuffleProtocol,
     communication_bits,
     cropped_cells,
     message_count,
     split_cells,
 )
-from dpppsynth.heatmaps.users import Users
-from dpppsynth.privacy.pyramids import level_budgets
+from dpppsynth.mechanisms.heatmap.users import Users
 
 SEED, SIGMA, SIDE, PEOPLE = 2211, 0.02, 256, 200
 # Side of the coarser grid on which the distance is exact; it differs from that at 256 by at most 2 (1/32 - 1/256).

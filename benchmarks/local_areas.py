@@ -9,7 +9,7 @@ import numpy as np
 from local_data import SEED, Points, area_data
 
 from dpppsynth.baselines import LiteralHybridUniformExponential
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 from dpppsynth.local import (
     CellMechanism,
     Counts,
@@ -19,8 +19,8 @@ from dpppsynth.local import (
     SEMGeoI,
     wasserstein2,
 )
-from dpppsynth.mesh import Floats
 from dpppsynth.randomizers import discrete_radius, grid_radius, matched_epsilon, optimal_radius
+from dpppsynth.spatial.mesh import Floats
 
 # Settings (d, epsilon) of each published experiment; d = 1 has one cell and no error.
 SETTINGS = {

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from dpppsynth import datasets
-from dpppsynth.mesh import Floats, Ints
+from dpppsynth.spatial.mesh import Floats, Ints
 
 SEED = 2408
 # Persons that stand for the points of a shipped pattern, in studies of area mechanisms and of range queries.

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from local_data import SEED, Points, range_data
 
+from dpppsynth.baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
 from dpppsynth.grids import Rectangles, first_side, true_answers, uniform_side
 from dpppsynth.local import (
     AdaptiveCounts,
@@ -19,8 +20,7 @@ from dpppsynth.local import (
     query_workload,
     zero_answers_error,
 )
-from dpppsynth.local.central import CentralAdaptiveGrid, CentralUniformGrid
-from dpppsynth.mesh import Floats, Ints
+from dpppsynth.spatial.mesh import Floats, Ints
 
 EPSILONS = (0.5, 1.0, 3.0, 5.0)
 SMALL = (0.00005, 0.0001, 0.0005, 0.001, 0.005)

@@ -29,7 +29,7 @@ from dpppsynth.local import (
     SEMGeoI,
     UniformGrid,
 )
-from dpppsynth.local.files import aggregate_files, write_reports
+from dpppsynth.mechanisms.local.report_files import aggregate_files, write_reports
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "local_scale.md"
 WINDOW = Window.rectangle(0, 0, 1, 1)
@@ -161,7 +161,7 @@ def aggregate_cluster(name: str, folder: str) -> dict[str, Any]:
         Client(cluster) as client,
     ):
         # Workers load the package before they are timed.
-        client.run(lambda: __import__("dpppsynth.local.files"))
+        client.run(lambda: __import__("dpppsynth.mechanisms.local.report_files"))
         start, used = time.perf_counter(), processor() + sum(client.run(processor).values())
         counts = aggregate_files(law, folder, client=client)
         seconds, cpu = time.perf_counter() - start, processor() + sum(client.run(processor).values()) - used

@@ -16,11 +16,16 @@ import numpy as np
 import pages
 
 from dpppsynth.baselines.pivot_trace import pivot_trace
-from dpppsynth.domains import Window
-from dpppsynth.histograms import wasserstein2
-from dpppsynth.local.trace import LDPTrace
+from dpppsynth.mechanisms.local.trajectories.paths import (
+    GridTrajectories,
+    Trajectories,
+    points_budget,
+    random_trajectories,
+)
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.randomizers import DiskArea, grid_radius
-from dpppsynth.trajectories.paths import GridTrajectories, Trajectories, points_budget, random_trajectories
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.transport import wasserstein2
 
 SEED, RUNS, PERSONS, LONGEST = 811, 10, 1000, 200
 SQUARE = Window.rectangle(0, 0, 1, 1)

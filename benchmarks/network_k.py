@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from dpppsynth.linear_network import LinearNetwork, k_function
 from dpppsynth.linear_network.paths import from_positions
-from dpppsynth.patterns import PointPattern
+from dpppsynth.spatial.patterns import PointPattern
 
 # Seconds that an established implementation with a core in C needed for n points on 503 edges, on two cores.
 ESTABLISHED = {2000: 8.7, 5000: 47.0}

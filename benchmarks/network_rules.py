@@ -20,11 +20,14 @@ import numpy as np
 from pages import fill, table
 
 import dpppsynth as dps
-from dpppsynth.draw.base import INTERCEPT_SD
-from dpppsynth.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
+from dpppsynth.contract.additive_noise import StatisticPlan, cell_counts
+from dpppsynth.contract.rules import DRAW_SIGMA
+from dpppsynth.contract.rules import network as rules
+from dpppsynth.contract.rules.planar import box_shape
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.diffusion import diffusion_matrix
-from dpppsynth.mesh import Mesh
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import increment_sd
+from dpppsynth.mechanisms.lgcp.posterior_sampling.base import INTERCEPT_SD
 from dpppsynth.models import PoweredExponential, trace_mesh
 from dpppsynth.models.covariances import factor
 from dpppsynth.models.laplace import laplace_posterior
@@ -32,15 +35,12 @@ from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.likelihood import NoisyField, NoisyMasses
 from dpppsynth.models.target import FieldPrior
 from dpppsynth.models.trace import around
-from dpppsynth.privacy.posterior_draw import increment_sd
 from dpppsynth.privacy.profiles import gaussian_mu
-from dpppsynth.release.field import SIGMA
+from dpppsynth.release.lgcp_inference import SIGMA
 from dpppsynth.release.projection import project_to_simplex
-from dpppsynth.sampling import binomial_pattern
-from dpppsynth.statistic import StatisticPlan, cell_counts
-from dpppsynth.synthesizers.rules import DRAW_SIGMA
-from dpppsynth.synthesizers.rules import network as rules
-from dpppsynth.synthesizers.rules.planar import box_shape
+from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
+from dpppsynth.spatial.mesh import Mesh
+from dpppsynth.spatial.sampling import binomial_pattern
 
 DELTA, DRAWS, BUDGETS = 1e-6, 100, (0.1, 1.0, 10.0)
 # Candidates: tents along the longer side; lengths as shares of the extent; standard deviations of a drawn field.

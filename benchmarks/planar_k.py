@@ -20,9 +20,9 @@ import numpy as np
 import shapely
 from scipy.spatial import cKDTree
 
-from dpppsynth.domains import Window
 from dpppsynth.evaluation.kfunction import k_function
-from dpppsynth.patterns import PointPattern
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.patterns import PointPattern
 
 # Seconds that an established implementation with a core in C needed for 10 000 points, on one core.
 ESTABLISHED = 0.20

@@ -7,7 +7,7 @@ Truths, originals and scores are described in docs/results/recommend.md, whose t
 written by hand, so read them again beside new tables.
 
     OMP_NUM_THREADS=1 python benchmarks/recommend.py --folder out/recommend --repeats 1 \\
-        --table dpppsynth/recommendation/study.csv --out docs/results/recommend.md
+        --table dpppsynth/evaluation/recommendation/study.csv --out docs/results/recommend.md
 """
 
 import argparse
@@ -28,17 +28,25 @@ from utility import truths
 
 import dpppsynth as dps
 from dpppsynth import PoissonRelease
+from dpppsynth.contract import rules
 from dpppsynth.evaluation.experiments import Scenario, Study
-from dpppsynth.intensity import LogLinear, PiecewiseLinear
+from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, Budget
+from dpppsynth.evaluation.recommendation.evidence import (
+    ADD_REMOVE,
+    ANYWHERE,
+    DELTA,
+    REPLACE_ONE,
+    UNIFORM,
+    Evidence,
+    Question,
+)
+from dpppsynth.evaluation.recommendation.ranking import MARGIN, Case, rank
+from dpppsynth.evaluation.recommendation.result import USELESS
+from dpppsynth.evaluation.recommendation.settings import settings
 from dpppsynth.models import regular_triangulation
-from dpppsynth.recommendation.candidates import CANDIDATES, Budget
-from dpppsynth.recommendation.evidence import ADD_REMOVE, ANYWHERE, DELTA, REPLACE_ONE, UNIFORM, Evidence, Question
-from dpppsynth.recommendation.ranking import MARGIN, Case, rank
-from dpppsynth.recommendation.result import USELESS
-from dpppsynth.recommendation.settings import settings
-from dpppsynth.release import field
-from dpppsynth.sampling import binomial_pattern
-from dpppsynth.synthesizers import rules
+from dpppsynth.release import lgcp_inference as field
+from dpppsynth.spatial.intensity import LogLinear, PiecewiseLinear
+from dpppsynth.spatial.sampling import binomial_pattern
 
 SIDE, GRID = 1000.0, 64
 SIZES = (80, 400, 2000)
@@ -494,7 +502,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kinds", nargs="*", choices=list(PLACES), default=list(PLACES))
-    parser.add_argument("--table", type=Path, help="dpppsynth/recommendation/study.csv")
+    parser.add_argument("--table", type=Path, help="dpppsynth/evaluation/recommendation/study.csv")
     parser.add_argument("--out", type=Path, help="docs/results/recommend.md")
     args = parser.parse_args()
     found: dict[str, list[pd.DataFrame]] = {"grid": [], "changes": []}

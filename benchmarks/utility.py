@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 import dpppsynth as dps
-from dpppsynth.intensity import PiecewiseLinear
-from dpppsynth.kernel import kernel_density
 from dpppsynth.models import regular_triangulation
-from dpppsynth.sampling import poisson_pattern
+from dpppsynth.spatial.gaussian_kernel import kernel_density
+from dpppsynth.spatial.intensity import PiecewiseLinear
+from dpppsynth.spatial.sampling import poisson_pattern
 
 GRID, DELTA = 128, 1e-6
 MECHANISMS = ("kernel", "posterior draw", "tents, projected", "tents + posterior", "field + posterior")

@@ -18,36 +18,30 @@ from . import (
     synthesizers,
     truncated,
 )
-from .answers import BoundedErrorAnswers
 from .auditing import Audit, audit
-from .domains import Window
-from .errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
+from .core.errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
+from .evaluation.recommendation import Recommendation, recommend
 from .io import read_network, read_pattern, read_window
 from .ledger import Ledger
 from .linear_network import LinearNetwork
-from .mesh import Mesh
-from .patterns import PointPattern
+from .mechanisms.bounded.numeric_queries import BoundedErrorAnswers
+from .mechanisms.bounded.release import BoundedErrorRelease
+from .mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
+from .mechanisms.heatmap.release import HeatmapRelease
+from .mechanisms.heatmap.synthesizer import HeatmapSynthesizer
+from .mechanisms.kernel.release import PoissonRelease
+from .mechanisms.kernel.synthesizer import KernelSynthesizer
+from .mechanisms.laplace.synthesizer import LaplaceSynthesizer
+from .mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from .mechanisms.local.release import GridRelease, LocalRelease
+from .mechanisms.planar_laplace.release import PointRelease
+from .mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
 from .privacy import AddRemove, AddRemovePerson, AlphaNeighbours, GeoIndistinguishability, Guarantee, Local, ReplaceOne
-from .recommendation import Recommendation, recommend
-from .release import (
-    BoundedErrorRelease,
-    CoxRelease,
-    GridRelease,
-    HeatmapRelease,
-    LocalRelease,
-    PointRelease,
-    PoissonRelease,
-    load_release,
-)
+from .release import CoxRelease, load_release
 from .reporting import write_report
-from .synthesizers import (
-    BoundedErrorSynthesizer,
-    HeatmapSynthesizer,
-    KernelSynthesizer,
-    LaplaceSynthesizer,
-    LGCPSynthesizer,
-    PlanarLaplaceSynthesizer,
-)
+from .spatial.domains import Window
+from .spatial.mesh import Mesh
+from .spatial.patterns import PointPattern
 
 __version__: str
 

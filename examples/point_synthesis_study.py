@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 
 import dpppsynth as dps
+from dpppsynth.contract import rules
 from dpppsynth.evaluation.distances import misplaced_share, total_variation
 from dpppsynth.evaluation.experiments import Outcome, Scenario
 from dpppsynth.evaluation.kfunction import default_distances, k_function
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
-from dpppsynth.intensity import LogLinearMean, PiecewiseConstant, PiecewiseLinear
-from dpppsynth.kernel import kernel_density
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models import PoweredExponential, regular_squares, regular_triangulation
 from dpppsynth.privacy import kim_lim_38, kim_lim_ratio
-from dpppsynth.sampling import binomial_pattern, poisson_pattern
-from dpppsynth.second_order import KFunction
-from dpppsynth.synthesizers import rules
+from dpppsynth.spatial.gaussian_kernel import kernel_density
+from dpppsynth.spatial.intensity import LogLinearMean, PiecewiseConstant, PiecewiseLinear
+from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
+from dpppsynth.spatial.second_order import KFunction
 
 SMALL_DELTA = 1e-6
 KNOTS = (11, 11)

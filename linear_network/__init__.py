@@ -3,7 +3,7 @@
 from dpppsynth.linear_network.kfunction import k_function, pair_correlation
 from dpppsynth.linear_network.mesh import NetworkMesh, network_mesh
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.second_order import KFunction, PairCorrelation
+from dpppsynth.spatial.second_order import KFunction, PairCorrelation
 
 __all__ = [
     "KFunction",

@@ -10,9 +10,8 @@ import numpy as np
 import shapely
 from shapely.ops import substring
 
-from dpppsynth.arguments import positive
-from dpppsynth.domains import LARGEST
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.collapse import contracted
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
@@ -25,6 +24,7 @@ from dpppsynth.linear_network.skeleton import (
     plural,
     with_ends,
 )
+from dpppsynth.spatial.domains import LARGEST
 
 
 def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = None, unit: str = "unit") -> Skeleton:

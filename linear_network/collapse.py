@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.skeleton import Floats, Ints, Labels, Skeleton, plural, with_ends
 
 

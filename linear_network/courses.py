@@ -9,7 +9,7 @@ from shapely.ops import substring
 
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.paths import edge_numbers
-from dpppsynth.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 
 
 def courses(network: LinearNetwork, first: Floats, last: Floats) -> Any:

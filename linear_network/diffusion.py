@@ -16,11 +16,11 @@ import math
 import numpy as np
 import scipy.sparse as sp
 
-from dpppsynth.arguments import positive
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.linear_network.mesh import NetworkMesh
-from dpppsynth.mesh import Floats
-from dpppsynth.randomness import RngLike, generator
+from dpppsynth.spatial.mesh import Floats
 
 # Segments beyond which the squares of a dense matrix take minutes.
 MOST_SEGMENTS = 3000

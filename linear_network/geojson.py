@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import shapely
 
-from dpppsynth.crs import REMEDY, crs_from_member, crs_member
-from dpppsynth.errors import InputError
+from dpppsynth.core.crs import REMEDY, crs_from_member, crs_member
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.skeleton import Floats, Ints, Skeleton, Streets, ends_of
 
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
-from dpppsynth.crs import projected_crs, same_crs
-from dpppsynth.errors import InputError
+from dpppsynth.core.crs import projected_crs, same_crs
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.collapse import parallel_keys
 from dpppsynth.linear_network.skeleton import ROUNDING, Floats, Labels, Skeleton, Streets, ends_of, plural, with_ends
 
 if TYPE_CHECKING:
-    from dpppsynth.crs import CRSLike
+    from dpppsynth.core.crs import CRSLike
 
 # Shares of an edge's length by which its geometry may miss its nodes, and its stated length may be wrong.
 MISS, WRONG = 1e-4, 0.1

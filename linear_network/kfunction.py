@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.paths import from_positions
-from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import (
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.second_order import (
     Floats,
     Intensities,
     KFunction,

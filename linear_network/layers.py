@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
-from dpppsynth.crs import crs_label, projected_crs, reproject, same_crs, unit_name
-from dpppsynth.errors import InputError
+from dpppsynth.core.crs import crs_label, projected_crs, reproject, same_crs, unit_name
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
 from dpppsynth.linear_network.geojson import by_numbers
 from dpppsynth.linear_network.overlaps import noting_overlaps
 from dpppsynth.linear_network.skeleton import Skeleton
-from dpppsynth.tables.formats import Table, from_geodataframe
+from dpppsynth.spatial.tables.formats import Table, from_geodataframe
 
 if TYPE_CHECKING:
-    from dpppsynth.crs import CRSLike
+    from dpppsynth.core.crs import CRSLike
 
 CLAIM = (
     ". GeoJSON without a 'crs' member claims to be in degrees; if its coordinates are in metres, write that member, or "

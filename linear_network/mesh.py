@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import shapely
 
-from dpppsynth.arguments import instance, positive
-from dpppsynth.domains import LARGEST
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import instance, positive
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.courses import cut, shares
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.paths import distances, edge_numbers
 from dpppsynth.linear_network.resistance import resistances
-from dpppsynth.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.spatial.domains import LARGEST
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 
 # Vertices beyond which a mesh would fill the memory of a small machine.
 MOST_VERTICES = 1_000_000

@@ -13,9 +13,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import shapely
 
-from dpppsynth.crs import crs_label, projected_crs
-from dpppsynth.domains import OnMap, as_reals, canonical_json, public_grid
-from dpppsynth.errors import InputError
+from dpppsynth.core.crs import crs_label, projected_crs
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.build import line_parts, require_distance
 from dpppsynth.linear_network.collapse import collapsed
 from dpppsynth.linear_network.geojson import network_geojson, read_geojson
@@ -34,12 +33,13 @@ from dpppsynth.linear_network.skeleton import (
     require_connected,
     skeleton,
 )
-from dpppsynth.patterns import PointPattern
+from dpppsynth.spatial.domains import OnMap, as_reals, canonical_json, public_grid
+from dpppsynth.spatial.patterns import PointPattern
 
 if TYPE_CHECKING:
     import geopandas
 
-    from dpppsynth.crs import CRSLike
+    from dpppsynth.core.crs import CRSLike
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.buckets import BUCKETS, below, compiled, table
+from dpppsynth.core.sorted_search import BUCKETS, below, compiled, table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

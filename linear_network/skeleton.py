@@ -10,8 +10,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import shapely
 
-from dpppsynth.domains import LARGEST, as_reals
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import LARGEST, as_reals
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

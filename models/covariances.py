@@ -15,12 +15,12 @@ import numpy as np
 import scipy.linalg
 from scipy.special import gamma, kv
 
-from dpppsynth.arguments import LARGEST, entries, instance, one_of, positive, shown
-from dpppsynth.domains import as_reals
-from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.core.arguments import LARGEST, entries, instance, one_of, positive, shown
+from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.spatial.domains import as_reals
+from dpppsynth.spatial.mesh import Floats, Mesh
 
 # Beyond this a covariance matrix and its factors take gigabytes.
 MOST_POINTS = 6000

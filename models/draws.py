@@ -13,12 +13,12 @@ import numpy as np
 import scipy.linalg
 import threadpoolctl
 
-from dpppsynth.errors import QualityError, ReleaseBlocked
-from dpppsynth.mesh import Floats
+from dpppsynth.core.errors import QualityError, ReleaseBlocked
 from dpppsynth.models.lgcp import log_likelihood
 from dpppsynth.models.lipschitz import LipschitzSet
 from dpppsynth.models.nuts import Diagnostics, Sampler, diagnose
 from dpppsynth.models.target import PointPosterior
+from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:
     import pymc as pm

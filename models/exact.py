@@ -14,9 +14,9 @@ import numpy as np
 import scipy.linalg
 from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats
+from dpppsynth.core.errors import InputError
 from dpppsynth.models.target import PointPosterior
+from dpppsynth.spatial.mesh import Floats
 
 # First box, in posterior standard deviations; growth from box to box; log-share of mass left to the unbounded box.
 FIRST, GROWTH, NEGLIGIBLE = 3.5, 1.25, -7.0

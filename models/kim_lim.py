@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpppsynth.domains import Window
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Ints, Mesh
+from dpppsynth.core.errors import InputError
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.models.draws import DRAWS, TUNE, NutsDraw, gated_draw
 from dpppsynth.models.lgcp import dual_measure, log_likelihood
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -6,10 +6,10 @@ import numpy as np
 import scipy.linalg
 import scipy.optimize
 
-from dpppsynth.arguments import instance
-from dpppsynth.errors import InputError, QualityError
-from dpppsynth.mesh import Floats
+from dpppsynth.core.arguments import instance
+from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.models.likelihood import MassLikelihood
+from dpppsynth.spatial.mesh import Floats
 
 # Prior-whitened coordinates are well scaled; the Newton decrement decides in the end whether the mode is good enough.
 SEARCH = {"maxiter": 2000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
-from dpppsynth.arguments import instance, one_of
-from dpppsynth.mesh import Floats, Mesh, PlanarMesh
+from dpppsynth.core.arguments import instance, one_of
 from dpppsynth.models.covariances import Covariance, covariance_matrix, factor
 from dpppsynth.models.likelihood import MassLikelihood
-from dpppsynth.patterns import PointPattern
+from dpppsynth.spatial.mesh import Floats, Mesh, PlanarMesh
+from dpppsynth.spatial.patterns import PointPattern
 
 MESH = "regular_triangulation(window, spacing=100.0) makes one"
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from dpppsynth.mesh import Floats
+from dpppsynth.spatial.mesh import Floats
 
 Law = Callable[[Floats, Floats, float], tuple[float, Floats]]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Mesh
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.mesh import Floats, Mesh
 
 # Exponent of the norm that stands for the maximum over elements in `press`, in squared gradients.
 NORM = 16

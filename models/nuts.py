@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from dpppsynth.arguments import instance, real, shown, whole
-from dpppsynth.domains import Window
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh, clip
+from dpppsynth.core.arguments import instance, real, shown, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh, clip
 
 # Vertices of a regular mesh beyond which it would fill the memory of a small machine.
 MOST_VERTICES = 2_000_000

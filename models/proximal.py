@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 
-from dpppsynth.arguments import positive
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import InputError
 from dpppsynth.models.target import PointPosterior, maximise
+from dpppsynth.spatial.mesh import Floats
 
 # Step size and number of steps: mu grows by a factor 1.004.
 ETA, STEPS = 0.1, 41

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dpppsynth.arguments import entries, instance
-from dpppsynth.crs import crs_from_member, projected_crs
-from dpppsynth.domains import Domain, Window, canonical_json
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import entries, instance
+from dpppsynth.core.crs import crs_from_member, projected_crs
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
-from dpppsynth.mesh import Mesh
 from dpppsynth.models.planar import regular
 from dpppsynth.models.trace import trace_mesh
+from dpppsynth.spatial.domains import Domain, Window, canonical_json
+from dpppsynth.spatial.mesh import Mesh
 
 
 def domain_from_geojson(data: Mapping[str, Any]) -> Domain:

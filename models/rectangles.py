@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from dpppsynth.arguments import instance
-from dpppsynth.domains import Window
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats, Ints, Pieces, PlanarMesh, clip
+from dpppsynth.core.arguments import instance
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mesh import Floats, Ints, Pieces, PlanarMesh, clip
 
 
 @runtime_checkable

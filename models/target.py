@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from dpppsynth.errors import QualityError
-from dpppsynth.mesh import Floats
+from dpppsynth.core.errors import QualityError
+from dpppsynth.spatial.mesh import Floats
 
 # Newton steps; squared Newton decrements at which the mode is found, and below which full steps converge.
 STEPS, PRECISE, SAFE = 200, 1e-12, 0.05

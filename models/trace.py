@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import shapely
 
-from dpppsynth.arguments import instance
+from dpppsynth.core.arguments import instance
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.courses import cut, shares
-from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh
 from dpppsynth.models.planar import Finder, grid, settle_shape
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh
 
 # Straight parts shorter than this share of the diameter are rounding, not street.
 SHORTEST = 1e-12

@@ -3,7 +3,8 @@
 import numpy as np
 
 import dpppsynth as dps
-from dpppsynth import answers, baselines, filters, privacy, truncated
+from dpppsynth import baselines, filters, privacy, truncated
+from dpppsynth.mechanisms.bounded import numeric_queries as answers
 
 SQUARE = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 PATTERN = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (20, 2)), SQUARE)

@@ -6,7 +6,11 @@ By name: the marks of pytest-xdist 3.8 for groups travel in the names of tests, 
 import pytest
 
 # What is made once for all tests of these takes seconds.
-TOGETHER = ("tests/test_posterior.py", "tests/test_leaks.py::TestNoise", "tests/test_ledger.py::TestProcesses")
+TOGETHER = (
+    "tests/models/test_posterior.py",
+    "tests/release/test_leaks.py::TestNoise",
+    "tests/ledger/test_ledger.py::TestProcesses",
+)
 # Where posterior draws of a field are kept to make one intensity of them, and nothing depends on how many. Their
 # integrals would take more time than all else.
 FEW_DRAWS = {
@@ -27,8 +31,8 @@ FEW_DRAWS = {
 
 def group(name: str) -> str:
     """Process group of the test of this name: the tests of one case of conformance, or of one place."""
-    if name.startswith("tests/test_conformance.py") and "[" in name:
-        return "tests/test_conformance.py" + name[name.index("[") :]
+    if name.startswith("tests/contract/test_conformance.py") and "[" in name:
+        return "tests/contract/test_conformance.py" + name[name.index("[") :]
     return next((place for place in TOGETHER if name.startswith(place)), name)
 
 
@@ -51,5 +55,5 @@ def few_draws_are_kept(request):
     """A tenth of the draws of a posterior, in the files named above."""
     with pytest.MonkeyPatch.context() as patch:
         if request.path.name in FEW_DRAWS:
-            patch.setattr("dpppsynth.release.field.KEPT_DRAWS", 200)
+            patch.setattr("dpppsynth.release.lgcp_inference.KEPT_DRAWS", 200)
         yield

@@ -13,12 +13,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from dpppsynth import durable
-from dpppsynth.domains import Window
-from dpppsynth.errors import BudgetError, InputError
+from dpppsynth.core import atomic_files as durable
+from dpppsynth.core.errors import BudgetError, InputError
 from dpppsynth.ledger import Ledger
-from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AlphaNeighbours, GaussianDP, Guarantee, ReplaceOne
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer
 
 ALPHA = AlphaNeighbours(25.0)

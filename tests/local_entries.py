@@ -3,7 +3,9 @@
 import numpy as np
 
 import dpppsynth as dps
-from dpppsynth import baselines, grids, histograms, local, privacy, randomizers, trajectories
+from dpppsynth import baselines, grids, local, privacy, randomizers
+from dpppsynth.mechanisms.local import trajectories
+from dpppsynth.spatial import transport as histograms
 
 SQUARE = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 PATTERN = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (20, 2)), SQUARE)

@@ -14,23 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth import statistic
 from dpppsynth.auditing import audit
 from dpppsynth.baselines import LiteralHybridUniformExponential
-from dpppsynth.domains import Window
-from dpppsynth.errors import BudgetError, InputError, PrivacyCheckError
-from dpppsynth.heatmaps import aggregation
+from dpppsynth.contract import additive_noise as statistic
+from dpppsynth.core.errors import BudgetError, InputError, PrivacyCheckError
 from dpppsynth.ledger import Ledger
 from dpppsynth.local import DiskAreaMechanism, SEMGeoI, UniformGrid
+from dpppsynth.mechanisms.heatmap import aggregation
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
-from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import (
     AddRemove,
     AlphaNeighbours,
     PureDP,
     ReplaceOne,
-    certificate,
     laplace_scale,
     local_rounds,
     require_small_delta,
@@ -39,7 +36,9 @@ from dpppsynth.privacy import (
 )
 from dpppsynth.privacy.noise import OpenDPLaplace
 from dpppsynth.randomizers import RandomizedResponse, SubsetExponential
-from dpppsynth.release import load_release
+from dpppsynth.release import certificate, load_release
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import (
     BoundedErrorSynthesizer,
     HeatmapSynthesizer,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dpppsynth.arguments import COMMON, positive, probability, whole
 from dpppsynth.auditing.examine import examine
 from dpppsynth.auditing.power import MISFIT, Rating
 from dpppsynth.auditing.result import Audit
@@ -16,13 +15,14 @@ from dpppsynth.auditing.statistics import named
 from dpppsynth.auditing.target import Statistic, Target, require_two
 from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_published, target_of_release
 from dpppsynth.auditing.trials import run_trials
-from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.privacy import certificate
+from dpppsynth.core.arguments import COMMON, positive, probability, whole
+from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import Profile
-from dpppsynth.privacy.verify import Verification
-from dpppsynth.privacy.verify import examine as verify_open
+from dpppsynth.release import certificate
+from dpppsynth.release.verify import Verification
+from dpppsynth.release.verify import examine as verify_open
+from dpppsynth.spatial.domains import Domain
 
 # Fewest trials: fewer cannot choose events.
 FEWEST = 50

@@ -17,19 +17,19 @@ import shapely
 from scipy.stats import poisson
 
 from dpppsynth.auditing.pairs import changed
-from dpppsynth.auditing.pyramid import lengths
 from dpppsynth.auditing.repeats import NoiseOf, noise_of, numbers
 from dpppsynth.auditing.statistics import Pair, patterns_of
 from dpppsynth.auditing.target import Number, StatedLaw
 from dpppsynth.auditing.whole import Levels
-from dpppsynth.bounded_plan import BoundedCountsPlan
-from dpppsynth.domains import Window
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.kernel import hull, mass
-from dpppsynth.kernel_plan import KernelPlan
-from dpppsynth.mesh import Floats
-from dpppsynth.statistic import FieldStatisticPlan, MeasurementPlan
-from dpppsynth.truncated import TruncatedGeometric
+from dpppsynth.contract.additive_noise import FieldStatisticPlan, MeasurementPlan
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.heatmap.audit import lengths
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.kernel.plan import KernelPlan
+from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.gaussian_kernel import hull, mass
+from dpppsynth.spatial.mesh import Floats
 
 # Values of t that are tried, in units of 1 / scale. How many draws there are may depend on earlier ones; then the best
 # t alone is not valid, so its probability is taken times their number.

@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import instance
 from dpppsynth.auditing.persons import person_pair, require_one_person
 from dpppsynth.auditing.separation import presence, separation
 from dpppsynth.auditing.steps import moves, places, uniform_places, within
 from dpppsynth.auditing.target import require_two
-from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.mesh import Floats
-from dpppsynth.moved_plan import MovedPlan
-from dpppsynth.patterns import PointPattern
+from dpppsynth.core.arguments import instance
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
 
 # Candidates are the same in every run, so that an audit can be repeated.
 SEED = 20261121

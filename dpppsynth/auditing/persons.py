@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.auditing.steps import uniform_places
-from dpppsynth.errors import InputError
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.mesh import Floats, Ints
-from dpppsynth.patterns import PointPattern
-from dpppsynth.persons import labels
-from dpppsynth.privacy.pyramids import start_level
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.heatmap.bound import start_level
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.persons import labels
 
 Pair = tuple[PointPattern, PointPattern]
 

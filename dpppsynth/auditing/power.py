@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, gammaln, ndtr, ndtri
 
-from dpppsynth.arguments import whole
 from dpppsynth.auditing.rules import TRAINING, TRIVIAL, Rules, grid, held_out, share
 from dpppsynth.auditing.target import StatedLaw, Weakened
+from dpppsynth.core.arguments import whole
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, gaussian_mu
 
 Floats = npt.NDArray[np.float64]

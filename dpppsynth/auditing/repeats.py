@@ -22,19 +22,19 @@ import numpy as np
 from scipy.special import gammainc
 from scipy.stats import binom
 
-from dpppsynth.auditing.pyramid import looked_at, own_masses
 from dpppsynth.auditing.target import Draws
 from dpppsynth.auditing.whole import Levels
-from dpppsynth.bounded_plan import BoundedCountsPlan
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.heatmaps.pyramid import pyramid
-from dpppsynth.kernel import hull, mass
-from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan, PatternPlan
-from dpppsynth.mesh import Floats, Ints
-from dpppsynth.moved_plan import MovedPlan
-from dpppsynth.patterns import PointPattern
-from dpppsynth.statistic import FieldStatisticPlan, MeasurementPlan, StatisticPlan
-from dpppsynth.truncated import TruncatedGeometric
+from dpppsynth.contract.additive_noise import FieldStatisticPlan, MeasurementPlan, StatisticPlan
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.heatmap.audit import looked_at, own_masses
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan, PatternPlan
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
+from dpppsynth.spatial.gaussian_kernel import hull, mass
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
 
 Pair = tuple[PointPattern, PointPattern]
 # From an input, 0 or 1, and what was released of it to the noise in it: whole numbers, or coordinates; None where what

@@ -10,8 +10,8 @@ from dpppsynth.auditing.examine import Finding
 from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.repeats import Repeats
 from dpppsynth.auditing.stated import AsStated
-from dpppsynth.errors import PrivacyCheckError
-from dpppsynth.privacy.verify import Verification
+from dpppsynth.core.errors import PrivacyCheckError
+from dpppsynth.release.verify import Verification
 
 CAVEAT = (
     "Not rejected is not a proof: an audit bounds the loss from below, at one pair of inputs and through the "

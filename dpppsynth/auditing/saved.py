@@ -15,15 +15,15 @@ import numpy as np
 from dpppsynth.auditing.steps import uniform_places
 from dpppsynth.auditing.target import Target
 from dpppsynth.auditing.whole import Whole, WholeStrata, inferred
-from dpppsynth.errors import DpppsynthError
-from dpppsynth.mesh import Floats
-from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy.certificate import COUNTS, FILENAME
-from dpppsynth.privacy.derive import prefix
-from dpppsynth.release.bounded import BoundedErrorRelease
+from dpppsynth.core.errors import DpppsynthError
+from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
+from dpppsynth.release.certificate import COUNTS, FILENAME
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.folder import open_release
+from dpppsynth.release.rederive import prefix
 from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
 
 # Fields of a certificate that follow from the files beside it.
 OF_FILES = ("files", "content_hash")

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.draw import DrawPlan
-from dpppsynth.kernel import hull, mass
-from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
-from dpppsynth.mesh import Floats, Mesh
-from dpppsynth.moved_plan import MovedPlan
-from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
+from dpppsynth.contract.additive_noise import FieldStatisticPlan, StatisticPlan
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.spatial.gaussian_kernel import hull, mass
+from dpppsynth.spatial.mesh import Floats, Mesh
 
 # Rows of a stochastic matrix that are compared at a time.
 BLOCK = 2000

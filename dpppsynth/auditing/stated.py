@@ -13,19 +13,19 @@ from typing import Any
 import numpy as np
 from scipy.special import gammainc, gammaincinv
 
-from dpppsynth.auditing.moved import move_shifts
 from dpppsynth.auditing.pairs import changed
 from dpppsynth.auditing.persons import MISSED, Pair
-from dpppsynth.auditing.pyramid import branches
-from dpppsynth.bounded_plan import BoundedCountsPlan
-from dpppsynth.draw import PosteriorDrawPlan
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.kernel_plan import KernelPlan
-from dpppsynth.mesh import Floats, Ints
-from dpppsynth.moved_plan import MovedPlan
+from dpppsynth.contract.additive_noise import FieldStatisticPlan, StatisticPlan
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.heatmap.audit import branches
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.kernel.plan import KernelPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling import PosteriorDrawPlan
+from dpppsynth.mechanisms.planar_laplace.audit import move_shifts
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
-from dpppsynth.privacy.truncated import TruncatedLaplaceDP
-from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+from dpppsynth.spatial.mesh import Floats, Ints
 
 # Steps of the grid of privacy losses, from 0 to their largest sum; more noised numbers are not convolved.
 STEPS, MOST_SHIFTS = 4096, 500

@@ -11,11 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import elements
-from dpppsynth.auditing.bounded import counts_statistics
-from dpppsynth.auditing.moved import move_statistics
 from dpppsynth.auditing.pairs import changed, unchanged
-from dpppsynth.auditing.pyramid import (
+from dpppsynth.auditing.stated import of_number
+from dpppsynth.auditing.target import Statistic
+from dpppsynth.contract.additive_noise import FieldStatisticPlan, LatticePlan, MeasurementPlan, StatisticPlan
+from dpppsynth.core.arguments import elements
+from dpppsynth.core.errors import InputError
+from dpppsynth.linear_network.diffusion import diffusion_density
+from dpppsynth.mechanisms.bounded.audit import counts_statistics
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.heatmap.audit import (
     CellRatio,
     LevelRatios,
     LevelTotals,
@@ -25,22 +30,17 @@ from dpppsynth.auditing.pyramid import (
     lengths,
     sure_branches,
 )
-from dpppsynth.auditing.residuals import Extremes, SharedNoise
-from dpppsynth.auditing.stated import of_number
-from dpppsynth.auditing.target import Statistic
-from dpppsynth.bounded_plan import BoundedCountsPlan
-from dpppsynth.domains import Domain
-from dpppsynth.draw import DrawPlan
-from dpppsynth.errors import InputError
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.kernel import gaussian_sum, hull, mass
-from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan, PatternPlan
-from dpppsynth.linear_network.diffusion import diffusion_density
-from dpppsynth.mesh import Floats, Ints, Mesh
-from dpppsynth.moved_plan import MovedPlan
-from dpppsynth.patterns import PointPattern
+from dpppsynth.mechanisms.heatmap.audit_residuals import Extremes, SharedNoise
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan, PatternPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
+from dpppsynth.mechanisms.planar_laplace.audit import move_statistics
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.statistic import FieldStatisticPlan, LatticePlan, MeasurementPlan, StatisticPlan
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.gaussian_kernel import gaussian_sum, hull, mass
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern
 
 Pair = tuple[PointPattern, PointPattern]
 

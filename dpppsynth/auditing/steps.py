@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from dpppsynth.domains import Domain, Window
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.paths import distances, from_positions
-from dpppsynth.mesh import Floats, Ints, Mesh, Pieces, triangulate
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, triangulate
 
 # Moves are by this share of the radius, less what rounding of large coordinates may add, so none is longer.
 SHORT = 1 - 1e-9

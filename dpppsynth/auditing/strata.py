@@ -18,10 +18,10 @@ from dpppsynth.auditing.statistics import Pair, built_in
 from dpppsynth.auditing.target import Statistic, Target
 from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.auditing.whole import WholeStrata, of_level
-from dpppsynth.patterns import PointPattern
+from dpppsynth.contract.strata import StratifiedPlan
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import Profile
-from dpppsynth.synthesizers import StratifiedPlan
+from dpppsynth.spatial.patterns import PointPattern
 
 
 def strata_target(planned: StratifiedPlan, claim: Guarantee, pair: Any, statistics: tuple[Statistic, ...]) -> Target:

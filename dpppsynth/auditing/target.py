@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import several
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import several
+from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.profiles import Profile
 
 # From a factor of too little noise to scores (N,), (N,) of runs on either input.

@@ -7,34 +7,35 @@ from pathlib import Path
 from typing import Any
 
 from dpppsynth.auditing.laws import laws_of
-from dpppsynth.auditing.local import clients_of, local_target
 from dpppsynth.auditing.pairs import neighbours, what_changes
 from dpppsynth.auditing.repeats import draws_of
-from dpppsynth.auditing.reports import ReportCounts
 from dpppsynth.auditing.stated import as_stated, excess
 from dpppsynth.auditing.statistics import Pair, built_in, named
 from dpppsynth.auditing.strata import strata_target
 from dpppsynth.auditing.target import Statistic, Target
-from dpppsynth.auditing.trajectories import trace_target
 from dpppsynth.auditing.trials import Task, run_block
 from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.auditing.whole import Measure, Whole
-from dpppsynth.domains import Domain
-from dpppsynth.draw import DrawPlan
-from dpppsynth.errors import DpppsynthError, InputError
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.kernel_plan import PatternPlan
+from dpppsynth.contract.additive_noise import MeasurementPlan
+from dpppsynth.contract.base import Plan, Synthesizer
+from dpppsynth.contract.strata import StratifiedPlan
+from dpppsynth.core.errors import DpppsynthError, InputError
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.kernel.plan import PatternPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
+from dpppsynth.mechanisms.local.audit import clients_of, local_target
+from dpppsynth.mechanisms.local.audit_reports import ReportCounts
+from dpppsynth.mechanisms.local.audit_trajectories import trace_target
+from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.moved_plan import MovedPlan
-from dpppsynth.privacy import certificate
-from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.release import certificate
 from dpppsynth.release.folder import estimator_from_dict
 from dpppsynth.release.measurements import measurement
-from dpppsynth.statistic import MeasurementPlan
-from dpppsynth.synthesizers import Plan, StratifiedPlan, Synthesizer
-from dpppsynth.trace_plan import TracePlan
+from dpppsynth.release.rederive import STRATA
+from dpppsynth.spatial.domains import Domain
 
 # Errors of building a mechanism, and a pair for it, from invalid parameters.
 UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, MemoryError, RecursionError)

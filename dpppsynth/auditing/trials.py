@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from dpppsynth.auditing.repeats import Repeats, SeenNoise, agreement, repeated, seen
 from dpppsynth.auditing.target import Statistic, Target
-from dpppsynth.errors import DpppsynthError, InputError
-from dpppsynth.processes import worker_pool
+from dpppsynth.core.errors import DpppsynthError, InputError
+from dpppsynth.core.workers import worker_pool
 
 Floats = npt.NDArray[np.float64]
 

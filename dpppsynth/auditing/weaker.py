@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from dpppsynth.auditing.bounded import LessTruncated
-from dpppsynth.auditing.moved import ShorterMoves, move_shifts
 from dpppsynth.auditing.pairs import changed
-from dpppsynth.auditing.pyramid import always_seen, branches
 from dpppsynth.auditing.target import Weakened
-from dpppsynth.bounded_plan import BoundedCountsPlan
-from dpppsynth.draw import PosteriorDrawPlan
-from dpppsynth.draw.base import DrawPlan
-from dpppsynth.errors import QualityError
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.kernel_plan import DiffusionPlan
-from dpppsynth.mesh import Floats, Ints
+from dpppsynth.contract.additive_noise import FieldStatisticPlan, StatisticPlan
+from dpppsynth.core.errors import QualityError
+from dpppsynth.mechanisms.bounded.audit import LessTruncated
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.heatmap.audit import always_seen, branches
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling import PosteriorDrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan
+from dpppsynth.mechanisms.planar_laplace.audit import ShorterMoves, move_shifts
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.target import FieldPrior
-from dpppsynth.moved_plan import MovedPlan
-from dpppsynth.patterns import PointPattern
-from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
 
 Pair = tuple[PointPattern, PointPattern]
 Scores = tuple[Floats, Floats]

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from dpppsynth.auditing.target import Statistic
-from dpppsynth.errors import ReleaseBlocked
-from dpppsynth.patterns import PointPattern
-from dpppsynth.release.field import FieldModel
-from dpppsynth.synthesizers import Plan, StratifiedPlan
+from dpppsynth.contract.base import Plan
+from dpppsynth.contract.strata import StratifiedPlan
+from dpppsynth.core.errors import ReleaseBlocked
+from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.spatial.patterns import PointPattern
 
 # Runs blocked by their diagnostics one after the other, after which an audit gives up.
 MOST_BLOCKED = 20

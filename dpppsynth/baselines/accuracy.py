@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import plain_array, probability
-from dpppsynth.errors import InputError
-from dpppsynth.grids.checks import reals
-from dpppsynth.mesh import Floats
+from dpppsynth.core.arguments import plain_array, probability
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.grids.checks import reals
+from dpppsynth.spatial.mesh import Floats
 
 MOST_ERROR = 1e70
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import finite
 from dpppsynth.baselines.checks import budget, numbers, uniforms
 from dpppsynth.baselines.generalised_gaussian import convex_power, half_length, half_mass
-from dpppsynth.errors import InputError
-from dpppsynth.grids.checks import reals
-from dpppsynth.mesh import Floats
-from dpppsynth.randomness import RngLike
-from dpppsynth.truncated.laplace import LARGEST, SMALLEST, in_range
+from dpppsynth.core.arguments import finite
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.mechanisms.local.grids.checks import reals
+from dpppsynth.privacy.truncated.laplace import LARGEST, SMALLEST, in_range
+from dpppsynth.spatial.mesh import Floats
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import plain_array, positive, probability, shown
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats
-from dpppsynth.randomness import RngLike, generator
-from dpppsynth.truncated.laplace import LARGEST, SMALLEST, in_range
+from dpppsynth.core.arguments import plain_array, positive, probability, shown
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.privacy.truncated.laplace import LARGEST, SMALLEST, in_range
+from dpppsynth.spatial.mesh import Floats
 
 # Beyond it `e^epsilon` leaves the range of floats.
 LARGEST_EPSILON = 500.0

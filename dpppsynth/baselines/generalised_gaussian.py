@@ -14,12 +14,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc, gammaincinv, gammaln
 
-from dpppsynth.arguments import finite, real, shown
 from dpppsynth.baselines.checks import bound, budget, budgets, numbers, uniforms
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats
-from dpppsynth.randomness import RngLike
-from dpppsynth.truncated.laplace import LARGEST, SMALLEST, in_range
+from dpppsynth.core.arguments import finite, real, shown
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.privacy.truncated.laplace import LARGEST, SMALLEST, in_range
+from dpppsynth.spatial.mesh import Floats
 
 LARGEST_POWER = 100.0
 # Where `(z / b)^p` is below it, the density is flat to the last digit.

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import positive, whole
 from dpppsynth.baselines.checks import budget, noise_scale
 from dpppsynth.baselines.noise import Unreleasable
-from dpppsynth.errors import InputError
-from dpppsynth.grids.checks import reals
-from dpppsynth.mesh import Floats, Ints
-from dpppsynth.randomness import RngLike, generator
+from dpppsynth.core.arguments import positive, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.grids.checks import reals
+from dpppsynth.spatial.mesh import Floats, Ints
 
 # Cells are told apart by floats, and probes are made one after the other.
 DEEPEST, MOST_INTERVALS = 50, 100_000

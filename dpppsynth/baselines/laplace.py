@@ -10,21 +10,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.arguments import positive
-from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError
-from dpppsynth.intensity import PiecewiseConstant
+from dpppsynth.contract.additive_noise import cell_counts
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator, source
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models.planar import regular_squares
-from dpppsynth.patterns import PointPattern, require_match
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import ReplaceOne
-from dpppsynth.randomness import RngLike, generator, source
 from dpppsynth.release.folder import save
-from dpppsynth.sampling import poisson_pattern
-from dpppsynth.statistic import cell_counts
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import PiecewiseConstant
+from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.sampling import poisson_pattern
 
 WARNING = "A baseline for published comparisons: its noise is floating-point, so it must not be released."
 ASSUMED = (
@@ -53,7 +53,7 @@ class PaperLaplaceSynthesizer:
 
     Examples
     --------
-    >>> from dpppsynth.domains import Window
+    >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(0, 0, 10, 10)
     >>> PaperLaplaceSynthesizer(1.0, shape=(11, 11)).release(PointPattern([[5, 5]], window), 1).releasable
     False

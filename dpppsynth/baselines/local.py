@@ -8,16 +8,17 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from dpppsynth.arguments import elements, flag, instance
-from dpppsynth.errors import InputError
-from dpppsynth.grids import average_query_error, true_answers
-from dpppsynth.local.base import CellMechanism
-from dpppsynth.local.grids import GridCounts, UniformGrid
+from dpppsynth.core.arguments import elements, flag, instance
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts, UniformGrid
+from dpppsynth.mechanisms.local.grids.queries import average_query_error, true_answers
+from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
+from dpppsynth.mechanisms.local.randomizers.base import Randomizer
+from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
+from dpppsynth.mechanisms.local.synthesizer import CellMechanism
 from dpppsynth.models.planar import grid_cells
-from dpppsynth.patterns import PointPattern
-from dpppsynth.randomizers import Randomizer, grid_radius
-from dpppsynth.randomizers.area import LiteralHybridArea
-from dpppsynth.randomness import RngLike, generator
+from dpppsynth.spatial.patterns import PointPattern
 
 PRINTED = "A baseline for published comparisons: it spends 1 whatever epsilon is, so it must not be released."
 TUNED = "A baseline for published comparisons: its side was chosen by the truth, so it must not be released."

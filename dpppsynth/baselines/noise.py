@@ -7,19 +7,19 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from dpppsynth.arguments import one_of
 from dpppsynth.baselines.checks import budget, noise_scale
 from dpppsynth.baselines.gaussian import analytic_gaussian_scale, probabilistic_gaussian_scale
 from dpppsynth.baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
 from dpppsynth.baselines.laplace import WARNING
 from dpppsynth.baselines.staircase import Staircase, optimal_gamma
 from dpppsynth.baselines.uniform import UniformNoise
-from dpppsynth.errors import InputError
-from dpppsynth.grids.checks import reals
-from dpppsynth.mesh import Floats
-from dpppsynth.randomness import RngLike
-from dpppsynth.truncated import PlanarLaplace, TruncatedLaplace
-from dpppsynth.truncated.laplace import in_range
+from dpppsynth.core.arguments import one_of
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.mechanisms.local.grids.checks import reals
+from dpppsynth.privacy.truncated.laplace import TruncatedLaplace, in_range
+from dpppsynth.privacy.truncated.planar import PlanarLaplace
+from dpppsynth.spatial.mesh import Floats
 
 
 class Unreleasable:

@@ -16,10 +16,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpppsynth.arguments import instance, positive
-from dpppsynth.mesh import Floats, Ints
-from dpppsynth.randomness import RngLike, generator
-from dpppsynth.trajectories.paths import Trajectories
+from dpppsynth.core.arguments import instance, positive
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.trajectories.paths import Trajectories
+from dpppsynth.spatial.mesh import Floats, Ints
 
 WARNING = (
     "A baseline for published comparisons: its points of interest and its number of sectors come from the private "

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import finite, one_of
 from dpppsynth.baselines.checks import budget, numbers, uniforms
-from dpppsynth.errors import InputError
-from dpppsynth.mesh import Floats
-from dpppsynth.randomness import RngLike
-from dpppsynth.truncated.laplace import in_range
+from dpppsynth.core.arguments import finite, one_of
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.privacy.truncated.laplace import in_range
+from dpppsynth.spatial.mesh import Floats
 
 # Below it, squares of `1 - e^-epsilon` are lost in rounding.
 LEAST_EPSILON = 1e-8

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import one_of, whole
 from dpppsynth.baselines.checks import budget, noise_scale
 from dpppsynth.baselines.noise import Unreleasable
-from dpppsynth.errors import InputError
-from dpppsynth.grids.checks import MOST_CELLS, reals
-from dpppsynth.mesh import Floats
-from dpppsynth.randomness import RngLike, generator
-from dpppsynth.truncated.laplace import LARGEST, in_range
+from dpppsynth.core.arguments import one_of, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.grids.checks import MOST_CELLS, reals
+from dpppsynth.privacy.truncated.laplace import LARGEST, in_range
+from dpppsynth.spatial.mesh import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)

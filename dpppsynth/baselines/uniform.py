@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.baselines.checks import numbers, uniforms
-from dpppsynth.mesh import Floats
-from dpppsynth.randomness import RngLike
-from dpppsynth.truncated.laplace import in_range
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.privacy.truncated.laplace import in_range
+from dpppsynth.spatial.mesh import Floats
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpppsynth.cli.screen import note, show_line
-from dpppsynth.errors import DpppsynthError, InputError, PrivacyCheckError
+from dpppsynth.core.errors import DpppsynthError, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:
+    from dpppsynth.contract.account import Planned
     from dpppsynth.ledger import Ledger
-    from dpppsynth.synthesizers.account import Planned
 
 
 IN_ROWS = (
@@ -49,8 +49,8 @@ class Account:
                 msg = "subset: it is said to a ledger; give --ledger as well, or leave --subset out"
                 raise InputError(msg)
             return cls()
+        from dpppsynth.contract.account import points_of
         from dpppsynth.ledger import Ledger
-        from dpppsynth.synthesizers.account import points_of
 
         require_readable(points)
         ledger = Ledger.open(path)

@@ -13,7 +13,7 @@ from dpppsynth.cli.people import People
 from dpppsynth.cli.place import Place
 from dpppsynth.cli.screen import progress, show_json, show_table, show_text
 from dpppsynth.cli.spread import spread
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.auditing import Audit

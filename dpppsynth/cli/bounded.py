@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.options import Method, Neighbours
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.cli.job import Job
-    from dpppsynth.domains import Domain
+    from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
+    from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
     from dpppsynth.privacy import CappedRelation
-    from dpppsynth.synthesizers import BoundedErrorSynthesizer, PlanarLaplaceSynthesizer
+    from dpppsynth.spatial.domains import Domain
 
 BOUNDED = (Method.BOUNDED_ERROR, Method.PLANAR_LAPLACE)
 
@@ -66,7 +67,7 @@ def bounded_synthesizer(job: "Job", relation: "CappedRelation", cells: dict[str,
     InputError
         Unless two of epsilon, delta and max_error are given, in range.
     """
-    from dpppsynth.synthesizers import BoundedErrorSynthesizer
+    from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
 
     most: Any = job.max_error
     # Counts are off by whole numbers; what is none is for the library to refuse.
@@ -85,7 +86,7 @@ def moving_synthesizer(job: "Job", domain: "Domain", n: int | None) -> "PlanarLa
         When the domain is a network, an option is out of range, or a track has more points than its person may.
     """
     from dpppsynth.linear_network import LinearNetwork
-    from dpppsynth.synthesizers import PlanarLaplaceSynthesizer
+    from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
 
     if isinstance(domain, LinearNetwork):
         msg = (

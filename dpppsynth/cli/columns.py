@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 USES = {
     "x": "name the column of the coordinate",

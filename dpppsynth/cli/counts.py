@@ -9,10 +9,10 @@ from typer import Option
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.screen import progress, show_json, show_line, show_text
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.mesh import Mesh
+    from dpppsynth.spatial.mesh import Mesh
 
 OutOption = Annotated[
     Path, Option(help="New .csv file for the table, outside the folder of a release.", rich_help_panel=o.WRITING)
@@ -42,9 +42,10 @@ def counts(
     counts are private already. A level that a spreadsheet would take for a formula has an apostrophe in front.
     """
     _require_new_table(out)
-    from dpppsynth.release import BoundedErrorRelease, BoundedErrorSeries, load_release
-    from dpppsynth.reporting.bounded import errors, measured
-    from dpppsynth.tables.spreadsheets import guarded
+    from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease, BoundedErrorSeries
+    from dpppsynth.mechanisms.bounded.words import errors, measured
+    from dpppsynth.release import load_release
+    from dpppsynth.spatial.tables.spreadsheets import guarded
 
     with progress() as say:
         say("opening the release")
@@ -87,7 +88,7 @@ def _require_new_table(path: Path) -> None:
 
 def _table(release: Any, *, filtered: bool) -> tuple[list[str], Iterator[list[Any]]]:
     """Header and rows."""
-    from dpppsynth.release import BoundedErrorSeries
+    from dpppsynth.mechanisms.bounded.release import BoundedErrorSeries
 
     if not isinstance(release, BoundedErrorSeries):
         mesh = release.statistic.plan.mesh

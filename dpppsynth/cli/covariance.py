@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING
 
 from dpppsynth.cli.options import Shape
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.cli.job import Job
-    from dpppsynth.domains import Domain
     from dpppsynth.models import Covariance
+    from dpppsynth.spatial.domains import Domain
 
 # What each kind of covariance needs and takes beside --sigma and --length-scale.
 NEEDS: dict[Shape, tuple[str, ...]] = {

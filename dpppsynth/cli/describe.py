@@ -5,31 +5,33 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.limits import moves, noise_of
 from dpppsynth.cli.screen import show_table, show_text
-from dpppsynth.draw import DrawPlan, KimLimPlan, LipschitzPlan
-from dpppsynth.grid_plan import AdaptiveGridPlan, GridPlan
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.kernel_plan import DiffusionPlan, PatternPlan
+from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.base import Plan
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
-from dpppsynth.local_plan import LocalPlan
+from dpppsynth.mechanisms.heatmap import words as heatmaps
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.heatmap.release import Reconstruction
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, PatternPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan, KimLimPlan, LipschitzPlan
+from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, GridPlan
+from dpppsynth.mechanisms.local.plan import LocalPlan
+from dpppsynth.mechanisms.local.release import Estimator, GridEstimator
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.models.trace import around
-from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.plotting.words import what_changes
-from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
-from dpppsynth.privacy.truncated import TruncatedLaplaceDP
-from dpppsynth.release import FieldModel, Projection, Reconstruction
-from dpppsynth.release.local import Estimator, GridEstimator
-from dpppsynth.reporting import heatmaps
-from dpppsynth.statistic import StatisticPlan
-from dpppsynth.synthesizers import Plan
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+from dpppsynth.release import Projection
+from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.release.rederive import STRATA
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
-    from dpppsynth.mesh import Mesh
+    from dpppsynth.contract.strata import StratifiedPlan
     from dpppsynth.models import Covariance
     from dpppsynth.privacy import Guarantee
-    from dpppsynth.synthesizers import StratifiedPlan
+    from dpppsynth.spatial.domains import Domain
+    from dpppsynth.spatial.mesh import Mesh
 
 
 def show_plan(plan: "Plan | StratifiedPlan") -> None:

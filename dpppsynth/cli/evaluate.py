@@ -13,12 +13,12 @@ from dpppsynth.cli.columns import require_own_columns
 from dpppsynth.cli.place import Place, require_snap
 from dpppsynth.cli.screen import note, progress, show_json, show_line
 from dpppsynth.cli.spread import spread
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
-    from dpppsynth.patterns import PointPattern
-    from dpppsynth.release import HeatmapRelease
+    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+    from dpppsynth.spatial.domains import Domain
+    from dpppsynth.spatial.patterns import PointPattern
 
 SENTENCE = (
     "It compares with the sensitive points, so it is confidential and itself not private: keep it out of every release."
@@ -130,7 +130,7 @@ def _patterns(
     synthetic: list[Path], place: Elsewhere, x: str | None, y: str | None, *, limit: bool
 ) -> "tuple[Domain, list[PointPattern], HeatmapRelease | None]":
     """The public domain, the patterns of a release or of files, and the release if it is of heat maps."""
-    from dpppsynth.privacy.certificate import FILENAME
+    from dpppsynth.release.certificate import FILENAME
 
     for path in synthetic:
         if not path.exists():
@@ -153,7 +153,7 @@ def _patterns(
 def _pattern(path: Path, domain: "Domain", x: str | None, y: str | None) -> "PointPattern":
     """Synthetic points of a file: of the columns that we write, or else of those that hold the sensitive points."""
     from dpppsynth.io import read_pattern, read_synthetic
-    from dpppsynth.patterns import PointPattern
+    from dpppsynth.spatial.patterns import PointPattern
 
     try:
         return read_synthetic(path, domain)
@@ -167,7 +167,7 @@ def _pattern(path: Path, domain: "Domain", x: str | None, y: str | None) -> "Poi
 
 def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatmapRelease | None]":
     """Domain and synthetic patterns of a saved release, without marks; and itself if it is of heat maps."""
-    from dpppsynth.release import HeatmapRelease
+    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.release.folder import open_release
 
     with open_release(path, limit=limit) as found:

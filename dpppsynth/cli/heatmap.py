@@ -4,14 +4,14 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.options import Method, Neighbours
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.cli.job import Job
     from dpppsynth.cli.people import People
-    from dpppsynth.domains import Domain
+    from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
     from dpppsynth.privacy import Relation
-    from dpppsynth.synthesizers import HeatmapSynthesizer
+    from dpppsynth.spatial.domains import Domain
 
 # The column that tells the persons, as in Python.
 USER = "user"
@@ -103,7 +103,7 @@ def heatmap_synthesizer(job: "Job", domain: "Domain") -> "HeatmapSynthesizer":
         When the domain is a network, or an option is out of range.
     """
     from dpppsynth.linear_network import LinearNetwork
-    from dpppsynth.synthesizers import HeatmapSynthesizer
+    from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
 
     if isinstance(domain, LinearNetwork):
         msg = (

@@ -12,12 +12,12 @@ from dpppsynth.cli.covariance import covariance_of, require_one_covariance
 from dpppsynth.cli.heatmap import heatmap_relation, heatmap_synthesizer, require_unit
 from dpppsynth.cli.laws import LOCAL, RADIAL, local_relation, local_synthesizer, require_one_report
 from dpppsynth.cli.options import Basis, Mechanism, Method, Neighbours
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
+    from dpppsynth.contract.base import Synthesizer
     from dpppsynth.privacy import CappedRelation, Relation
-    from dpppsynth.synthesizers import Synthesizer
+    from dpppsynth.spatial.domains import Domain
 
 # Options that not every method has.
 OF_METHODS = {
@@ -149,7 +149,8 @@ class Job:
 
     def synthesizer(self, domain: "Domain", n: int | None = None) -> "Synthesizer":
         """The synthesizer, with its mesh where its fineness is given; `n` is the public number of points, if known."""
-        from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
+        from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
+        from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 
         if self.method in LOCAL:
             return local_synthesizer(self, domain, n)
@@ -198,7 +199,7 @@ class Job:
         return _given(spacing=self.resolution if self.spacing is None else self.spacing)
 
     def _lgcp(self, domain: "Domain", relation: "CappedRelation") -> "Synthesizer":
-        from dpppsynth.synthesizers import LGCPSynthesizer
+        from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 
         given = _given(mechanism=self.mechanism, sampler=self.sampler, inference=self.inference, engine=self.engine)
         covariance = covariance_of(self, domain)

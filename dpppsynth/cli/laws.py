@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.options import Law, Method
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.cli.job import Job
     from dpppsynth.cli.people import People
-    from dpppsynth.domains import Domain, Window
+    from dpppsynth.contract.base import Synthesizer
     from dpppsynth.privacy import Relation
-    from dpppsynth.synthesizers import Synthesizer
+    from dpppsynth.spatial.domains import Domain, Window
 
 RADIAL = (Method.DISK_AREA, Method.HYBRID_AREA)
 # Their clients report in two rounds, and the second grid is made from the first reports.
@@ -77,7 +77,7 @@ def require_no_levels(people: "People") -> None:
 
 def local_relation(job: "Job") -> "Relation":
     """What `--method` promises to the sender of a report."""
-    from dpppsynth.local.base import CellMechanism
+    from dpppsynth.mechanisms.local.synthesizer import CellMechanism
     from dpppsynth.privacy.relations import GeoIndistinguishability, Local
 
     if job.method is not Method.SEM_GEO_I:
@@ -119,7 +119,7 @@ def _mechanism(
 
 
 def _window(domain: "Domain") -> Any:
-    from dpppsynth.domains import Window
+    from dpppsynth.spatial.domains import Window
 
     if not isinstance(domain, Window):
         msg = (

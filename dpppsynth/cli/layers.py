@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
-    from dpppsynth.offset import Offset
-    from dpppsynth.patterns import PointPattern
+    from dpppsynth.spatial.domains import Domain
+    from dpppsynth.spatial.offset import Offset
+    from dpppsynth.spatial.patterns import PointPattern
 
 
 def read_offset(path: Path, column: str, domain: "Domain") -> "Offset":
@@ -22,9 +22,9 @@ def read_offset(path: Path, column: str, domain: "Domain") -> "Offset":
     import numpy as np
     import shapely
 
-    from dpppsynth.crs import reproject, same_crs
-    from dpppsynth.offset import Offset
-    from dpppsynth.tables.formats import read_table
+    from dpppsynth.core.crs import reproject, same_crs
+    from dpppsynth.spatial.offset import Offset
+    from dpppsynth.spatial.tables.formats import read_table
 
     if path.suffix.lower() == ".csv":
         msg = "--offset-file: polygons are needed, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
@@ -50,11 +50,11 @@ def read_offset(path: Path, column: str, domain: "Domain") -> "Offset":
 
 def read_landmarks(path: Path, domain: "Domain") -> "PointPattern":
     """Read public places, in the domain or outside it; a file without a CRS is taken to be in the domain's."""
-    from dpppsynth.crs import crs_member
-    from dpppsynth.domains import Window
+    from dpppsynth.core.crs import crs_member
     from dpppsynth.io import read_pattern
     from dpppsynth.models.recipes import domain_of_release
-    from dpppsynth.tables.formats import read_table
+    from dpppsynth.spatial.domains import Window
+    from dpppsynth.spatial.tables.formats import read_table
 
     # Beyond the domain no lengths are compared with true ones: none are measured among landmarks.
     plane = Window.rectangle(-1e9, -1e9, 1e9, 1e9).to_geojson()

@@ -7,11 +7,12 @@ import typer
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.screen import show_checks, show_json, show_table, show_text
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
     from dpppsynth.ledger import Entry, Ledger
-    from dpppsynth.privacy import Check, Relation
+    from dpppsynth.privacy import Relation
+    from dpppsynth.release.verify import Check
 
 ledger_app = typer.Typer(name="ledger", no_args_is_help=True, help="Keep the privacy budget of a data set in a file.")
 
@@ -66,7 +67,7 @@ def show(
     Exit code 0; 2: there is no readable ledger; 3: it is damaged, or --release does not belong to it.
     """
     from dpppsynth.ledger import Ledger, compare
-    from dpppsynth.privacy import certificate
+    from dpppsynth.release import certificate
 
     with Ledger.open(path) as ledger:
         checks = () if release is None else compare(ledger, certificate.read(release, limit=not no_limit))

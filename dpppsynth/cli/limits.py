@@ -1,12 +1,13 @@
 """Noise and bounds on the error as rows of a table: of noised counts, and of points that are moved."""
 
-from dpppsynth.bounded_plan import BoundedCountsPlan
-from dpppsynth.moved_plan import MovedPlan
+from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.bounded.words import errors, farthest, measured
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.plotting.canvas import short_unit
+from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
+from dpppsynth.privacy.truncated.planar import PlanarLaplace
 from dpppsynth.release import Release, StratifiedRelease
-from dpppsynth.reporting.bounded import errors, farthest, measured
-from dpppsynth.statistic import StatisticPlan
-from dpppsynth.truncated import PlanarLaplace, TruncatedGeometric
 
 
 def noise_of(statistic: StatisticPlan) -> list[tuple[str, str]]:

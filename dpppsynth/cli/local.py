@@ -13,7 +13,7 @@ from dpppsynth.cli.place import Place
 from dpppsynth.cli.screen import progress, show_json, show_line, show_text
 from dpppsynth.cli.spread import spread
 from dpppsynth.cli.synthesize import show_release
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 local_app = typer.Typer(
     name="local", no_args_is_help=True, help="Draw and count reports that hide where their senders are."
@@ -58,10 +58,10 @@ def perturb(
     before. The number of points is public, and all releases of the points of a domain have the same one; --subset names
     the value of a mark that the points of this file share, where they are not all.
     """
-    from dpppsynth.local.files import perturb_file
-    from dpppsynth.local.places import require_point_columns
-    from dpppsynth.local.sinks import new_file
-    from dpppsynth.synthesizers.account import Ceiling
+    from dpppsynth.contract.account import Ceiling
+    from dpppsynth.mechanisms.local.places import require_point_columns
+    from dpppsynth.mechanisms.local.report_files import perturb_file
+    from dpppsynth.mechanisms.local.sinks import new_file
 
     _require_own_crs(place)
     domain: Any = place.domain()
@@ -113,7 +113,7 @@ def aggregate(
 
     This costs no budget: the reports are private already. Options must be those that the reports were drawn with.
     """
-    from dpppsynth.local.files import aggregate_files
+    from dpppsynth.mechanisms.local.report_files import aggregate_files
 
     require_new_folder(out)
     domain: Any = place.domain()

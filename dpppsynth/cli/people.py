@@ -11,13 +11,14 @@ from dpppsynth.cli.bounded import require_one_pattern
 from dpppsynth.cli.heatmap import require_free_of_levels
 from dpppsynth.cli.job import Job
 from dpppsynth.cli.laws import LOCAL, require_no_levels
-from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError
+from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
+    from dpppsynth.contract.base import Plan
+    from dpppsynth.contract.strata import StratifiedPlan
     from dpppsynth.ledger.ledger import Levels
-    from dpppsynth.patterns import PointPattern
-    from dpppsynth.synthesizers import Plan, StratifiedPlan
+    from dpppsynth.spatial.domains import Domain
+    from dpppsynth.spatial.patterns import PointPattern
 
 # Numbers of points, in all or at each level: options that suit none of them are taken to suit no file.
 TRIED = (1000, 10, 10**5, 1, 10**7)
@@ -53,7 +54,7 @@ class People:
         """What was said of the rows of a file: the mark, its levels and the numbers of points."""
         if self.by is None:
             return {"n": self.n}
-        from dpppsynth.synthesizers.strata import level_names
+        from dpppsynth.contract.strata import level_names
 
         return {"by": self.by, "levels": level_names(self._names()), "n": self._counts()}
 
@@ -103,14 +104,14 @@ class People:
 
     def require_other_mark(self, subset: Mapping[str, str] | None) -> None:
         """Refuse levels of a mark of which all points have one value."""
-        from dpppsynth.synthesizers.strata import require_other_mark
+        from dpppsynth.contract.strata import require_other_mark
 
         if self.by is not None:
             require_other_mark(self.by, subset)
 
     def plan_for(self, pattern: "PointPattern", job: Job, patterns: int) -> "Plan | StratifiedPlan":
         """Settle them where the data tell the public number of points."""
-        from dpppsynth.synthesizers.strata import split
+        from dpppsynth.contract.strata import split
 
         if self.by is None:
             return self._settle(job, pattern.domain, patterns, len(pattern))

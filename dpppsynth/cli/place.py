@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.screen import note
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
+    from dpppsynth.spatial.domains import Domain
 
 
 # What the readers of windows and networks call what is in the file.
@@ -47,8 +47,8 @@ class Place:
 
     def domain(self) -> "Domain":
         """The public window or network; what was changed in a network is said on the screen."""
-        from dpppsynth.domains import Window
         from dpppsynth.io import read_window
+        from dpppsynth.spatial.domains import Window
 
         if self.window is not None:
             return Window.rectangle(*_bounds(self.window), crs=self.to_crs or self.crs)
@@ -84,7 +84,7 @@ class Place:
         """
         if self.crs is None or self.to_crs is None:
             return self.crs
-        from dpppsynth.tables.formats import read_table
+        from dpppsynth.spatial.tables.formats import read_table
 
         named = path.suffix.lower() == ".csv" or read_table(path).crs is not None
         return None if named else self.crs
@@ -110,7 +110,7 @@ def require_snap(domain: "Domain", snap: float | None) -> None:
     InputError
     """
     from dpppsynth.linear_network import LinearNetwork
-    from dpppsynth.tables.rows import require_snap as require
+    from dpppsynth.spatial.tables.rows import require_snap as require
 
     require(domain, snap)
     if snap is None and isinstance(domain, LinearNetwork):

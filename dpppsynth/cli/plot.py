@@ -7,14 +7,15 @@ from typer import Option
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.screen import note, progress, show_line
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpppsynth.patterns import PointPattern
-    from dpppsynth.release import HeatmapRelease, Release, StratifiedRelease
+    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+    from dpppsynth.release import Release, StratifiedRelease
     from dpppsynth.release.folder import OpenedRelease
+    from dpppsynth.spatial.patterns import PointPattern
 
 OutOption = Annotated[Path, Option(help="Folder for the public pictures.", rich_help_panel=o.WRITING)]
 OriginalOption = Annotated[
@@ -74,7 +75,7 @@ def plot(
         refuse_release_folder(out, "--out")
 
     from dpppsynth.io import read_pattern
-    from dpppsynth.release import HeatmapRelease
+    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.release.folder import open_release
 
     folder = release if release.is_dir() else release.parent
@@ -104,7 +105,7 @@ def plot(
 
 
 def _synthetic(found: "OpenedRelease", number: int) -> "PointPattern | None":
-    from dpppsynth.privacy import certificate
+    from dpppsynth.release import certificate
 
     name = certificate.synthetic(number)
     return found.pattern(name) if name in found.patterns else None
@@ -119,9 +120,10 @@ def _public(
 ) -> list[Path]:
     """The pictures that may be published; those that the release has nothing for are left out."""
     from dpppsynth.linear_network import LinearNetwork
+    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.plotting import plot_epsilon_curve, plot_pattern, save_picture
-    from dpppsynth.privacy.derive import prefix
-    from dpppsynth.release import HeatmapRelease, StratifiedRelease
+    from dpppsynth.release import StratifiedRelease
+    from dpppsynth.release.rederive import prefix
 
     along = "the streets" if isinstance(release.domain, LinearNetwork) else None
     axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit, along=along)}
@@ -149,8 +151,10 @@ def _called(release: "Release | StratifiedRelease") -> str:
 
 def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str, Axes]":
     """Mesh and intensity, where there are any."""
+    from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease
     from dpppsynth.plotting import plot_intensity, plot_mesh
-    from dpppsynth.release import CoxRelease, Drawn, FieldModel, GridRelease, LocalRelease
+    from dpppsynth.release import CoxRelease, Drawn
+    from dpppsynth.release.lgcp_inference import FieldModel
 
     if not isinstance(release, CoxRelease):
         return {}
@@ -168,8 +172,8 @@ def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str,
 
 def _heat(release: "HeatmapRelease", bandwidth: float | None, marks: dict[str, Any]) -> "dict[str, Axes]":
     """Heat map and intensity; a mesh of so many squares shows nothing."""
+    from dpppsynth.mechanisms.heatmap.words import blur, drowned
     from dpppsynth.plotting import plot_heatmap, plot_intensity
-    from dpppsynth.reporting.heatmaps import blur, drowned
 
     warning = drowned(release)
     if warning is not None:
@@ -182,7 +186,7 @@ def _heat(release: "HeatmapRelease", bandwidth: float | None, marks: dict[str, A
 
 
 def _level(pattern: "PointPattern", by: str, level: str) -> "PointPattern":
-    from dpppsynth.patterns import PointPattern
+    from dpppsynth.spatial.patterns import PointPattern
 
     at = (pattern.marks or {})[by].astype(str) == level
     return PointPattern.at(pattern.positions[at], pattern.domain, synthetic=True)

@@ -24,7 +24,7 @@ from dpppsynth.cli import (
 from dpppsynth.cli.ledger import ledger_app
 from dpppsynth.cli.local import local_app
 from dpppsynth.cli.screen import complain, exit_code, in_options, own_warnings, report_crash
-from dpppsynth.errors import DpppsynthError
+from dpppsynth.core.errors import DpppsynthError
 
 EPILOG = (
     "Exit codes: 0 done; 2 bad input; 3 the guarantee does not hold; 4 budget; 5 release blocked, or poor inference."

@@ -10,7 +10,7 @@ from dpppsynth.cli.screen import show_json, show_line, show_table, show_text
 from dpppsynth.cli.spread import spread
 
 if TYPE_CHECKING:
-    from dpppsynth.recommendation import Recommendation
+    from dpppsynth.evaluation.recommendation import Recommendation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,9 +27,9 @@ class Promise:
 
     def recommend(self, place: Place) -> "Recommendation":
         """The recommendation for a place."""
-        from dpppsynth.recommendation import recommend
-        from dpppsynth.synthesizers import LaplaceSynthesizer
-        from dpppsynth.synthesizers.base import need_size
+        from dpppsynth.contract.base import need_size
+        from dpppsynth.evaluation.recommendation import recommend
+        from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 
         given = {"alpha": self.alpha, "relation": self.relation, "max_points_per_person": self.max_points_per_person}
         # Any method's relation; `lgcp` asks for one to be given.
@@ -62,7 +62,7 @@ def recommend(promise: Promise, place: Place, json: o.JsonOption = False) -> Non
 
 
 def _show(advice: "Recommendation", promise: Promise) -> None:
-    from dpppsynth.recommendation.result import figure, in_words
+    from dpppsynth.evaluation.recommendation.result import figure, in_words
 
     show_text(advice.headline)
     for reason in advice.reasons:
@@ -97,7 +97,8 @@ def _as_json(advice: "Recommendation", promise: Promise) -> dict[str, Any]:
 
 
 def _method(advice: "Recommendation") -> list[str]:
-    from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
+    from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
+    from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 
     made: Any = advice.synthesizer
     if isinstance(made, KernelSynthesizer):

@@ -14,7 +14,7 @@ from dpppsynth.cli.screen import progress, show_json, show_table, show_text
 from dpppsynth.cli.spread import spread
 
 if TYPE_CHECKING:
-    from dpppsynth.synthesizers import Rehearsal, Run
+    from dpppsynth.contract.rehearsal import Rehearsal, Run
 
 COLUMNS: dict[str, Callable[["Run"], str]] = {
     "surrogate": lambda run: run.surrogate,
@@ -48,7 +48,7 @@ def rehearse(
     Settle everything by it: what a run on the data shows must not be acted upon. Exit code 5 when a run would be
     blocked.
     """
-    from dpppsynth.synthesizers import StratifiedPlan
+    from dpppsynth.contract.strata import StratifiedPlan
 
     plan = people.plan(job, place.domain(), patterns)
     plans = plan.plans if isinstance(plan, StratifiedPlan) else {"": plan}

@@ -26,7 +26,7 @@ def report(release: o.ReleaseArgument, out: OutOption = None, no_limit: o.NoLimi
     Exit code 0: written; 2: there is no readable release, or no place for the page; 3: the certificate does not hold,
     and nothing is written.
     """
-    from dpppsynth.privacy import certificate
+    from dpppsynth.release import certificate
     from dpppsynth.reporting import write_report
 
     with progress() as say:

@@ -8,13 +8,13 @@ from typer import Option
 from dpppsynth.cli import options as o
 from dpppsynth.cli.job import require_new_folder
 from dpppsynth.cli.screen import note, progress, show_json, show_line
-from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.core.errors import DpppsynthError, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dpppsynth.patterns import PointPattern
     from dpppsynth.release import Release, StratifiedRelease
+    from dpppsynth.spatial.patterns import PointPattern
 
 OutOption = Annotated[
     Path | None,
@@ -86,7 +86,9 @@ def sample(
 
 
 def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
-    from dpppsynth.release import CoxRelease, FieldModel, PointRelease, StratifiedRelease
+    from dpppsynth.mechanisms.planar_laplace.release import PointRelease
+    from dpppsynth.release import CoxRelease, StratifiedRelease
+    from dpppsynth.release.lgcp_inference import FieldModel
 
     parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     cox = [part for part in parts if isinstance(part, CoxRelease)]

@@ -15,7 +15,7 @@ from typing import Any
 
 import typer
 
-from dpppsynth.errors import (
+from dpppsynth.core.errors import (
     BudgetError,
     DpppsynthError,
     InformationWarning,

@@ -17,14 +17,15 @@ from dpppsynth.cli.people import People
 from dpppsynth.cli.place import Place, require_snap, said_of
 from dpppsynth.cli.screen import progress, show_json, show_line, show_text
 from dpppsynth.cli.spread import spread
-from dpppsynth.errors import InputError, QualityError
+from dpppsynth.core.errors import InputError, QualityError
 
 if TYPE_CHECKING:
-    from dpppsynth.domains import Domain
-    from dpppsynth.patterns import PointPattern
-    from dpppsynth.release import HeatmapRelease
-    from dpppsynth.synthesizers import Plan, StratifiedPlan
-    from dpppsynth.synthesizers.account import Ceiling
+    from dpppsynth.contract.account import Ceiling
+    from dpppsynth.contract.base import Plan
+    from dpppsynth.contract.strata import StratifiedPlan
+    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+    from dpppsynth.spatial.domains import Domain
+    from dpppsynth.spatial.patterns import PointPattern
 
 # Methods whose patterns are paid for, and why a further one is a new spend.
 PAID = {
@@ -106,8 +107,8 @@ def synthesize(
 
 def _ceiling(job: Job, people: People, domain: "Domain", patterns: int) -> "Ceiling":
     """What is authorised where the points will tell their number."""
+    from dpppsynth.contract.account import Ceiling
     from dpppsynth.release import StratifiedRelease
-    from dpppsynth.synthesizers.account import Ceiling
 
     mechanism = str(job.method) if people.by is None else StratifiedRelease.mechanism
     most = job.synthesizer(domain, people.n).ceiling(domain, patterns=patterns)
@@ -161,8 +162,8 @@ def _release(
 def show_release(release: Any, out: Path, *, paid: str | None = None, json: bool) -> None:
     """Say what was written, and how to go on; `paid` is why a further pattern would be a new spend, if it were."""
     from dpppsynth.cli.limits import error_bound
-    from dpppsynth.release import HeatmapRelease
-    from dpppsynth.reporting.heatmaps import drowned, persons_in_words
+    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+    from dpppsynth.mechanisms.heatmap.words import drowned, persons_in_words
 
     files = sorted(path.name for path in out.iterdir())
     if json:

@@ -20,7 +20,7 @@ def verify(
 
     Exit code 0: it holds; 2: there is no readable certificate, or it is too large to verify; 3: it does not hold.
     """
-    from dpppsynth.privacy import verify as examine
+    from dpppsynth.release.verify import verify as examine
 
     result = examine(path, limit=not no_limit)
     if json:

@@ -17,10 +17,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpppsynth.domains import Window
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.patterns import PointPattern
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.patterns import PointPattern
 
 __all__ = ["geodanet_crimes", "geodanet_streets", "path", "soho_deaths", "soho_pumps", "soho_streets"]
 

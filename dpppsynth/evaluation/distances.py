@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import positive
-from dpppsynth.domains import Domain, Window
-from dpppsynth.errors import InputError
-from dpppsynth.intensity import mass_distance
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models.planar import regular_squares
-from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import Floats, intensity_values
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.intensity import mass_distance
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.second_order import Floats, intensity_values
 
 Density = Callable[[Floats], npt.ArrayLike]
 

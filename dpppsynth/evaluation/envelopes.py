@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import elements, flag
-from dpppsynth.errors import InputError
-from dpppsynth.second_order import Floats, KFunction, PairCorrelation
+from dpppsynth.core.arguments import elements, flag
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.second_order import Floats, KFunction, PairCorrelation
 
 Summary = KFunction | PairCorrelation
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpppsynth.evaluation.metrics import Metric
-from dpppsynth.heatmaps.metrics import kl, pearson, similarity
-from dpppsynth.mesh import Floats
-from dpppsynth.patterns import PointPattern
-from dpppsynth.release import HeatmapRelease
-from dpppsynth.synthesizers.exact_maps import SIDE, UNIT, HeatMaps, heat_maps
+from dpppsynth.mechanisms.heatmap.exact_maps import SIDE, UNIT, HeatMaps, heat_maps
+from dpppsynth.mechanisms.heatmap.metrics import kl, pearson, similarity
+from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth import linear_network
-from dpppsynth.arguments import whole
-from dpppsynth.domains import Domain, Window
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import whole
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import (
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.second_order import (
     Floats,
     Intensities,
     KFunction,

@@ -22,12 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.buckets import BUCKETS, Floats, Ints, below, compiled, table
-from dpppsynth.domains import Window
+from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, below, compiled, table
 from dpppsynth.evaluation.pairs import Cells, add, partners
 from dpppsynth.evaluation.ring import MOST, border
 from dpppsynth.evaluation.shifts import Outline, outline, overlap, overlaps, terms
-from dpppsynth.second_order import farthest
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.second_order import farthest
 
 # Pairs of points times pairs of border pieces beyond which a lattice is tried, or a finer one; nodes of the coarsest
 # lattice times the same are about as many for short reaches. A second or two.

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.distances import SEGMENTS, SIDE, Density, integral, misplaced_share, quadrature, values
 from dpppsynth.evaluation.envelopes import Envelope, envelope
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import KernelIntensity, kernel_intensity
 from dpppsynth.evaluation.transport import wasserstein
-from dpppsynth.intensity import PiecewiseConstant, mass_distance
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.mesh import Floats, Mesh
 from dpppsynth.models import regular_triangulation
-from dpppsynth.patterns import PointPattern
-from dpppsynth.sampling import poisson_pattern
-from dpppsynth.second_order import KFunction, frozen
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import PiecewiseConstant, mass_distance
+from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.sampling import poisson_pattern
+from dpppsynth.spatial.second_order import KFunction, frozen
 
 # Largest patterns whose K-function is made of all their points.
 LARGEST_IN_PLANE, LARGEST_ON_NETWORK = 20_000, 2_000

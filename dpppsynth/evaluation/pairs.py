@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.buckets import BUCKETS, Floats, Ints, below, compiled, table
+from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, below, compiled, table
 
 # Cells along the reach, where there are points enough to fill them.
 FINENESS = 8

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpppsynth.domains import Domain
 from dpppsynth.evaluation.metrics import KComparison
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.patterns import PointPattern
 from dpppsynth.plotting import plot_comparison, plot_pattern
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, map_figure, new_figure, set_title, short_unit
 from dpppsynth.plotting.saving import mark_confidential
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.patterns import PointPattern
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import elements, flag, instance, positive
-from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import elements, flag, instance, positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.evaluation.distances import Density
 from dpppsynth.evaluation.heatmaps import NOTE, PERSONS_NOTE, HeatScores, score_heat
 from dpppsynth.evaluation.kfunction import default_distances
 from dpppsynth.evaluation.metrics import METRICS, Comparison, KComparison, least_bandwidth, thins, transport_method
 from dpppsynth.evaluation.tables import aligned, summary
-from dpppsynth.mesh import Floats
-from dpppsynth.patterns import PointPattern
-from dpppsynth.randomness import RngLike, generator
-from dpppsynth.release import HeatmapRelease
-from dpppsynth.second_order import checked_distances, frozen
+from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.second_order import checked_distances, frozen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,7 +215,7 @@ def evaluate(
 
     Examples
     --------
-    >>> from dpppsynth.domains import Window
+    >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(0, 0, 10, 10)
     >>> rng = np.random.default_rng(1)
     >>> simulated, other = (PointPattern(rng.uniform(0, 10, (40, 2)), window) for _ in range(2))

@@ -10,9 +10,9 @@ import math
 import numpy as np
 import shapely
 
-from dpppsynth.buckets import BUCKETS, Floats, Ints, compiled, table
-from dpppsynth.domains import Window
+from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, compiled, table
 from dpppsynth.evaluation.pairs import Cells, add, partners
+from dpppsynth.spatial.domains import Window
 
 # A pair counts at most so often. Where hardly anything of a circle lies in the window a single pair would else outweigh
 # all others; the bias is small, as such pairs are rare.

@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.metrics import METRICS, KComparison
-from dpppsynth.mesh import Floats
 from dpppsynth.plotting import refuse_release_folder, save_picture
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpppsynth.arguments import flag
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import flag
+from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.distances import Density, common_domain, integral, values
 from dpppsynth.evaluation.envelopes import common_distances, listed
-from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import Floats, KFunction
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.second_order import Floats, KFunction
 
 
 def propensity_mse(
@@ -56,7 +56,7 @@ def propensity_mse(
 
     Examples
     --------
-    >>> from dpppsynth.domains import Window
+    >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(0, 0, 1, 1)
     >>> ours, theirs = PointPattern([[0.5, 0.5]], window), PointPattern([[0.1, 0.5], [0.2, 0.5], [0.9, 0.5]], window)
     >>> flat = lambda xy: np.ones(len(xy))

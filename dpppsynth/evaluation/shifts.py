@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.buckets import BUCKETS, Floats, compiled, table
-from dpppsynth.domains import Window
+from dpppsynth.core.sorted_search import BUCKETS, Floats, compiled, table
 from dpppsynth.evaluation.pairs import Cells, add, partners
 from dpppsynth.evaluation.ring import MOST, border
+from dpppsynth.spatial.domains import Window
 
 
 class Outline(NamedTuple):

@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from dpppsynth.errors import InputError
-from dpppsynth.kernel import gaussian_sum, mass
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.linear_network.diffusion import diffusion_matrix
-from dpppsynth.mesh import Floats
 from dpppsynth.models import regular_triangulation
-from dpppsynth.patterns import PointPattern
-from dpppsynth.second_order import checked_coordinates, require_correction, require_smoothing
+from dpppsynth.spatial.gaussian_kernel import gaussian_sum, mass
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.second_order import checked_coordinates, require_correction, require_smoothing
 
 CORRECTIONS = ("diggle", "uniform", "none")
 # Segments of a network for each bandwidth of street, and in all (edges are never joined).
@@ -175,7 +175,7 @@ def kernel_intensity(pattern: PointPattern, bandwidth: float, correction: str | 
 
     Examples
     --------
-    >>> from dpppsynth.domains import Window
+    >>> from dpppsynth.spatial.domains import Window
     >>> one = PointPattern([[0.0, 0.5]], Window.rectangle(0, 0, 1, 1))
     >>> f = kernel_intensity(one, 0.1)
     >>> f(one.xy).round(2)  # half of the kernel is outside: twice 1 / (2 pi 0.1^2)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpppsynth.evaluation.metrics import METRICS
-from dpppsynth.mesh import Floats
+from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:
     import pandas as pd

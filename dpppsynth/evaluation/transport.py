@@ -8,13 +8,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import real_array
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import real_array
+from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.distances import common_domain
-from dpppsynth.flow import Floats, grid_flow, minimum_cost_flow, unit_pair
-from dpppsynth.histograms import sliced_wasserstein_points
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.patterns import PointPattern
+from dpppsynth.spatial.minimum_cost_flow import Floats, grid_flow, minimum_cost_flow, unit_pair
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.transport import sliced_wasserstein_points
 
 METHODS = ("auto", "exact", "sliced")
 # Pairs of points up to which "auto" is exact in a window: about two seconds and 32 MB.
@@ -49,7 +49,7 @@ def wasserstein(one: PointPattern, other: PointPattern, method: str = "auto") ->
 
     Examples
     --------
-    >>> from dpppsynth.domains import Window
+    >>> from dpppsynth.spatial.domains import Window
     >>> window = Window.rectangle(0, 0, 10, 10)
     >>> wasserstein(PointPattern([[1, 1]], window), PointPattern([[1, 1], [4, 5]], window))
     2.5

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpppsynth.attributes import words
-from dpppsynth.domains import Domain
-from dpppsynth.durable import name_leftovers
-from dpppsynth.errors import InputError
-from dpppsynth.tables.formats import Table, as_path, read_table, there
-from dpppsynth.tables.points import person_column
-from dpppsynth.tables.rows import Rows, examine, require_domain, require_snap
-from dpppsynth.tables.spreadsheets import guarded
+from dpppsynth.core.atomic_files import name_leftovers
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.marks import words
+from dpppsynth.spatial.tables.formats import Table, as_path, read_table, there
+from dpppsynth.spatial.tables.points import person_column
+from dpppsynth.spatial.tables.rows import Rows, examine, require_domain, require_snap
+from dpppsynth.spatial.tables.spreadsheets import guarded
 
 if TYPE_CHECKING:
-    from dpppsynth.crs import CRSLike
+    from dpppsynth.core.crs import CRSLike
 
 REPORT_NAME = "CONFIDENTIAL_offending_rows.csv"
 # Prefix of a report's name while it is being written.

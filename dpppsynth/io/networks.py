@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from dpppsynth.linear_network.layers import skeleton_of_table
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.tables.formats import read_layer
+from dpppsynth.spatial.tables.formats import read_layer
 
 if TYPE_CHECKING:
     import geopandas
 
-    from dpppsynth.crs import CRSLike
+    from dpppsynth.core.crs import CRSLike
 
 
 def read_network(

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import shapely
 
-from dpppsynth.crs import projected_crs, reproject
-from dpppsynth.domains import Domain, Window, unite
-from dpppsynth.errors import InputError
-from dpppsynth.patterns import PointPattern
-from dpppsynth.tables.formats import Table, json_table, read_head, read_layer, read_table
-from dpppsynth.tables.points import chosen_marks, refuse_broken
-from dpppsynth.tables.rows import examine, fitting_crs, require_domain
+from dpppsynth.core.crs import projected_crs, reproject
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import Domain, Window, unite
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.tables.formats import Table, json_table, read_head, read_layer, read_table
+from dpppsynth.spatial.tables.points import chosen_marks, refuse_broken
+from dpppsynth.spatial.tables.rows import examine, fitting_crs, require_domain
 
 if TYPE_CHECKING:
     import geopandas
 
-    from dpppsynth.crs import CRSLike
+    from dpppsynth.core.crs import CRSLike
 
 
 def read_pattern(

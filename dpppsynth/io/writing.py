@@ -15,12 +15,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from dpppsynth.crs import crs_member
-from dpppsynth.durable import drafted
-from dpppsynth.errors import InputError
-from dpppsynth.patterns import PointPattern
-from dpppsynth.tables.formats import as_path, there
-from dpppsynth.tables.spreadsheets import guarded
+from dpppsynth.core.atomic_files import drafted
+from dpppsynth.core.crs import crs_member
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.tables.formats import as_path, there
+from dpppsynth.spatial.tables.spreadsheets import guarded
 
 LONG_AGO = "2000-01-01T00:00:00.000Z"
 

@@ -9,7 +9,7 @@ import hashlib
 import secrets
 from typing import Any, Self
 
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 
 HELD = (
     "entry: an authorisation is used by whoever was given it; pass on what ledger.authorise returned, to another "

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from dpppsynth.arguments import finite
-from dpppsynth.errors import BudgetError, InputError
+from dpppsynth.core.arguments import finite
+from dpppsynth.core.errors import BudgetError, InputError
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import AVERAGED
 from dpppsynth.privacy.accounting import compose, gaussian_filter, largest
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.kim_lim import AVERAGED
 from dpppsynth.privacy.profiles import GaussianDP, Profile
 from dpppsynth.privacy.relations import (
     AddRemove,

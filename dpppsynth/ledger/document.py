@@ -12,10 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from dpppsynth.domains import canonical_json
-from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.privacy import certificate
-from dpppsynth.published_files import strict_json
+from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.published_files import strict_json
+from dpppsynth.release import certificate
+from dpppsynth.spatial.domains import canonical_json
 
 Event = Mapping[str, Any]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
-from dpppsynth.privacy.truncated import TruncatedLaplaceDP
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 # Budgets and what is calibrated to them may differ by rounding.
 ROUNDING = 1 + 1e-9

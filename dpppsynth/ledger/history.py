@@ -6,17 +6,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from dpppsynth.domains import canonical_json
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 from dpppsynth.ledger.authorisation import hashed
 from dpppsynth.ledger.budget import Budget, budget_from_dict
 from dpppsynth.ledger.contradiction import contradiction
 from dpppsynth.ledger.document import Event, damaged, identify, version_of
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.reading import Reading, reading_from_dict
-from dpppsynth.privacy.derive import STRATA
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import Profile
+from dpppsynth.release.rederive import STRATA
+from dpppsynth.spatial.domains import canonical_json
 
 AUTHORISED, SETTLED, RELEASED = "authorised", "settled", "released"
 Place = Mapping[str, str | None]

@@ -11,10 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from dpppsynth.arguments import flag
-from dpppsynth.domains import Domain
-from dpppsynth.durable import locked, whole_file
-from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError, outside
+from dpppsynth.core.arguments import flag
+from dpppsynth.core.atomic_files import locked, whole_file
+from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, outside
 from dpppsynth.ledger.authorisation import Authorisation, claim, new_token, recording, require_token, settling, token_of
 from dpppsynth.ledger.budget import ROUNDING, Budget
 from dpppsynth.ledger.document import REMEDY, SCHEMA_VERSION, Event, dump, identify, parse
@@ -38,6 +37,7 @@ from dpppsynth.ledger.proof import Proof, proof
 from dpppsynth.ledger.reading import Reading, reading
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, Relation
+from dpppsynth.spatial.domains import Domain
 
 # Seconds to wait for another process that writes to the same ledger.
 PATIENCE = 10.0

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from dpppsynth.ledger.budget import Budget
 from dpppsynth.ledger.history import ACROSS, Entry
+from dpppsynth.mechanisms.local.bound import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
 from dpppsynth.privacy.bounds import ONE_RELEASE
-from dpppsynth.privacy.certificate import large_delta
 from dpppsynth.privacy.composition import STRATA
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.local import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.release.certificate import large_delta
 
 COMPLETE = "Every release from these data stands in the ledger, which was never exchanged for an older copy."
 SAME_POINTS = (

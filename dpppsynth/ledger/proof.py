@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpppsynth.domains import Domain, canonical_json
-from dpppsynth.errors import DpppsynthError, InputError
+from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.reading import Reading
-from dpppsynth.privacy import certificate
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.verify import UNUSABLE, check_claim
+from dpppsynth.release import certificate
+from dpppsynth.release.verify import UNUSABLE, check_claim
+from dpppsynth.spatial.domains import Domain, canonical_json
 
 
 @dataclass(frozen=True)

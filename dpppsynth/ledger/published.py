@@ -7,9 +7,9 @@ from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import Entry
 from dpppsynth.ledger.ledger import Ledger
 from dpppsynth.ledger.proof import states
-from dpppsynth.privacy import certificate
 from dpppsynth.privacy.guarantee import guarantee_from_dict
-from dpppsynth.privacy.verify import Check
+from dpppsynth.release import certificate
+from dpppsynth.release.verify import Check
 
 
 def compare(ledger: Ledger, cert: Mapping[str, Any]) -> tuple[Check, ...]:

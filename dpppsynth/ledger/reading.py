@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
-from dpppsynth.arguments import shown, whole, writable
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import shown, whole, writable
+from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.relations import Relation
 
 SHAPE = (

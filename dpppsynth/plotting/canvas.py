@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.path import Path as Outline
 
-    from dpppsynth.domains import Domain
-    from dpppsynth.mesh import Floats
+    from dpppsynth.spatial.domains import Domain
+    from dpppsynth.spatial.mesh import Floats
 
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 POINT, LANDMARK = "#0072b2", "#d55e00"

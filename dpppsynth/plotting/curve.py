@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpppsynth.mesh import Floats
 from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title, short_unit
 from dpppsynth.plotting.words import distance_moved, what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.truncated import TruncatedLaplaceDP
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.errors import InputError
-from dpppsynth.privacy.certificate import FILENAME
+from dpppsynth.core.errors import InputError
+from dpppsynth.release.certificate import FILENAME
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

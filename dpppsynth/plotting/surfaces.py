@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
-from dpppsynth.domains import Domain
-from dpppsynth.intensity import Intensity, PiecewiseConstant
-from dpppsynth.mesh import Floats, Ints, Pieces
 from dpppsynth.plotting.canvas import frame, outline
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import Intensity, PiecewiseConstant
+from dpppsynth.spatial.mesh import Floats, Ints, Pieces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

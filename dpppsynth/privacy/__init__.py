@@ -7,9 +7,10 @@ Relations are objects (`AlphaNeighbours`, `ReplaceOne`, `AddRemove`, `AddRemoveP
 every epsilon. `verify` derives the bound of a certificate again. `compose` adds up the profiles of several releases.
 """
 
-from dpppsynth.errors import InformationWarning
+from importlib import import_module
+
+from dpppsynth.core.errors import InformationWarning
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND, Composed, adaptive, compose, gaussian_filter, largest
-from dpppsynth.privacy.bounded import bounded_counts, bounded_delta, smallest_bounded_epsilon, smallest_max_error
 from dpppsynth.privacy.bounds import (
     counts,
     counts_sensitivity,
@@ -18,24 +19,9 @@ from dpppsynth.privacy.bounds import (
     tents_sensitivity,
 )
 from dpppsynth.privacy.composition import parallel
-from dpppsynth.privacy.fields import field_sensitivity, field_statistic, largest_field_sigma
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
-from dpppsynth.privacy.heat import diffusion, smallest_diffusion_bandwidth
-from dpppsynth.privacy.kernels import kim_lim_36, smallest_bandwidth, smallest_bandwidth_36, superposition
-from dpppsynth.privacy.kim_lim import carries_no_information, kim_lim_38, kim_lim_39, kim_lim_ratio
-from dpppsynth.privacy.local import local_report, local_rounds
 from dpppsynth.privacy.losses import DiscreteLosses
-from dpppsynth.privacy.moved import moved_delta, moved_points, smallest_move_bound
 from dpppsynth.privacy.noise import laplace_noise, laplace_scale, truncated_laplace_noise
-from dpppsynth.privacy.posterior_draw import (
-    increment_sd,
-    largest_intercept_sd,
-    largest_sigma,
-    lipschitz,
-    point_sd,
-    posterior_mu,
-    theorem_a,
-)
 from dpppsynth.privacy.profiles import (
     ApproximateDP,
     GaussianDP,
@@ -46,7 +32,6 @@ from dpppsynth.privacy.profiles import (
     delta_gaussian,
     gaussian_mu,
 )
-from dpppsynth.privacy.pyramids import LevelBudgets, heatmap, level_budgets, level_scales, start_level
 from dpppsynth.privacy.relations import (
     AddRemove,
     AddRemovePerson,
@@ -59,14 +44,10 @@ from dpppsynth.privacy.relations import (
     relation_from_dict,
 )
 from dpppsynth.privacy.stored_profiles import profile_from_dict
-from dpppsynth.privacy.truncated import TruncatedLaplaceDP
-from dpppsynth.privacy.verify import Check, Verification, verify
-from dpppsynth.truncated import (
-    planar_laplace_bound,
-    planar_laplace_delta,
-    truncated_laplace_bound,
-    truncated_laplace_delta,
-)
+from dpppsynth.privacy.truncated.costs import truncated_laplace_delta
+from dpppsynth.privacy.truncated.inverses import truncated_laplace_bound
+from dpppsynth.privacy.truncated.planar import planar_laplace_bound, planar_laplace_delta
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 __all__ = [
     "FIXED_BEFOREHAND",
@@ -149,3 +130,76 @@ __all__ = [
     "truncated_laplace_noise",
     "verify",
 ]
+
+# Bounds stand in the folders of their mechanisms, and load when first asked for.
+ELSEWHERE = {
+    "dpppsynth.mechanisms.bounded.bound": (
+        "bounded_counts",
+        "bounded_delta",
+        "smallest_bounded_epsilon",
+        "smallest_max_error",
+    ),
+    "dpppsynth.mechanisms.heatmap.bound": (
+        "LevelBudgets",
+        "heatmap",
+        "level_budgets",
+        "level_scales",
+        "start_level",
+    ),
+    "dpppsynth.mechanisms.kernel.bound.heat": (
+        "diffusion",
+        "smallest_diffusion_bandwidth",
+    ),
+    "dpppsynth.mechanisms.kernel.bound.kernels": (
+        "kim_lim_36",
+        "smallest_bandwidth",
+        "smallest_bandwidth_36",
+        "superposition",
+    ),
+    "dpppsynth.mechanisms.lgcp.bound.fields": (
+        "field_sensitivity",
+        "field_statistic",
+        "largest_field_sigma",
+    ),
+    "dpppsynth.mechanisms.lgcp.bound.kim_lim": (
+        "carries_no_information",
+        "kim_lim_38",
+        "kim_lim_39",
+        "kim_lim_ratio",
+    ),
+    "dpppsynth.mechanisms.lgcp.bound.posterior_draw": (
+        "increment_sd",
+        "largest_intercept_sd",
+        "largest_sigma",
+        "lipschitz",
+        "point_sd",
+        "posterior_mu",
+        "theorem_a",
+    ),
+    "dpppsynth.mechanisms.local.bound": (
+        "local_report",
+        "local_rounds",
+    ),
+    "dpppsynth.mechanisms.planar_laplace.bound": (
+        "moved_delta",
+        "moved_points",
+        "smallest_move_bound",
+    ),
+    "dpppsynth.release.verify": (
+        "Check",
+        "Verification",
+        "verify",
+    ),
+}
+_PLACES = {name: module for module, names in ELSEWHERE.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(_PLACES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

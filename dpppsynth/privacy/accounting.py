@@ -12,8 +12,8 @@ from typing import Any
 
 from scipy.special import expit, ndtri
 
-from dpppsynth.arguments import instance, positive, probability, several
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import instance, positive, probability, several
+from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.composed import Composed, merged
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import instance, positive, probability, shown, whole, whole_number
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import instance, positive, probability, shown, whole, whole_number
+from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mesh import Mesh
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.lengths import Curve, lengths_assumed, on_ground, on_map
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
+from dpppsynth.spatial.mesh import Mesh
 
 # Lattice of tent masses and of heat maps: multiples of 2^-20 of a point, or of a person.
 LATTICE_BITS = 20

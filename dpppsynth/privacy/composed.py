@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.fft import next_fast_len
 
-from dpppsynth.arguments import probability
+from dpppsynth.core.arguments import probability
 from dpppsynth.privacy.gaussian import smallest_epsilon
 from dpppsynth.privacy.losses import Lattice, LossLaw
 from dpppsynth.privacy.profiles import (

@@ -11,13 +11,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dpppsynth.arguments import several
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import several
+from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.privacy.truncated import TruncatedLaplaceDP
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 STRATA = "The {by} of every point is not protected: it is the same in neighbouring patterns."
 LEVELS = "The levels of {by} were chosen without looking at the points, and hold all of them."

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, ndtr
 
-from dpppsynth.arguments import finite, positive, probability
+from dpppsynth.core.arguments import finite, positive, probability
 
 Floats = npt.NDArray[np.float64]
 

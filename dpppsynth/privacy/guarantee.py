@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.arguments import elements, entries, instance, several
-from dpppsynth.domains import as_reals
-from dpppsynth.errors import InputError, PrivacyCheckError
+from dpppsynth.core.arguments import elements, entries, instance, several
+from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.privacy.relations import CappedRelation, Relation, relation_from_dict
 from dpppsynth.privacy.stored_profiles import profile_from_dict
+from dpppsynth.spatial.domains import as_reals
 
 __all__ = ["Guarantee", "Profile", "PureDP", "guarantee_from_dict"]
 

@@ -7,13 +7,13 @@ import math
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
-from dpppsynth.arguments import instance
-from dpppsynth.crs import CODE, NAMELESS
-from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import instance
+from dpppsynth.core.crs import CODE, NAMELESS
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.map_scale import STEPS, TOLERANCE, is_plane, lengths_on_map, scale_factor
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Relation
-from dpppsynth.scale import STEPS, TOLERANCE, is_plane, lengths_on_map, scale_factor
+from dpppsynth.spatial.domains import Domain
 
 Curve = tuple[tuple[float, float], ...]
 

@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.arguments import entries
-from dpppsynth.domains import as_reals
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import entries
+from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.gaussian import require_delta
 from dpppsynth.privacy.profiles import ApproximateDP
+from dpppsynth.spatial.domains import as_reals
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

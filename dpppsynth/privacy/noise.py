@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from dpppsynth.arguments import positive, whole
-from dpppsynth.errors import InputError, PrivacyCheckError
-from dpppsynth.mesh import Ints
-from dpppsynth.randomness import RngLike, generator
-from dpppsynth.truncated.rules import LARGEST, WIDEST
+from dpppsynth.core.arguments import positive, whole
+from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.privacy.truncated.rules import LARGEST, WIDEST
+from dpppsynth.spatial.mesh import Ints
 
 # Prefix of truncated noise on certificates.
 TRUNCATED = "drawn again beyond the bound: "

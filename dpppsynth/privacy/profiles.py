@@ -11,8 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from scipy.special import gammaln, ndtri, pdtr, pdtrc
 
-from dpppsynth.arguments import positive, probability, several
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import positive, probability, several
+from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.gaussian import (
     ROUNDING,
     RULE,

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dpppsynth.arguments import entries, instance, one_of, positive, shown, whole, whole_number
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import entries, instance, one_of, positive, shown, whole, whole_number
+from dpppsynth.core.errors import InputError
 
 MARK = "it names the mark that tells persons apart"
 # Protected data of a person under local privacy, one each.

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpppsynth.arguments import entries, several, shown
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import entries, several, shown
+from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.composed import Composed
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
-from dpppsynth.privacy.truncated import TruncatedLaplaceDP
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 __all__ = ["profile_from_dict"]
 

@@ -5,11 +5,11 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from dpppsynth.domains import Domain
-from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy import certificate
 from dpppsynth.privacy.bounds import Size
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.release import certificate
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.patterns import PointPattern
 
 
 class Saveable(Protocol):

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.errors import InputError, QualityError
-from dpppsynth.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
-from dpppsynth.mesh import Floats
-from dpppsynth.patterns import PointPattern
-from dpppsynth.randomness import RngLike, generator
+from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.release.base import Release
-from dpppsynth.release.field import FieldModel, Posterior, Progress
-from dpppsynth.sampling import binomial_pattern, poisson_pattern
+from dpppsynth.release.lgcp_inference import FieldModel, Posterior, Progress
+from dpppsynth.spatial.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
 
 FAILED = (
     "inference: it ended in an error. Nothing is lost: the private statistic is kept on this error; "

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.exponential import integrate_exp
-from dpppsynth.intensity import LogLinear
-from dpppsynth.offset import Offset, weighted_pieces
+from dpppsynth.spatial.intensity import LogLinear
+from dpppsynth.spatial.loglinear_integrals import integrate_exp
+from dpppsynth.spatial.offset import Offset, weighted_pieces
 
 
 @dataclass(frozen=True)

@@ -13,38 +13,38 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.domains import Domain
-from dpppsynth.durable import name_leftovers
-from dpppsynth.errors import InformationWarning, InputError, PrivacyCheckError, TooLargeError
+from dpppsynth.core.atomic_files import name_leftovers
+from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, TooLargeError
+from dpppsynth.core.published_files import plain_text
 from dpppsynth.io import write_pattern
 from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.io.writing import geojson_text
-from dpppsynth.kernel_plan import PatternPlan
+from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
+from dpppsynth.mechanisms.heatmap.release import Reconstruction
+from dpppsynth.mechanisms.kernel.plan import PatternPlan
+from dpppsynth.mechanisms.kernel.release import PoissonRelease
+from dpppsynth.mechanisms.local.release import Estimator, GridEstimator
+from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator
+from dpppsynth.mechanisms.planar_laplace.release import PointRelease
 from dpppsynth.models.recipes import domain_of_release, mesh_from_recipe
-from dpppsynth.offset import Offset
-from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy import certificate
-from dpppsynth.privacy import work as effort
-from dpppsynth.privacy.certificate import COUNTS, OFFSET, POSTERIOR, SYNTHETIC, Published
-from dpppsynth.privacy.derive import STRATA, prefix
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.privacy.verify import Verification, alike, examine
-from dpppsynth.published_files import plain_text
+from dpppsynth.release import certificate
+from dpppsynth.release import work as effort
 from dpppsynth.release.base import DOMAIN, Release, Saveable, state
-from dpppsynth.release.bounded import BoundedErrorRelease
+from dpppsynth.release.build_release import made, together
+from dpppsynth.release.certificate import COUNTS, OFFSET, POSTERIOR, SYNTHETIC, Published
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
-from dpppsynth.release.field import FieldModel, Posterior
-from dpppsynth.release.heatmap import Reconstruction
-from dpppsynth.release.local import Estimator, GridEstimator
+from dpppsynth.release.lgcp_inference import FieldModel, Posterior
 from dpppsynth.release.measurements import measurement
-from dpppsynth.release.points import PointRelease
-from dpppsynth.release.poisson import PoissonRelease
 from dpppsynth.release.projection import Projection
-from dpppsynth.release.results import made, together
+from dpppsynth.release.rederive import STRATA, prefix
 from dpppsynth.release.strata import StratifiedRelease
-from dpppsynth.release.trajectories import TraceEstimator
+from dpppsynth.release.verify import Verification, alike, examine
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.patterns import PointPattern
 
 # Contents of a folder that a killed process left behind: nothing is written before it is private.
 UNFINISHED = (

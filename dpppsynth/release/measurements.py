@@ -3,21 +3,21 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpppsynth.bounded_plan import BoundedCountsPlan
-from dpppsynth.domains import Domain
-from dpppsynth.draw import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
-from dpppsynth.grid_plan import AdaptiveGridPlan, UniformGridPlan
-from dpppsynth.heatmaps.plan import HeatmapPlan
-from dpppsynth.kernel_plan import DiffusionPlan, KernelPlan
-from dpppsynth.local_plan import LocalPlan
-from dpppsynth.mesh import Mesh
+from dpppsynth.contract.additive_noise import FieldStatisticPlan, StatisticPlan
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
+from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
+from dpppsynth.mechanisms.local.plan import LocalPlan
+from dpppsynth.mechanisms.local.randomizers.registry import randomizer_from_dict
+from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.models.covariances import Covariance, covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
-from dpppsynth.moved_plan import MovedPlan
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation, Relation
-from dpppsynth.randomizers import randomizer_from_dict
-from dpppsynth.statistic import FieldStatisticPlan, StatisticPlan
-from dpppsynth.trace_plan import TracePlan
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
 
 Builder = Callable[[Mapping[str, Any], Any, Domain], Any]
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.errors import InputError
-from dpppsynth.intensity import PiecewiseConstant, PiecewiseLinear, held
-from dpppsynth.mesh import Floats
-from dpppsynth.privacy.estimators import POSTPROCESSES
-from dpppsynth.randomizers import norm_sub
-from dpppsynth.statistic import PrivateStatistic, StatisticPlan, require_few_made_up
+from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan, require_few_made_up
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.randomizers.simplex import norm_sub
+from dpppsynth.release.estimators import POSTPROCESSES
+from dpppsynth.spatial.intensity import PiecewiseConstant, PiecewiseLinear, held
+from dpppsynth.spatial.mesh import Floats
 
 # Points that noise may make up on average: its patterns would fill gigabytes, and say nothing.
 MOST_MADE_UP = 1e7

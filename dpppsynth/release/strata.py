@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.domains import Domain
-from dpppsynth.errors import InputError
-from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy import certificate
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.randomness import RngLike, generator
+from dpppsynth.release import certificate
 from dpppsynth.release.base import Release
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.field import Progress
+from dpppsynth.release.lgcp_inference import Progress
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.patterns import PointPattern
 
 
 @dataclass(frozen=True, eq=False, repr=False)

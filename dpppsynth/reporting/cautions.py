@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dpppsynth.mechanisms.local import words as local
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.reporting import local
 from dpppsynth.reporting.rounding import upward
 
 # Mark of theorems that hold only on average over their model.

@@ -2,14 +2,14 @@
 
 import math
 
-from dpppsynth.domains import Domain
+from dpppsynth.mechanisms.local import words as local
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, GeoIndistinguishability
-from dpppsynth.reporting import local
 from dpppsynth.reporting.promise import length, several, silent_beyond, way
 from dpppsynth.reporting.rounding import upward
+from dpppsynth.spatial.domains import Domain
 
 
 def explained(guarantee: Guarantee, domain: Domain) -> str:

@@ -21,12 +21,12 @@ from dpppsynth.reporting.rounding import upward
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpppsynth.domains import Domain
-    from dpppsynth.intensity import Intensity
-    from dpppsynth.patterns import PointPattern
+    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.privacy.guarantee import Guarantee
-    from dpppsynth.release import HeatmapRelease
     from dpppsynth.reporting.second_order import Gathering
+    from dpppsynth.spatial.domains import Domain
+    from dpppsynth.spatial.intensity import Intensity
+    from dpppsynth.spatial.patterns import PointPattern
 
 # Inches of a curve; maps are drawn smaller than alone, so that their letters can be read on a phone.
 CURVE = 5.2, 3.5

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpppsynth.domains import Domain
+from dpppsynth.core.randomness import generator
 from dpppsynth.evaluation import default_distances, k_function
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mesh import Floats
-from dpppsynth.patterns import PointPattern
-from dpppsynth.randomness import generator
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
 
 STEPS = 128
 # Points that the K-function of one pattern is made of at most, in windows and along streets.
@@ -50,7 +50,7 @@ def gathering(patterns: Iterable[PointPattern]) -> Gathering | None:
 
     Examples
     --------
-    >>> from dpppsynth.domains import Window
+    >>> from dpppsynth.spatial.domains import Window
     >>> square = Window.rectangle(0, 0, 1, 1)
     >>> gathering([PointPattern.synthetic([[0.5, 0.5]], square)]) is None
     True

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpppsynth.domains import Domain
-from dpppsynth.intensity import Intensity
-from dpppsynth.patterns import PointPattern
-from dpppsynth.privacy import certificate
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.verify import Verification, examine
-from dpppsynth.release import CoxRelease, FieldModel, Release, StratifiedRelease
+from dpppsynth.release import CoxRelease, Release, StratifiedRelease, certificate
 from dpppsynth.release.folder import OpenedRelease, load_verified, release_folder
+from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.release.verify import Verification, examine
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import Intensity
+from dpppsynth.spatial.patterns import PointPattern
 
 # Patterns that are looked at; a release may have thousands. Some always, more only until so many points were read.
 ALWAYS, LOOKED_AT, ENOUGH = 4, 20, 50_000

@@ -4,17 +4,18 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from dpppsynth.crs import crs_label
-from dpppsynth.domains import Domain
+from dpppsynth.core.crs import crs_label
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.mechanisms.bounded import words as bounded
+from dpppsynth.mechanisms.local import words as local
 from dpppsynth.plotting.canvas import short_unit
-from dpppsynth.privacy.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
-from dpppsynth.privacy.derive import budget
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
-from dpppsynth.reporting import bounded, local
+from dpppsynth.release.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
+from dpppsynth.release.rederive import budget
 from dpppsynth.reporting.rounding import downward, upward
 from dpppsynth.reporting.subject import Subject, exact
+from dpppsynth.spatial.domains import Domain
 
 GRID = (0.0, 0.1, 0.25, 0.5, 1.0)
 # A list with more numbers is left to the certificate.

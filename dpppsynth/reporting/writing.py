@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from dpppsynth.durable import whole_file
-from dpppsynth.errors import InputError
+from dpppsynth.core.atomic_files import whole_file
+from dpppsynth.core.errors import InputError
 from dpppsynth.release.folder import release_folder
 from dpppsynth.reporting.page import MARK, page
 from dpppsynth.reporting.subject import open_subject

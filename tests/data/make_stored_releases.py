@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 
 from dpppsynth import local
-from dpppsynth.domains import Domain, Window
-from dpppsynth.errors import InformationWarning
+from dpppsynth.core.errors import InformationWarning
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models import Matern, regular_triangulation
-from dpppsynth.offset import Offset
-from dpppsynth.patterns import PointPattern
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
 from dpppsynth.release import CoxRelease
-from dpppsynth.release.field import Posterior
+from dpppsynth.release.lgcp_inference import Posterior
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import (
     BoundedErrorSynthesizer,
     HeatmapSynthesizer,

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.domains import Domain
-from dpppsynth.errors import DpppsynthError
-from dpppsynth.patterns import PointPattern
+from dpppsynth.core.errors import DpppsynthError
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.patterns import PointPattern
 
 
 class CellError(DpppsynthError):

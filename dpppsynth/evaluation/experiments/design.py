@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from dpppsynth.arguments import positive, probability, whole
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import positive, probability, whole
+from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Outcome, Scenario
 
 # Columns of the tables beside the measures.

@@ -7,16 +7,10 @@ import warnings
 
 import threadpoolctl
 
-from dpppsynth.errors import (
-    InformationWarning,
-    InputError,
-    PrivacyCheckError,
-    QualityError,
-    ReleaseBlocked,
-)
+from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
 from dpppsynth.evaluation.experiments.cells import Cell, Failed, Finished, Outcome, stream
 from dpppsynth.evaluation.experiments.design import Design
-from dpppsynth.patterns import PointPattern
+from dpppsynth.spatial.patterns import PointPattern
 
 # Errors that are results: what a mechanism may answer instead of a release.
 REFUSALS = (InputError, PrivacyCheckError, ReleaseBlocked, QualityError)

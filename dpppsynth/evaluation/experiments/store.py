@@ -12,8 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from dpppsynth.durable import TEMPORARY, locked, whole_file
-from dpppsynth.errors import InputError
+from dpppsynth.core.atomic_files import TEMPORARY, locked, whole_file
+from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Finished
 from dpppsynth.evaluation.experiments.design import Design
 

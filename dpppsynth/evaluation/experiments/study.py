@@ -4,8 +4,8 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.arguments import whole
-from dpppsynth.errors import InputError
+from dpppsynth.core.arguments import whole
+from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Outcome
 from dpppsynth.evaluation.experiments.design import Design
 from dpppsynth.evaluation.experiments.engine import finish

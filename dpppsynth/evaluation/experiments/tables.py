@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.experiments.cells import KEYS
 
 if TYPE_CHECKING:

@@ -19,11 +19,11 @@ from concurrent.futures import (
 )
 from functools import lru_cache
 
-from dpppsynth.errors import InputError
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.workers import worker_pool
 from dpppsynth.evaluation.experiments.cells import Cell, CellError, Failed, Finished
 from dpppsynth.evaluation.experiments.design import Design
 from dpppsynth.evaluation.experiments.simulation import run_cell
-from dpppsynth.processes import worker_pool
 
 Keep = Callable[[Finished | Failed], None]
 

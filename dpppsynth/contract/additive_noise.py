@@ -1,0 +1,400 @@
+"""Additive-noise measurements of counts, tent masses and field statistics.
+
+A plan is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns a
+`PrivateStatistic`, public from then on. `StatisticPlan` measures counts or tent masses with discrete Laplace noise,
+`FieldStatisticPlan` smoothed tent masses with discrete Gaussian noise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.mechanisms.lgcp.bound.fields import (
+    LARGEST_MU,
+    UNIT_SCALE,
+    discrete_mu,
+    field_sensitivity,
+    field_statistic,
+    largest_field_sigma,
+)
+from dpppsynth.models.covariances import Covariance, square_root
+from dpppsynth.privacy import bounds
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.noise import DiscreteNoise, gaussian_noise, laplace_noise, laplace_scale, require_room
+from dpppsynth.privacy.profiles import gaussian_mu
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern, require_match
+
+# Points whose field values are held in memory at once.
+BATCH = 4096
+
+
+def require_few_made_up(number: float, most: float, epsilon: float, *, of: str, remedy: str) -> None:
+    """Refuse noise that is worth more than `most` points or persons on average, which would fill the patterns."""
+    if number > most:
+        msg = (
+            f"epsilon: {epsilon:g} would make up more than {most:g} {of} of noise; take a larger epsilon, or {remedy}."
+        )
+        raise InputError(msg)
+
+
+def cell_counts(mesh: Mesh, positions: Floats) -> Ints:
+    """(T,) number of points per element; a point on a border belongs to one element by the mesh's rule."""
+    return np.bincount(mesh.locate(positions), minlength=len(mesh.elements)).astype(np.int64)
+
+
+def lattice_masses(mesh: Mesh, positions: Floats, bits: int) -> Ints:
+    """(V,) tent masses in units of `2^-bits`, each point's basis values rounded to integers that sum to `2^bits`.
+
+    Largest remainders go up, so two points' roundings differ from their exact masses by little in L1 (docs/theory.md,
+    section 4). Integers add exactly: no floating-point sum touches sensitive values.
+    """
+    element, weight = mesh.values(positions)
+    vertices = mesh.elements[element]
+    scaled = weight * 2**bits
+    low = np.floor(scaled).astype(np.int64)
+    rank = np.argsort(np.argsort(low - scaled, axis=1, kind="stable"), axis=1, kind="stable")
+    low += rank < (2**bits - low.sum(axis=1))[:, None]
+    total = np.zeros(len(mesh.vertices), dtype=np.int64)
+    np.add.at(total, vertices.ravel(), low.ravel())
+    return total
+
+
+def lattice_field(mesh: Mesh, root: Floats, positions: Floats, bits: int) -> Ints:
+    """(V,) sum over points of `root phi(x)` in units of `2^-bits`, each point's vector rounded to integers on its own.
+
+    A point's vector depends on nothing but the point: no matrix product, whose rounding may depend on its neighbours in
+    memory, takes part.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    root : (V, V) array
+        Symmetric root of a covariance at the vertices.
+    positions : (n, 2) array
+    bits : int
+    """
+    element, weight = mesh.values(positions)
+    vertices = mesh.elements[element]
+    total = np.zeros(len(root), dtype=np.int64)
+    for start in range(0, len(positions), BATCH):
+        part = slice(start, start + BATCH)
+        value = sum(weight[part, k, None] * root[vertices[part, k]] for k in range(weight.shape[1]))
+        total += np.rint(value * 2.0**bits).astype(np.int64).sum(axis=0)
+    return total
+
+
+class LatticePlan:
+    """Base of plans whose result is whole numbers on a lattice, one per vertex or element of a mesh.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    bits : int
+        Released are multiples of `2^-bits`.
+    """
+
+    mesh: Mesh
+    n: int | None
+    bits: Any
+
+    @property
+    def domain(self) -> Domain:
+        """Public window or network."""
+        return self.mesh.domain
+
+    def prepare(self) -> None:
+        """Make everything that `measure` needs besides the points, and refuse here what it would refuse without them.
+
+        Raises
+        ------
+        InputError, PrivacyCheckError
+        """
+
+    def restore(self, data: Mapping[str, Any]) -> "PrivateStatistic":
+        """The released statistic from its JSON form."""
+        return PrivateStatistic(self, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])
+
+
+class MeasurementPlan(LatticePlan):
+    """Base of plans to measure and add noise, of the given `scale` in lattice units."""
+
+    scale: Any
+
+    def exact(self, positions: Floats) -> Ints:
+        """Statistic of points at positions (n, 2) in lattice units, without noise."""
+        raise NotImplementedError
+
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        """The noise that protects it."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Make the noise, whose sampler confirms what it spends."""
+        self.source(None)
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic":
+        """Spend the budget: measure the pattern and add noise.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None: secret noise. Anything else makes the run reproducible and therefore not private.
+
+        Raises
+        ------
+        InputError
+            When the pattern is marked, lives in another window or has another number of points than planned.
+        """
+        require_match(pattern, self.domain, self.n)
+        noise = self.source(rng)
+        return PrivateStatistic(self, noise.add(self.exact(pattern.positions)), noise.name, noise.seeded)
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale b of Laplace noise, whose variance is about `2 b^2`, or standard deviation of Gaussian noise."""
+        return self.scale / 2.0**self.bits
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StatisticPlan(MeasurementPlan):
+    """Counts or tent masses with discrete Laplace noise, and the bound they satisfy.
+
+    Attributes
+    ----------
+    basis : {"cells", "tents"}
+        Counts per element, or P1 masses per vertex.
+    mesh : Mesh
+    relation : CappedRelation
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    expected_n : float or None
+        Public guess that stands in for n where n is secret.
+    epsilon : float
+        Budget asked for; the guarantee's own epsilon is at most this.
+    """
+
+    basis: str
+    mesh: Mesh
+    relation: CappedRelation
+    n: int | None
+    expected_n: float | None
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if self.basis not in ("cells", "tents"):
+            msg = f"basis: expected 'cells' or 'tents', got {self.basis!r}."
+            raise InputError(msg)
+        require_room(self.scale, self.sensitivity, self.epsilon)
+
+    def __repr__(self) -> str:
+        return f"StatisticPlan({self.basis} on {self.mesh!r}, {self.relation!r}, epsilon={self.epsilon:g})"
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the lattice: counts are whole, tent masses multiples of `2^-bits`."""
+        return 0 if self.basis == "cells" else bounds.LATTICE_BITS
+
+    @cached_property
+    def sensitivity(self) -> int:
+        """L1 sensitivity in lattice units."""
+        if self.basis == "cells":
+            return bounds.counts_sensitivity(self.relation)
+        return bounds.tents_sensitivity(self.mesh, self.relation, bits=self.bits)
+
+    @cached_property
+    def scale(self) -> float:
+        """Scale of the discrete Laplace noise in lattice units."""
+        return laplace_scale(self.sensitivity, self.epsilon)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies."""
+        if self.basis == "cells":
+            return bounds.counts(self.relation, scale=self.scale, domain=self.domain)
+        return bounds.tents(self.mesh, self.relation, scale=self.scale, bits=self.bits)
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "mesh": self.mesh.recipe,
+            "lattice_bits": self.bits,
+            "scale": self.scale,
+            "epsilon": self.epsilon,
+            "n": self.n,
+            "expected_n": self.expected_n,
+        }
+
+    def exact(self, positions: Floats) -> Ints:
+        """(T,) counts or (V,) lattice masses of points at positions (n, 2), without noise."""
+        if self.basis == "cells":
+            return cell_counts(self.mesh, positions)
+        return lattice_masses(self.mesh, positions, self.bits)
+
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        """Discrete Laplace noise."""
+        return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.epsilon, rng=rng)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FieldStatisticPlan(MeasurementPlan):
+    """Tent masses smoothed by the root of a covariance, with discrete Gaussian noise of standard deviation 1.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    covariance : Covariance
+        Its sigma weighs the statistic against the noise: `largest_field_sigma` tells how large the budget lets it be.
+    relation : CappedRelation
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    expected_n : float or None
+        Public guess that stands in for n where n is secret.
+    epsilon, delta : float
+        Budget; the guarantee's own epsilon at this delta is at most this.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When sigma is too large for the budget.
+    """
+
+    mesh: Mesh
+    covariance: Covariance
+    relation: CappedRelation
+    n: int | None
+    expected_n: float | None
+    epsilon: float
+    delta: float
+    basis: ClassVar[str] = "field"
+
+    def __post_init__(self) -> None:
+        budget = min(gaussian_mu(self.epsilon, self.delta), LARGEST_MU)
+        if not self.mu <= budget:
+            unit = replace(self.covariance, sigma=1.0)
+            largest = largest_field_sigma(self.mesh, unit, self.relation, budget)
+            msg = (
+                f"covariance: sigma must be at most {largest!r} for epsilon = {self.epsilon:g} at delta = "
+                f"{self.delta:g}, got {self.covariance.sigma!r}; lower it or spend more."
+            )
+            raise PrivacyCheckError(msg)
+
+    def __repr__(self) -> str:
+        budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
+        return f"FieldStatisticPlan({self.covariance!r} on {self.mesh!r}, {self.relation!r}, {budget})"
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the lattice."""
+        return bounds.LATTICE_BITS
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise in lattice units: 1 in the covariance's."""
+        return UNIT_SCALE
+
+    @cached_property
+    def root(self) -> Floats:
+        """(V, V) symmetric root of the covariance, which smooths the tent masses."""
+        return square_root(self.covariance.matrix(self.mesh))
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """L2 sensitivity in lattice units."""
+        return field_sensitivity(self.mesh, self.covariance, self.relation, bits=self.bits)
+
+    @property
+    def mu(self) -> float:
+        """Gaussian parameter of the noised statistic."""
+        return discrete_mu(self.sensitivity, self.scale)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies."""
+        return field_statistic(
+            self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "mesh": self.mesh.recipe,
+            "covariance": self.covariance.to_dict(),
+            "lattice_bits": self.bits,
+            "scale": self.scale,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "n": self.n,
+            "expected_n": self.expected_n,
+        }
+
+    def prepare(self) -> None:
+        """Make the root of the covariance and the noise."""
+        super().prepare()
+        _ = self.root
+
+    def exact(self, positions: Floats) -> Ints:
+        """(V,) smoothed masses of points at positions (n, 2) in lattice units, without noise."""
+        return lattice_field(self.mesh, self.root, positions, self.bits)
+
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        """Discrete Gaussian noise."""
+        return gaussian_noise(self.scale, sensitivity=self.sensitivity, mu=self.mu, rng=rng)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivateStatistic:
+    """Noised numbers: public information once measured.
+
+    Attributes
+    ----------
+    plan : LatticePlan
+    lattice : (V,) or (T,) array of int
+        Noised values in lattice units.
+    noise : str
+        Name of the sampler.
+    seeded : bool
+        True when the noise can be reproduced: then nothing is private.
+    """
+
+    plan: Any
+    lattice: Ints
+    noise: str
+    seeded: bool
+
+    def __post_init__(self) -> None:
+        self.lattice.flags.writeable = False
+
+    def __repr__(self) -> str:
+        return f"PrivateStatistic({self.plan.basis} on {getattr(self.plan, 'mesh', self.plan.domain)!r})"
+
+    @property
+    def values(self) -> Floats:
+        """(V,) or (T,) noised numbers: masses in points, or the smoothed masses of a field statistic."""
+        return self.lattice / 2.0**self.plan.bits
+
+    @property
+    def masses(self) -> Floats:
+        """The values, where they are masses: of cells and tents."""
+        return self.values
+
+    @property
+    def noise_scale(self) -> float:
+        """The plan's `noise_scale`."""
+        return self.plan.noise_scale
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; the plan stands on the certificate."""
+        return {"lattice": self.lattice.tolist(), "noise": self.noise, "seeded": self.seeded}

@@ -1,0 +1,413 @@
+"""`Synthesizer`: validation of public arguments, and the methods `check`, `plan`, `rehearse` and `release`."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from dpppsynth.contract.account import Ceiling, authorise, record, require_no_ledger_needed
+from dpppsynth.contract.rehearsal import Rehearsal, rehearse
+from dpppsynth.contract.strata import (
+    StratifiedPlan,
+    level_names,
+    mark_name,
+    require_mark,
+    require_other_mark,
+    sizes,
+    split,
+)
+from dpppsynth.core.arguments import instance, positive, shown, whole_number
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.map_scale import scale_factor
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.heatmap.release import Reconstruction
+from dpppsynth.mechanisms.local.release import Estimator, GridEstimator
+from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator
+from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.guarantee import Guarantee, Profile
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
+from dpppsynth.release.build_release import made
+from dpppsynth.release.drawn import Drawn
+from dpppsynth.release.lgcp_inference import FieldModel, Progress, require_progress
+from dpppsynth.release.projection import Projection
+from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
+from dpppsynth.spatial.patterns import PointPattern, require_match
+
+if TYPE_CHECKING:
+    from dpppsynth.ledger import Ledger
+    from dpppsynth.ledger.ledger import Subset
+
+# Whole numbers up to here are floating-point numbers.
+MOST_POINTS = 2**53
+# Assumptions of an authorisation before the plan.
+KEPT = "The release keeps to its budget, which is checked before the points are used."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """A release settled down to the last public number, before any data are touched.
+
+    Attributes
+    ----------
+    mechanism : str
+    statistic : LatticePlan or PatternPlan
+        What the budget will be spent on: a noised statistic, a posterior draw, moved points or patterns.
+    estimator : Projection, FieldModel, Drawn, Reconstruction, Estimator, GridEstimator, TraceEstimator or None
+        How the intensity will be made from it; None where patterns are all that is released.
+    """
+
+    mechanism: str
+    statistic: Any
+    estimator: Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | TraceEstimator | None
+
+    def __post_init__(self) -> None:
+        # Errors in public parameters are raised here, before a ledger or a point is touched.
+        self.statistic.prepare()
+        if isinstance(self.estimator, Projection):
+            self.estimator.require_few(self.statistic)
+        _ = self.guarantee
+
+    def __repr__(self) -> str:
+        made = "" if self.estimator is None else f", {self.estimator!r}"
+        return f"Plan({self.mechanism}, {self.statistic!r}{made})"
+
+    @property
+    def domain(self) -> Domain:
+        """Public window or network."""
+        return self.statistic.domain
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The bound of this release."""
+        return self.statistic.guarantee
+
+    @property
+    def n(self) -> int | None:
+        """Public number of points, or of what `counted_by` tells; None where it is secret."""
+        number: int | None = self.statistic.n
+        return number
+
+    @property
+    def counted_by(self) -> str | None:
+        """Mark that tells what n counts, such as trajectories; None counts points."""
+        mark: str | None = getattr(self.statistic, "user", None)
+        return mark
+
+    @property
+    def levels(self) -> None:
+        """None: all points are released at once."""
+
+    def release(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
+        entry: str | None = None,
+        subset: "Subset" = None,
+    ) -> Any:
+        """Spend the budget on a pattern.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None for a private release. Anything else makes it reproducible, not private, and marks it so.
+        progress : callable, optional
+            Told in words what is going on; the words depend on public parameters and the private statistic only.
+        ledger : Ledger, optional
+            Must authorise the release before the pattern is touched. From then on it counts as spent, whatever happens.
+        entry : str, optional
+            What `ledger.authorise` returned, where that was done before the data were read.
+        subset : dict, optional
+            For the ledger: the points are those of one value of a mark that neighbouring patterns share, such as
+            {"year": 2021}, and not all points of the domain. It selects nothing.
+
+        Returns
+        -------
+        CoxRelease, PoissonRelease or PointRelease
+
+        Raises
+        ------
+        BudgetError
+            When the ledger has too little left: nothing is spent.
+        InputError
+            When the pattern does not match the plan.
+        ReleaseBlocked
+            When a draw by NUTS fails its diagnostics: the budget is spent.
+        QualityError
+            When inference on a private statistic fails them: nothing is lost.
+        """
+        # Errors in a pattern's public parts (domain, names of marks, n) cost no budget.
+        require_progress(progress)
+        require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
+        entry = authorise(self, ledger, entry, rng, subset=subset)
+        # One generator for both, so that a seeded run's noise and inference do not share a stream.
+        rng = None if rng is None else generator(rng)
+        statistic = self.statistic.measure(pattern, rng)
+        # Without its secret: a release is for publication.
+        release = made(self.mechanism, statistic, self.estimator, entry=None if entry is None else str(entry))
+        record(release, ledger, entry)
+        return release.infer(rng, progress=progress) if isinstance(self.estimator, FieldModel) else release
+
+    def rehearse(self, rng: RngLike = None, *, progress: Progress | None = None) -> Rehearsal:
+        """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""
+        return rehearse(self, generator(rng), progress)
+
+
+class Synthesizer:
+    """Base of synthesizers: each defines `plan`, from which `check` and `release` follow."""
+
+    epsilon: float
+
+    def plan(self, *args: Any, **options: Any) -> Plan:
+        """Settle every choice from public parameters alone; each synthesizer says which."""
+        raise NotImplementedError
+
+    def check(
+        self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, **options: Any
+    ) -> Guarantee:
+        """Guarantee of a release, from public parameters alone.
+
+        Parameters
+        ----------
+        domain : Window or LinearNetwork
+        n : int
+            Number of points, public under alpha-neighbours and replace-one.
+        expected_n : float
+            Public guess of the number of points; takes the place of n under add/remove.
+        **options
+            What else this synthesizer's `plan` takes.
+
+        Raises
+        ------
+        InputError, PrivacyCheckError
+        """
+        return self.plan(domain, n=n, expected_n=expected_n, **options).guarantee
+
+    def rehearse(
+        self,
+        domain: Domain,
+        rng: RngLike = None,
+        *,
+        n: int | None = None,
+        expected_n: float | None = None,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> Rehearsal:
+        """Run the mechanism on surrogate patterns, so that everything is settled before the data are touched.
+
+        Nothing is spent, and `rng` may be seeded; other parameters as in `check`.
+        """
+        return self.plan(domain, n=n, expected_n=expected_n, **options).rehearse(rng, progress=progress)
+
+    def release(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        expected_n: float | None = None,
+        progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
+        subset: "Subset" = None,
+        **options: Any,
+    ) -> Any:
+        """Spend the budget on a pattern once; see `Plan.release`, and `check` for the other parameters."""
+        domain = self._domain(pattern)
+        n = len(pattern) if self.neighbouring().n_is_public else None
+        plan = self.plan(domain, n=n, expected_n=expected_n, **options)
+        return plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset)
+
+    def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
+        """The most that a release may spend, whatever the number of points.
+
+        A ledger authorises it where that number is to be read from a file.
+        """
+        return Guarantee(self.neighbouring(), self._ceiling(domain, **options), "the budget asked for", (KEPT,))
+
+    def _ceiling(self, domain: Domain, **options: Any) -> Profile:
+        raise NotImplementedError
+
+    @staticmethod
+    def _domain(pattern: Any) -> Domain:
+        domain: Domain = instance("pattern", pattern, PointPattern).domain
+        return domain
+
+    def neighbouring(self) -> Relation:
+        """The neighbouring relation in force."""
+        raise NotImplementedError
+
+
+class PointSynthesizer(Synthesizer):
+    """Base of synthesizers under the capped relations, where a point changes or up to a number of a person's points."""
+
+    relation: CappedRelation | None
+    # Remedy for a delta that promises nothing.
+    smaller_delta: ClassVar[str] = ""
+
+    def require_delta(self, delta: float, n: int | None, expected_n: float | None) -> None:
+        """Refuse a delta that promises nothing for so many points, those of all levels together."""
+        allowed = getattr(self, "allow_large_delta", False)
+        public: dict[str, Any] = {"expected_n": expected_n, "allow_large_delta": allowed}
+        require_small_delta(delta, n, **public, remedy=self.smaller_delta)
+
+    def require_levels(self) -> None:
+        """Refuse to release by the levels of a mark what cannot be released so; all but tracks can."""
+
+    def plan_by(
+        self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
+    ) -> StratifiedPlan:
+        """Settle one release for each level of a public mark.
+
+        Parameters
+        ----------
+        domain : Window or LinearNetwork
+        by : str
+            Name of the mark, such as "year".
+        levels : sequence
+            All its values, chosen without looking at the points, such as [2021, 2022].
+        n, expected_n : dict
+            Number of points by level, or public guess of it (a number stands for all levels).
+        **options
+            As in `plan`.
+        """
+        self.require_levels()
+        names = level_names(levels)
+        mark_name(by)
+        exact, guess = sizes(names, n, "n"), sizes(names, expected_n, "expected_n")
+        plans = {name: self.plan(domain, n=exact[name], expected_n=guess[name], **options) for name in names}
+        together = StratifiedPlan(by, plans)
+        self.require_delta(together.guarantee.profile.at, *together.size)
+        return together
+
+    def release_by(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        by: str,
+        levels: Sequence[Any],
+        expected_n: Any = None,
+        progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
+        subset: "Subset" = None,
+        **options: Any,
+    ) -> StratifiedRelease:
+        """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`.
+
+        Where the points tell how many there are in each level, a `ledger` authorises `ceiling` before.
+        """
+        self.require_levels()
+        domain, names = self._domain(pattern), level_names(levels)
+        require_mark(pattern, mark_name(by))
+        require_progress(progress)
+        if not self.neighbouring().n_is_public:
+            plan = self.plan_by(domain, by=by, levels=names, expected_n=expected_n, **options)
+            return plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset)
+        self.public_size(1, expected_n)
+        require_other_mark(by, subset)
+        entry = None
+        if ledger is None:
+            require_no_ledger_needed(subset=subset)
+        if ledger is not None:
+            # Errors in public parameters cost no budget.
+            self.plan(domain, n=len(pattern), **options)
+            # Before the levels are counted: one that nobody has would be an answer.
+            known: dict[str, Any] = {"n": len(pattern), "levels": {by: dict.fromkeys(names)}}
+            most = Ceiling(StratifiedRelease.mechanism, domain, self.ceiling(domain, **options), **known)
+            entry = authorise(most, ledger, None, rng, subset=subset)
+        parts = split(pattern, by, names)
+        n = {name: len(part) for name, part in parts.items()}
+        plan = self.plan_by(domain, by=by, levels=names, n=n, expected_n=expected_n, **options)
+        if ledger is not None and entry is not None:
+            ledger.settle(entry, plan.guarantee, domain=domain, levels=plan.levels)
+        return plan.spend(parts, rng, progress, ledger, entry)
+
+    def neighbouring(self) -> CappedRelation:
+        """The relation in force: the one given, else alpha-neighbours, else replace-one."""
+        alpha = getattr(self, "alpha", None)
+        if self.relation is not None:
+            if not isinstance(self.relation, AlphaNeighbours | ReplaceOne | AddRemove):
+                msg = f"relation: expected a relation such as ReplaceOne() or AddRemove(), got {self.relation!r}."
+                raise InputError(msg)
+            if alpha is not None and not (isinstance(self.relation, AlphaNeighbours) and self.relation.alpha == alpha):
+                msg = "relation: it contradicts alpha; give `alpha=` or `relation=`, not both."
+                raise InputError(msg)
+            return self.relation
+        return ReplaceOne() if alpha is None else AlphaNeighbours(alpha)
+
+    def public_size(self, n: int | None, expected_n: float | None) -> float | None:
+        """The public number of points, exact or guessed, that default rules may use."""
+        relation = self.neighbouring()
+        if relation.n_is_public:
+            if expected_n is not None:
+                msg = "expected_n: n is public under this relation; pass n= instead."
+                raise InputError(msg)
+            exact = whole_number(n)
+            if exact is None or not 1 <= exact <= MOST_POINTS:
+                got = shown(n)
+                msg = (
+                    f"n: the public number of points is needed, a whole number of at least 1 such as n=500, got {got}."
+                )
+                raise InputError(msg)
+            return float(exact)
+        if n is not None:
+            msg = "n: it is secret under add/remove; pass a public guess as expected_n= instead."
+            raise InputError(msg)
+        if expected_n is not None:
+            guess = float(positive("expected_n", expected_n))
+            if guess > MOST_POINTS:
+                msg = f"expected_n: must be at most {MOST_POINTS}, got {shown(expected_n)}; guess the number of points."
+                raise InputError(msg)
+            return guess
+        return None
+
+
+def safe_digits(bound: float, *, up: bool = False) -> str:
+    """Four digits of a bound that are within it: rounded down, or up where it is a smallest value."""
+    unit = 10.0 ** (math.floor(math.log10(bound)) - 3)
+    return f"{(math.ceil if up else math.floor)(bound / unit) * unit:.4g}"
+
+
+def need_size(size: float | None) -> float:
+    """The guess a rule cannot do without, under add/remove."""
+    if size is None:
+        msg = "expected_n: a public guess of the number of points is needed under add/remove, such as expected_n=500."
+        raise InputError(msg)
+    return size
+
+
+def exact_or_guess(n: int | None, size: float | None) -> tuple[int | None, float | None]:
+    """(n, None) where n is public, (None, expected_n) where it is secret, as plain numbers for the certificate."""
+    return (None, size) if n is None else (int(n), None)
+
+
+def require_domain(domain: Any) -> None:
+    """Refuse anything but a window or a network."""
+    if not isinstance(domain, Domain):
+        msg = (
+            "domain: needs a Window, for instance Window.rectangle(0, 0, 1000, 1000), or a LinearNetwork, got "
+            f"{type(domain).__name__}."
+        )
+        raise InputError(msg)
+    if domain.stated_scale != scale_factor(domain.geometry, domain.crs):
+        msg = (
+            "domain: it comes from a release whose certificate does not state how lengths on its map compare with true "
+            "ones; make it anew, as in Window.from_geojson(domain.to_geojson())."
+        )
+        raise InputError(msg)
+
+
+def covering(domain: Domain, mesh: Any) -> Mesh:
+    """A caller's mesh, built again from its recipe on this domain: what is measured is what an auditor will rebuild."""
+    if not isinstance(mesh, Mesh):
+        msg = f"mesh: needs a Mesh, for instance from dpppsynth.models.regular_triangulation, got {mesh!r}."
+        raise InputError(msg)
+    if mesh.domain.fingerprint() != domain.fingerprint():
+        msg = "mesh: it covers another domain; build it on the pattern's."
+        raise InputError(msg)
+    return mesh_from_recipe(mesh.recipe, domain)

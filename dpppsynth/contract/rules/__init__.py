@@ -1,0 +1,30 @@
+"""Default settings from public inputs: domain, number of points, budget, relation.
+
+`planar` holds those of windows, `network` those of networks, under the same names; `of` chooses. A caller's own choice
+always wins.
+"""
+
+from typing import Any
+
+from dpppsynth.contract.rules import network, planar
+from dpppsynth.linear_network import LinearNetwork
+
+# Largest standard deviation that a drawn field takes unless told.
+DRAW_SIGMA = 2.0
+# Most points for which exact draws of a field of bounded slope serve as well as NUTS.
+LIPSCHITZ_EXACT = 400
+
+
+def of(domain: Any) -> Any:
+    """The rules of this kind of domain."""
+    return network if isinstance(domain, LinearNetwork) else planar
+
+
+def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -> float:
+    """`0.15 slope l`, so that gradients mostly stay below the slope; for exact draws times `min(1, (n/100)^(-1/2))`.
+
+    The more points, the less often a draw from the unrestricted posterior, which follows them, is gentle enough for the
+    exact sampler to keep.
+    """
+    share = min(1.0, (n / 100) ** -0.5) if sampler == "exact" else 1.0
+    return min(DRAW_SIGMA, 0.15 * slope * length_scale * share)

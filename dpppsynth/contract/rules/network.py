@@ -1,0 +1,163 @@
+"""Default settings on linear networks, tuned on the streets of two towns (docs/results/network_rules.md).
+
+Lengths scale with the network's extent, the square root of the area it spans.
+"""
+
+import math
+
+import numpy as np
+
+from dpppsynth.contract.rules.planar import box_shape
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
+from dpppsynth.models.planar import Finder, grid
+from dpppsynth.models.trace import around, trace_mesh
+from dpppsynth.privacy.relations import AddRemove, CappedRelation
+from dpppsynth.spatial.mesh import Floats, Mesh
+
+# Length scales the posterior averages over, in extents.
+LENGTH_SCALES = (0.1, 0.2, 0.4, 0.8)
+# Longest segments, in extents: of the field's mesh, and of a mesh finer than what any mechanism resolves.
+FIELD_SEGMENT, FINE_SEGMENT = 0.075, 0.04
+# Most vertices along edges of a drawn field, and of one fitted to a private statistic: both work with dense matrices.
+# Networks with more get a field in the plane, with so many vertices along the longer side of the bounding box.
+MOST_DRAWN, MOST_FITTED, PLANE_SIDE = 700, 1500, 27
+# Segments of a kernel, about, at most: the time for its bandwidth grows with their cube.
+KERNEL_SEGMENTS = 600
+# Vertices along the longer side of a mesh of fields with bounded slope.
+SMOOTH_SIDE = 15
+# Tents along the longer side of the bounding box, at most, and segments of cells tried.
+MOST_TENTS, MOST_CELLS = 60, 2000
+# Segments into which the extent is divided to see which tents a network touches.
+STEPS = 400
+# Points that a tent or a cell holds at least, in multiples of max(1, the noise's standard deviation): a posterior
+# borrows from neighbours, a projection does not, and cells must end at every crossing.
+POSTERIOR_HOLDS, TENTS_HOLD, CELLS_HOLD = 1.0, 3.0, 4.0
+# Spacing of tents behind a posterior, in length scales of the drawn field, at least.
+SPACING = 0.13
+
+
+def length_scale(network: LinearNetwork, n: float) -> float:
+    """`extent clip(0.8 (n / 100)^(-1/8), 0.2, 1)`: longer than in the plane, as exponential covariances are rough."""
+    return float(network.extent * np.clip(0.8 * (n / 100) ** (-1 / 8), 0.2, 1.0))
+
+
+def length_scales(network: LinearNetwork) -> tuple[float, ...]:
+    """Scales that a posterior averages over where none is given."""
+    return tuple(share * network.extent for share in LENGTH_SCALES)
+
+
+def draw_mesh(network: LinearNetwork) -> Mesh:
+    """Mesh of a field that the budget is spent on, along the edges; of a network with too many, in the plane."""
+    return _field_mesh(network, MOST_DRAWN)
+
+
+def _field_mesh(network: LinearNetwork, most: int) -> Mesh:
+    """Segments, as long as their vertices are few enough for dense matrices; else triangles laid over the network."""
+    if len(network.vertices) < most:
+        along = network_mesh(network, FIELD_SEGMENT * network.extent)
+        if len(along.vertices) <= most:
+            return along
+    return trace_mesh(network, shape=box_shape(around(network), PLANE_SIDE))
+
+
+def kim_lim_mesh(network: LinearNetwork) -> Mesh:
+    """The same in Kim & Lim's experiments: along the edges, however many."""
+    return network_mesh(network, FIELD_SEGMENT * network.extent)
+
+
+def smooth_mesh(network: LinearNetwork) -> Mesh:
+    """Mesh of a field of bounded slope, in the plane: on short segments the slopes of a rough field have no bound."""
+    return trace_mesh(network, shape=box_shape(around(network), SMOOTH_SIDE))
+
+
+def fine_mesh(network: LinearNetwork) -> Mesh:
+    """Mesh finer than what any mechanism resolves, as far as matrices allow: for surrogate truths."""
+    fine = network_mesh(network, FINE_SEGMENT * network.extent)
+    return fine if len(fine.vertices) <= MOST_FITTED else _field_mesh(network, MOST_FITTED)
+
+
+def field_mesh(tents: Mesh) -> Mesh:
+    """Mesh of the field behind private tents."""
+    if tents.kind == "segment" and len(tents.vertices) <= MOST_FITTED:
+        return tents
+    return _field_mesh(tents.domain, MOST_FITTED)  # type: ignore[arg-type]
+
+
+def bandwidth(network: LinearNetwork, n: float) -> float:
+    """`0.35 extent n^(-1/5)`: the kernel's bandwidth where privacy does not ask for a larger one."""
+    return float(0.35 * network.extent * n ** (-1 / 5))
+
+
+def kernel_mesh(network: LinearNetwork, relation: CappedRelation) -> NetworkMesh:
+    """Segments that a kernel's points and children fall into: as long as a move: the bandwidth grows with both."""
+    shortest = max(relation.reach, network.length / KERNEL_SEGMENTS)
+    return network_mesh(network, min(shortest, FIELD_SEGMENT * network.extent))
+
+
+def spaced_mesh(network: LinearNetwork, basis: str, spacing: float) -> Mesh:
+    """Mesh of counts ("cells"), segments no longer than the spacing, or of masses ("tents") that far apart."""
+    return network_mesh(network, spacing) if basis == "cells" else trace_mesh(network, spacing=spacing)
+
+
+def mesh(
+    network: LinearNetwork,
+    basis: str,
+    n: float,
+    epsilon: float,
+    relation: CappedRelation,
+    *,
+    scale: float | None = None,
+) -> Mesh:
+    """Mesh of counts ("cells") or masses ("tents"), the finest that holds enough points against the noise.
+
+    `n / vertices >= k max(1, sqrt2 Delta / epsilon)` with k = 3 for tents and 4 for the segments of cells. With a
+    posterior behind tents (`scale` given) k = 1, and a spacing of at least `0.13 scale`.
+    """
+    if basis == "cells":
+        return network_mesh(network, _cell(network, n, epsilon, relation))
+    return trace_mesh(network, shape=tents_shape(network, n, epsilon, relation, scale=scale))
+
+
+def tents_shape(
+    network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation, *, scale: float | None = None
+) -> tuple[int, int]:
+    """Vertices of the finest tents along x and y; the condition is that of `mesh`."""
+    bounds = around(network)
+    courses = network_mesh(network, network.extent / STEPS)
+    longest = max(bounds[2] - bounds[0], bounds[3] - bounds[1])
+    hold = TENTS_HOLD if scale is None else POSTERIOR_HOLDS
+    best = box_shape(bounds, 3)
+    for m in range(4, MOST_TENTS + 1):
+        shape = box_shape(bounds, m)
+        hx, hy = (bounds[2] - bounds[0]) / (shape[0] - 1), (bounds[3] - bounds[1]) / (shape[1] - 1)
+        need = hold * _against_noise(relation, epsilon, 2 * math.hypot(1 / hx, 1 / hy))
+        # Across a straight street cells are thin whatever m is: what the field resolves is the spacing along it.
+        coarse_enough = scale is None or longest / (m - 1) >= SPACING * scale * (1 - 1e-9)
+        if coarse_enough and n / _touched(bounds, shape, courses.vertices) >= need:
+            best = shape
+    return best
+
+
+def _cell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> float:
+    """Length of a segment that holds enough points."""
+    need = CELLS_HOLD * _against_noise(relation, epsilon, math.inf)
+    return max(network.length * need / n, network.length / MOST_CELLS)
+
+
+def _against_noise(relation: CappedRelation, epsilon: float, slope: float) -> float:
+    """One point, or the standard deviation of the noise on masses with the given slope where that is larger."""
+    return max(1.0, math.sqrt(2) * _moved(relation, slope) / epsilon)
+
+
+def _moved(relation: CappedRelation, slope: float) -> float:
+    """L1 sensitivity, in points, of masses with the given slope."""
+    one = 1.0 if isinstance(relation, AddRemove) else min(2.0, slope * relation.reach)
+    return relation.max_points_per_person * one
+
+
+def _touched(bounds: tuple[float, float, float, float], shape: tuple[int, int], xy: Floats) -> int:
+    """Number of vertices of the triangles in which coordinates (n, 2) lie."""
+    nx, ny = shape
+    elements = grid(bounds, nx, ny, "triangle")[1]
+    found = Finder(bounds, nx - 1, ny - 1, "triangle", np.arange(len(elements)))(xy)
+    return len(np.unique(elements[found]))

@@ -1,0 +1,141 @@
+"""Default settings on windows, tuned on four simulated intensities and a Soho-like one (docs/mechanisms.md)."""
+
+import math
+
+import numpy as np
+
+from dpppsynth.models.planar import refine, regular_squares, regular_triangulation
+from dpppsynth.privacy.relations import AddRemove, CappedRelation
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mesh import Mesh
+
+# Length scales the posterior averages over, in units of sqrt(area).
+LENGTH_SCALES = (0.1, 0.15, 0.2, 0.3, 0.45)
+MOST_VERTICES = 200
+# Vertices along the longer side of a drawn field's mesh, and in Kim & Lim's experiments.
+DRAW_SIDE, KIM_LIM_SIDE = 21, 11
+# Spacing of the field's mesh in units of sqrt(area), and vertices per side beyond which tents are not refined.
+FIELD_SPACING, FIELD_SIDE = 0.06, 31
+
+
+def length_scale(window: Window, n: float) -> float:
+    """`sqrt|S| clip(0.35 (n / 100)^(-1/8), 0.1, 0.5)`: the scale that sizes the mesh."""
+    return float(window.extent * np.clip(0.35 * (n / 100) ** (-1 / 8), 0.1, 0.5))
+
+
+def length_scales(window: Window) -> tuple[float, ...]:
+    """Scales that a posterior averages over where none is given."""
+    return tuple(share * window.extent for share in LENGTH_SCALES)
+
+
+def draw_mesh(window: Window) -> Mesh:
+    """Mesh of a field that the budget is spent on."""
+    return regular_triangulation(window, shape=shape(window, DRAW_SIDE))
+
+
+smooth_mesh = draw_mesh
+
+
+def kim_lim_mesh(window: Window) -> Mesh:
+    """The same in Kim & Lim's experiments."""
+    return regular_triangulation(window, shape=shape(window, KIM_LIM_SIDE))
+
+
+def fine_mesh(window: Window) -> Mesh:
+    """Mesh finer than what any mechanism resolves: for surrogate truths."""
+    return regular_triangulation(window, shape=shape(window, FIELD_SIDE))
+
+
+def spaced_mesh(window: Window, basis: str, spacing: float) -> Mesh:
+    """Mesh of counts ("cells") or masses ("tents") with the given spacing."""
+    return (regular_squares if basis == "cells" else regular_triangulation)(window, spacing=spacing)
+
+
+def mesh(
+    window: Window, basis: str, n: float, epsilon: float, relation: CappedRelation, *, scale: float | None = None
+) -> Mesh:
+    """Mesh of counts ("cells") or masses ("tents") by `cells_shape` or `tents_shape`."""
+    if basis == "cells":
+        return regular_squares(window, shape=cells_shape(window, n, epsilon, relation))
+    return regular_triangulation(window, shape=tents_shape(window, n, epsilon, relation, scale=scale))
+
+
+def tents_shape(
+    window: Window, n: float, epsilon: float, relation: CappedRelation, *, scale: float | None = None
+) -> tuple[int, int]:
+    """Finest mesh whose vertices hold enough points against the noise.
+
+    With a posterior behind it (`scale`, the field's length scale, given): spacing at least `0.55 scale` and
+    `n / vertices >= 2 max(1, sqrt2 Delta / epsilon)`. Without: `n / vertices >= max(1, 2 sqrt2 Delta / epsilon)`.
+
+    Returns
+    -------
+    (int, int)
+        Vertices along x and y, at least three along the longer side.
+    """
+    best = shape(window, 3)
+    for m in range(4, MOST_VERTICES + 1):
+        candidate = shape(window, m)
+        side, delta, vertices = _geometry(window, candidate, relation)
+        noise = math.sqrt(2) * float(delta) / epsilon
+        need = 2 * max(0.5 if scale is None else 1.0, noise)
+        fine_enough = scale is None or side >= 0.55 * scale * (1 - 1e-9)
+        if n / vertices >= need and fine_enough:
+            best = candidate
+    return best
+
+
+def cells_shape(window: Window, n: float, epsilon: float, relation: CappedRelation) -> tuple[int, int]:
+    """Finest grid of cells with `n / cells >= max(1, 2 sqrt2 Delta / epsilon)`; vertices along x and y."""
+    delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
+    best = shape(window, 2)
+    for m in range(3, MOST_VERTICES + 1):
+        nx, ny = shape(window, m)
+        cells = (nx - 1) * (ny - 1) * _filled(window)
+        if n / cells >= max(1.0, 2 * math.sqrt(2) * delta / epsilon):
+            best = (nx, ny)
+    return best
+
+
+def bandwidth(window: Window, n: float) -> float:
+    """`0.1 sqrt|S| n^(-1/6)`: the kernel's bandwidth where privacy does not ask for a larger one."""
+    return float(0.1 * window.extent * n ** (-1 / 6))
+
+
+def field_mesh(tents: Mesh) -> Mesh:
+    """Mesh of the field: the tents' regular mesh refined to `0.06 sqrt|S|`, so interpolation does not limit the fit."""
+    if tents.recipe["builder"] != "regular":
+        return tents
+    longest = max(tents.recipe["shape"])
+    x0, y0, x1, y1 = tents.domain.bounds
+    side = max(x1 - x0, y1 - y0) / (longest - 1)
+    wanted = int(np.ceil(side / (FIELD_SPACING * tents.domain.extent)))
+    return refine(tents, max(1, min(wanted, (FIELD_SIDE - 1) // (longest - 1))))
+
+
+def shape(window: Window, m: int) -> tuple[int, int]:
+    """Give m vertices along the longer side and as nearly square cells as fit along the shorter."""
+    return box_shape(window.bounds, m)
+
+
+def box_shape(bounds: tuple[float, float, float, float], m: int) -> tuple[int, int]:
+    """The same for a box (x0, y0, x1, y1)."""
+    x0, y0, x1, y1 = bounds
+    width, height = x1 - x0, y1 - y0
+    short = max(2, round(min(width, height) / max(width, height) * (m - 1)) + 1)
+    return (m, short) if width >= height else (short, m)
+
+
+def _geometry(window: Window, shape: tuple[int, int], relation: CappedRelation) -> tuple[float, float, float]:
+    """Shorter side of a cell, sensitivity of the tents in points, expected number of vertices in the window."""
+    x0, y0, x1, y1 = window.bounds
+    hx, hy = (x1 - x0) / (shape[0] - 1), (y1 - y0) / (shape[1] - 1)
+    altitude = hx * hy / np.hypot(hx, hy)
+    moved = 1.0 if isinstance(relation, AddRemove) else min(2.0, 2 * relation.reach / altitude)
+    return min(hx, hy), relation.max_points_per_person * moved, shape[0] * shape[1] * _filled(window)
+
+
+def _filled(window: Window) -> float:
+    """Share of the bounding box that the window fills."""
+    x0, y0, x1, y1 = window.bounds
+    return window.area / ((x1 - x0) * (y1 - y0))

@@ -1,0 +1,226 @@
+"""Stratified releases: one for each level of a public mark, under parallel composition and one certificate."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpppsynth.contract.account import authorise, paid_before, record
+from dpppsynth.core.arguments import shown, writable
+from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.privacy.bounds import Size, all_points
+from dpppsynth.privacy.composition import parallel
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.release.build_release import together
+from dpppsynth.release.lgcp_inference import Progress, require_progress
+from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.marks import words
+from dpppsynth.spatial.patterns import PointPattern, require_number
+
+if TYPE_CHECKING:
+    from dpppsynth.contract.base import Plan
+    from dpppsynth.ledger import Ledger
+    from dpppsynth.ledger.ledger import Levels, Subset
+
+
+# Names that released files need for themselves.
+TAKEN = ("x", "y", "geometry")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StratifiedPlan:
+    """Plans for all levels of a mark, settled before any data are touched.
+
+    Attributes
+    ----------
+    by : str
+        Name of the mark.
+    plans : dict of str to Plan
+        One for each level, in the caller's order.
+    """
+
+    by: str
+    plans: dict[str, "Plan"]
+
+    def __post_init__(self) -> None:
+        # Promises that have no common bound are refused before a point is touched.
+        _ = self.guarantee
+
+    def __repr__(self) -> str:
+        return f"StratifiedPlan(by={self.by!r}, levels={list(self.plans)})"
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound of all releases together: the weakest level's."""
+        return parallel([plan.guarantee for plan in self.plans.values()], self.by)
+
+    @property
+    def size(self) -> Size:
+        """Number of points of all levels, or the public guess of it."""
+        return all_points((plan.statistic.n, plan.statistic.expected_n) for plan in self.plans.values())
+
+    @property
+    def mechanism(self) -> str:
+        """Name of the mechanism of the release."""
+        return StratifiedRelease.mechanism
+
+    @property
+    def domain(self) -> Domain:
+        """Public window or network."""
+        return next(iter(self.plans.values())).domain
+
+    @property
+    def n(self) -> int | None:
+        """Public number of points of all levels together; None where it is secret."""
+        return self.size[0]
+
+    @property
+    def counted_by(self) -> None:
+        """None: n counts points."""
+
+    @property
+    def levels(self) -> "Levels":
+        """The mark and the public number of points of each level; None where these are secret."""
+        return None if self.n is None else {self.by: {level: plan.n for level, plan in self.plans.items()}}
+
+    def release(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
+        entry: str | None = None,
+        subset: "Subset" = None,
+    ) -> StratifiedRelease:
+        """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`.
+
+        All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
+        """
+        # Errors in the public parts of a pattern cost no budget.
+        require_progress(progress)
+        require_other_mark(self.by, subset)
+        require_mark(pattern, self.by, self.domain)
+        require_number(pattern, self.n)
+        # An earlier authorisation is not bound to numbers of levels that the points do not have.
+        parts = self._parts(pattern) if paid_before(ledger, entry) else None
+        entry = authorise(self, ledger, entry, rng, subset=subset)
+        try:
+            parts = parts or self._parts(pattern)
+        except InputError:
+            if ledger is not None and entry is not None:
+                ledger.give_up(entry)
+            raise
+        return self.spend(parts, rng, progress, ledger, entry)
+
+    def _parts(self, pattern: PointPattern) -> dict[str, PointPattern]:
+        """Patterns of the levels, each with the number of points it was planned for."""
+        parts = split(pattern, self.by, list(self.plans))
+        for level, part in parts.items():
+            require_number(part, self.plans[level].n)
+        return parts
+
+    def spend(
+        self,
+        parts: Mapping[str, PointPattern],
+        rng: RngLike,
+        progress: Progress | None,
+        ledger: "Ledger | None",
+        entry: str | None,
+    ) -> StratifiedRelease:
+        """Release the patterns of the levels under an authorisation that was taken up."""
+        rng = None if rng is None else generator(rng)
+        releases, failed = {}, None
+        for level, plan in self.plans.items():
+            if progress is not None:
+                progress(f"{self.by} {level}")
+            try:
+                releases[level] = plan.release(parts[level], rng, progress=progress)
+            except QualityError as error:
+                releases[level], failed = error.release, error
+        name = None if entry is None else str(entry)
+        release = together(releases)(self.by, releases, self.guarantee, name)
+        record(release, ledger, entry)
+        if failed is not None:
+            raise QualityError(str(failed), release) from None
+        return release
+
+
+def require_other_mark(by: str, subset: Any) -> None:
+    """Refuse levels of a mark of which the points have one value."""
+    if isinstance(subset, Mapping) and by in subset:
+        msg = (
+            f"subset: it says that all points have one value of {by!r}; name another mark than by=, or release at once."
+        )
+        raise InputError(msg)
+
+
+def level_names(levels: Sequence[Any]) -> list[str]:
+    """Levels as the words that certificates and files use."""
+    names = [str(level) for level in levels] if isinstance(levels, Sequence) and not isinstance(levels, str) else []
+    if not names or len(set(names)) < len(names):
+        msg = f"levels: needs a list of different values, such as [2021, 2022], got {levels!r}."
+        raise InputError(msg)
+    if not all(map(writable, names)):
+        msg = f"levels: must be texts that files can hold, without control characters, got {levels!r}."
+        raise InputError(msg)
+    return names
+
+
+def mark_name(by: Any) -> str:
+    """The name of a mark, which must be free in the files of a release, and such that files can hold it."""
+    if not isinstance(by, str) or not by or not writable(by):
+        msg = f"by: needs the name of a mark, a text without control characters, got {shown(by)}."
+        raise InputError(msg)
+    if by in TAKEN:
+        msg = f"by: {by!r} names coordinates in the files of a release; rename the mark."
+        raise InputError(msg)
+    return by
+
+
+def require_mark(pattern: Any, by: Any, domain: Domain | None = None) -> None:
+    """Refuse a pattern without the mark, or of another domain than the one planned for: both are public."""
+    if not isinstance(pattern, PointPattern) or not isinstance(by, str) or by not in (pattern.marks or {}):
+        msg = f"by: needs a pattern with the mark {by!r}; read it with marks=[{by!r}]."
+        raise InputError(msg)
+    if domain is not None and pattern.domain.fingerprint() != domain.fingerprint():
+        msg = "pattern: its domain differs from the one the release was planned for; plan again with its own."
+        raise InputError(msg)
+
+
+def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, PointPattern]:
+    """Patterns of the levels, unmarked.
+
+    Raises
+    ------
+    InputError
+        When the mark is missing, some point has another level, or a level has no point.
+    """
+    require_mark(pattern, by)
+    mark = words((pattern.marks or {})[by])
+    if not np.isin(mark, levels).all():
+        msg = f"levels: every point's {by} must be one of {', '.join(levels)}; name all levels that are in use."
+        raise InputError(msg)
+    if set(mark) != set(levels):
+        msg = f"levels: every level of {by} needs at least one point; leave out those that nobody has."
+        raise InputError(msg)
+    return {level: pattern.part(mark == level) for level in levels}
+
+
+def sizes(levels: Sequence[str], given: Any, name: str) -> dict[str, Any]:
+    """One size for each level: from a mapping or, where all levels may share one, a number."""
+    if not isinstance(given, Mapping):
+        # Without n each level's own plan states its requirements.
+        if given is None or name == "expected_n":
+            return dict.fromkeys(levels, given)
+        msg = f"{name}: needs a dictionary with the number of points of each level, such as {{'2021': 10, '2022': 12}}."
+        raise InputError(msg)
+    words = {str(level): value for level, value in given.items()}
+    if set(words) != set(levels):
+        msg = f"{name}: needs exactly one number for each of the levels {', '.join(levels)}."
+        raise InputError(msg)
+    return words

@@ -1,0 +1,124 @@
+"""`recommend`: the choice of one mechanism whose guarantee holds, from the study's evidence."""
+
+from typing import Any
+
+from dpppsynth.contract.base import Plan, Synthesizer, require_domain
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import DpppsynthError, InputError
+from dpppsynth.evaluation.recommendation.candidates import Budget
+from dpppsynth.evaluation.recommendation.evidence import kind_of, shape_of, share_of, study
+from dpppsynth.evaluation.recommendation.ranking import Case, Ranked, rank
+from dpppsynth.evaluation.recommendation.result import Alternative, Recommendation
+from dpppsynth.evaluation.recommendation.settings import settings
+from dpppsynth.evaluation.recommendation.words import left_out, passed_over, reasons
+from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
+from dpppsynth.privacy.bounds import require_small_delta, void_delta
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.spatial.domains import Domain
+
+
+def recommend(
+    domain: Domain,
+    n: float,
+    epsilon: float,
+    delta: float = 0.0,
+    alpha: float | None = None,
+    *,
+    relation: CappedRelation | None = None,
+) -> Recommendation:
+    """Recommend a mechanism for a budget, from public parameters alone; no data are touched.
+
+    Reads the package's simulation study: the mechanism whose released intensity has the smallest expected total
+    variation distance to the true one, among those that the budget admits (docs/results/recommend.md); with a posterior
+    that is the posterior mean's. Its plan is made and its guarantee checked before it is recommended. Where a release
+    lies outside the study on its bad side (fewer points, a smaller budget, a long or thin window), figures are lower
+    bounds at best and `useful` is None: rehearse it.
+
+    Parameters
+    ----------
+    domain : Window or LinearNetwork
+    n : int
+        Public number of points; under `AddRemove`, where it is secret, a public guess of it.
+    epsilon : float
+        Budget.
+    delta : float
+        Second half of the budget; 0 leaves out the mechanisms that spend it.
+    alpha : float, optional
+        Privacy radius in the domain's unit; None protects a move anywhere (replace-one).
+    relation : CappedRelation, optional
+        Neighbouring relation, instead of alpha, such as `AddRemove()`.
+
+    Returns
+    -------
+    Recommendation
+
+    Raises
+    ------
+    InputError
+        When an argument is not what it should be, or no mechanism can make a release.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> soho = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
+    >>> advice = recommend(soho, n=392, epsilon=1.0, alpha=25.0)
+    >>> advice.mechanism, advice.useful
+    ('lgcp-tents', True)
+    >>> advice.synthesizer.check(soho, n=392).theorem
+    'Theorem 2 (tents)'
+    """
+    require_domain(domain)
+    positive("epsilon", epsilon, remedy="1 is a usual start")
+    # This synthesizer accepts every relation, so its error messages for wrong arguments serve here too.
+    asked = LaplaceSynthesizer(epsilon, alpha=alpha, relation=relation)
+    public = asked.neighbouring().n_is_public
+    size = asked.public_size(*((n, None) if public else (None, n)))
+    sizes = {"n": int(n)} if public else {"expected_n": size}
+    _require_delta(delta, **sizes)
+    budget, evidence = Budget(float(epsilon), float(delta), asked.neighbouring()), study()
+    case = Case(kind_of(domain), share_of(domain, budget.relation), float(n), budget, shape_of(domain))
+    ranked = rank(evidence, case)
+    refused: list[Alternative] = []
+    for k, each in enumerate(ranked):
+        settled = _settle(each, budget, domain, sizes)
+        if isinstance(settled, Alternative):
+            refused.append(settled)
+            continue
+        synthesizer, plan = settled
+        return Recommendation(
+            synthesizer=synthesizer,
+            plan=plan,
+            sizes=sizes,
+            settings=settings(plan),
+            expected=each.distance,
+            reading=each.answer.reading,
+            uniform=evidence.uniform[case.kind],
+            alternatives=(*refused, *passed_over(each, ranked[k + 1 :]), *left_out(evidence, case)),
+            reasons=reasons(each, ranked[k + 1 :], evidence.uniform[case.kind], domain, case),
+        )
+    msg = f"epsilon: no mechanism can make a release here: {'; '.join(map(str, refused))}"
+    raise InputError(msg)
+
+
+def _settle(
+    each: Ranked, budget: Budget, domain: Domain, sizes: dict[str, Any]
+) -> tuple[Synthesizer, Plan] | Alternative:
+    """Synthesizer and plan, its guarantee checked, or why there is none."""
+    try:
+        synthesizer = each.candidate.build(budget)
+        plan = synthesizer.plan(domain, **sizes)
+        plan.guarantee.require(budget.epsilon, budget.delta)
+    except DpppsynthError as error:
+        return Alternative(each.candidate.mechanism, each.distance, f"refused: {error}", each.answer.reading)
+    return synthesizer, plan
+
+
+def _require_delta(delta: Any, n: int | None = None, expected_n: float | None = None) -> None:
+    """Refuse a delta that promises nothing; unlike for mechanisms there is no override."""
+    require_small_delta(delta, n, expected_n=expected_n, allow_large_delta=True)
+    if delta >= void_delta(n, expected_n):
+        msg = (
+            f"delta: must be below 1/n, because publishing one random record whole satisfies delta = 1/n, got "
+            f"{delta!r}; take a delta far below 1/n, or 0."
+        )
+        raise InputError(msg)

@@ -1,0 +1,66 @@
+"""Settings of a plan as names and plain numbers: public parameters only, and never a number of points."""
+
+from typing import Any
+
+from dpppsynth.contract.base import Plan
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh
+from dpppsynth.models.trace import around
+from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.spatial.mesh import Mesh
+
+
+def settings(plan: Plan) -> dict[str, Any]:
+    """Settings of one release by the default rules.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    dict
+        Those of these that the mechanism has: "bandwidth"; "mesh", "vertices" and "spacing" of what is measured or
+        drawn; "sigma" and "length_scale" of the field that the budget is spent on; "noise", the scale of Laplace noise
+        in points, or the standard deviation of Gaussian noise on smooth functionals; "sampler"; "field_vertices",
+        "field_sigma", "length_scales" and "inference" of the posterior behind it. Lengths are in the domain's unit.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> from dpppsynth.synthesizers import LGCPSynthesizer
+    >>> plan = LGCPSynthesizer(1.0, 25.0).plan(Window.rectangle(0, 0, 670, 670), n=392)
+    >>> {name: value for name, value in settings(plan).items() if name in ("vertices", "spacing", "field_sigma")}
+    {'vertices': 49, 'spacing': (111.66666666666667, 111.66666666666667), 'field_sigma': 1.6}
+    """
+    statistic, estimator = plan.statistic, plan.estimator
+    found: dict[str, Any] = {}
+    for name in ("bandwidth", "sampler"):
+        if hasattr(statistic, name):
+            found[name] = getattr(statistic, name)
+    if hasattr(statistic, "mesh"):
+        found |= _size(statistic.mesh)
+    if hasattr(statistic, "covariance"):
+        found |= {"sigma": statistic.covariance.sigma, "length_scale": statistic.covariance.length_scale}
+    if hasattr(statistic, "noise_scale"):
+        found["noise"] = statistic.noise_scale
+    if isinstance(estimator, FieldModel):
+        found |= {
+            "field_vertices": len(estimator.mesh.vertices),
+            "field_sigma": estimator.sigma,
+            "length_scales": estimator.length_scales,
+            "inference": estimator.inference,
+        }
+    return found
+
+
+def _size(mesh: Mesh) -> dict[str, Any]:
+    return {"mesh": f"{mesh.kind}s", "vertices": len(mesh.vertices), "spacing": _spacing(mesh)}
+
+
+def _spacing(mesh: Mesh) -> float | tuple[float, float]:
+    """Longest segment, or the sides of a cell of the regular meshes that the rules lay."""
+    if isinstance(mesh, NetworkMesh):
+        return float(mesh.element_measure.max())
+    x0, y0, x1, y1 = around(mesh.domain) if isinstance(mesh.domain, LinearNetwork) else mesh.domain.bounds
+    nx, ny = mesh.recipe["shape"]
+    return (x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)

@@ -1,0 +1,1 @@
+"""Counts and numeric queries none of whose errors exceeds a bound."""

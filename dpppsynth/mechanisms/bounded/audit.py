@@ -1,0 +1,143 @@
+"""Test statistics for counts with bounded error: likelihood ratio of the changed counts, and impossible outputs.
+
+Some counts are possible under one of two neighbouring inputs alone: their likelihood ratio is infinite, and they are
+seen as often as the claim's delta allows, or more. Where the noise ends earlier than it is said to, its edge shows in
+the counts themselves.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from dpppsynth.auditing.target import Statistic
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
+
+Pair = tuple[PointPattern, PointPattern]
+Scores = tuple[Floats, Floats]
+
+SEED, COUNT = 20261128, 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class ChangingCounts:
+    """The cells (k,) whose counts differ between two patterns, and these counts (k,) under either, without noise."""
+
+    cells: Ints
+    first: Ints
+    second: Ints
+
+    @classmethod
+    def at(cls, plan: BoundedCountsPlan, pair: Pair, **law: Any) -> Self:
+        """The changing counts of a pair; `law` are further attributes."""
+        first, second = (plan.exact(pattern.positions) for pattern in pair)
+        cells = np.flatnonzero(first != second)
+        return cls(cells, first[cells], second[cells], **law)
+
+    def noised(self, released: Any) -> Ints:
+        """(k,) released counts of these cells."""
+        counts: Ints = released.lattice[self.cells]
+        return counts
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedRatio(ChangingCounts):
+    """Log-likelihood ratio of two patterns, given counts with discrete Laplace noise of at most `bound`.
+
+    Infinite where some count is too far from the truth of one pattern. Where it is so for both, the noise is not what
+    it is said to be, and that of noise without a bound takes its place.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> ratio = BoundedRatio(np.array([0, 2]), np.array([1, 0]), np.array([0, 1]), scale=2.0, bound=5)
+    >>> [ratio(SimpleNamespace(lattice=np.array(counts))) for counts in ([1, 9, 0], [6, 9, 0], [0, 9, 6])]
+    [1.0, inf, -inf]
+    """
+
+    scale: float
+    bound: int
+
+    def __call__(self, released: Any) -> float:
+        """`sum(|o - T'| - |o - T|) / scale` where both patterns are possible."""
+        return float(self.ratios(self.noised(released)))
+
+    def ratios(self, noised: Ints) -> Floats:
+        """(...) ratios of counts (..., k)."""
+        away, back = np.abs(noised - self.second), np.abs(noised - self.first)
+        only_first, only_second = (away > self.bound).any(axis=-1), (back > self.bound).any(axis=-1)
+        ratio = (away - back).sum(axis=-1) / self.scale
+        certain = np.where(only_first, np.inf, -np.inf)
+        return np.asarray(np.where(only_first != only_second, certain, ratio), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Edges(ChangingCounts):
+    """The largest and the smallest excess of the changing counts over the second pattern's, towards the first's.
+
+    Wherever the noise ends, the largest is beyond what the second pattern can give if any count is, and the smallest
+    beyond what the first can.
+    """
+
+    def __call__(self, released: Any) -> Ints:
+        """(2,) numbers; zeros where no count changes."""
+        excess = np.sign(self.first - self.second) * (self.noised(released) - self.second)
+        return np.array([excess.max(), excess.min()] if len(excess) else [0, 0])
+
+
+@dataclass(frozen=True, eq=False)
+class LessTruncated:
+    """Law of the likelihood ratio of counts with noise of too small a scale within the same bound.
+
+    Attributes
+    ----------
+    change : (k,) array
+        Differences of the counts.
+    scale : float
+        Stated; a factor of too little noise divides it.
+    bound : int
+    """
+
+    change: Ints
+    scale: float
+    bound: int
+
+    def __call__(self, factor: float) -> Scores:
+        """Under the second input the ratio is distributed as under the first, with its sign changed."""
+        ratio = BoundedRatio(np.arange(len(self.change)), self.change, 0 * self.change, self.scale, self.bound)
+        noise = truncated_draws(self.scale / factor, self.bound, (COUNT, len(self.change)))
+        scores = ratio.ratios(noise + self.change)
+        return scores, -scores
+
+
+def counts_statistics(plan: BoundedCountsPlan, pair: Pair) -> tuple[Statistic, ...]:
+    """Likelihood ratio of the changing counts, and their edges.
+
+    Parameters
+    ----------
+    plan : BoundedCountsPlan
+    pair : tuple of PointPattern
+    """
+    return (
+        Statistic("likelihood ratio", BoundedRatio.at(plan, pair, scale=plan.scale, bound=plan.max_error)),
+        Statistic("edges", Edges.at(plan, pair), learned=True, alone=True),
+    )
+
+
+def truncated_draws(scale: float, bound: int, shape: tuple[int, ...]) -> Ints:
+    """Discrete Laplace noise of at most `bound`, by its distribution function and from a fixed seed: for ratings.
+
+    Examples
+    --------
+    >>> noise = truncated_draws(2.0, 5, (1000,))
+    >>> int(abs(noise).max()), noise.shape
+    (5, (1000,))
+    """
+    rng, inside = np.random.default_rng(SEED), -np.expm1(-bound / scale)
+    # With weight 1 of zero, e^(-k / scale) of both k and -k: `side` is what all positive numbers weigh.
+    side = max(np.exp(-1 / scale) * inside / -np.expm1(-1 / scale), 1e-300)
+    beyond_zero = np.maximum(rng.random(shape) * (1 + 2 * side) - 1, 0.0) / (2 * side)
+    size = np.ceil(-scale * np.log1p(-np.minimum(beyond_zero, 1.0) * inside))
+    return np.asarray(rng.choice([-1, 1], shape) * np.clip(size, 0, bound), dtype=np.int64)

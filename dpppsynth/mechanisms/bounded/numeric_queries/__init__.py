@@ -1,0 +1,7 @@
+"""Whole-number answers computed elsewhere, released with noise that never exceeds a bound."""
+
+from dpppsynth.mechanisms.bounded.numeric_queries.mechanism import BoundedErrorAnswers
+from dpppsynth.mechanisms.bounded.numeric_queries.result import Answers
+from dpppsynth.mechanisms.bounded.numeric_queries.terms import ErrorTerms
+
+__all__ = ["Answers", "BoundedErrorAnswers", "ErrorTerms"]

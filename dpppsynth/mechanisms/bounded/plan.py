@@ -1,0 +1,62 @@
+"""`BoundedCountsPlan`: cell counts with truncated discrete Laplace noise, so that no error exceeds a bound."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_positive, require_reach
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.noise import DiscreteNoise, require_narrow, truncated_laplace_noise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BoundedCountsPlan(StatisticPlan):
+    """Counts per cell with discrete Laplace noise that is drawn again where it exceeds `max_error`.
+
+    Attributes
+    ----------
+    delta : float
+        Budget, quoted on the certificate.
+    max_error : int
+        No count is off by more.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the bound on the error costs more than `delta`.
+    """
+
+    delta: float
+    max_error: int
+
+    def __post_init__(self) -> None:
+        if self.basis != "cells":
+            msg = f"basis: errors are bounded for counts of cells, 'cells', got {self.basis!r}."
+            raise InputError(msg)
+        super().__post_init__()
+        require_positive(self.delta)
+        object.__setattr__(self, "max_error", require_reach(self.relation, self.max_error))
+        require_narrow(self.scale, self.max_error)
+        self.guarantee.require(self.epsilon, self.delta)
+
+    def __repr__(self) -> str:
+        budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}, max_error={self.max_error}"
+        return f"BoundedCountsPlan({self.mesh!r}, {self.relation!r}, {budget})"
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies."""
+        public: dict[str, Any] = {"scale": self.scale, "max_error": self.max_error, "delta": self.delta}
+        return bounded_counts(self.relation, **public, domain=self.domain)
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return super().parameters() | {"delta": self.delta, "max_error": self.max_error}
+
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        """Discrete Laplace noise within the bound."""
+        budget: dict[str, Any] = {"sensitivity": self.sensitivity, "epsilon": self.epsilon}
+        return truncated_laplace_noise(self.scale, self.max_error, **budget, rng=rng)

@@ -1,0 +1,120 @@
+"""`BoundedErrorRelease`: counts with bounded errors; `BoundedErrorSeries`: a series of them over levels."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.release.contents import counted_cells
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.filters.particle import particle_filter
+from dpppsynth.release.filters.result import Filtered
+from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.spatial.mesh import Floats, Ints
+
+if TYPE_CHECKING:
+    from geopandas import GeoDataFrame
+
+
+class BoundedErrorRelease(CoxRelease):
+    """Result of counting points in cells with bounded error: everything in it is public."""
+
+    @property
+    def max_error(self) -> int:
+        """Bound on the error of every count, in `raw` and in `counts`."""
+        bound: int = self.statistic.plan.max_error
+        return bound
+
+    @property
+    def raw(self) -> Ints:
+        """(T,) noised counts of the elements of the plan's mesh; some may be negative."""
+        lattice: Ints = self.statistic.lattice
+        return lattice
+
+    @cached_property
+    def counts(self) -> Ints:
+        """(T,) the same without negative ones, which brings no count further from the truth."""
+        counts = np.maximum(self.raw, 0)
+        counts.flags.writeable = False
+        return counts
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Cells with their counts, as the file of a saved release holds them, in the CRS of the domain.
+
+        A cell is the part of an element inside the window, or a segment of a street; `count` is never further than
+        `max_error` from the truth.
+        """
+        return counted_cells(self.statistic.plan.mesh, self.counts)
+
+    def to_geodataframe(self) -> "GeoDataFrame":
+        """Cells with their counts, and the counts as they were drawn, as a GeoDataFrame in the CRS of the domain."""
+        import geopandas
+
+        columns = {"count": self.counts, "raw": self.raw}
+        cells = self.statistic.plan.mesh.element_parts
+        return geopandas.GeoDataFrame(columns, geometry=cells, crs=self.domain.crs)
+
+
+class BoundedErrorSeries(StratifiedRelease):
+    """Counts with bounded error for each level of a mark, such as months, in the order of the levels."""
+
+    @property
+    def max_error(self) -> int:
+        """Bound on the error of every count, in `raw` and in `counts`."""
+        return max(part.max_error for part in self._parts)
+
+    @property
+    def raw(self) -> Ints:
+        """(levels, T) noised counts; some may be negative."""
+        return np.array([part.raw for part in self._parts])
+
+    @property
+    def counts(self) -> Ints:
+        """(levels, T) the same without negative ones."""
+        return np.maximum(self.raw, 0)
+
+    @cached_property
+    def filtered(self) -> Floats:
+        """(levels, T) counts made smoother over the levels by `filter` with its own settings; as private as `raw`."""
+        return self.filter(rng=0).estimate
+
+    def to_geodataframe(self) -> "GeoDataFrame":
+        """Rows of all levels, one below the other, with the level in the column of the mark."""
+        import pandas
+
+        parts: dict[str, Any] = dict(self.releases)
+        tables = [part.to_geodataframe().assign(**{self.by: level}) for level, part in parts.items()]
+        table: GeoDataFrame = pandas.concat(tables, ignore_index=True)
+        return table
+
+    def filter(
+        self,
+        *,
+        step: Any = "likely",
+        particles: int = 1000,
+        proposal: str = "bootstrap",
+        resample: bool = True,
+        rng: RngLike = None,
+    ) -> Filtered:
+        """Series of every cell that a particle filter finds behind the raw counts; free, since it sees nothing else.
+
+        It helps where counts change little from level to level, beside the noise, and lags behind where one jumps. The
+        error of a filtered count may be twice `max_error`.
+
+        Parameters
+        ----------
+        step : {"likely", "differences"}, float or (T,) array
+            By how much a count changes from one level to the next, for every cell its own where it is estimated; as in
+            `filters.particle_filter`, like the others.
+        particles, proposal, resample, rng
+            As in `filters.particle_filter`.
+        """
+        plan = self._parts[0].statistic.plan
+        law: dict[str, Any] = {"scale": plan.scale, "bound": plan.max_error}
+        settings: dict[str, Any] = {"particles": particles, "proposal": proposal, "resample": resample, "rng": rng}
+        return particle_filter(self.raw, **law, step=step, **settings)
+
+    @property
+    def _parts(self) -> list[Any]:
+        return list(self.releases.values())

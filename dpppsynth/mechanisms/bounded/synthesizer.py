@@ -1,0 +1,161 @@
+"""`BoundedErrorSynthesizer`: cell counts with a hard bound on every error (docs/theory/bounded_error.md, Theorem N)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from dpppsynth.contract import rules
+from dpppsynth.contract.base import Plan, PointSynthesizer, covering, exact_or_guess, need_size, require_domain
+from dpppsynth.contract.strata import StratifiedPlan, level_names, sizes
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.bounded.bound import (
+    FROM_BOUND,
+    bounded_delta,
+    require_modest,
+    require_positive,
+    require_reach,
+    smallest_bounded_epsilon,
+    smallest_max_error,
+    worst_shifts,
+)
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.privacy.bounds import counts_sensitivity
+from dpppsynth.privacy.noise import laplace_scale
+from dpppsynth.privacy.profiles import Profile
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.truncated.searches import ErrorBudget, with_third
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+from dpppsynth.release.lgcp_inference import choose
+from dpppsynth.release.projection import Projection
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BoundedErrorSynthesizer(PointSynthesizer):
+    """Private cell counts, each within `max_error` of the truth, and an intensity made of them.
+
+    Give two of epsilon, delta and max_error: the third follows. A hard bound cannot be had with delta = 0.
+
+    Parameters
+    ----------
+    epsilon, delta : float, optional
+        Budget.
+    max_error : int, optional
+        No count of a cell is off by more.
+    alpha : float, optional
+        Privacy radius in the domain's unit; None protects a move anywhere (replace-one). Counts cost the same.
+    spacing : float, optional
+        Side of a cell, or longest segment on a network; None takes a public rule of domain, n, epsilon and relation.
+    mesh : Mesh, optional
+        Cells of your own instead, such as `regular_squares(window, shape=(9, 9))`.
+    postprocess : {"clip", "keep-n"}, optional
+        How the intensity is made: "clip", the default, sets negative counts to zero and keeps to the bound; "keep-n"
+        makes the counts sum to the public n, and they may be off by twice the bound.
+    relation : CappedRelation, optional
+        Neighbouring relation, instead of alpha.
+
+    Raises
+    ------
+    InputError
+        Unless two of the three are given, in range and so that they go together; where delta is 0.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> window = Window.rectangle(0, 0, 1000, 1000)
+    >>> counts = BoundedErrorSynthesizer(epsilon=1.0, delta=1e-6, spacing=250.0)
+    >>> counts.budget.max_error, counts.check(window, n=400).theorem
+    (27, 'Theorem N (counts with bounded error)')
+    """
+
+    epsilon: float | None = None  # type: ignore[assignment]
+    delta: float | None = None
+    max_error: int | None = None
+    alpha: float | None = None
+    spacing: float | None = None
+    mesh: Mesh | None = None
+    postprocess: str = "clip"
+    relation: CappedRelation | None = None
+    smaller_delta: ClassVar[str] = FROM_BOUND
+
+    def __post_init__(self) -> None:
+        if self.spacing is not None:
+            positive("spacing", self.spacing)
+        if self.spacing is not None and self.mesh is not None:
+            msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
+            raise InputError(msg)
+        choose("postprocess", self.postprocess, ("clip", "keep-n"))
+        if self.postprocess == "keep-n" and not self.neighbouring().n_is_public:
+            msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
+            raise InputError(msg)
+        self.budget  # noqa: B018 - what does not fit together is refused at once
+
+    @cached_property
+    def budget(self) -> ErrorBudget:
+        """Epsilon, delta and max_error, of which one follows from the other two."""
+        relation = self.neighbouring()
+        epsilon = None if self.epsilon is None else float(positive("epsilon", self.epsilon))
+        delta = None if self.delta is None else require_positive(self.delta)
+        most = None if self.max_error is None else require_reach(relation, self.max_error)
+        size = counts_sensitivity(relation)
+        return with_third(
+            epsilon,
+            delta,
+            most,
+            cost=lambda spent, bound: bounded_delta(relation, scale=laplace_scale(size, spent), max_error=bound),
+            least_error=lambda spent, slack: smallest_max_error(relation, epsilon=spent, delta=slack),
+            smallest_epsilon=lambda slack, bound: smallest_bounded_epsilon(relation, delta=slack, max_error=bound),
+        )
+
+    def _ceiling(self, domain: Domain, **options: Any) -> Profile:
+        self._require_modest(None, None)
+        relation, (epsilon, delta, most) = self.neighbouring(), self.budget
+        return TruncatedLaplaceDP(
+            laplace_scale(counts_sensitivity(relation), epsilon), most, worst_shifts(relation), delta
+        )
+
+    def _require_modest(self, n: int | None, size: float | None) -> None:
+        """Refuse a delta that follows from the bound and is large, from what is known before the points are read."""
+        if self.delta is None:
+            relation, budget = self.neighbouring(), self.budget
+            enough = smallest_max_error(relation, epsilon=budget.epsilon, delta=1e-6)
+            cost, remedy = f"an error of at most {budget.max_error}", f"such as {enough} for delta = 1e-6"
+            known = (n or 0, None) if relation.n_is_public else (None, size)
+            require_modest(budget.delta, known, bound=cost, remedy=remedy)
+
+    def plan_by(
+        self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
+    ) -> StratifiedPlan:
+        """As other synthesizers, with the same cells in all levels: they are a series."""
+        if self.mesh is not None or self.spacing is not None:
+            return super().plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
+        require_domain(domain)
+        names = level_names(levels)
+        exact, guess = sizes(names, n, "n"), sizes(names, expected_n, "expected_n")
+        known = [need_size(self.public_size(exact[name], guess[name])) for name in names]
+        mesh = self._rule_mesh(domain, sum(known) / len(known))
+        return replace(self, mesh=mesh).plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
+
+    def _rule_mesh(self, domain: Domain, size: float | None) -> Mesh:
+        mesh: Mesh = rules.of(domain).mesh(domain, "cells", need_size(size), self.budget.epsilon, self.neighbouring())
+        return mesh
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; parameters as in `check`."""
+        require_domain(domain)
+        relation, size, budget = self.neighbouring(), self.public_size(n, expected_n), self.budget
+        self._require_modest(n, size)
+        self.require_delta(budget.delta, n, expected_n)
+        if self.mesh is not None:
+            mesh = covering(domain, self.mesh)
+        elif self.spacing is not None:
+            mesh = rules.of(domain).spaced_mesh(domain, "cells", self.spacing)
+        else:
+            mesh = self._rule_mesh(domain, size)
+        statistic = BoundedCountsPlan(
+            "cells", mesh, relation, *exact_or_guess(n, size), budget.epsilon, budget.delta, budget.max_error
+        )
+        return Plan("bounded-cells", statistic, Projection(self.postprocess))

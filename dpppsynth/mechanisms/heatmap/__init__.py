@@ -1,0 +1,1 @@
+"""Private heat maps of persons who may have many points each."""

@@ -1,0 +1,198 @@
+"""Guarantee of discrete Laplace noise on a pyramid of cell counts (docs/theory/heatmaps.md, Theorem H).
+
+Every person holds masses on the cells of a square grid of side `2^depth` that add up to at most one, rounded on their
+own to multiples of `2^-LATTICE_BITS`. Level i of the pyramid sums them over `4^i` squares, so a person weighs at most
+one on every level, exactly, and independent noise on each spends the sum of the levels' epsilons.
+"""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dpppsynth.core.arguments import elements, instance, one_of, positive, shown, whole
+from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.privacy.bounds import DISCRETE, LATTICE_BITS, NOT_EMPTY, ONE_RELEASE, SNAPPED, WIDE_CAP
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.noise import laplace_scale
+from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
+
+# Grids up to 4096 x 4096 cells.
+DEEPEST = 12
+# Lattices up to 2^-40 of a person.
+MOST_BITS = 40
+# A share of the budget that pays for the rounding of scales and sums.
+SPARE = 1e-12
+
+VARIANTS = ("practical", "theory")
+# Fits of masses to the noised counts: free post-processing, named on certificates.
+FITS = ("least-squares", "l1")
+# Decay of the levels' budgets away from the start level: the best constant of the error bound, and the proof's, which
+# needs more than one half.
+NEEDED_DECAY = 0.5
+DECAY = {"practical": math.sqrt(0.5), "theory": 0.8}
+
+PUBLIC = "Window, grid, cells kept per level and budget were chosen without looking at the points."
+WHOLE_PERSON = "All points of a person carry the same value of the mark {user!r}, and nobody else's do."
+
+
+@dataclass(frozen=True)
+class LevelBudgets:
+    """Budgets of the measured levels.
+
+    Attributes
+    ----------
+    first : int
+        First measured level.
+    epsilons : tuple of float
+        Of levels `first`, `first + 1`, ...; the last is the grid. All positive.
+    """
+
+    first: int
+    epsilons: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "first", whole("first", self.first, 0, most=DEEPEST))
+        object.__setattr__(self, "epsilons", _of_levels("epsilons", self.epsilons))
+
+    @property
+    def depth(self) -> int:
+        """The level of the grid."""
+        return self.first + len(self.epsilons) - 1
+
+
+def grid_depth(shape: tuple[int, int]) -> int:
+    """Depth of the smallest square grid of side `2^depth` that holds (nx, ny) cells.
+
+    Examples
+    --------
+    >>> grid_depth((320, 240))
+    9
+    """
+    return max(0, (max(shape) - 1).bit_length())
+
+
+def start_level(w: int, depth: int) -> int:
+    """Largest level with at most `w` cells, and at most the grid's: it gets the largest budget.
+
+    Parameters
+    ----------
+    w : int
+        Cells kept per level.
+    depth : int
+        The grid has side `2^depth`.
+
+    Examples
+    --------
+    >>> [start_level(w, 8) for w in (3, 4, 20, 64)]
+    [0, 1, 2, 3]
+    """
+    w, depth, level = whole("w", w, 1), whole("depth", depth, 0, most=DEEPEST), 0
+    while level < depth and 4 ** (level + 1) <= w:
+        level += 1
+    return level
+
+
+def level_budgets(
+    epsilon: float, depth: int, w: int = 20, *, variant: str = "practical", decay: float | None = None
+) -> LevelBudgets:
+    """Split a budget over the levels: largest at the start level, decaying both ways.
+
+    Parameters
+    ----------
+    epsilon : float
+    depth : int
+        The grid has side `2^depth`.
+    w : int
+        Cells kept per level.
+    variant : {"practical", "theory"}
+        "theory" measures all levels, "practical" those from the start level on.
+    decay : float, optional
+        In (0, 1]; None takes `1/sqrt(2)` (practical) or 0.8 (theory). The error bound needs more than 1/2.
+
+    Returns
+    -------
+    LevelBudgets
+        Its epsilons sum to `epsilon`.
+
+    References
+    ----------
+    Ghazi et al. (2023), Differentially private heatmaps, AAAI.
+
+    Examples
+    --------
+    >>> [round(each, 6) for each in level_budgets(1.0, 8).epsilons[:3]]
+    [0.321292, 0.227188, 0.160646]
+    """
+    epsilon, q = positive("epsilon", epsilon), start_level(w, depth)
+    variant = one_of("variant", variant, VARIANTS)
+    rate = DECAY[variant] if decay is None else require_decay(decay)
+    first = 0 if variant == "theory" else q
+    weights = [rate ** abs(level - q) for level in range(first, depth + 1)]
+    total = math.fsum(weights)
+    return LevelBudgets(first, tuple(float(epsilon * weight / total) for weight in weights))
+
+
+def require_decay(decay: float) -> float:
+    """The decay, a number in (0, 1]; InputError otherwise."""
+    remedy = "above 1/2 the error bound holds, and None takes the best"
+    return positive("decay", decay, rule="lie in (0, 1]", most=1, remedy=remedy)
+
+
+def advise_decay(decay: float | None) -> None:
+    """Warn of a decay that the error bound does not cover; the privacy bound holds for all of them."""
+    if decay is not None and (rate := require_decay(decay)) <= NEEDED_DECAY:
+        msg = f"decay: {rate:g} leaves the finest levels so little that the error bound is lost; take more than 0.5."
+        warnings.warn(msg, InformationWarning, stacklevel=3)
+
+
+def level_scales(budgets: LevelBudgets, bits: int = LATTICE_BITS) -> tuple[float, ...]:
+    """Scales of discrete Laplace noise in units of `2^-bits`, one for each measured level; `bits` from 0 to 40."""
+    epsilons = instance("budgets", budgets, LevelBudgets).epsilons
+    unit = 2 ** whole("bits", bits, 0, most=MOST_BITS)
+    return tuple(laplace_scale(unit, epsilon * (1 - SPARE)) for epsilon in epsilons)
+
+
+def layout(first: int, depth: int, w: int) -> tuple[int, ...]:
+    """Numbers of measured cells by level: all of the first, then the children of at most `w` cells.
+
+    Examples
+    --------
+    >>> layout(2, 5, 20)
+    (16, 64, 80, 80)
+    """
+    counts = [4**first]
+    for level in range(first, depth):
+        counts.append(4 * (counts[0] if level == first else min(w, counts[-1])))
+    return tuple(counts)
+
+
+def heatmap(scales: Sequence[float], *, bits: int = LATTICE_BITS, user: str | None = None) -> Guarantee:
+    """Guarantee of noised pyramid levels, one scale of discrete Laplace noise (lattice units) for each level.
+
+    Pure `sum(2^bits / scale)` under adding or removing one person with all their points, or one point where every point
+    is a person. Which cells of a level are looked at may depend on the noised levels above.
+
+    Parameters
+    ----------
+    scales : sequence of float
+    bits : int
+        The lattice spacing is `2^-bits` of a person.
+    user : str, optional
+        Mark that tells the persons; None where every point is a person.
+    """
+    unit = 2 ** whole("bits", bits, 0, most=MOST_BITS)
+    spent = math.fsum(unit / scale for scale in _of_levels("scales", scales))
+    relation: Relation = AddRemove() if user is None else AddRemovePerson(user)
+    people = WIDE_CAP if user is None else WHOLE_PERSON.format(user=user)
+    assumed = (PUBLIC, people, DISCRETE, ONE_RELEASE, SNAPPED, NOT_EMPTY)
+    return Guarantee(relation, PureDP(spent), "Theorem H (pyramid of counts)", assumed)
+
+
+def _of_levels(name: str, values: Sequence[float]) -> tuple[float, ...]:
+    """Positive numbers, one for each measured level; InputError where one is none, or there are none."""
+    given = elements(values)
+    if not given:
+        msg = f"{name}: needs one number for each measured level, got {shown(values)}."
+        raise InputError(msg)
+    return tuple(float(positive(name, each)) for each in given)

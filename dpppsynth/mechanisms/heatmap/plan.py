@@ -1,0 +1,197 @@
+"""`HeatmapPlan`: the certified measurement of a heat map, noised counts of adaptively selected pyramid cells.
+
+A plan is made from public parameters alone; `measure` spends the budget. What it returns, the noised integers of all
+cells looked at, is public, and everything after it is post-processing (docs/theory/heatmaps.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, require_few_made_up
+from dpppsynth.core.arguments import instance
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, require_exact
+from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, grid_depth, heatmap, layout, level_budgets, level_scales
+from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.mechanisms.heatmap.tree import CellTree, grow
+from dpppsynth.mechanisms.heatmap.users import Users
+from dpppsynth.models.planar import cells_along, grid_cells
+from dpppsynth.privacy.bounds import LATTICE_BITS
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.noise import laplace_noise
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern, require_match
+
+# Persons that noise may make up on average: more would be no heat map.
+MOST_MADE_UP = 1e6
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HeatmapPlan(LatticePlan):
+    """Noised counts of persons in the cells of a pyramid over a grid of squares.
+
+    Attributes
+    ----------
+    mesh : PlanarMesh
+        Regular squares over the window: the grid.
+    expected_n : float or None
+        Public guess of the number of persons, which the mechanism does not use.
+    epsilon : float
+    w : int
+        Cells kept per level.
+    variant : {"practical", "theory"}
+    decay : float or None
+        Of the levels' budgets, as in `level_budgets`.
+    user : str or None
+        Mark that tells the persons; None where every point is a person.
+    """
+
+    mesh: Mesh
+    expected_n: float | None
+    epsilon: float
+    _: KW_ONLY
+    w: int = 20
+    variant: str = "practical"
+    decay: float | None = None
+    user: str | None = "user"
+    basis: ClassVar[str] = "heatmap"
+    n: None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        instance("mesh", self.mesh, Mesh, "models.regular_squares(window, shape=(257, 257)) makes one")
+        # Whatever is wrong with the budget is said before the data are touched.
+        require_exact(self.scales)
+        self.guarantee.require(self.epsilon, 0.0)
+        # Half of the first level's noise is positive, and counts as persons.
+        made_up = 4**self.budgets.first * self.noise_scale / 2
+        require_few_made_up(made_up, MOST_MADE_UP, self.epsilon, of="persons", remedy="a smaller w")
+
+    def __repr__(self) -> str:
+        nx, ny = self.shape
+        return f"HeatmapPlan({nx} x {ny} cells, w={self.w}, {self.variant}, epsilon={self.epsilon:g})"
+
+    @property
+    def relation(self) -> Relation:
+        """One person with all their points is added or removed, or one point where every point is a person."""
+        return self.guarantee.relation
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the first level's Laplace noise, in persons."""
+        return self.scales[0] / 2.0**self.bits
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the lattice."""
+        return LATTICE_BITS
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Cells (nx, ny) along x and y."""
+        return cells_along(self.mesh)
+
+    @property
+    def depth(self) -> int:
+        """Depth of the smallest square grid of side `2^depth` that holds the grid in its corner."""
+        return grid_depth(self.shape)
+
+    @cached_property
+    def places(self) -> Ints:
+        """(T, 2) place (i, j) of every element in the grid."""
+        return grid_cells(self.mesh)
+
+    @cached_property
+    def inside(self) -> Floats:
+        """(2^depth, 2^depth) public share of every cell of the square grid that lies inside the window."""
+        share = np.zeros((2**self.depth, 2**self.depth))
+        share[tuple(self.places.T)] = self.mesh.element_measure
+        return share / share.max()
+
+    @cached_property
+    def budgets(self) -> LevelBudgets:
+        """Epsilons of the measured levels."""
+        return level_budgets(self.epsilon, self.depth, self.w, variant=self.variant, decay=self.decay)
+
+    @cached_property
+    def scales(self) -> tuple[float, ...]:
+        """Scales of their noise in lattice units."""
+        return level_scales(self.budgets, self.bits)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies."""
+        return heatmap(self.scales, bits=self.bits, user=self.user)
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "mesh": self.mesh.recipe,
+            "lattice_bits": self.bits,
+            "epsilon": self.epsilon,
+            "w": self.w,
+            "variant": self.variant,
+            "decay": self.decay,
+            "user": self.user,
+            "n": None,
+            "expected_n": self.expected_n,
+        }
+
+    def prepare(self) -> None:
+        """Make the noise of every level, whose sampler confirms what it spends."""
+        for scale, epsilon in zip(self.scales, self.budgets.epsilons, strict=True):
+            laplace_noise(scale, sensitivity=2**self.bits, epsilon=epsilon)
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+        """Spend the budget: count persons and add noise.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+            Marked with `user` and with nothing else, or without marks where every point is a person.
+        rng : None, int or Generator
+            None: secret noise. Anything else makes the run reproducible and therefore not private.
+
+        Raises
+        ------
+        InputError
+            When the pattern has other marks, or lives in another window.
+        """
+        users = self.users(pattern)
+        tree = measure_tree(
+            pyramid(users.lattice(self.bits)), self.budgets, bits=self.bits, w=self.w, rng=rng, inside=self.inside
+        )
+        counts = np.concatenate([level.counts for level in tree.levels])
+        # The sampler of all levels, for its name.
+        noise = laplace_noise(self.scales[0], sensitivity=2**self.bits, epsilon=self.budgets.epsilons[0], rng=rng)
+        return PrivateStatistic(self, np.rint(counts * 2.0**self.bits).astype(np.int64), noise.name, noise.seeded)
+
+    def users(self, pattern: PointPattern) -> Users:
+        """Each person's distribution over the grid: every point of theirs counts alike. As sensitive as the points."""
+        require_match(pattern, self.domain, None, self.user)
+        i, j = self.places[self.mesh.locate(pattern.positions)].T
+        marks = np.arange(len(i)) if self.user is None else (pattern.marks or {})[self.user]
+        return Users.from_columns(marks, i, j, side=2**self.depth)
+
+    def tree(self, lattice: Ints) -> CellTree:
+        """The cells that were looked at, level by level, with their noised counts (released, in lattice units)."""
+        counts = iter(np.split(lattice / 2.0**self.bits, np.cumsum(self._layout)[:-1]))
+        return grow(self.budgets.first, self.depth, self.w, lambda *_: next(counts), self.inside)
+
+    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+        """The released statistic from its JSON form."""
+        statistic = super().restore(data)
+        if len(statistic.lattice) != sum(self._layout):
+            msg = "statistic: it has another number of values than a heat map on this grid; the file is not whole."
+            raise InputError(msg)
+        return statistic
+
+    @property
+    def _layout(self) -> tuple[int, ...]:
+        return layout(self.budgets.first, self.depth, self.w)

@@ -1,0 +1,227 @@
+"""Weighted l1 fit of masses to the noised counts of a tree of cells, by convex dynamic programming.
+
+Given mass m, a cell's subtree costs a convex, piecewise linear function of m. That of a kept cell follows from those of
+its children: their segments put in order of slope (the infimal convolution), tilted about the cell's own count. All
+slopes are whole multiples of `1 / side`, so equal ones are recognised exactly (docs/theory/heatmaps.md).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.core.arguments import elements, one_of, shown
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.heatmap.linear_programs import compact_lp, full_lp
+from dpppsynth.mechanisms.heatmap.pyramid import square
+from dpppsynth.mechanisms.heatmap.spreading import divisor, spread
+from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, grow
+
+SOLVERS = ("tree", "compact-lp", "full-lp")
+
+
+def reconstruct(levels: Sequence[Any], w: int, *, solver: str = "tree", inside: np.ndarray | None = None) -> np.ndarray:
+    """Masses that fit the noisy counts of a pyramid best, among those in few cells of every level.
+
+    The w fullest cells of each level are kept, among the children of those kept above. The masses minimise the sum over
+    the levels i of `2^-i` times the absolute differences between their sums over the cells and the counts, where cells
+    that are not kept count 0.
+
+    Parameters
+    ----------
+    levels : sequence of array
+        Noisy counts of the cells, unscaled, one square array for each level from the first measured one, which is told
+        by its side, to the grid.
+    w : int
+        Cells to keep per level.
+    solver : {"tree", "compact-lp", "full-lp"}
+        "tree" is exact and quick; it settles ties evenly. The linear programs, of `w * levels` and of `side^2`
+        variables, reach the same objective, and are there to check it.
+    inside : (side, side) array of bool or float, optional
+        Public mask of the grid cells that may hold mass, or the area of each that may.
+
+    Returns
+    -------
+    (side, side) array
+        Masses >= 0, not normalised: all zero where no count of the first level is positive.
+
+    Raises
+    ------
+    InputError
+
+    References
+    ----------
+    Ghazi et al. (2023), Differentially private heatmaps, AAAI, section 4.
+
+    Examples
+    --------
+    >>> reconstruct([[[10]], [[4, 3], [2, 1]]], w=1).tolist()
+    [[5.5, 1.5], [1.5, 1.5]]
+    """
+    one_of("solver", solver, SOLVERS)
+    tree = select_cells(levels, w, inside)
+    if solver == "tree":
+        return solve(tree)
+    return (compact_lp if solver == "compact-lp" else full_lp)(tree).masses
+
+
+def select_cells(levels: Sequence[Any], w: int, inside: np.ndarray | None = None) -> CellTree:
+    """Keep the fullest cells of each level, from counts of all of them.
+
+    Parameters
+    ----------
+    levels, w, inside
+        As `reconstruct` takes them.
+
+    Returns
+    -------
+    CellTree
+
+    Examples
+    --------
+    >>> select_cells([[[10]], [[4, 3], [2, 1]]], w=2).levels[1].kept.tolist()
+    [0, 1]
+    """
+    arrays = _arrays(levels)
+    first, depth = (len(array).bit_length() - 1 for array in (arrays[0], arrays[-1]))
+    return grow(first, depth, w, lambda level, cells: arrays[level - first].ravel()[cells], inside)
+
+
+def solve(tree: CellTree) -> np.ndarray:
+    """Masses of least weighted distance to the counts of a tree; ties are shared evenly.
+
+    Segments of equal slope share the mass left for them in proportion to their lengths, and what all counts together
+    do not explain is uniform over the cell's area. A cell's function has at most one segment for each kept cell in it,
+    and equal slopes are merged: besides the grid that is returned, work is the number of cells looked at, at worst
+    times the number of levels, and a logarithm.
+
+    Parameters
+    ----------
+    tree : CellTree
+
+    Returns
+    -------
+    (side, side) array
+        Masses >= 0, not normalised. Each cell of the first level has the positive part of its count.
+
+    Examples
+    --------
+    >>> solve(select_cells([[[-1]], [[4, 3], [2, 1]]], w=2)).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    sharing = _Sharing.of(_Segments.none(), len(tree.levels[-1].kept))
+    sharings: list[_Sharing] = []
+    for level in range(tree.depth, tree.first, -1):
+        cells, above = tree.levels[level - tree.first], tree.levels[level - tree.first - 1]
+        sharing = _Sharing.of(sharing.tilted(cells, 2 ** (tree.depth - level)), len(above.kept))
+        sharings.append(sharing)
+    areas = tree.areas()
+    masses = [np.maximum(tree.levels[0].counts, 0.0)]
+    for cells, share, area in zip(tree.levels[:-1], reversed(sharings), areas[1:], strict=True):
+        masses.append(share.give(masses[-1][cells.kept], area))
+    return spread(tree, masses, areas)
+
+
+@dataclass(frozen=True, eq=False)
+class _Segments:
+    """Finite segments of the cost functions of one level's cells; all end in an infinite one.
+
+    `cell` has positions into the level's cells, `slope` whole multiples of `1 / side`.
+    """
+
+    cell: np.ndarray
+    slope: np.ndarray
+    length: np.ndarray
+
+    @classmethod
+    def none(cls) -> "_Segments":
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Sharing:
+    """Distribution of kept cells' mass to their children: groups of equal slope, in order.
+
+    Attributes
+    ----------
+    child, group, length : (s,) arrays
+        Finite segments of the children: position of the child, number of the group, mass it can take.
+    node, slope, total, before : (g,) arrays
+        Groups: number of the kept cell, slope, what the group can take, and all groups before it together.
+    demand : (k,) array
+        What all finite segments of a kept cell can take; the rest goes to the infinite ones.
+    """
+
+    child: np.ndarray
+    group: np.ndarray
+    length: np.ndarray
+    node: np.ndarray
+    slope: np.ndarray
+    total: np.ndarray
+    before: np.ndarray
+    demand: np.ndarray
+
+    @classmethod
+    def of(cls, segments: _Segments, kept: int) -> "_Sharing":
+        """The infimal convolution of the four children of each of the kept cells: their segments by slope."""
+        node = segments.cell // 4
+        order = np.lexsort((segments.slope, node))
+        node, slope, length = node[order], segments.slope[order], segments.length[order]
+        begins = np.ones(len(order), bool)
+        begins[1:] = (node[1:] != node[:-1]) | (slope[1:] != slope[:-1])
+        group = np.cumsum(begins) - 1
+        node, slope = node[begins], slope[begins]
+        total = np.bincount(group, weights=length, minlength=len(node))
+        before, demand = _sums(total, node, kept)
+        return cls(segments.cell[order], group, length, node, slope, total, before, demand)
+
+    def tilted(self, level: Level, weight: int) -> _Segments:
+        """Segments of the kept cells' own functions: `weight * |count - mass|` added to the convolution.
+
+        It takes the weight from slopes left of the count, and adds it right of it. The convolution ends in the slope
+        `weight - 1`, so the part of an infinite segment left of the count has slope -1.
+        """
+        count = np.maximum(level.counts[level.kept], 0.0)
+        left = np.clip(count[self.node] - self.before, 0.0, self.total)
+        cell = np.concatenate([level.kept[self.node], level.kept[self.node], level.kept])
+        slope = np.concatenate([self.slope - weight, self.slope + weight, np.full(len(count), -1)])
+        length = np.concatenate([left, self.total - left, np.maximum(count - self.demand, 0.0)])
+        some = length > 0
+        return _Segments(cell[some], slope[some], length[some])
+
+    def give(self, mass: np.ndarray, areas: np.ndarray) -> np.ndarray:
+        """Masses of all children of cells with the given masses; `areas` are the children's, inside the mask."""
+        given = np.clip(mass[self.node] - self.before, 0.0, self.total)
+        shares = self.length * (given / self.total)[self.group]
+        rest = np.maximum(mass - self.demand, 0.0)
+        areas = areas.reshape(-1, 4)
+        evenly = rest[:, None] * areas / divisor(areas.sum(axis=1, keepdims=True))
+        return np.bincount(self.child, weights=shares, minlength=areas.size) + evenly.ravel()
+
+
+def _sums(values: np.ndarray, run: np.ndarray, runs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the values before each one in its run, and of each run; runs stand together, in order.
+
+    Sums are taken within each run, by doubling, so that rounding in one never touches another.
+    """
+    sums, step, longest = values.copy(), 1, np.bincount(run).max(initial=0)
+    while step < longest:
+        sums[step:] += np.where(run[step:] == run[:-step], sums[:-step], 0.0)
+        step *= 2
+    before, whole = np.zeros(len(values)), np.zeros(runs)
+    before[1:] = np.where(run[1:] == run[:-1], sums[:-1], 0.0)
+    ends = np.append(run[1:] != run[:-1], True)[: len(run)]
+    whole[run[ends]] = sums[ends]
+    return before, whole
+
+
+def _arrays(levels: Any) -> list[np.ndarray]:
+    """Counts of the levels as float arrays; InputError unless each is a square twice as wide as the one before."""
+    arrays = [square(f"levels[{k}]", level).astype(float) for k, level in enumerate(elements(levels) or [])]
+    sides = [len(array) for array in arrays]
+    if not sides or sides != [sides[0] * 2**k for k in range(len(sides))]:
+        got = f"sides {sides}" if sides else shown(levels)
+        msg = f"levels: needs square arrays, each twice as wide as the one before, got {got}; pyramid() gives such."
+        raise InputError(msg)
+    return arrays

@@ -1,0 +1,117 @@
+"""`HeatmapRelease`: a private distribution over a grid, and the heat maps and patterns made from it."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.core.arguments import one_of, positive
+from dpppsynth.mechanisms.heatmap.bound import FITS
+from dpppsynth.mechanisms.heatmap.fitting import fitted
+from dpppsynth.mechanisms.heatmap.rendering import gaussian_heatmap
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import PiecewiseConstant
+from dpppsynth.spatial.mesh import Floats
+
+# Standard deviation of a heat map's filter unless given, as a share of the window's longer side.
+BLUR = 0.02
+
+
+def usual_bandwidth(domain: Domain) -> float:
+    """Standard deviation of the filter that a heat map has unless another is asked for, in the domain's unit."""
+    x0, y0, x1, y1 = domain.bounds
+    return BLUR * max(x1 - x0, y1 - y0)
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """Estimator of grid masses from noised counts of a pyramid's cells.
+
+    Attributes
+    ----------
+    fit : {"least-squares", "l1"}
+        As in `heatmaps.fitted`.
+    """
+
+    fit: str = FITS[0]
+
+    def __post_init__(self) -> None:
+        one_of("fit", self.fit, FITS)
+
+    def masses(self, statistic: PrivateStatistic) -> Floats:
+        """(nx, ny) masses of the grid cells, whose sum estimates the number of persons."""
+        plan = statistic.plan
+        nx, ny = plan.shape
+        return fitted(plan.tree(statistic.lattice), plan.budgets, self.fit)[:nx, :ny]
+
+    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+        """Persons per unit area, constant on every cell."""
+        plan = statistic.plan
+        return PiecewiseConstant(plan.mesh, self.masses(statistic)[tuple(plan.places.T)] / plan.mesh.element_measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {"kind": "reconstruction", "fit": self.fit}
+
+
+class HeatmapRelease(CoxRelease):
+    """Result of a heat map synthesizer: everything in it is public.
+
+    Its intensity is of persons: every person counts once, however many points they have, and a synthetic pattern has
+    one point for each.
+    """
+
+    @cached_property
+    def masses(self) -> Floats:
+        """(nx, ny) estimated number of persons in each cell, i along x and j along y."""
+        masses: Floats = self.estimator.masses(self.statistic)
+        return masses
+
+    @property
+    def noise_persons(self) -> float:
+        """About how many persons noise makes up on average, at most: its positive half in the first level's cells.
+
+        Known before anything is measured. Where persons are, noise takes away as much as it adds.
+        """
+        statistic = self.statistic
+        alive = statistic.plan.tree(statistic.lattice).levels[0].alive
+        return float(alive.sum() * statistic.plan.noise_scale / 2)
+
+    def refit(self, fit: str) -> "HeatmapRelease":
+        """Fit the same noised counts in another way, "least-squares" or "l1", at no privacy cost."""
+        return replace(self, estimator=Reconstruction(fit))
+
+    @property
+    def empty(self) -> bool:
+        """Whether the noise left no mass: the distribution is then uniform, and patterns are empty."""
+        return not self.masses.any()
+
+    @cached_property
+    def distribution(self) -> Floats:
+        """(nx, ny) estimate of the persons' average distribution, with mass 1."""
+        masses = self.inside if self.empty else self.masses
+        return masses / masses.sum()
+
+    def heatmap(self, bandwidth: float | None = None) -> Floats:
+        """(nx, ny) heat map with mass 1: the distribution under a Gaussian filter that keeps to the window.
+
+        Parameters
+        ----------
+        bandwidth : float, optional
+            Standard deviation of the filter, in the window's unit. None takes 2 % of the window's longer side.
+        """
+        return self.filtered(self.distribution, bandwidth)
+
+    def filtered(self, masses: Floats, bandwidth: float | None = None) -> Floats:
+        """(nx, ny) masses inside the window under the filter that `heatmap` applies."""
+        x0, y0, x1, y1 = self.domain.bounds
+        sd = usual_bandwidth(self.domain) if bandwidth is None else positive("bandwidth", bandwidth)
+        return gaussian_heatmap(masses, (sd / (x1 - x0), sd / (y1 - y0)), inside=self.inside > 0)
+
+    @property
+    def inside(self) -> Floats:
+        """(nx, ny) share of every cell that lies inside the window."""
+        nx, ny = self.statistic.plan.shape
+        inside: Floats = self.statistic.plan.inside[:nx, :ny]
+        return inside

@@ -1,0 +1,34 @@
+"""Uniform spreading of the mass of an unmeasured cell over its area inside the mask."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dpppsynth.mechanisms.heatmap.tree import CellTree
+
+
+def spread(tree: CellTree, masses: Sequence[np.ndarray], areas: Sequence[np.ndarray]) -> np.ndarray:
+    """The grid of masses: that of every left-out cell is uniform over its area inside the mask.
+
+    Parameters
+    ----------
+    tree : CellTree
+    masses, areas : sequence of (m,) array
+        Of the cells of each level; those of kept cells above the grid do not matter.
+
+    Returns
+    -------
+    (side, side) array
+    """
+    grid = np.zeros((2**tree.first, 2**tree.first))
+    for level, (cells, mass, area) in enumerate(zip(tree.levels, masses, areas, strict=True), tree.first):
+        if level > tree.first:
+            grid = grid.repeat(2, axis=0).repeat(2, axis=1)
+        ended = slice(None) if level == tree.depth else cells.left_out
+        grid.reshape(-1)[cells.cells[ended]] = mass[ended] / divisor(area[ended])
+    return grid if tree.inside is None else grid * tree.inside
+
+
+def divisor(shares: np.ndarray) -> np.ndarray:
+    """The shares as divisors: 1 in place of 0."""
+    return np.where(shares > 0, shares, 1)

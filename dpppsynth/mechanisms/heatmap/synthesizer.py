@@ -1,0 +1,126 @@
+"""`HeatmapSynthesizer`: persons' distributions aggregated on a pyramid of cells (docs/theory/heatmaps.md)."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from dpppsynth.contract.base import Plan, Synthesizer, require_domain
+from dpppsynth.core.arguments import one_of, positive, shown, whole, whole_number
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.heatmap.bound import DEEPEST, FITS, VARIANTS, advise_decay, require_decay
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.heatmap.release import Reconstruction
+from dpppsynth.models.planar import MOST_VERTICES, regular_squares
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
+from dpppsynth.spatial.domains import Domain, Window
+
+
+@dataclass(frozen=True)
+class HeatmapSynthesizer(Synthesizer):
+    """Sparse aggregation of persons' distributions in earth mover's distance, with pure epsilon-privacy of a person.
+
+    A person may have any number of points, all of which are hidden at once: each person counts once, spread evenly over
+    their points. The grid can be fine, for noise only enters where many persons are. Numbers of persons and of points
+    are secret, and nothing needs to be guessed.
+
+    Parameters
+    ----------
+    epsilon : float
+    shape : (int, int)
+        Cells of the grid along x and y of the window's bounding box, about two million at most. The pyramid is that of
+        the next power of two; its cells outside the window are publicly empty.
+    w : int
+        Cells kept per level of the pyramid: about the number of places that matter.
+    variant : {"practical", "theory"}
+        "practical" leaves out the levels with fewer than about `w` cells; "theory" is the one that the error bound is
+        proved for. Both are equally private.
+    decay : float, optional
+        In (0, 1], of the levels' budgets away from the level with about `w` cells. None takes the best one.
+    user : str or None
+        Mark of the pattern that tells the persons, such as a column of pseudonyms. None where every point is a person
+        of its own.
+
+    fit : {"least-squares", "l1"}
+        How a distribution is made from the noised counts, which costs nothing: by weighted least squares on all that
+        was looked at, or as published. `release.refit` changes it afterwards.
+
+    References
+    ----------
+    Ghazi, He, Kohlhoff, Kumar, Manurangsi, Navalpakkam and Valliappan (2023), Differentially private heatmaps, AAAI.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> window = Window.rectangle(0, 0, 1000, 1000)
+    >>> HeatmapSynthesizer(1.0, shape=(64, 64), user="patient").check(window).relation
+    AddRemovePerson(user='patient')
+    """
+
+    epsilon: float
+    _: KW_ONLY
+    shape: tuple[int, int] = (256, 256)
+    w: int = 20
+    variant: str = "practical"
+    decay: float | None = None
+    user: str | None = "user"
+    fit: str = FITS[0]
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        object.__setattr__(self, "shape", _cells(self.shape))
+        object.__setattr__(self, "w", whole("w", self.w, 1))
+        one_of("variant", self.variant, VARIANTS)
+        if self.decay is not None:
+            object.__setattr__(self, "decay", require_decay(self.decay))
+            advise_decay(self.decay)
+        Reconstruction(self.fit)
+        self.neighbouring()
+
+    def neighbouring(self) -> Relation:
+        """One person is added or removed with all their points, or one point where every point is a person."""
+        return AddRemove() if self.user is None else AddRemovePerson(self.user)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(float(self.epsilon))
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone.
+
+        Parameters
+        ----------
+        domain : Window
+        n : None
+            Secret here.
+        expected_n : float, optional
+            Public guess of the number of persons; only a rehearsal needs it.
+        """
+        require_domain(domain)
+        if not isinstance(domain, Window):
+            msg = "domain: heat maps are drawn on windows; on a network take LaplaceSynthesizer or LGCPSynthesizer."
+            raise InputError(msg)
+        if n is not None:
+            msg = "n: it is secret where persons are added or removed; leave it out."
+            raise InputError(msg)
+        guess = None if expected_n is None else float(positive("expected_n", expected_n))
+        nx, ny = self.shape
+        mesh = regular_squares(domain, shape=(nx + 1, ny + 1))
+        settings: dict[str, Any] = {"w": self.w, "variant": self.variant, "decay": self.decay, "user": self.user}
+        return Plan("heatmap", HeatmapPlan(mesh, guess, float(self.epsilon), **settings), Reconstruction(self.fit))
+
+
+def _cells(shape: Any) -> tuple[int, int]:
+    """Two numbers of cells, at least two and not too many in all."""
+    given = [whole_number(side) for side in shape] if isinstance(shape, tuple | list) else []
+    sides = [side for side in given if side is not None and side >= 1]
+    fit = len(given) == len(sides) == 2 and 2 <= max(sides) <= 2**DEEPEST
+    if not fit or (sides[0] + 1) * (sides[1] + 1) > MOST_VERTICES:
+        msg = (
+            f"shape: needs two numbers of cells, at most {2**DEEPEST} and about {MOST_VERTICES} in all, got "
+            f"{_words(shape)}; such as (256, 256)."
+        )
+        raise InputError(msg)
+    return sides[0], sides[1]
+
+
+def _words(shape: Any) -> str:
+    return f"({', '.join(map(shown, shape))})" if isinstance(shape, tuple | list) else shown(shape)

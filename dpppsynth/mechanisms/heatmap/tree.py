@@ -1,0 +1,163 @@
+"""Adaptive selection of pyramid cells: those that are measured, and those that are kept."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.core.arguments import function, plain_array, shown, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.heatmap.bound import DEEPEST
+from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+
+ALL_INSIDE = "None takes the whole grid"
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """The cells of one level that were looked at.
+
+    Attributes
+    ----------
+    cells : (m,) int64 array
+        Codes `u * 2^level + v`, in the order they were asked for.
+    counts : (m,) float array
+        Their noisy masses; 0 in dead cells.
+    kept : (k,) int array
+        Increasing positions into `cells`.
+    alive : (m,) bool array
+        False for cells without any grid cell inside the mask: they hold no mass.
+    """
+
+    cells: np.ndarray
+    counts: np.ndarray
+    kept: np.ndarray
+    alive: np.ndarray
+
+    @property
+    def left_out(self) -> np.ndarray:
+        """Increasing positions of the cells that are not kept."""
+        return np.delete(np.arange(len(self.cells)), self.kept)
+
+
+@dataclass(frozen=True, eq=False)
+class CellTree:
+    """Kept cells and their children, from the first measured level to the grid.
+
+    The cells of each level but the first are the children of the kept ones above: those of the k-th kept cell stand at
+    positions 4k to 4k + 3.
+
+    Attributes
+    ----------
+    first, depth : int
+        The first level, and that of the grid, whose side is `2^depth`.
+    levels : tuple of Level
+        Of levels `first`, ..., `depth`.
+    inside : (side, side) array or None
+        Grid cells that may hold mass: a mask, or the area of each that may; None for all.
+    """
+
+    first: int
+    depth: int
+    levels: tuple[Level, ...]
+    inside: np.ndarray | None = None
+
+    @property
+    def side(self) -> int:
+        """Cells of the grid along one axis."""
+        return 2**self.depth
+
+    def areas(self) -> list[np.ndarray]:
+        """The area of each cell that may hold mass, in grid cells unless `inside` says otherwise: (m,) per level."""
+        if self.inside is None:
+            return [np.full(len(level.cells), 4 ** (self.depth - i)) for i, level in enumerate(self.levels, self.first)]
+        sums = pyramid(self.inside)[self.first :]
+        return [numbers.ravel()[level.cells] for level, numbers in zip(self.levels, sums, strict=True)]
+
+
+def grow(
+    first: int, depth: int, w: int, read: Callable[[int, np.ndarray], np.ndarray], inside: np.ndarray | None = None
+) -> CellTree:
+    """Walk down a pyramid: keep the fullest cells of a level, and look at their children on the next.
+
+    All cells of the first level are kept, and on every other level `w` of those looked at, or all where they are fewer.
+    Equal counts go by position. How many cells are looked at depends on the arguments alone, never on the counts.
+
+    Parameters
+    ----------
+    first, depth : int
+        The first level, and that of the grid.
+    w : int
+        Cells to keep per level.
+    read : callable
+        `read(level, cells)` gives the noisy masses of cells, told by their codes `u * 2^level + v`; it is called once
+        for each level, in order.
+    inside : (side, side) array of bool or float, optional
+        Public mask of the grid cells that may hold mass, or the area of each that may. A cell without any counts 0
+        whatever `read` says, and is kept only after all others.
+
+    Returns
+    -------
+    CellTree
+
+    Raises
+    ------
+    InputError
+
+    Examples
+    --------
+    >>> grid = np.array([[9.0, 1.0], [4.0, 4.0]])
+    >>> tree = grow(0, 1, 2, lambda level, cells: grid.ravel()[cells] if level else np.array([18.0]))
+    >>> [level.kept.tolist() for level in tree.levels]
+    [[0], [0, 2]]
+    """
+    depth = whole("depth", depth, 0, most=DEEPEST)
+    first = whole("first", first, 0, most=depth, remedy="the first level lies at or above the grid")
+    w, inside = whole("w", w, 1, remedy="20 is a common choice"), _mask(inside, 2**depth)
+    read = function("read", read, "level", "cells")
+    numbers = None if inside is None else pyramid(inside)
+    cells, levels = np.arange(4**first), []
+    for level in range(first, depth + 1):
+        alive = np.ones(len(cells), bool) if numbers is None else numbers[level].ravel()[cells] > 0
+        counts = np.where(alive, _counts(read(level, cells), len(cells)), 0.0)
+        kept = _fullest(counts, alive, len(cells) if level == first else w)
+        levels.append(Level(cells, counts, kept, alive))
+        cells = _children(cells[kept], level)
+    return CellTree(first, depth, tuple(levels), inside)
+
+
+def _fullest(counts: np.ndarray, alive: np.ndarray, number: int) -> np.ndarray:
+    """Positions of the largest counts, dead cells last and the lower position first among equals, increasing."""
+    return np.sort(np.lexsort((-counts, ~alive))[:number])
+
+
+def _children(cells: np.ndarray, level: int) -> np.ndarray:
+    """Codes of the four children of each cell, along y first."""
+    u, v = np.divmod(cells, 2**level)
+    below = 2 ** (level + 1)
+    corner = 2 * u * below + 2 * v
+    return (corner[:, None] + np.array([0, 1, below, below + 1])).ravel()
+
+
+def _counts(values: Any, number: int) -> np.ndarray:
+    counts = np.asarray(values, dtype=float)
+    if counts.shape != (number,) or not np.isfinite(counts).all():
+        msg = f"read: must give {number} finite numbers, one for each cell asked for, got shape {counts.shape}."
+        raise InputError(msg)
+    return counts
+
+
+def _mask(inside: Any, side: int) -> np.ndarray | None:
+    if inside is None:
+        return None
+    mask = plain_array(inside)
+    right = mask is not None and mask.shape == (side, side) and mask.dtype.kind in "bf"
+    if mask is None or not right or not (np.isfinite(mask) & (mask >= 0)).all():
+        got = shown(inside) if mask is None else f"dtype {mask.dtype} of shape {mask.shape}"
+        msg = f"inside: must be a ({side}, {side}) array of True and False, or of areas, got {got}; {ALL_INSIDE}."
+        raise InputError(msg)
+    if not mask.any():
+        msg = f"inside: must hold at least one grid cell, got none; {ALL_INSIDE}."
+        raise InputError(msg)
+    return mask

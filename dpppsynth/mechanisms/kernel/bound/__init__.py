@@ -1,0 +1,1 @@
+"""Bounds of Poisson patterns with a kernel at each point, in windows and on networks."""

@@ -1,0 +1,244 @@
+"""Plans of the kernel synthesizer: Poisson cluster patterns around the points (docs/theory/kernel.md, diffusion.md).
+
+What is released are Poisson patterns with intensity `sum_i f_i`, a kernel at each point: Gaussian on windows, heat flow
+on networks. Their own randomness protects, so every pattern is paid for: the number of patterns is part of the plan.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import CHILDREN, RngLike, generator, source
+from dpppsynth.linear_network import NetworkMesh, diffusion
+from dpppsynth.mechanisms.kernel.bound.heat import diffusion as diffusion_guarantee
+from dpppsynth.mechanisms.kernel.bound.kernels import kim_lim_36, superposition
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.gaussian_kernel import kernel_density, sample_children
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.sampling import MOST_POINTS
+
+
+class PatternPlan:
+    """Base of plans of Poisson cluster patterns and their guarantee, from public parameters alone.
+
+    Attributes
+    ----------
+    domain : Window or LinearNetwork
+    relation : CappedRelation
+    n : int
+        Public number of points.
+    epsilon, delta : float
+        Budget of all patterns together.
+    bandwidth : float
+        Standard deviation of the kernel along each axis, or along a straight street, in the domain's unit.
+    patterns : int
+        Number of patterns, fixed before the spend.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the guarantee exceeds the budget.
+    """
+
+    domain: Any
+    relation: CappedRelation
+    n: int
+    epsilon: float
+    delta: float
+    bandwidth: float
+    patterns: int
+
+    expected_n = None
+
+    def __post_init__(self) -> None:
+        self.guarantee.require(self.epsilon, self.delta)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The bound that all patterns together satisfy."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Refuse more patterns than memory holds.
+
+        Raises
+        ------
+        InputError
+        """
+        if not self.n * self.patterns <= MOST_POINTS:
+            msg = (
+                f"patterns: {self.patterns} of about n = {self.n} points are more than the {MOST_POINTS:g} points that "
+                "memory holds; take fewer."
+            )
+            raise InputError(msg)
+
+    def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
+        """(m, 2) positions of one draw, in the order of their parents."""
+        raise NotImplementedError
+
+    def density(self, pattern: PointPattern, xy: Floats) -> Floats:
+        """(k,) intensity, at coordinates (k, 2), of what is drawn. Not private: it is a function of the points."""
+        raise NotImplementedError
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "bandwidth": self.bandwidth,
+            "patterns": self.patterns,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "n": self.n,
+            "expected_n": None,
+        }
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivatePatterns":
+        """Spend the budget: draw all patterns.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None: secret randomness. Anything else makes the run reproducible and therefore not private.
+
+        Raises
+        ------
+        InputError
+            When the pattern is marked, lives in another domain or has another number of points than planned.
+        """
+        require_match(pattern, self.domain, self.n)
+        secret = generator(rng)
+        drawn = [self.children(pattern, secret) for _ in range(self.patterns)]
+        # In random order: rows must not tell which point a child belongs to.
+        patterns = tuple(PointPattern.at(secret.permutation(at), self.domain, synthetic=True) for at in drawn)
+        seeded = rng is not None
+        return self.restore(patterns, source(CHILDREN, seeded=seeded), seeded=seeded)
+
+    def restore(self, patterns: tuple[PointPattern, ...], noise: str, *, seeded: bool) -> "PrivatePatterns":
+        """Released patterns of this plan."""
+        return PrivatePatterns(self, patterns, noise, seeded)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KernelPlan(PatternPlan):
+    """Gaussian kernels on a window.
+
+    Attributes
+    ----------
+    domain : Window
+    bound : {"superposition", "kim-lim-3.6"}
+    """
+
+    domain: Window
+    relation: CappedRelation
+    n: int
+    epsilon: float
+    delta: float
+    bandwidth: float
+    bound: str
+    patterns: int
+
+    def __repr__(self) -> str:
+        return f"KernelPlan({self.domain!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g}, {self.bound})"
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """Theorem B, or Kim & Lim's Theorem 3.6."""
+        public: dict[str, Any] = {"bandwidth": self.bandwidth, "patterns": self.patterns, "delta": self.delta}
+        if self.bound == "superposition":
+            return superposition(self.domain, self.relation, **public)
+        return kim_lim_36(self.domain, self.relation, n=self.n, epsilon=self.epsilon, **public)
+
+    def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
+        """(m, 2) positions of one draw, in the order of their parents."""
+        return sample_children(pattern.xy, self.domain, self.bandwidth, rng)
+
+    def density(self, pattern: PointPattern, xy: Floats) -> Floats:
+        """(k,) intensity, at coordinates (k, 2), of what is drawn."""
+        return kernel_density(pattern.xy, self.domain, self.bandwidth, xy)
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate."""
+        return super().parameters() | {"bound": self.bound}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DiffusionPlan(PatternPlan):
+    """Heat flow on the segments of a network.
+
+    Attributes
+    ----------
+    mesh : NetworkMesh
+        Its segments are the cells that points are snapped to and children fall into.
+    """
+
+    mesh: NetworkMesh
+    relation: CappedRelation
+    n: int
+    epsilon: float
+    delta: float
+    bandwidth: float
+    patterns: int
+
+    def __repr__(self) -> str:
+        return f"DiffusionPlan({self.mesh!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g})"
+
+    @property
+    def domain(self) -> Domain:
+        """Public network."""
+        return self.mesh.domain
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """Theorem B with the exact privacy loss of the cells."""
+        return diffusion_guarantee(
+            self.mesh, self.relation, bandwidth=self.bandwidth, delta=self.delta, patterns=self.patterns
+        )
+
+    @cached_property
+    def matrix(self) -> Floats:
+        """(T, T) probabilities that a child of a point in one segment falls into another."""
+        return diffusion.diffusion_matrix(self.mesh, self.bandwidth)
+
+    def prepare(self) -> None:
+        """Make the matrix of the heat flow."""
+        super().prepare()
+        _ = self.matrix
+
+    def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
+        """(m, 2) positions of one draw, in the order of their parents."""
+        return diffusion.sample_children(self.mesh, self.matrix, pattern.positions, rng)
+
+    def density(self, pattern: PointPattern, xy: Floats) -> Floats:
+        """(k,) intensity, at coordinates (k, 2), of what is drawn."""
+        return diffusion.diffusion_density(self.mesh, self.matrix, pattern.positions, self.domain.positions(xy))
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate."""
+        return super().parameters() | {"mesh": self.mesh.recipe}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PrivatePatterns:
+    """Released patterns: public once drawn.
+
+    Attributes
+    ----------
+    plan : PatternPlan
+    patterns : tuple of PointPattern
+    noise : str
+        Name of the randomness.
+    seeded : bool
+        True when the patterns can be reproduced: then nothing is private.
+    """
+
+    plan: PatternPlan
+    patterns: tuple[PointPattern, ...]
+    noise: str
+    seeded: bool
+
+    def __repr__(self) -> str:
+        return f"PrivatePatterns({self.plan.domain!r})"

@@ -1,0 +1,147 @@
+"""`KernelSynthesizer`: Poisson patterns around the points, private by superposition (docs/theory/kernel.md)."""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+from dpppsynth.contract import rules
+from dpppsynth.contract.base import Plan, PointSynthesizer, require_domain, safe_digits
+from dpppsynth.core.arguments import positive, whole
+from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
+from dpppsynth.mechanisms.kernel.bound.heat import smallest_diffusion_bandwidth
+from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth, smallest_bandwidth_36, superposition
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
+from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
+from dpppsynth.privacy.profiles import ApproximateDP, Profile
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.release.lgcp_inference import choose
+from dpppsynth.spatial.domains import Domain
+
+BOUNDS = ("superposition", "kim-lim-3.6")
+
+
+@dataclass(frozen=True)
+class KernelSynthesizer(PointSynthesizer):
+    """Poisson patterns with a kernel at each point: Gaussian on windows, heat flow along the edges of networks.
+
+    Simple, and without a model; good where alpha is small and the budget large. Every pattern costs: m patterns are
+    planned, and paid, together: `check(domain, n=n, patterns=m)`, `release(pattern, patterns=m)`.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Budget of all patterns together; delta must be positive, such as 1e-6.
+    alpha : float, optional
+        Privacy radius in the domain's unit; None protects a move anywhere (replace-one).
+    bandwidth : float, optional
+        Standard deviation of the kernel, in the domain's unit. None takes the smallest admissible one or a public rule,
+        whichever is larger. A given one is verified.
+    bound : {"superposition", "kim-lim-3.6"}
+        The theorem that the bandwidth is checked against; the second is for windows.
+    spacing : float, optional
+        On networks, longest of the segments that points are snapped to; None takes a public rule.
+    relation : CappedRelation, optional
+        Neighbouring relation, instead of alpha.
+    allow_large_delta : bool
+        Accept delta >= 1/n, n being the points of all levels, which promises nothing; only to reproduce published
+        experiments.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> window = Window.rectangle(0, 0, 1000, 1000)
+    >>> KernelSynthesizer(10.0, 1e-6, 20.0).check(window, n=400).theorem
+    'Theorem B (superposition of kernels)'
+    """
+
+    epsilon: float
+    delta: float
+    alpha: float | None = None
+    _: KW_ONLY
+    bandwidth: float | None = None
+    bound: str = "superposition"
+    spacing: float | None = None
+    relation: CappedRelation | None = None
+    allow_large_delta: bool = False
+    smaller_delta: ClassVar[str] = PUBLISHED
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        require_small_delta(self.delta, 0, allow_large_delta=True)
+        if not self.delta > 0:
+            msg = "delta: the kernel synthesizer cannot promise delta = 0; give one far below 1/n, such as delta=1e-6."
+            raise InputError(msg)
+        for name in ("bandwidth", "spacing"):
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name))
+        choose("bound", self.bound, BOUNDS)
+        if not self.neighbouring().n_is_public:
+            msg = (
+                "relation: adding or removing a point adds or removes its whole cluster, which the kernel synthesizer "
+                "cannot hide; use LGCPSynthesizer under AddRemove()."
+            )
+            raise InputError(msg)
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, patterns: int = 1) -> Plan:
+        """Settle every choice from public parameters alone.
+
+        Parameters
+        ----------
+        domain : Window or LinearNetwork
+        n : int
+            Public number of points.
+        patterns : int
+            Number of patterns that the budget pays for.
+        """
+        require_domain(domain)
+        self.public_size(n, expected_n)
+        self.require_delta(self.delta, n, expected_n)
+        patterns = whole("patterns", patterns, 1)
+        if isinstance(domain, LinearNetwork):
+            return self._on_network(domain, int(n or 0), patterns)
+        return self._on_window(domain, int(n or 0), patterns)
+
+    def _ceiling(self, domain: Any, *, patterns: int = 1, **options: Any) -> Profile:
+        if isinstance(domain, LinearNetwork) or self.bound != "superposition":
+            return ApproximateDP(float(self.epsilon), float(self.delta))
+        budget: dict[str, Any] = {"epsilon": self.epsilon, "delta": self.delta, "patterns": patterns}
+        bandwidth = smallest_bandwidth(domain, self.neighbouring(), **budget)
+        public: dict[str, Any] = {"bandwidth": bandwidth, "patterns": patterns, "delta": self.delta}
+        return superposition(domain, self.neighbouring(), **public).profile
+
+    def _on_window(self, domain: Any, n: int, patterns: int) -> Plan:
+        if self.spacing is not None:
+            msg = "spacing: a kernel on a window has no cells; leave it out."
+            raise InputError(msg)
+        least = smallest_bandwidth if self.bound == "superposition" else partial(smallest_bandwidth_36, n=n)
+        bandwidth = self._bandwidth(partial(least, domain), domain, n, patterns)
+        budget = self.neighbouring(), n, float(self.epsilon), float(self.delta)
+        return Plan("kernel", KernelPlan(domain, *budget, bandwidth, self.bound, patterns), None)
+
+    def _on_network(self, domain: LinearNetwork, n: int, patterns: int) -> Plan:
+        if self.bound != "superposition":
+            msg = f"bound: {self.bound!r} is for Gaussian kernels on windows; take 'superposition' on a network."
+            raise InputError(msg)
+        relation = self.neighbouring()
+        mesh: NetworkMesh = (
+            rules.network.kernel_mesh(domain, relation) if self.spacing is None else network_mesh(domain, self.spacing)
+        )
+        bandwidth = self._bandwidth(partial(smallest_diffusion_bandwidth, mesh), domain, n, patterns)
+        budget = relation, n, float(self.epsilon), float(self.delta)
+        return Plan("kernel-diffusion", DiffusionPlan(mesh, *budget, bandwidth, patterns), None)
+
+    def _bandwidth(self, least: Callable[..., float], domain: Domain, n: int, patterns: int) -> float:
+        """The bandwidth asked for, verified, or the rule's where it is admissible."""
+        smallest = least(self.neighbouring(), epsilon=self.epsilon, delta=self.delta, patterns=patterns)
+        if self.bandwidth is None:
+            return max(smallest, rules.of(domain).bandwidth(domain, n))
+        if self.bandwidth < smallest:
+            msg = (
+                f"bandwidth: {self.bandwidth:g} {domain.unit} does not satisfy (epsilon, delta) = ({self.epsilon:g}, "
+                f"{self.delta:g}) for {patterns} pattern{'s' if patterns > 1 else ''}; the smallest admissible is "
+                f"{safe_digits(smallest, up=True)}."
+            )
+            raise PrivacyCheckError(msg)
+        return float(self.bandwidth)

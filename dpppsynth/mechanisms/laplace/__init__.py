@@ -1,0 +1,1 @@
+"""Noised counts of cells or tent masses, made non-negative."""

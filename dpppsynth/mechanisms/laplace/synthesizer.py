@@ -1,0 +1,89 @@
+"""`LaplaceSynthesizer`: noised cell counts or tent masses, made non-negative (docs/theory.md, sections 2 to 4)."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from dpppsynth.contract import rules
+from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.base import Plan, PointSynthesizer, covering, exact_or_guess, need_size, require_domain
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.release.lgcp_inference import choose
+from dpppsynth.release.projection import Projection
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceSynthesizer(PointSynthesizer):
+    """Private counts per cell, or private tent masses per vertex, turned into an intensity without a model.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget; the release is (epsilon, 0)-differentially private.
+    alpha : float, optional
+        Privacy radius in the domain's unit; None protects a move anywhere (replace-one).
+    basis : {"cells", "tents"}
+        "cells": counts on squares (on a network: segments of edges), noise of scale 2 / epsilon whatever alpha.
+        "tents": P1 masses on triangles, whose noise shrinks with alpha.
+    spacing : float, optional
+        Side of a cell, or longest segment; None takes a public rule of domain, n, epsilon and relation.
+    mesh : Mesh, optional
+        Instead of a spacing, such as `network_mesh(network, resolution)` for tents along streets.
+    postprocess : {"clip", "keep-n"}, optional
+        None is "keep-n" where n is public and "clip" where it is secret.
+    relation : CappedRelation, optional
+        Neighbouring relation, instead of alpha.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> window = Window.rectangle(0, 0, 1000, 1000)
+    >>> LaplaceSynthesizer(1.0, alpha=25.0, basis="tents").check(window, n=400).epsilon() <= 1.0
+    True
+    """
+
+    epsilon: float
+    _: KW_ONLY
+    alpha: float | None = None
+    basis: str = "cells"
+    spacing: float | None = None
+    mesh: Mesh | None = None
+    postprocess: str | None = None
+    relation: CappedRelation | None = None
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        choose("basis", self.basis, ("cells", "tents"))
+        if self.spacing is not None:
+            positive("spacing", self.spacing)
+        if self.spacing is not None and self.mesh is not None:
+            msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
+            raise InputError(msg)
+        relation = self.neighbouring()
+        if self.postprocess is not None:
+            Projection(self.postprocess)
+        if self.postprocess == "keep-n" and not relation.n_is_public:
+            msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
+            raise InputError(msg)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(float(self.epsilon))
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; parameters as in `check`."""
+        require_domain(domain)
+        relation, size = self.neighbouring(), self.public_size(n, expected_n)
+        rule = rules.of(domain)
+        if self.mesh is not None:
+            mesh = covering(domain, self.mesh)
+        elif self.spacing is not None:
+            mesh = rule.spaced_mesh(domain, self.basis, self.spacing)
+        else:
+            mesh = rule.mesh(domain, self.basis, need_size(size), self.epsilon, relation)
+        statistic = StatisticPlan(self.basis, mesh, relation, *exact_or_guess(n, size), float(self.epsilon))
+        default = "keep-n" if relation.n_is_public else "clip"
+        return Plan(f"laplace-{self.basis}", statistic, Projection(self.postprocess or default))

@@ -1,0 +1,1 @@
+"""Bounds of log-Gaussian Cox mechanisms: field statistics, posterior draws, bounded slope, Kim & Lim's theorems."""

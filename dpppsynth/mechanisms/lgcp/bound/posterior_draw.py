@@ -1,0 +1,270 @@
+"""Guarantees of one posterior draw of a log-Gaussian Cox process, from covariance parameters alone.
+
+Theorems A, D and E; proofs in docs/theory/posterior_draw.md. Moving a point multiplies the posterior by
+`exp(-(Y(x) - Y(x')))`, which is worth no more than a Gaussian mechanism of parameter `sd(Y(x) - Y(x'))`, for every
+pattern.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dpppsynth.core.arguments import instance, one_of, positive, probability, real, shown
+from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.mechanisms.lgcp.bound.increments import increment_sd, increments, point_sd
+from dpppsynth.models.covariances import Covariance, covariance_matrix
+from dpppsynth.models.proximal import proximal_factor
+from dpppsynth.privacy.bounds import assumptions
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.lengths import Curve, on_ground, on_map
+from dpppsynth.privacy.profiles import GaussianDP, Profile, PureDP, SmallestOf
+from dpppsynth.privacy.relations import AddRemove, CappedRelation, ReplaceOne, as_relation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
+
+__all__ = [
+    "increment_sd",
+    "largest_intercept_sd",
+    "largest_sigma",
+    "lipschitz",
+    "point_sd",
+    "posterior_mu",
+    "theorem_a",
+]
+
+FIXED = "Covariance and intercept of the field, and every setting of the sampler, are public and were fixed beforehand."
+SILENT = "Refusals, the number of attempts, running times, modes and diagnostics of the sampler stay secret."
+SEED = "The draw uses secret randomness of the operating system."
+GENTLE = "No field steeper than the stated slope can be drawn."
+REALS = "Floating-point arithmetic stands for real numbers."
+# Budgets are rounded down by more than the arithmetic can lose.
+DOWN = 1 - 1e-12
+SAMPLER = {
+    "exact": ("The draw is the first one accepted by the exact sampler, in order of attempts.", REALS, SEED),
+    "nuts": (
+        "The draw, the last one of the first chain, follows the posterior distribution.",
+        "The run would have passed its diagnostics on every neighbouring pattern too.",
+        "The chain's seed is secret, drawn from the randomness of the operating system.",
+    ),
+    "proximal": ("Every proximal step was solved to the precision of the solver.", REALS, SEED),
+}
+
+
+def posterior_mu(
+    mesh: Mesh, covariance: Covariance, relation: CappedRelation | float, *, intercept_sd: float | None = None
+) -> float:
+    """Gaussian parameter of one exact posterior draw: largest prior sd of what one person's points change.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    covariance : Covariance
+        Prior covariance of the field; anything that dominates the one sampled.
+    relation : CappedRelation or float
+        Neighbours; a number is the privacy radius of `AlphaNeighbours`.
+    intercept_sd : float, optional
+        Standard deviation of the Gaussian intercept; needed under `AddRemove`.
+
+    Raises
+    ------
+    InputError
+        Under `AddRemove` without a Gaussian intercept.
+    """
+    relation = as_relation(relation)
+    matrix = covariance_matrix(covariance, mesh)
+    if isinstance(relation, AddRemove):
+        return relation.max_points_per_person * math.hypot(_positive_sd(intercept_sd), point_sd(matrix))
+    reach = on_map(relation, mesh.domain).reach
+    return relation.max_points_per_person * increments(mesh, matrix, reach).within(reach)
+
+
+def theorem_a(
+    mesh: Mesh,
+    covariance: Covariance,
+    relation: CappedRelation | float,
+    *,
+    delta: float,
+    intercept_sd: float | None = None,
+    sampler: str = "exact",
+    eta: float = 0.1,
+    steps: int = 41,
+) -> Guarantee:
+    """Guarantee of one posterior draw, for every pattern: Theorem A, or Theorem E for the proximal sampler.
+
+    Parameters
+    ----------
+    mesh, covariance, relation, intercept_sd
+        As in `posterior_mu`.
+    delta : float
+        The delta at which the guarantee is quoted; strictly between 0 and 1.
+    sampler : {"exact", "nuts", "proximal"}
+        How the draw is made; it decides what is assumed.
+    eta, steps : float, int
+        Step size and number of steps of the proximal sampler.
+    """
+    relation = as_relation(relation)
+    one_of("sampler", sampler, SAMPLER, " here")
+    delta = probability("delta", delta)
+    factor = proximal_factor(eta, steps) if sampler == "proximal" else 1.0
+    mu = factor * posterior_mu(mesh, covariance, relation, intercept_sd=intercept_sd)
+    curve = () if isinstance(relation, AddRemove) else _curve(mesh, _gaussian_at(mesh, covariance, delta, factor))
+    assumed = draw_assumptions(relation, SAMPLER[sampler], mesh.domain)
+    theorem = "Theorem E (proximal sampler)" if sampler == "proximal" else "Theorem A (one posterior draw)"
+    return Guarantee(relation, GaussianDP(mu, delta), theorem, assumed, curve)
+
+
+def lipschitz(
+    mesh: Mesh,
+    relation: CappedRelation | float,
+    *,
+    slope: float,
+    delta: float = 0.0,
+    covariance: Covariance | None = None,
+    sampler: str = "exact",
+) -> Guarantee:
+    """Guarantee of one posterior draw from a prior on fields nowhere steeper than `slope`: Theorem D.
+
+    `(2 k slope alpha, 0)` for moves up to alpha, whatever that prior is. Where it is a Gaussian one restricted to those
+    fields, Theorem A holds as well.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    relation : CappedRelation or float
+        Moves only. `ReplaceOne` needs a convex window or a network, where no path is longer than the diameter.
+    slope : float
+        Largest gradient of the log-intensity, per unit of length on the map.
+    delta : float
+        The delta at which the guarantee is quoted; positive where `covariance` is given.
+    covariance : Covariance, optional
+        Covariance of the Gaussian field that is restricted; for the exact sampler.
+    sampler : {"exact", "nuts"}
+        How the draw is made.
+
+    Raises
+    ------
+    InputError
+        Under `AddRemove`, or `ReplaceOne` on a window that is not convex.
+    """
+    relation = as_relation(relation)
+    one_of("sampler", sampler, ("exact", "nuts"), " here")
+    slope, delta = positive("slope", slope), probability("delta", delta, zero=True)
+    if covariance is not None and sampler != "exact":
+        msg = "covariance: only the exact sampler restricts a Gaussian field; leave it out, or take sampler='exact'."
+        raise InputError(msg)
+    cap = relation.max_points_per_person
+    pure = PureDP(2 * slope * cap * _longest_path(mesh, relation))
+    profile: Profile = pure
+    if covariance is not None:
+        profile = SmallestOf((pure, GaussianDP(posterior_mu(mesh, covariance, relation), delta)), delta)
+        gaussian = _gaussian_at(mesh, covariance, delta)
+        curve = _curve(mesh, lambda d: min(PureDP(2 * slope * d).epsilon(delta), gaussian(d)))
+    else:
+        curve = _curve(mesh, lambda d: 2 * slope * d)
+    assumed = draw_assumptions(relation, (*SAMPLER[sampler], GENTLE), mesh.domain)
+    return Guarantee(relation, profile, "Theorem D (Lipschitz field)", assumed, curve)
+
+
+def largest_sigma(
+    mesh: Mesh,
+    covariance: Covariance,
+    relation: CappedRelation | float,
+    mu: float,
+    *,
+    factor: float = 1.0,
+    intercept_sd: float | None = None,
+) -> float:
+    """Largest standard deviation of the field with Gaussian parameter `mu`, rounded down.
+
+    Parameters
+    ----------
+    mesh, relation
+        As in `posterior_mu`.
+    covariance : Covariance
+        The field's covariance with standard deviation 1.
+    mu : float
+        Budget, such as `gaussian_mu(epsilon, delta)`.
+    factor : float
+        What the sampler multiplies mu by: `proximal_factor(eta, steps)`, or 1.
+    intercept_sd : float, optional
+        Under `AddRemove`, standard deviation of the intercept; by default it takes half of the variance.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the intercept alone uses up the budget.
+    """
+    relation, mu, factor = as_relation(relation), positive("mu", mu), positive("factor", factor)
+    if not isinstance(relation, AddRemove):
+        return mu / (factor * posterior_mu(mesh, covariance, relation)) * DOWN
+    total = mu / (factor * relation.max_points_per_person)
+    tau = total / math.sqrt(2) if intercept_sd is None else _positive_sd(intercept_sd)
+    return _other_leg(total, tau, "intercept_sd") / point_sd(covariance_matrix(covariance, mesh)) * DOWN
+
+
+def largest_intercept_sd(relation: AddRemove, mu: float, sigma: float, *, factor: float = 1.0) -> float:
+    """Largest standard deviation of the intercept that `mu` leaves beside a field of standard deviation `sigma`.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the field alone uses up the budget.
+    """
+    instance("relation", relation, CappedRelation, "AddRemove() is one")
+    mu, sigma, factor = (positive(*each) for each in (("mu", mu), ("sigma", sigma), ("factor", factor)))
+    return _other_leg(mu / (factor * relation.max_points_per_person), sigma / DOWN, "sigma") * DOWN
+
+
+def _other_leg(total: float, one: float, name: str) -> float:
+    if one >= total:
+        msg = (
+            f"{name}: must be below {total:.6g}, which add/remove allows in all, got {one:.6g}; spend more or lower it."
+        )
+        raise PrivacyCheckError(msg)
+    return math.sqrt((total - one) * (total + one))
+
+
+def _longest_path(mesh: Mesh, relation: CappedRelation) -> float:
+    """Longest path on the map that one point may move along."""
+    instance("mesh", mesh, Mesh, "models.regular_triangulation(window, spacing=100.0) makes one")
+    if isinstance(relation, AddRemove):
+        msg = (
+            "relation: 'add-remove' has no guarantee from the slope, which does not bound the level of the field; use "
+            "a posterior draw with a Gaussian intercept, or private tents."
+        )
+        raise InputError(msg)
+    longest = mesh.domain.longest_path
+    if isinstance(relation, ReplaceOne) and math.isinf(longest):
+        msg = (
+            "relation: 'replace-one' needs a convex window here, since paths inside this one can be longer than its "
+            "diameter or missing; take AlphaNeighbours(alpha)."
+        )
+        raise InputError(msg)
+    return min(on_map(relation, mesh.domain).reach, longest)
+
+
+def _gaussian_at(mesh: Mesh, covariance: Covariance, delta: float, factor: float = 1.0) -> Callable[[float], float]:
+    """Epsilon, at delta, of one point that moves by d on the map."""
+    field = increments(mesh, covariance_matrix(covariance, mesh), mesh.domain.diameter)
+    return lambda d: GaussianDP(factor * field.within(d), delta).epsilon(delta)
+
+
+def _curve(mesh: Mesh, epsilon: Callable[[float], float]) -> Curve:
+    return on_ground(((d, epsilon(float(d))) for d in np.linspace(0, mesh.domain.diameter, 41)[1:]), mesh.domain)
+
+
+def _positive_sd(intercept_sd: float | None) -> float:
+    number = real(intercept_sd)
+    if number is None or not number > 0:
+        msg = (
+            f"intercept_sd: add/remove needs a Gaussian intercept of positive finite standard deviation, got "
+            f"{shown(intercept_sd)}; largest_intercept_sd tells how large."
+        )
+        raise InputError(msg)
+    return number
+
+
+def draw_assumptions(relation: CappedRelation, sampler: tuple[str, ...], domain: Domain) -> tuple[str, ...]:
+    """Assumptions of every guarantee of a posterior draw; `sampler` is an entry of `SAMPLER`."""
+    return assumptions(relation, (*sampler, SILENT), (FIXED,), domain=domain)

@@ -1,0 +1,284 @@
+"""Plans of the log-Gaussian Cox mechanisms from the settings of an `LGCPSynthesizer`."""
+
+import math
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dpppsynth.contract import rules
+from dpppsynth.contract.additive_noise import FieldStatisticPlan, StatisticPlan
+from dpppsynth.contract.base import Plan, covering, exact_or_guess, need_size, safe_digits
+from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
+from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
+from dpppsynth.mechanisms.lgcp.feasibility import choose_sampler
+from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
+from dpppsynth.models.covariances import Covariance, PoweredExponential
+from dpppsynth.models.kim_lim import require_few
+from dpppsynth.models.proximal import proximal_factor
+from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation
+from dpppsynth.release.drawn import Drawn
+from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
+
+if TYPE_CHECKING:
+    from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+
+# Share of the budget that is left to the intercept at least, where n is secret.
+LITTLE = 1e-3
+SAMPLERS = ("auto", "exact", "nuts", "proximal")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A synthesizer's settings with the public facts of one release."""
+
+    settings: "LGCPSynthesizer"
+    domain: Domain
+    n: int | None
+    size: float
+
+    @property
+    def rules(self) -> Any:
+        """Default rules of this kind of domain."""
+        return rules.of(self.domain)
+
+    @property
+    def length_scale(self) -> float:
+        """The one given, or the rule's."""
+        return self.settings.length_scale or self.rules.length_scale(self.domain, self.size)
+
+
+Planner = Callable[[Request], Plan]
+
+
+def _pure(settings: "LGCPSynthesizer") -> Profile:
+    return PureDP(float(settings.epsilon))
+
+
+def _gaussian(settings: "LGCPSynthesizer") -> Profile:
+    return GaussianDP(gaussian_mu(settings.epsilon, settings.delta), float(settings.delta))
+
+
+def _stated(settings: "LGCPSynthesizer") -> Profile:
+    return ApproximateDP(float(settings.epsilon), float(settings.delta))
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Options of a log-Gaussian Cox mechanism, and its planning function.
+
+    Attributes
+    ----------
+    settle : callable
+        From a `Request` to a `Plan`.
+    ceiling : callable
+        From settings to the profile of all their budget.
+    spends_delta : bool
+        Whether it needs a positive delta; the others refuse one.
+    has_covariance : bool
+        Whether sigma, length scale and power belong to what the budget is spent on.
+    samplers : tuple of str
+    """
+
+    settle: Planner
+    ceiling: Callable[["LGCPSynthesizer"], Profile]
+    spends_delta: bool
+    has_covariance: bool = True
+    samplers: tuple[str, ...] = ("auto",)
+
+    def require(self, settings: "LGCPSynthesizer") -> None:
+        """Refuse settings that this mechanism does not have."""
+        name, s = settings.mechanism, settings
+        if s.delta > 0 and not self.spends_delta:
+            msg = (
+                f"delta: mechanism {name!r} is purely epsilon-private and spends no delta, got {s.delta!r}; leave "
+                "delta= out."
+            )
+            raise InputError(msg)
+        if s.delta == 0 and self.spends_delta:
+            msg = (
+                f"delta: mechanism {name!r} cannot promise delta = 0; give one far below 1/n, such as delta=1e-6, or "
+                "take mechanism 'tents' or 'lipschitz'."
+            )
+            raise InputError(msg)
+        for given in ("sigma", "covariance"):
+            if getattr(s, given) is not None and not self.has_covariance:
+                msg = f"{given}: mechanism {name!r} spends nothing on a covariance; leave it out."
+                raise InputError(msg)
+        if s.sampler not in self.samplers:
+            known = ", ".join(self.samplers)
+            msg = f"sampler: mechanism {name!r} cannot take {s.sampler!r}; leave sampler= out, or give one of {known}."
+            raise InputError(msg)
+
+    def plan(self, settings: "LGCPSynthesizer", domain: Domain, n: int | None, expected_n: float | None) -> Plan:
+        """Settle every choice from public parameters."""
+        size = need_size(settings.public_size(n, expected_n))
+        return self.settle(Request(settings, domain, n, size))
+
+
+def _tents(request: Request) -> Plan:
+    s, domain, relation = request.settings, request.domain, request.settings.neighbouring()
+    if s.mesh is not None:
+        mesh = covering(domain, s.mesh)
+    else:
+        scale = request.length_scale
+        mesh = request.rules.mesh(domain, "tents", request.size, s.epsilon, relation, scale=scale)
+    sizes = exact_or_guess(request.n, request.size)
+    statistic = StatisticPlan("tents", mesh, relation, *sizes, float(s.epsilon))
+    return Plan("lgcp-tents", statistic, _denoiser(request, mesh))
+
+
+def _denoiser(request: Request, mesh: Mesh) -> FieldModel:
+    """The posterior after a private statistic."""
+    s = request.settings
+    scales = (s.length_scale,) if s.length_scale else request.rules.length_scales(request.domain)
+    return FieldModel(request.rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine)
+
+
+def _field(request: Request) -> Plan:
+    s = request.settings
+    mesh = _mesh(request)
+    covariance = _covariance(request, mesh, lambda shape, mu: largest_field_sigma(mesh, shape, s.neighbouring(), mu))
+    statistic = FieldStatisticPlan(mesh, covariance, *_settled(request))
+    return Plan("lgcp-field", statistic, _denoiser(request, mesh))
+
+
+def _posterior_draw(request: Request) -> Plan:
+    mesh = _mesh(request)
+    plan = choose_sampler(lambda sampler: _draw_with(request, mesh, sampler), request.settings.sampler, "proximal")
+    return Plan("lgcp-posterior-draw", plan, Drawn(request.settings.offset))
+
+
+def _draw_with(request: Request, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
+    s, relation = request.settings, request.settings.neighbouring()
+    factor = proximal_factor() if sampler == "proximal" else 1.0
+    given = s.sigma is not None or s.covariance is not None
+
+    def largest(shape: Covariance, mu: float) -> float:
+        # Under add/remove a field that is given may take all but a little of what it shares with the intercept.
+        tiny = LITTLE * mu if given and isinstance(relation, AddRemove) else None
+        return largest_sigma(mesh, shape, relation, mu, factor=factor, intercept_sd=tiny)
+
+    covariance = _covariance(request, mesh, largest, cap=rules.DRAW_SIGMA)
+    intercept_sd = None
+    if isinstance(relation, AddRemove):
+        mu = gaussian_mu(s.epsilon, s.delta)
+        field_sd = point_sd(covariance.matrix(mesh))
+        intercept_sd = largest_intercept_sd(relation, mu, field_sd, factor=factor)
+    return PosteriorDrawPlan(
+        mesh,
+        covariance,
+        *_settled(request),
+        sampler=sampler,
+        engine=s.engine,
+        offset=s.offset,
+        intercept_sd=intercept_sd,
+    )
+
+
+def _lipschitz(request: Request) -> Plan:
+    s, relation, domain = request.settings, request.settings.neighbouring(), request.domain
+    mesh = _mesh(request, request.rules.smooth_mesh)
+    # Where no path's length is known an infinite reach is refused by the theorem, in words.
+    moved = on_map(relation, domain).reach
+    reach = min(moved, domain.diameter if math.isinf(moved) else domain.longest_path)
+    slope = s.epsilon / (2 * reach * relation.max_points_per_person) * (1 - 1e-12)
+    length_scale = request.length_scale
+
+    def build(sampler: str) -> LipschitzPlan:
+        sigma = s.sigma or rules.lipschitz_sigma(slope, length_scale, request.size, sampler)
+        covariance = s.covariance or PoweredExponential(sigma, length_scale, mesh.smoothest_power)
+        return LipschitzPlan(
+            mesh, covariance, *_settled(request), sampler=sampler, engine=s.engine, offset=s.offset, slope=slope
+        )
+
+    many = s.sampler == "auto" and request.size > rules.LIPSCHITZ_EXACT
+    plan = build("nuts") if many else choose_sampler(build, s.sampler, "nuts")
+    return Plan("lgcp-lipschitz", plan, Drawn(s.offset))
+
+
+def _kim_lim(bound: str) -> Planner:
+    def settle(request: Request) -> Plan:
+        s, relation = request.settings, request.settings.neighbouring()
+        if not isinstance(relation, AlphaNeighbours) or relation.max_points_per_person > 1:
+            msg = "relation: Kim & Lim's bounds are for alpha-neighbours with one point per person; give alpha=."
+            raise InputError(msg)
+        for given in ("covariance", "offset"):
+            if getattr(s, given) is not None:
+                msg = f"{given}: Kim & Lim's synthesizer has none but sigma= and length_scale=; leave it out."
+                raise InputError(msg)
+        mesh = _mesh(request, request.rules.kim_lim_mesh)
+        require_few(mesh)
+        length_scale = request.length_scale
+        largest = kim_lim_ratio(mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9")
+        unit = RandomScale(1.0, mesh.smoothest_power).at(length_scale).sigma
+        ratio = largest if s.sigma is None else s.sigma / unit
+        if ratio > largest:
+            msg = (
+                f"sigma: {s.sigma:g} is more than Kim & Lim's bound {bound} admits for this budget; at most "
+                f"{safe_digits(largest * unit)} at length scale {length_scale:g}."
+            )
+            raise PrivacyCheckError(msg)
+        covariance = RandomScale(ratio, mesh.smoothest_power).at(length_scale)
+        plan = KimLimPlan(
+            mesh, covariance, *_settled(request), sampler="nuts", engine=s.engine, bound=bound, ratio=ratio
+        )
+        if carries_no_information(covariance.sigma):
+            msg = (
+                f"mechanism: under Kim & Lim's bound {bound} the field has a standard deviation of about "
+                f"{covariance.sigma:.2g}: the synthetic pattern carries no spatial information. Take mechanism "
+                "'tents', 'field' or 'posterior-draw'."
+            )
+            warnings.warn(msg, InformationWarning, stacklevel=2)
+        return Plan(f"lgcp-kim-lim-{bound}", plan, Drawn())
+
+    return settle
+
+
+def _mesh(request: Request, rule: Callable[[Domain], Mesh] | None = None) -> Mesh:
+    """Mesh of the field that the budget is spent on."""
+    if request.settings.mesh is not None:
+        return covering(request.domain, request.settings.mesh)
+    return (rule or request.rules.draw_mesh)(request.domain)
+
+
+def _settled(request: Request) -> tuple[CappedRelation, int | None, float | None, float, float]:
+    """CappedRelation, sizes and budget, in the order of the plans' arguments."""
+    s = request.settings
+    return s.neighbouring(), *exact_or_guess(request.n, request.size), float(s.epsilon), float(s.delta)
+
+
+def _covariance(
+    request: Request, mesh: Mesh, largest_sigma: Callable[[Covariance, float], float], cap: float = math.inf
+) -> Covariance:
+    """The covariance asked for, verified, or the default: the largest admissible sigma, at most `cap`."""
+    s = request.settings
+    standard = PoweredExponential(1.0, request.length_scale, mesh.smoothest_power)
+    shape = standard if s.covariance is None else replace(s.covariance, sigma=1.0)
+    largest = largest_sigma(shape, gaussian_mu(s.epsilon, s.delta))
+    wanted = s.sigma if s.covariance is None else s.covariance.sigma
+    if wanted is None:
+        return replace(shape, sigma=min(largest, cap))
+    if wanted > largest:
+        msg = (
+            f"sigma: {wanted:g} at length scale {shape.length_scale:g} does not satisfy (epsilon, delta) = "
+            f"({s.epsilon:g}, {s.delta:g}); the largest admissible is {safe_digits(largest)}."
+        )
+        raise PrivacyCheckError(msg)
+    return replace(shape, sigma=float(wanted))
+
+
+MECHANISMS: dict[str, Mechanism] = {
+    "tents": Mechanism(_tents, _pure, spends_delta=False, has_covariance=False),
+    "field": Mechanism(_field, _gaussian, spends_delta=True),
+    "posterior-draw": Mechanism(_posterior_draw, _gaussian, spends_delta=True, samplers=SAMPLERS),
+    "lipschitz": Mechanism(_lipschitz, _pure, spends_delta=False, samplers=("auto", "exact", "nuts")),
+    "kim-lim-3.8": Mechanism(_kim_lim("3.8"), _stated, spends_delta=True, samplers=("auto", "nuts")),
+    "kim-lim-3.9": Mechanism(_kim_lim("3.9"), _stated, spends_delta=True, samplers=("auto", "nuts")),
+}

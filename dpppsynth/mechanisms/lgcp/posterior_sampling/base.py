@@ -1,0 +1,202 @@
+"""Base class of plans that release one posterior draw of a log-Gaussian Cox field (docs/theory/posterior_draw.md).
+
+A `DrawPlan` is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns a
+`PrivateStatistic`, public from then on. Everything else about the run stays on a `ConfidentialFit`.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
+from dpppsynth.models.covariances import Covariance, factor
+from dpppsynth.models.draws import blocking
+from dpppsynth.models.lgcp import tent_masses
+from dpppsynth.models.nuts import Diagnostics
+from dpppsynth.models.target import FieldPrior
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
+from dpppsynth.spatial.patterns import PointPattern, require_match
+
+# Standard deviation of the intercept where n is public: wide, and without influence on the guarantee.
+INTERCEPT_SD = 3.0
+# Share of the average offset that the fit supposes at least everywhere: points may lie where the offset is zero, and
+# would drive the field there, and beside, up without end.
+FLOOR = 1e-3
+FAILED = (
+    "sampler: the draw did not succeed. Why is secret, nothing is released, and the budget counts as spent. Rehearse "
+    "the settings on surrogate patterns before the next release."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outcome:
+    """Result of a sampler: the field (V,), and confidential diagnostics of the run."""
+
+    field: Floats
+    attempts: int | None = None
+    diagnostics: Diagnostics | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidentialFit:
+    """A draw with everything about the run that must stay with the custodian. It cannot be saved.
+
+    Attributes
+    ----------
+    draw : PrivateStatistic
+        The one thing here that is public; it does not point back.
+    seconds : float
+    attempts : int or None
+        Attempts of the exact sampler up to the accepted one.
+    diagnostics : Diagnostics or None
+        Of NUTS.
+    """
+
+    draw: PrivateStatistic
+    seconds: float
+    attempts: int | None
+    diagnostics: Diagnostics | None
+
+    def __repr__(self) -> str:
+        return "ConfidentialFit(not for release: time, attempts and diagnostics depend on the data)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DrawPlan(LatticePlan):
+    """Plan of one posterior draw and its guarantee, from public parameters alone.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    covariance : Covariance
+        Of the field's Gaussian prior.
+    relation : CappedRelation
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    expected_n : float or None
+        Public guess that stands in for n where n is secret.
+    epsilon, delta : float
+        Budget asked for; the guarantee spends at most this.
+    sampler : {"exact", "nuts", "proximal"}
+    engine : {"nutpie", "pymc"}
+        Who runs NUTS.
+    offset : Offset, optional
+        Public base intensity that multiplies the drawn one.
+    intercept_sd : float or None
+        Prior standard deviation of the intercept where n is secret: it protects n. None where n is public.
+
+    Raises
+    ------
+    InputError
+        When no guarantee is known for this relation.
+    PrivacyCheckError
+        When the guarantee exceeds the budget.
+    """
+
+    mesh: Mesh
+    covariance: Covariance
+    relation: CappedRelation
+    n: int | None
+    expected_n: float | None
+    epsilon: float
+    delta: float
+    _: KW_ONLY
+    sampler: str
+    engine: str = "nutpie"
+    offset: Offset | None = None
+    intercept_sd: float | None = None
+    basis: ClassVar[str] = "field"
+    # The released log-intensity is rounded to multiples of 2^-20.
+    bits: ClassVar[int] = 20  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        self.guarantee.require(self.epsilon, self.delta)
+
+    def __repr__(self) -> str:
+        spent = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
+        return f"{type(self).__name__}({self.mesh!r}, {self.relation!r}, {spent}, sampler={self.sampler!r})"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The bound that the draw satisfies."""
+        raise NotImplementedError
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "mesh": self.mesh.recipe,
+            "covariance": self.covariance.to_dict(),
+            "sampler": self.sampler,
+            "engine": self.engine if self.sampler == "nuts" else None,
+            "lattice_bits": self.bits,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "n": self.n,
+            "expected_n": self.expected_n,
+        }
+
+    @cached_property
+    def prior(self) -> FieldPrior:
+        """Gaussian prior of intercept and field: the intercept is wide, centred at the homogeneous intensity."""
+        size = float(self.n if self.n is not None else self.expected_n or 1.0)
+        measure = self.mesh.integrate(weighted_pieces(self.mesh, self.offset))
+        require_somewhere(measure)
+        share = self.mesh.measure / self.mesh.measure.sum()
+        measure = np.maximum(measure, FLOOR * measure.sum() * share)
+        centre = float(np.log(size / measure.sum()))
+        return FieldPrior.gaussian(self.root, measure, centre, self.intercept_sd or INTERCEPT_SD)
+
+    @cached_property
+    def root(self) -> Floats:
+        """(V, r) factor of the field's prior covariance; what it leaves out only lowers the variance."""
+        return factor(self.covariance.matrix(self.mesh))
+
+    @property
+    def support(self) -> Callable[[Floats], Any] | None:
+        """Set that the prior is restricted to: tells for fields (m, V) which lie inside."""
+        return None
+
+    def prepare(self) -> None:
+        """Make the prior and its support, which public numbers may leave out of range."""
+        _ = self.prior, self.support
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+        """Spend the budget: one draw given the pattern; see `fit`."""
+        return self.fit(pattern, rng).draw
+
+    def fit(self, pattern: PointPattern, rng: RngLike = None) -> ConfidentialFit:
+        """Spend the budget, and keep for the custodian what the run was like.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None: secret randomness. Anything else makes the run reproducible and therefore not private.
+
+        Raises
+        ------
+        InputError
+            When the pattern is marked, lives in another window or has another number of points than planned.
+        ReleaseBlocked
+            When NUTS fails its diagnostics; the budget counts as spent.
+        """
+        require_match(pattern, self.domain, self.n)
+        start = time.perf_counter()
+        with blocking(FAILED):
+            outcome = self._sample(tent_masses(pattern, self.mesh), generator(rng))
+        seconds = time.perf_counter() - start
+        lattice = np.round(outcome.field * 2.0**self.bits).astype(np.int64)
+        seeded = rng is not None
+        draw = PrivateStatistic(self, lattice, source(drawn_by(self.sampler), seeded=seeded), seeded)
+        return ConfidentialFit(draw, seconds, outcome.attempts, outcome.diagnostics)
+
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
+        raise NotImplementedError

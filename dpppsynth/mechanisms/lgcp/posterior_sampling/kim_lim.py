@@ -1,0 +1,59 @@
+"""Kim & Lim's Cox synthesizer: private on average over their model, not for every data set.
+
+See docs/theory/kim_lim.md.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import kim_lim_38, kim_lim_39
+from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan, Outcome
+from dpppsynth.models.kim_lim import KimLimModel
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.mesh import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KimLimPlan(DrawPlan):
+    """One draw by NUTS, the length scale sampled with a log-normal prior and `sigma = ratio * length scale`.
+
+    Attributes
+    ----------
+    bound : {"3.8", "3.9"}
+        The sum over pairs of elements, or its closed form.
+    ratio : float
+        R, fixed at the bound.
+    """
+
+    bound: str = "3.8"
+    ratio: float = float("nan")
+
+    @cached_property
+    def model(self) -> KimLimModel:
+        """The paper's model, of which everything is public."""
+        return KimLimModel(self.mesh, self.ratio, self.covariance.length_scale, float(self.n or 0))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _ = self.model
+
+    def prepare(self) -> None:
+        """Make the model's own prior."""
+        self.model.prepare()
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The paper's theorem, model-averaged."""
+        bound = {"3.8": kim_lim_38, "3.9": kim_lim_39}[self.bound]
+        return bound(self.mesh, None, self.relation, epsilon=self.epsilon, ratio=self.ratio, sampler=self.sampler)
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate."""
+        return super().parameters() | {"ratio": self.ratio}
+
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
+        run = self.model.draw(masses, rng, engine=self.engine)
+        return Outcome(run.field, diagnostics=run.diagnostics)

@@ -1,0 +1,50 @@
+"""Posterior draw under a Lipschitz-constrained prior: pure epsilon-privacy at all distances (Theorem D)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz
+from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan, Outcome
+from dpppsynth.models.draws import nuts_draw
+from dpppsynth.models.exact import NestedBoxes
+from dpppsynth.models.lipschitz import LipschitzSet
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.mesh import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LipschitzPlan(DrawPlan):
+    """One draw from the posterior whose prior is a Gaussian field restricted to slopes of at most `slope`.
+
+    Attributes
+    ----------
+    slope : float
+        Largest gradient of the log-intensity, per unit of length: `epsilon / (2 alpha)` for one point per person.
+    """
+
+    slope: float = float("nan")
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """Theorem D."""
+        return lipschitz(self.mesh, self.relation, slope=self.slope, sampler=self.sampler)
+
+    @cached_property
+    def support(self) -> LipschitzSet:
+        """Fields nowhere steeper than `slope`."""
+        return LipschitzSet(self.mesh, self.slope)
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate."""
+        return super().parameters() | {"slope": self.slope}
+
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
+        posterior = self.prior.posterior(masses)
+        if self.sampler == "exact":
+            draw = NestedBoxes(posterior).draw(rng, support=self.support)
+            return Outcome(draw.field, attempts=draw.attempts)
+        run = nuts_draw(posterior, rng, support=self.support, engine=self.engine)
+        return Outcome(run.field, diagnostics=run.diagnostics)

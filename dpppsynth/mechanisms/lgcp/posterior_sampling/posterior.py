@@ -1,0 +1,48 @@
+"""Posterior draw under a Gaussian prior: as private as a Gaussian mechanism, for every data set (Theorem A)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a
+from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan, Outcome
+from dpppsynth.models.draws import nuts_draw
+from dpppsynth.models.exact import NestedBoxes
+from dpppsynth.models.proximal import proximal_draw
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.mesh import Floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PosteriorDrawPlan(DrawPlan):
+    """One draw from the posterior of the log-Gaussian Cox process."""
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """Theorem A, or E with the proximal sampler."""
+        return theorem_a(
+            self.mesh,
+            self.covariance,
+            self.relation,
+            delta=self.delta,
+            intercept_sd=self.intercept_sd,
+            sampler=self.sampler,
+        )
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate."""
+        return super().parameters() | {"intercept_sd": self.intercept_sd}
+
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
+        posterior = self.prior.posterior(masses)
+        match self.sampler:
+            case "exact":
+                draw = NestedBoxes(posterior).draw(rng)
+                return Outcome(draw.field, attempts=draw.attempts)
+            case "proximal":
+                return Outcome(posterior.field(proximal_draw(posterior, rng)))
+            case _:
+                run = nuts_draw(posterior, rng, engine=self.engine)
+                return Outcome(run.field, diagnostics=run.diagnostics)

@@ -1,0 +1,134 @@
+"""`LGCPSynthesizer`: settings of the log-Gaussian Cox mechanisms, and their choice (docs/mechanisms.md)."""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar
+
+from dpppsynth.contract.base import Plan, PointSynthesizer, require_domain
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import AVERAGED
+from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, SAMPLERS
+from dpppsynth.models.covariances import Covariance
+from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
+from dpppsynth.privacy.guarantee import Guarantee, Profile
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.release.estimators import ENGINES, INFERENCES
+from dpppsynth.release.lgcp_inference import choose
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
+from dpppsynth.spatial.offset import Offset
+
+
+@dataclass(frozen=True, eq=False)
+class LGCPSynthesizer(PointSynthesizer):
+    """A log-Gaussian Cox intensity, from a private statistic or as one posterior draw.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget.
+    alpha : float, optional
+        Privacy radius in the domain's unit; give it or `relation`.
+    mechanism : {"tents", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9"}
+        What is made private. "tents": P1 masses with discrete Laplace noise, delta = 0; "field": smooth functionals of
+        the points with discrete Gaussian noise; both are followed by Bayesian inference at no privacy cost.
+        "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
+        bounded slope, delta = 0. "kim-lim-...": the paper's own, private on average over its model only.
+    delta : float
+        Second half of the budget; 0 for "tents" and "lipschitz", positive for the others, such as 1e-6.
+    sigma : float, optional
+        Prior standard deviation of the field that the budget is spent on ("tents" has none); None takes the largest
+        admissible one, or for draws the smaller of it and a public rule. A given one is verified.
+    length_scale : float, optional
+        Of the field, in the domain's unit; None takes a public rule, or averages over public scales where a private
+        statistic gives the weights.
+    covariance : Covariance, optional
+        Instead of `sigma` and `length_scale`: another kind than the squared exponential, on networks than the
+        exponential of the resistance metric.
+    sampler : {"auto", "exact", "nuts", "proximal"}
+        Who makes a draw. "auto" is settled by `plan` from public parameters: exact where surrogate data let it
+        expect a draw within a minute, else proximal ("lipschitz": else NUTS).
+    mesh : Mesh, optional
+        Mesh of the tents or of the field; None takes a public rule.
+    inference : {"nuts", "laplace"}
+        After a private statistic: NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics).
+    engine : {"nutpie", "pymc"}
+        Who runs NUTS.
+    offset : Offset, optional
+        Public base intensity, such as population density, that multiplies the fitted one.
+    relation : CappedRelation, optional
+        Neighbouring relation, instead of alpha.
+    allow_large_delta : bool
+        Accept delta >= 1/n, n being the points of all levels, which promises nothing; only to reproduce published
+        experiments.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> window = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
+    >>> LGCPSynthesizer(1.0, 25.0).check(window, n=392).theorem
+    'Theorem 2 (tents)'
+    """
+
+    epsilon: float
+    alpha: float | None = None
+    _: KW_ONLY
+    mechanism: str = "tents"
+    delta: float = 0.0
+    sigma: float | None = None
+    length_scale: float | None = None
+    covariance: Covariance | None = None
+    sampler: str = "auto"
+    mesh: Mesh | None = None
+    inference: str = "nuts"
+    engine: str = "nutpie"
+    offset: Offset | None = None
+    relation: CappedRelation | None = None
+    allow_large_delta: bool = False
+    smaller_delta: ClassVar[str] = PUBLISHED
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        if self.alpha is None and self.relation is None:
+            msg = "alpha: give the privacy radius, for instance alpha=25.0, or a relation such as ReplaceOne()."
+            raise InputError(msg)
+        self.neighbouring()
+        choose("mechanism", self.mechanism, tuple(MECHANISMS))
+        require_small_delta(self.delta, 0, allow_large_delta=True)
+        for name in ("sigma", "length_scale"):
+            if getattr(self, name) is not None:
+                positive(name, getattr(self, name))
+        if self.offset is not None and not isinstance(self.offset, Offset):
+            msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {self.offset!r}."
+            raise InputError(msg)
+        for name, known in (("inference", INFERENCES), ("engine", ENGINES), ("sampler", SAMPLERS)):
+            choose(name, getattr(self, name), known)
+        if self.covariance is not None:
+            self._require_one_covariance()
+        MECHANISMS[self.mechanism].require(self)
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; parameters as in `check`."""
+        require_domain(domain)
+        self.public_size(n, expected_n)
+        self.require_delta(self.delta, n, expected_n)
+        return MECHANISMS[self.mechanism].plan(self, domain, n, expected_n)
+
+    def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
+        """The most that a release may spend; Kim & Lim's bounds hold on average only."""
+        most = super().ceiling(domain, **options)
+        averaged = self.mechanism.startswith("kim-lim")
+        return replace(most, assumptions=(AVERAGED, *most.assumptions)) if averaged else most
+
+    def _ceiling(self, domain: Domain, **options: Any) -> Profile:
+        return MECHANISMS[self.mechanism].ceiling(self)
+
+    def _require_one_covariance(self) -> None:
+        if not isinstance(self.covariance, Covariance):
+            msg = f"covariance: needs one such as PoweredExponential(sigma, length_scale), got {self.covariance!r}."
+            raise InputError(msg)
+        if self.sigma is not None or self.length_scale is not None:
+            msg = (
+                "covariance: it has a sigma and a length scale; give it alone, or sigma= and length_scale= without it."
+            )
+            raise InputError(msg)

@@ -1,0 +1,1 @@
+"""Local differential privacy: clients randomise their own values, aggregators count the reports."""

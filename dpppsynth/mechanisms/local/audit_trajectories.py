@@ -1,0 +1,236 @@
+"""Audits of LDPTrace: the transcript of one client, both rounds, for either of two trajectories.
+
+Who announces the length for the second round may announce any, so the audit takes the longest: then no kind of report
+is missing, and there are as many as there can be. Reports are independent, so their log-likelihood ratios add up.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from dpppsynth.auditing.statistics import MOST_NUMBERS, named
+from dpppsynth.auditing.target import Statistic, Target, require_two
+from dpppsynth.core.arguments import instance
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.audit import BITS, COUNT, SEED, Bits, Counted, More, Scores, held_to, with_epsilon
+from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
+from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceRound
+from dpppsynth.mechanisms.local.trajectories.rounds import Part
+from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.spatial.mesh import Floats, Ints
+
+Walks = tuple[GridTrajectories, GridTrajectories]
+Rounds = tuple[TraceRound, TraceRound]
+Sent = Mapping[str, Ints]
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript:
+    """The reports of one client in both rounds, drawn with secret randomness of its own on every run."""
+
+    rounds: Rounds
+
+    def __call__(self, walk: GridTrajectories) -> Sent:
+        """(times, words) reports by part."""
+        return {name: rows for each in self.rounds for name, rows in each.clients(walk).words.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Differing:
+    """Reports of one part about which two trajectories differ: their law, and what they are about (k,), (k,)."""
+
+    name: str
+    randomizer: OptimizedUnary
+    first: Ints
+    second: Ints
+
+    def ratio(self, sent: Sent) -> float:
+        """Log-likelihood ratio of the two trajectories, given what was sent; 0 where no client sends such reports.
+
+        Where a faulty client sends more reports than it is asked for, they are taken as about the same once more.
+        """
+        reports = _rows(sent, self.name, self.randomizer)
+        pairs, which = np.unique(np.stack([self.first, self.second]), axis=1, return_inverse=True)
+        which = np.resize(which, len(reports))
+        try:
+            parts = [
+                self.randomizer.log_ratio(reports[which == k], int(one), int(other)).sum()
+                for k, (one, other) in enumerate(pairs.T)
+            ]
+        except InputError:
+            return 0.0
+        return float(sum(parts))
+
+
+@dataclass(frozen=True, eq=False)
+class TranscriptRatio:
+    """Log-likelihood ratio of two trajectories, given all that a client sent."""
+
+    parts: tuple[Differing, ...]
+
+    def __call__(self, sent: Sent) -> float:
+        """Sum over all reports."""
+        return sum(part.ratio(sent) for part in self.parts)
+
+
+@dataclass(frozen=True, eq=False)
+class PartRatios:
+    """Log-likelihood ratio of each part alone: a leak in one report drowns in the noise of hundreds."""
+
+    parts: tuple[Differing, ...]
+
+    def __call__(self, sent: Sent) -> Floats:
+        """(k,) sums over the reports of each part."""
+        return np.array([part.ratio(sent) for part in self.parts])
+
+
+@dataclass(frozen=True, eq=False)
+class TranscriptCounts:
+    """The aggregator's counts of a client's whole transcript, at some values of each part; 0 where it refuses."""
+
+    places: tuple[tuple[Part, Ints], ...]
+
+    def __call__(self, sent: Sent) -> Ints:
+        """(size,) counts of all parts."""
+        return np.concatenate(
+            [Counted(part.randomizer)(_rows(sent, part.name, part.randomizer))[values] for part, values in self.places]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TranscriptForm:
+    """Format of a transcript: number of reports of each part, and the bits of their first and last words."""
+
+    parts: tuple[Part, ...]
+
+    def __call__(self, sent: Sent) -> Ints:
+        """(m,) numbers."""
+        most = MOST_NUMBERS // BITS // len(self.parts)
+        seen = []
+        for part in self.parts:
+            rows = _rows(sent, part.name, part.randomizer)
+            width = rows.shape[1]
+            seen += [np.array([len(rows)]), Bits()(rows[:, np.unique([*range(width)[: most - 1], width - 1])])]
+        return np.concatenate(seen)
+
+
+@dataclass(frozen=True, eq=False)
+class LargerShares:
+    """Clients whose reports have a larger epsilon than they claim, by the likelihood ratio of the claim.
+
+    Two bits decide a unary report's ratio: that of the own value, set with probability p, and that of the other one,
+    set with probability q.
+    """
+
+    parts: tuple[Differing, ...]
+
+    def __call__(self, factor: float) -> Scores:
+        """Scores (N,), (N,) for either trajectory."""
+        rng, scores = np.random.default_rng(SEED), np.zeros((2, COUNT))
+        for part in self.parts:
+            faulty, times = cast("OptimizedUnary", with_epsilon(part.randomizer, factor)), len(part.first)
+            p, q = float(part.randomizer.p), float(part.randomizer.q)
+            set_bits = rng.binomial(times, [[[float(faulty.p)], [float(faulty.q)]]] * 2, (2, 2, COUNT))
+            scores += math.log(p * (1 - q) / (q * (1 - p))) * (set_bits[:, 0] - set_bits[:, 1])
+        return scores[0], -scores[1]
+
+
+def trace_target(
+    plan: TracePlan,
+    *,
+    guarantee: Guarantee | None = None,
+    pair: Any = None,
+    statistics: More = (),
+) -> Target:
+    """All that one client sends, with either of two trajectories.
+
+    Parameters
+    ----------
+    plan : TracePlan
+    guarantee : Guarantee, optional
+        What is claimed where that is less than the clients' integers certify.
+    pair : tuple of two GridTrajectories, optional
+        One trajectory each; unless given, `hard_walks`.
+    statistics : sequence of Statistic or callable
+        Functions of reports by part, looked at beside the built-in ones.
+    """
+    first = plan.protocol.first
+    rounds = first, plan.protocol.second(plan.max_length)
+    walks = hard_walks(plan) if pair is None else _two_walks(pair)
+    parts = tuple(_differing(rounds, walks))
+    spent = float(first.spent + rounds[1].spent)
+    return Target(
+        run=Transcript(rounds),
+        pair=walks,
+        claimed=PureDP(held_to(spent, guarantee)),
+        statistics=(*_statistics(rounds, walks, parts), *named(statistics)),
+        words=f"trajectories: all reports of one client with one or the other of two, of up to {plan.max_length} cells",
+        weakened=LargerShares(parts),
+        alike=not parts,
+    )
+
+
+def hard_walks(plan: TracePlan) -> Walks:
+    """Two trajectories that differ in every report: one to and fro in a corner, one at rest in the opposite corner."""
+    cells, longest = plan.cells, plan.max_length
+    moving = np.arange(longest if cells > 1 else 1) % 2
+    resting = np.array([cells**2 - 1])
+    one, other = (GridTrajectories(cells, values, np.array([0, len(values)])) for values in (moving, resting))
+    return one, other
+
+
+def _differing(rounds: Rounds, walks: Walks) -> Iterable[Differing]:
+    for each in rounds:
+        values = [each.values(walk) for walk in walks]
+        for part in each.parts:
+            first, second = (of[part.name].ravel() for of in values)
+            if (first != second).any():
+                yield Differing(part.name, part.randomizer, first, second)
+
+
+def _statistics(rounds: Rounds, walks: Walks, parts: tuple[Differing, ...]) -> tuple[Statistic, ...]:
+    counted = TranscriptCounts(_looked_at(rounds, walks))
+    form = TranscriptForm(tuple(part for each in rounds for part in each.parts))
+    return (
+        Statistic("likelihood ratio", TranscriptRatio(parts)),
+        *((Statistic("ratio of a part", PartRatios(parts), learned=True, alone=True),) if parts else ()),
+        Statistic("counts", counted, learned=True),
+        Statistic("one count", counted, learned=True, alone=True),
+        Statistic("numbers and bits", form, learned=True),
+        Statistic("one number or bit", form, learned=True, alone=True),
+    )
+
+
+def _looked_at(rounds: Rounds, walks: Walks) -> tuple[tuple[Part, Ints], ...]:
+    """All values of each part; where they are too many, those that either trajectory has in parts of this size."""
+    parts = [part for each in rounds for part in each.parts]
+    if sum(part.randomizer.size for part in parts) <= MOST_NUMBERS:
+        return tuple((part, np.arange(part.randomizer.size)) for part in parts)
+    about = [(part, each.values(walk)[part.name]) for each in rounds for walk in walks for part in each.parts]
+    return tuple(
+        (part, np.unique(np.concatenate([values.ravel() for of, values in about if of.randomizer.size == size]))[:most])
+        for part in parts
+        for size, most in [(part.randomizer.size, MOST_NUMBERS // len(parts))]
+    )
+
+
+def _rows(sent: Sent, name: str, randomizer: OptimizedUnary) -> Ints:
+    """(k, words) reports of a part, as they came; none where a faulty client sends something else."""
+    try:
+        return randomizer.rows(sent.get(name, ()))
+    except InputError:
+        return np.empty((0, len(randomizer.columns)), dtype=np.int64)
+
+
+def _two_walks(pair: Any) -> Walks:
+    require_two(pair)
+    one, other = (instance("pair", each, GridTrajectories, "give two, of one trajectory each") for each in pair)
+    if len(one) != 1 or len(other) != 1:
+        msg = "pair: a client has one trajectory; give two GridTrajectories of one each."
+        raise InputError(msg)
+    return one, other

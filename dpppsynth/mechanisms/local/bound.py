@@ -1,0 +1,118 @@
+"""Guarantees of reports randomised by the persons themselves (docs/theory/local.md, Theorem L)."""
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpppsynth.core.arguments import instance, positive, several, shown
+from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.mechanisms.local.randomizers.base import Randomizer
+from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol
+from dpppsynth.privacy.bounds import ONE_RELEASE
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local
+
+# Names of the randomness on certificates, which the aggregator cannot check.
+REPORTS = "reports drawn by their senders with whole-number weights and secret random bits"
+SEEDED = "reports drawn from a seeded generator: reproducible, not private"
+
+# Estimators of intensities from a frequency oracle: free post-processing, named on certificates.
+POSTS = ("norm-sub", "clip")
+
+PUBLIC = "Window, grid, mechanism and its settings were chosen without looking at anybody's location."
+ONE_REPORT = (
+    "Every person sends one report, drawn with the stated weights from secret bits, and it is never drawn again."
+)
+NOTHING_ELSE = "What else comes with a report (who sent it, when, from where) is not part of the promise."
+NOT_LOCAL = "This is not local differential privacy: locations far apart may be told apart."
+ONE_TRAJECTORY = "Every person has one trajectory, which holds all their points; its length is protected with it."
+GRID = "Window, grid, longest length and budget were chosen without looking at anybody's trajectory."
+TWO_ROUNDS = (
+    "A person reports at most once in either round, from secret bits, and no report is ever drawn again; what was "
+    "announced between the rounds followed from the first one's reports alone."
+)
+TWO_GROUPS = "Who reports in which round does not depend on anybody's location, and nobody reports in both."
+
+
+def local_report(randomizer: Randomizer) -> Guarantee:
+    """Guarantee of one report of a client mechanism, from its integer weights.
+
+    Pure `randomizer.spent` for any two values of a person; under geo-indistinguishability for values one cell apart,
+    and in proportion to the distance beyond.
+
+    Parameters
+    ----------
+    randomizer : Randomizer
+
+    Examples
+    --------
+    >>> from dpppsynth.randomizers import RandomizedResponse
+    >>> round(local_report(RandomizedResponse(epsilon=1.0, domain=9)).epsilon(), 9)
+    1.0
+    """
+    spent = instance("randomizer", randomizer, Randomizer, "RandomizedResponse(epsilon=1.0, domain=9) is one").spent
+    assumed = (PUBLIC, ONE_REPORT, NOTHING_ELSE, ONE_RELEASE)
+    if not randomizer.metric:
+        return Guarantee(Local(), PureDP(spent), "Theorem L (local randomizer)", assumed)
+    cells = square_grid(randomizer)
+    # Sides of cells; the last one is the diagonal of the grid.
+    apart = [*map(float, range(1, cells)), math.sqrt(2) * (cells - 1)]
+    curve = tuple((d, d * spent) for d in apart if d)
+    relation = GeoIndistinguishability(cells)
+    return Guarantee(relation, PureDP(spent), "Theorem L (local randomizer)", (*assumed, NOT_LOCAL), curve)
+
+
+def square_grid(randomizer: Any) -> int:
+    """Cells along each side of the square grid that a client mechanism's values are; InputError where they are none."""
+    cells = getattr(randomizer, "cells", None)
+    if cells is None:
+        msg = f"randomizer: the values of {randomizer.kind} are not the cells of a square grid; take UniformGrid."
+        raise InputError(msg)
+    return int(cells)
+
+
+def local_rounds(epsilon: float, randomizers: Sequence[Any]) -> Guarantee:
+    """Guarantee of several rounds in each of which other persons report.
+
+    Parameters
+    ----------
+    epsilon : float
+    randomizers : sequence of Randomizer
+        One for each round, none of them metric, none spending more than `epsilon`. Those of later rounds may depend on
+        the reports of earlier ones, and may be left out, if they keep to `epsilon` as well.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When one of them spends more.
+    """
+    each, epsilon = several("randomizers", randomizers, Randomizer), float(positive("epsilon", epsilon))
+    assumed = (PUBLIC, ONE_REPORT, NOTHING_ELSE, TWO_GROUPS, ONE_RELEASE)
+    if any(clients.metric or not clients.spent <= epsilon for clients in each):
+        msg = f"randomizers: one of them does not keep to local privacy at epsilon = {shown(epsilon)}."
+        raise PrivacyCheckError(msg)
+    return Guarantee(Local(), PureDP(epsilon), "Theorem L (local randomizer)", assumed)
+
+
+def local_trajectories(protocol: TraceProtocol, longest: int | None = None) -> Guarantee:
+    """Guarantee of both rounds of reports about a person's trajectory (Theorem T).
+
+    Parameters
+    ----------
+    protocol : TraceProtocol
+    longest : int, optional
+        Length that was announced between the rounds. The bound is the same for every one.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When the reports of both rounds, by their integer weights, spend more than the budget.
+    """
+    epsilon = instance("protocol", protocol, TraceProtocol).epsilon
+    for announced in (1, protocol.max_length) if longest is None else (longest,):
+        if protocol.first.spent + protocol.second(announced).spent > Fraction(epsilon):
+            msg = f"epsilon: the rounds spend more than {epsilon:g}; this is a defect of their split."
+            raise PrivacyCheckError(msg)
+    assumed = (GRID, ONE_TRAJECTORY, TWO_ROUNDS, NOTHING_ELSE, ONE_RELEASE)
+    return Guarantee(Local(TRAJECTORY), PureDP(epsilon), "Theorem T (trajectories, local)", assumed)

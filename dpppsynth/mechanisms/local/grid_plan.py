@@ -1,0 +1,339 @@
+"""Reports from the cells of grids of one or two levels, counted by a frequency oracle.
+
+Both plans are made from public parameters alone, and `measure` runs all clients in one process. What is released are
+the oracle's counts, those of the second level after those of the first. The second grid is a function of the first
+counts, so anybody can make it again (docs/theory/local.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.bound import local_report, local_rounds
+from dpppsynth.mechanisms.local.grids.consistency import pooled_levels
+from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells
+from dpppsynth.mechanisms.local.grids.groups import split_users
+from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
+from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides
+from dpppsynth.mechanisms.local.plan import ReportsPlan, named, tally
+from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
+from dpppsynth.mechanisms.local.randomizers.registry import oracle
+from dpppsynth.models.planar import regular_squares
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern, require_match
+
+CUTS = ("even", "adaptive")
+
+
+class Fitted(NamedTuple):
+    """Cells, and estimated numbers of persons (T,) in them, which may be negative."""
+
+    grid: Rectangles
+    masses: Floats
+
+
+class GridPlan(ReportsPlan):
+    """Base of plans to count the reports of a frequency oracle on the cells of a grid.
+
+    Attributes
+    ----------
+    window : Window
+        The grid tiles its bounding box.
+    epsilon : float
+        Budget of one report.
+    n : int
+        Public number of persons.
+    oracle : str
+        Kind of frequency oracle, or "auto" for the better one of randomised response and local hashing.
+    """
+
+    window: Window
+    epsilon: float
+    n: Any
+    oracle: str
+
+    def _settle(self) -> None:
+        instance("window", self.window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
+        object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
+        object.__setattr__(self, "n", whole("n", self.n, 1, most=2**53))
+        self.guarantee.require(self.epsilon, 0.0)
+
+    @property
+    def domain(self) -> Domain:
+        """Public window."""
+        return self.window
+
+    @cached_property
+    def first(self) -> Rectangles:
+        """The grid of one level, or the first of two."""
+        raise NotImplementedError
+
+    @cached_property
+    def randomizers(self) -> tuple[FrequencyOracle, ...]:
+        """Client mechanisms that are known beforehand: of the first level."""
+        return (oracle(self.oracle, epsilon=self.epsilon, domain=len(self.first)),)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that every report satisfies, and so all of them together."""
+        raise NotImplementedError
+
+    @cached_property
+    def mesh(self) -> Mesh:  # type: ignore[override]
+        """The first level as a mesh of regular squares."""
+        columns, rows = len(self.first.columns) - 1, len(self.first.rows) - 1
+        return regular_squares(self.window, shape=(columns + 1, rows + 1))
+
+    def places(self, pattern: PointPattern) -> Floats:
+        """(n, 2) coordinates of a pattern that matches the plan. As sensitive as the points."""
+        require_match(pattern, self.domain, self.n)
+        return np.asarray(self.domain.coordinates(pattern.positions))
+
+    def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
+        """Cells and unbiased estimates of the persons in them, from released counts."""
+        raise NotImplementedError
+
+    def parts(self, lattice: Ints) -> tuple[Ints, ...]:
+        """The counts of each level."""
+        raise NotImplementedError
+
+    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+        """The released statistic from its JSON form; InputError where it is no result of this plan."""
+        statistic = super().restore(data)
+        self.fitted(statistic.lattice)
+        return statistic
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UniformGridPlan(GridPlan):
+    """Counts of reports on a grid of equal cells; `columns` by `rows` of them, other attributes as in `GridPlan`."""
+
+    window: Window
+    epsilon: float
+    n: int
+    columns: int
+    rows: int
+    oracle: str = "local-hashing"
+    basis: ClassVar[str] = "uniform-grid"
+
+    def __post_init__(self) -> None:
+        self._settle()
+
+    def __repr__(self) -> str:
+        return f"UniformGridPlan({self.columns} x {self.rows} cells, {self.oracle}, epsilon={self.epsilon:g})"
+
+    @cached_property
+    def first(self) -> Rectangles:
+        """The grid."""
+        return uniform_grid(self.window.bounds, self.columns, self.rows)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that every report satisfies, and so all of them together."""
+        return local_report(self.randomizers[0])
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "columns": self.columns,
+            "rows": self.rows,
+            "oracle": self.oracle,
+            "epsilon": self.epsilon,
+            "n": self.n,
+            "expected_n": None,
+        }
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+        """Run one client for every point, and count their reports; as `LocalPlan.measure`."""
+        values = self.first.locate(self.places(pattern))
+        return self.counted(tally(self.randomizers[0], values, generator(rng)), seeded=rng is not None)
+
+    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
+        """Counts (size,) of n reports as what was released."""
+        return PrivateStatistic(self, self.randomizers[0].counts_of(counts, self.n), named(seeded), seeded)
+
+    def parts(self, lattice: Ints) -> tuple[Ints, ...]:
+        """The counts themselves."""
+        return (lattice,)
+
+    def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
+        """Cells and unbiased estimates of the persons in them; one level is consistent with itself."""
+        return estimated(self.first, self.randomizers[0], lattice, self.n)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdaptiveGridPlan(GridPlan):
+    """Counts of reports on a coarse grid by some persons, and on one that follows from them by all the others.
+
+    Attributes
+    ----------
+    window, epsilon, n, oracle
+        As in `GridPlan`.
+    reports : (int, int)
+        Numbers of persons who report on the first and on the second level.
+    cuts : {"even", "adaptive"}
+        Of PrivAG, or narrow towards denser neighbours.
+    alpha : (float, float)
+        Constants of the first and the second level's sides.
+    sigma : float
+        Share of persons on the first level that the sides are made for.
+    rounding : (str, str)
+        Of the first and the second level's sides.
+    margin : float
+        Share of a cell that adaptive cuts leave on either side.
+    pieces : str
+        As in `grids.adaptive_cells`.
+    cells : int or None
+        Cells of the second level, once it is known.
+    """
+
+    window: Window
+    epsilon: float
+    n: int
+    reports: tuple[int, int]
+    _: KW_ONLY
+    cuts: str = "adaptive"
+    alpha: tuple[float, float] = (AAG.first, AAG.second)
+    sigma: float = AAG.sigma
+    rounding: tuple[str, str] = ("nearest", "floor")
+    margin: float = 0.01
+    pieces: str = "exact"
+    oracle: str = "local-hashing"
+    cells: int | None = None
+    basis: ClassVar[str] = "adaptive-grid"
+
+    def __post_init__(self) -> None:
+        one_of("cuts", self.cuts, CUTS)
+        counts = tuple(whole("reports", number, 1, most=2**53) for number in elements(self.reports) or ())
+        object.__setattr__(self, "reports", counts)
+        if len(counts) != 2 or sum(counts) > whole("n", self.n, 1, most=2**53):
+            msg = "reports: needs the numbers of persons in both rounds, together at most n."
+            raise InputError(msg)
+        for name in ("alpha", "rounding"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        self._settle()
+        # Whatever is wrong with the second level's settings is said before anybody reports.
+        self.second(np.zeros(len(self.first)))
+
+    def __repr__(self) -> str:
+        side = len(self.first.columns) - 1
+        return f"AdaptiveGridPlan({side} x {side} cells, {self.cuts} cuts, {self.oracle}, epsilon={self.epsilon:g})"
+
+    @cached_property
+    def first(self) -> Rectangles:
+        """The coarse grid."""
+        side = first_side(self.epsilon, self.n, alpha=self.alpha[0], rounding=self.rounding[0])
+        return uniform_grid(self.window.bounds, side, side)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that every report satisfies in either round, and so all of them together."""
+        return local_rounds(self.epsilon, self.randomizers)
+
+    def second(self, counts: Floats) -> Rectangles:
+        """The second level's cells, for unbiased counts (K,) of the persons who reported on the first."""
+        shares = clipped_frequencies(counts, self.reports[0])
+        constants = {"alpha": self.alpha[1], "sigma": self.sigma, "rounding": self.rounding[1]}
+        sides = second_sides(shares, self.epsilon, self.n, **constants)  # type: ignore[arg-type]
+        if self.cuts == "even":
+            return even_cells(self.first, sides)
+        return adaptive_cells(self.first, counts, sides, margin=self.margin, pieces=self.pieces)
+
+    def prepare(self) -> None:
+        """Refuse an oracle that the finest second level which counts may lead to has too many cells for."""
+        most = np.ones(len(self.first))
+        constants = {"alpha": self.alpha[1], "sigma": self.sigma, "rounding": self.rounding[1]}
+        sides = second_sides(most, self.epsilon, self.n, **constants)  # type: ignore[arg-type]
+        oracle(self.oracle, epsilon=self.epsilon, domain=int((sides**2).sum()))
+
+    def second_round(self, counts: Ints) -> tuple[Rectangles, FrequencyOracle]:
+        """Cells and client mechanism of the second round, from the first round's counts of reports."""
+        clients, reports = self.randomizers[0], self.reports[0]
+        grid = self.second(estimated(self.first, clients, counts, reports).masses)
+        return grid, oracle(self.oracle, epsilon=self.epsilon, domain=len(grid))
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "reports": list(self.reports),
+            "cuts": self.cuts,
+            "alpha": list(self.alpha),
+            "sigma": self.sigma,
+            "rounding": list(self.rounding),
+            "margin": self.margin,
+            "pieces": self.pieces,
+            "oracle": self.oracle,
+            "cells": self.cells,
+            "epsilon": self.epsilon,
+            "n": self.n,
+            "expected_n": None,
+        }
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+        """Run one client for every point, in two rounds, and count their reports; as `LocalPlan.measure`."""
+        places, source = self.places(pattern), generator(rng)
+        groups = split_users(self.n, self.sigma, source)
+        if tuple(map(len, groups)) != self.reports:
+            msg = "reports: running all clients here, the rounds have the sizes that sigma gives them."
+            raise InputError(msg)
+        first = tally(self.randomizers[0], self.first.locate(places[groups[0]]), source)
+        grid, clients = self.second_round(first)
+        second = tally(clients, grid.locate(places[groups[1]]), source)
+        return self.counted(np.concatenate([first, second]), seeded=rng is not None)
+
+    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
+        """Counts of both rounds' reports, one after the other, as what was released."""
+        grid, clients = self.second_round(counts[: self.randomizers[0].size])
+        settled = replace(self, cells=len(grid))
+        clients.counts_of(settled.parts(counts)[1], self.reports[1])
+        return PrivateStatistic(settled, counts, named(seeded), seeded)
+
+    def parts(self, lattice: Ints) -> tuple[Ints, ...]:
+        """The counts of the first and of the second level."""
+        size = self.randomizers[0].size
+        return lattice[:size], lattice[size:]
+
+    def fitted(self, lattice: Ints, *, consistent: bool = False) -> Fitted:
+        """Cells and unbiased estimates of the persons in them.
+
+        Parameters
+        ----------
+        lattice : array of int
+            Counts of both levels.
+        consistent : bool
+            Let the first level's reports take part in the estimate, by their precision.
+        """
+        first, second = self.parts(lattice)
+        grid, clients = self.second_round(first)
+        if self.cells not in (None, len(grid)):
+            msg = "cells: the first level's counts lead to another second level; the file is not whole."
+            raise InputError(msg)
+        reports = self.reports[1]
+        shares = estimated(grid, clients, second, reports).masses / reports
+        if consistent:
+            above = self.randomizers[0].frequencies(first, self.reports[0])
+            weights = _precision(self.randomizers[0], self.reports[0]), _precision(clients, reports)
+            agreed = pooled_levels(grid, above, shares, first_weight=weights[0], second_weight=weights[1])
+            shares = agreed.second
+        return Fitted(grid, self.n * shares)
+
+
+def _precision(clients: FrequencyOracle, n: int) -> float:
+    """Inverse of the variance of a share that is nearly zero."""
+    return n**2 / clients.variance(0, n)
+
+
+def estimated(grid: Rectangles, clients: FrequencyOracle, counts: Ints, n: int) -> Fitted:
+    """Cells and unbiased estimates of the n persons who all reported, from an oracle's counts."""
+    return Fitted(grid, n * clients.frequencies(clients.counts_of(counts, n), n))

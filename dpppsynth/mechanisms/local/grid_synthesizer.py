@@ -1,0 +1,530 @@
+"""Local mechanisms for range queries: a uniform grid, and two-round adaptive grids."""
+
+import json
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.contract.base import Plan
+from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, positive, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.bound import POSTS
+from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, Fitted, UniformGridPlan, estimated
+from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
+from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
+from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, uniform_side
+from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
+from dpppsynth.mechanisms.local.randomizers.registry import AUTO, ORACLES, oracle
+from dpppsynth.mechanisms.local.release import GridEstimator
+from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
+from dpppsynth.mechanisms.local.synthesizer import Mechanism, everybody, public_number, within
+from dpppsynth.models.recipes import domain_from_geojson
+from dpppsynth.privacy.relations import Local
+from dpppsynth.release.build_release import made
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
+
+HASHING = "local-hashing"
+# Largest epsilon: beyond it a report hides nothing.
+MOST_EPSILON = 50.0
+NO_MORE = "be positive, and at most 50"
+# Range of the constants of the side rules, which are shares of a mass.
+MOST_ALPHA = 1000.0
+SHARE = "be positive, and at most 1000"
+
+
+class GridMechanism(Mechanism):
+    """Base of local mechanisms on the cells of a grid over a window; a value is the number of a person's cell."""
+
+    window: Window
+    epsilon: float
+    post: str
+    oracle: str
+
+    def settle(self) -> None:
+        """Refuse what is wrong with the settings that all have."""
+        if not isinstance(self.window, Window):
+            try:
+                made = Window.rectangle(*self.window)
+            except TypeError:
+                msg = "window: needs a Window, or its bounds x0, y0, x1, y1."
+                raise InputError(msg) from None
+            object.__setattr__(self, "window", made)
+        object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon, rule=NO_MORE, most=MOST_EPSILON)))
+        one_of("oracle", self.oracle, (AUTO, *ORACLES))
+        one_of("post", self.post, POSTS)
+
+    def own_window(self, domain: Any) -> Window:
+        """The mechanism's window; InputError for another domain, None excepted."""
+        if domain is not None and instance("domain", domain, Domain).fingerprint() != self.window.fingerprint():
+            msg = "domain: it is not the window that the mechanism was made for."
+            raise InputError(msg)
+        return self.window
+
+    def _places(self, xy: Any, outside: Any, *, study: bool = False) -> Floats:
+        """(n, 2) coordinates of a pattern in the window, or an array of points in its bounding box; at least one."""
+        everybody(outside, study=study)
+        if isinstance(xy, PointPattern):
+            self.own_window(xy.domain)
+            if xy.marks:
+                msg = "pattern: marks are not used by this mechanism; pass pattern.unmarked()."
+                raise InputError(msg)
+            return np.asarray(xy.xy)
+        places = within(PointPattern.checked(xy), self.window.bounds, outside)
+        if not len(places):
+            msg = "xy: needs at least one point; there is nobody to report."
+            raise InputError(msg)
+        return places
+
+
+@dataclass(frozen=True, repr=False)
+class GridCounts(Counts):
+    """Counts of the reports on one grid; as `Counts`, with answers to range queries."""
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """Cells (`grid`) and unbiased estimates (`masses`) of the persons in them, which may be negative."""
+        mechanism: Any = self.mechanism
+        return estimated(mechanism.grid, mechanism.randomizer, self.values, self.n)
+
+    def query(self, rectangles: Any) -> Floats:
+        """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1; unbiased for unions of cells."""
+        return self.fitted.grid.query(self.fitted.masses, rectangles)
+
+
+class Round(GridMechanism):
+    """A grid whose cells a frequency oracle counts: all of a uniform grid, one round of an adaptive one."""
+
+    counts_kind = GridCounts
+
+    @cached_property
+    def grid(self) -> Rectangles:
+        """The cells."""
+        raise NotImplementedError
+
+    @cached_property
+    def randomizer(self) -> FrequencyOracle:
+        """The client's law."""
+        return oracle(self.oracle, epsilon=self.epsilon, domain=len(self.grid))
+
+    def identity(self) -> dict[str, Any]:
+        """The client's law, and the lines of the grid that its values are the cells of."""
+        return self.randomizer.parameters() | self.grid.to_dict()
+
+    def value(self, place: Any, *, outside: str = "raise") -> int:
+        """The number of the cell that holds the point (x, y); `outside` as in `CellMechanism.cell`."""
+        given = plain_array(place)
+        if given is None or given.shape != (2,):
+            msg = "place: needs one point (x, y), in the window's coordinates."
+            raise InputError(msg)
+        return int(self.values(given[None, :], outside=outside)[0])
+
+    def client(self, place: Any, rng: RngLike = None, *, outside: str = "raise") -> Report:
+        """One person's report, from the point (x, y); `outside` as in `CellMechanism.cell`, the rest as elsewhere."""
+        return self._report(self.value(place, outside=outside), rng)
+
+    def values(self, xy: Any, *, outside: str = "raise") -> Ints:
+        """(n,) numbers of the cells of all points (n, 2), or of a pattern; `outside` as in `CellMechanism.cell`."""
+        return self.grid.locate(self._places(xy, outside))
+
+    def clients(self, values: Any, rng: RngLike = None) -> Reports:
+        """Reports of many persons at once, from points (n, 2) or the numbers of their cells (n,)."""
+        given = plain_array(values)
+        return super().clients(values if given is None or given.ndim != 2 else self.values(values), rng)
+
+    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise") -> GridCounts:
+        """Run all clients in one process.
+
+        Parameters
+        ----------
+        xy : PointPattern or (n, 2) array
+            One point for each person.
+        rng, fast
+            As in other mechanisms.
+        outside : {"raise", "clip", "drop"}
+            Of an array of points: refuse those beyond the window's bounding box, take their nearest cells, or leave
+            them out, which shows in the public number of reports and is for studies: with `rng` or `fast`.
+        """
+        places = self._places(xy, outside, study=studied(rng, fast))
+        counts: Any = self.counts(self.grid.locate(places), rng, fast=fast)
+        return counts
+
+
+@dataclass(frozen=True)
+class UniformGrid(Round):
+    """Equal cells, counted by a frequency oracle: every person reports the cell they are in.
+
+    Parameters
+    ----------
+    window : Window, or bounds (x0, y0, x1, y1)
+        The grid tiles its bounding box.
+    epsilon : float
+    cells : int or (int, int)
+        Cells along x and y, one number for both. `UniformGrid.sized(window, n=...)` has a rule.
+    oracle : str
+        Kind of frequency oracle: "local-hashing", "randomized-response", "optimized-unary", "symmetric-unary",
+        "hadamard-response", or "auto" for the better one of the first two.
+    post : {"norm-sub", "clip"}
+        How the intensity of a release is made from estimates some of which are negative.
+
+    Examples
+    --------
+    >>> grid = UniformGrid((0, 0, 1, 1), epsilon=1.0, cells=4)
+    >>> counts = grid.simulate(np.random.default_rng(1).random((1000, 2)), rng=1)
+    >>> counts.query([[0, 0, 1, 1]]).shape
+    (1,)
+    """
+
+    window: Any
+    _: KW_ONLY
+    epsilon: float
+    cells: Any = 10
+    oracle: str = HASHING
+    post: str = POSTS[0]
+
+    def __post_init__(self) -> None:
+        self.settle()
+        given = self.cells if isinstance(self.cells, tuple | list) else (self.cells, self.cells)
+        if len(given) != 2:
+            msg = "cells: needs one whole number, or two along x and y."
+            raise InputError(msg)
+        object.__setattr__(self, "cells", tuple(whole("cells", side, 1, most=4096) for side in given))
+        self.randomizer  # noqa: B018 - what integers cannot express is refused at once
+
+    @classmethod
+    def sized(cls, window: Any, *, epsilon: float, n: int, **settings: Any) -> "UniformGrid":
+        """The grid whose side balances noise against spread inside cells, for a public number of persons."""
+        return cls(window, epsilon=epsilon, cells=uniform_side(epsilon, n), **settings)
+
+    @cached_property
+    def grid(self) -> Rectangles:
+        """The cells."""
+        return uniform_grid(self.window.bounds, *self.cells)
+
+    def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
+        window, number = self.own_window(domain), public_number(n, expected_n)
+        columns, rows = self.cells
+        plan = UniformGridPlan(window, float(self.epsilon), number, columns, rows, self.oracle)
+        return Plan("uniform-grid", plan, GridEstimator(self.post))
+
+
+@dataclass(frozen=True)
+class SecondRound(Round):
+    """The round that follows from the first one's counts: its grid is broadcast, and other persons report."""
+
+    window: Any
+    _: KW_ONLY
+    epsilon: float
+    grid: Rectangles
+    oracle: str = HASHING
+    post: str = POSTS[0]
+
+    def __post_init__(self) -> None:
+        self.settle()
+        instance("grid", self.grid, Rectangles)
+
+    def to_json(self) -> str:
+        """Message to the persons of this round: window, grid and oracle."""
+        settings = {"epsilon": self.epsilon, "oracle": self.oracle, "post": self.post}
+        return json.dumps({"window": self.window.to_geojson(), "grid": self.grid.to_dict()} | settings)
+
+    @classmethod
+    def from_json(cls, text: str) -> "SecondRound":
+        """Inverse of `to_json`, on a person's device; InputError for anything else."""
+        keys = ("window", "grid", "epsilon", "oracle", "post")
+        try:
+            data = entries("round", json.loads(text), keys)
+            lines = entries("grid", data["grid"], ("columns", "rows", "inner"))
+            inner = tuple((x, y) for x, y in lines["inner"])
+        except (TypeError, ValueError, RecursionError):
+            msg = "round: a text must be what SecondRound.to_json() gave."
+            raise InputError(msg) from None
+        grid = Rectangles(lines["columns"], lines["rows"], inner)
+        settings = {name: data[name] for name in keys[2:]}
+        return cls(domain_from_geojson(data["window"]), grid=grid, **settings)
+
+    def plan(self, *_: Any, **__: Any) -> Plan:
+        """Refused: one round alone is no release."""
+        msg = "plan: one round of an adaptive grid is no release; combine() both rounds' counts."
+        raise InputError(msg)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AdaptiveCounts:
+    """Counts of both rounds.
+
+    Attributes
+    ----------
+    mechanism : AdaptiveGrid
+    plan : AdaptiveGridPlan
+    first, second : Counts
+    """
+
+    mechanism: "AdaptiveGrid"
+    plan: AdaptiveGridPlan
+    first: Counts
+    second: Counts
+
+    def __repr__(self) -> str:
+        return f"AdaptiveCounts({self.first.n} and {self.second.n} reports to {self.mechanism!r})"
+
+    @property
+    def seeded(self) -> bool:
+        """True when the random bits of any report can be reproduced: then nothing is private."""
+        return self.first.seeded or self.second.seeded
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """Cells (`grid`) and unbiased estimates (`masses`) of the persons in them, which may be negative."""
+        return self.plan.fitted(self._values, consistent=self.mechanism.consistent)
+
+    @property
+    def grid(self) -> Rectangles:
+        """The second round's cells."""
+        return self.fitted.grid
+
+    @property
+    def n(self) -> int:
+        """Public number of persons."""
+        return self.plan.n
+
+    def query(self, rectangles: Any) -> Floats:
+        """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1."""
+        return self.fitted.grid.query(self.fitted.masses, rectangles)
+
+    def release(self, domain: Any = None) -> Any:
+        """Private intensity, certificate and synthetic patterns: a `GridRelease`."""
+        self.mechanism.own_window(domain)
+        plan = self.mechanism.settled(self.plan)
+        statistic = self.plan.counted(self._values, seeded=self.seeded)
+        return made(plan.mechanism, statistic, plan.estimator)
+
+    @property
+    def _values(self) -> Ints:
+        return np.concatenate([self.first.values, self.second.values])
+
+
+class AdaptiveGrid(GridMechanism):
+    """Base of grids in two rounds: some persons report on a coarse grid, the others on one made from their answers."""
+
+    alpha1: float
+    alpha2: float
+    sigma: float
+    rounding_g1: str
+    rounding_g2: str
+    consistent: bool
+    # Options of uneven cuts alone.
+    margin: float = 0.01
+    pieces: str = "exact"
+    cuts: ClassVar[str] = "even"
+
+    @property
+    def randomizer(self) -> Any:
+        """Refused: the client's law depends on the round; `first(n)` and `second(counts)` have one."""
+        msg = "randomizer: an adaptive grid has one for each round, first(n).randomizer and second(...).randomizer."
+        raise InputError(msg)
+
+    def neighbouring(self) -> Any:
+        """One person's location is another one."""
+        return Local()
+
+    def settings(self, n: int, reports: tuple[int, int] | None = None) -> AdaptiveGridPlan:
+        """Both rounds for n persons, of whom so many report in each; by default as `sigma` splits them."""
+        return AdaptiveGridPlan(
+            self.window,
+            float(self.epsilon),
+            n,
+            group_sizes(n, self.sigma) if reports is None else reports,
+            cuts=self.cuts,
+            alpha=(self.alpha1, self.alpha2),
+            sigma=self.sigma,
+            rounding=(self.rounding_g1, self.rounding_g2),
+            margin=self.margin,
+            pieces=self.pieces,
+            oracle=self.oracle,
+        )
+
+    def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
+        self.own_window(domain)
+        return self.settled(self.settings(public_number(n, expected_n)))
+
+    def settled(self, plan: AdaptiveGridPlan) -> Plan:
+        """The plan of these rounds, with the estimator."""
+        return Plan("adaptive-grid", plan, GridEstimator(self.post, self.consistent))
+
+    def first(self, n: int) -> UniformGrid:
+        """The first round for a public number of persons, with clients and an aggregator of its own."""
+        side = len(self.settings(n).first.columns) - 1
+        return UniformGrid(self.window, epsilon=self.epsilon, cells=side, oracle=self.oracle, post=self.post)
+
+    def second(self, first: Counts, n: int) -> SecondRound:
+        """The second round, after the first one's counts."""
+        first = self.first(n).own(first)
+        grid, _ = self._rounds(first.n, 1, n).second_round(first.values)
+        return SecondRound(self.window, epsilon=self.epsilon, grid=grid, oracle=self.oracle, post=self.post)
+
+    def _rounds(self, first: int, second: int, n: int) -> AdaptiveGridPlan:
+        return self.settings(n, (first, second))
+
+    def combine(self, first: Counts, second: Counts, n: int) -> AdaptiveCounts:
+        """Counts of both rounds together.
+
+        Parameters
+        ----------
+        first, second : Counts
+            Of the two rounds.
+        n : int
+            Public number of persons, at least as many as reported.
+        """
+        second = self.second(first, n).own(second)
+        return AdaptiveCounts(self, self._rounds(first.n, second.n, n), first, second)
+
+    def simulate(self, xy: Any, rng: RngLike = None, *, fast: bool = False, outside: str = "raise") -> AdaptiveCounts:
+        """Run all clients of both rounds in one process, for studies and audits.
+
+        Parameters
+        ----------
+        xy : PointPattern or (n, 2) array
+            One point for each person.
+        rng : None, int or Generator
+            None: secret random bits. Anything else makes the run reproducible and therefore not private.
+        fast : bool
+            Draw counts at once from their law with floating-point numbers: for studies, never private.
+        outside : {"raise", "clip", "drop"}
+            As in `UniformGrid.simulate`.
+        """
+        seeded, source = studied(rng, fast), generator(rng)
+        places = self._places(xy, outside, study=seeded)
+        n = len(places)
+        groups = split_users(n, self.sigma, source)
+        one = self.first(n)
+        first = one.counts(one.values(places[groups[0]]), source, fast=fast)
+        two = self.second(first, n)
+        second = two.counts(two.values(places[groups[1]]), source, fast=fast)
+        first, second = (replace(each, seeded=seeded) for each in (first, second))
+        return self.combine(first, second, n)
+
+    def value(self, place: Any) -> int:
+        """Refused: a place's value depends on the round."""
+        msg = "place: its value depends on the round; use the client() of first(n) or second(...)."
+        raise InputError(msg)
+
+    def aggregate(self, reports: Any) -> Any:
+        """Refused: every round has an aggregator of its own."""
+        msg = "aggregate: reports belong to a round; use first(n).aggregate and second(...).aggregate."
+        raise InputError(msg)
+
+
+@dataclass(frozen=True)
+class PrivAG(AdaptiveGrid):
+    """Two rounds with even cuts: cells of the first round are divided the finer the more persons they seem to hold.
+
+    Parameters
+    ----------
+    window : Window, or bounds (x0, y0, x1, y1)
+    epsilon : float
+    alpha : float
+        Share of the mass of border cells that counts as error in the rules for both sides.
+    sigma : float
+        Share of the persons who report in the first round.
+    consistent : bool
+        Let the first round's reports take part in the estimate, which makes it better; as published they do not.
+    rounding_g1, rounding_g2 : {"nearest", "ceil", "floor"}
+        Of the sides.
+    oracle, post
+        As in `UniformGrid`.
+
+    References
+    ----------
+    Yang et al. (2022), Answering multi-dimensional range queries under local differential privacy.
+    """
+
+    window: Any
+    _: KW_ONLY
+    epsilon: float
+    alpha: float = PRIVAG.first
+    sigma: float = PRIVAG.sigma
+    consistent: bool = True
+    rounding_g1: str = "nearest"
+    rounding_g2: str = "floor"
+    oracle: str = HASHING
+    post: str = POSTS[0]
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def alpha1(self) -> float:  # type: ignore[override]
+        """Constant of the first level's side rule."""
+        return self.alpha
+
+    @property
+    def alpha2(self) -> float:  # type: ignore[override]
+        """Constant of the second level's side rule."""
+        return self.alpha
+
+
+@dataclass(frozen=True)
+class AdvancedAdaptiveGrid(AdaptiveGrid):
+    """Two rounds with uneven cuts: cells are narrow on the side of the denser neighbour.
+
+    Parameters
+    ----------
+    window : Window, or bounds (x0, y0, x1, y1)
+    epsilon : float
+    alpha1, alpha2 : float
+        Constants of the sides of both levels.
+    sigma : float
+        Share of the persons who report in the first round.
+    margin : float
+        Share of a cell that a cut leaves on either side at least; in [0, 0.5).
+    pieces : {"exact", "literal_floor", "literal_ceil"}
+        How many pieces the sides of a cut have: so that there are as many cells as intended, or as printed.
+    consistent, rounding_g1, rounding_g2, oracle, post
+        As in `PrivAG`.
+
+    References
+    ----------
+    Balioglu, Khodaie, Taweel & Gursoy (2024), Grid-based decompositions for spatial data under local differential
+    privacy.
+    """
+
+    window: Any
+    _: KW_ONLY
+    epsilon: float
+    alpha1: float = AAG.first
+    alpha2: float = AAG.second
+    sigma: float = AAG.sigma
+    margin: float = 0.01
+    pieces: str = "exact"
+    consistent: bool = True
+    rounding_g1: str = "nearest"
+    rounding_g2: str = "floor"
+    oracle: str = HASHING
+    post: str = POSTS[0]
+    cuts: ClassVar[str] = "adaptive"
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+
+def studied(rng: RngLike, fast: Any) -> bool:
+    """Whether a run is marked as not private."""
+    return flag("fast", fast) or rng is not None
+
+
+def _check(mechanism: AdaptiveGrid) -> None:
+    """Refuse settings that no number of persons makes right, before anybody reports."""
+    mechanism.settle()
+    flag("consistent", mechanism.consistent)
+    for name in ("alpha1", "alpha2"):
+        positive(
+            name.rstrip("12") if isinstance(mechanism, PrivAG) else name, getattr(mechanism, name), most=MOST_ALPHA
+        )
+    mechanism.settings(1000)

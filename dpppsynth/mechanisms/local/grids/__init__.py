@@ -1,0 +1,1 @@
+"""Grids for range queries: cells of one or two levels, their numbers, cuts, answers and errors."""

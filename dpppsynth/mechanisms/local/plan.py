@@ -1,0 +1,169 @@
+"""`LocalPlan`: randomised reports about the cells of a regular grid, and their counts.
+
+A plan is made from public parameters alone; `measure` runs all clients in one process. What it returns, the counts of
+the reports, is public, and everything after it is post-processing (docs/theory/local.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.core.arguments import instance, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, square_grid
+from dpppsynth.mechanisms.local.randomizers.base import Randomizer
+from dpppsynth.models.planar import cells_along, grid_cells
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.intensity import held
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern, require_match
+
+# Clients whose reports are in memory at once.
+BATCH = 1_000_000
+
+
+def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:
+    """(size,) counts of the reports of clients with the given values (n,); no report outlives its batch."""
+    counts = np.zeros(randomizer.size, dtype=np.int64)
+    for start in range(0, len(values), BATCH):
+        counts += randomizer.count(randomizer.draw(values[start : start + BATCH], rng))
+    return counts
+
+
+def named(seeded: bool) -> str:
+    """Name of the reports' randomness on certificates."""
+    return SEEDED if seeded else REPORTS
+
+
+class ReportsPlan(LatticePlan):
+    """Base of plans to count reports: the counts are whole, and their number is public."""
+
+    guarantee: Any
+    expected_n: ClassVar[None] = None
+
+    @property
+    def bits(self) -> int:
+        """Zero: counts are whole."""
+        return 0
+
+    @property
+    def relation(self) -> Relation:
+        """One person's location, or trajectory, is another one."""
+        relation: Relation = self.guarantee.relation
+        return relation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LocalPlan(ReportsPlan):
+    """Counts of the reports of n clients, whose values are the cells of a regular grid.
+
+    Attributes
+    ----------
+    mesh : PlanarMesh
+        Regular squares over the window: the grid.
+    randomizer : Randomizer
+        With one value for each cell of the grid, `i * cells + j` for the cell (i, j).
+    n : int
+        Public number of reports.
+    """
+
+    mesh: Mesh
+    randomizer: Any
+    n: int
+    basis: ClassVar[str] = "reports"
+
+    def __post_init__(self) -> None:
+        instance("mesh", self.mesh, Mesh, "models.regular_squares(window, shape=(16, 16)) makes one")
+        instance("randomizer", self.randomizer, Randomizer)
+        object.__setattr__(self, "n", whole("n", self.n, 1))
+        nx, ny = self.shape
+        side = square_grid(self.randomizer)
+        if (nx, ny) != (side, side):
+            msg = f"mesh: it has {nx} x {ny} cells, and the mechanism {side} x {side}."
+            raise InputError(msg)
+        self.guarantee.require(self.epsilon, 0.0)
+
+    def __repr__(self) -> str:
+        nx, ny = self.shape
+        return f"LocalPlan({self.randomizer.kind} on {nx} x {ny} cells, epsilon={self.epsilon:g})"
+
+    @property
+    def epsilon(self) -> float:
+        """Budget of one report."""
+        return float(self.randomizer.epsilon)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that every report satisfies, and so all of them together."""
+        return local_report(self.randomizer)
+
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """Cells (nx, ny) along x and y."""
+        return cells_along(self.mesh)
+
+    @cached_property
+    def element_values(self) -> Ints:
+        """(T,) value of the clients in each element of the mesh."""
+        i, j = grid_cells(self.mesh).T
+        return np.asarray(i * self.shape[1] + j, dtype=np.int64)
+
+    @cached_property
+    def inside(self) -> Any:
+        """(inputs,) whether enough of a cell lies in the window to hold anybody."""
+        inside = np.zeros(self.randomizer.inputs, dtype=bool)
+        inside[self.element_values[held(self.mesh.element_measure)]] = True
+        return inside
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "mesh": self.mesh.recipe,
+            "randomizer": self.randomizer.parameters(),
+            "epsilon": self.epsilon,
+            "n": self.n,
+            "expected_n": None,
+        }
+
+    def values(self, pattern: PointPattern) -> Ints:
+        """(n,) value of every point's client. As sensitive as the points."""
+        require_match(pattern, self.domain, self.n)
+        return self.element_values[self.mesh.locate(pattern.positions)]
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+        """Run one client for every point, and count their reports.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None: secret random bits. Anything else makes the run reproducible and therefore not private.
+
+        Raises
+        ------
+        InputError
+            When the pattern is marked, lives in another window or has another number of points than planned.
+        """
+        return self.counted(tally(self.randomizer, self.values(pattern), generator(rng)), seeded=rng is not None)
+
+    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
+        """Counts (size,) of n reports as what was released."""
+        return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), named(seeded), seeded)
+
+    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+        """The released counts from their JSON form; InputError where they are no counts of n reports."""
+        statistic = super().restore(data)
+        self.randomizer.counts_of(statistic.lattice, self.n)
+        return statistic
+
+    def shares(self, statistic: PrivateStatistic, settings: Mapping[str, Any]) -> Floats:
+        """(inputs,) estimated shares of the values, with settings of the randomizer's estimator."""
+        estimate = self.randomizer.estimate(statistic.lattice, self.n, inside=self.inside, **settings)
+        return np.asarray(estimate, dtype=float)

@@ -1,0 +1,1 @@
+"""Client mechanisms: their laws, reports, counts and estimators."""

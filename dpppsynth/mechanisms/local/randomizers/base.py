@@ -1,0 +1,153 @@
+"""`Randomizer`: the interface of client mechanisms: public numbers, a law, reports, counts and an estimate."""
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.core.arguments import plain_array, positive, shown
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.mesh import Floats, Ints
+
+# Beyond it whole numbers do not fit into 64 bits.
+LARGEST = 2**63 - 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Randomizer:
+    """Base of all client mechanisms: a value from a public list in, a randomised report out.
+
+    A report is a few integers. Reports of many clients are rows of an integer array; what an aggregator keeps of them
+    are counts, which add up over any partition of the reports.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget of one report (per unit of distance under geo-indistinguishability).
+    """
+
+    epsilon: float
+    kind: ClassVar[str] = ""
+    # Names of a report's integers, the columns of files of reports.
+    columns: ClassVar[tuple[str, ...]] = ()
+    # Whether a report tells values apart less the nearer they are, instead of all alike.
+    metric: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
+        # Whatever integers cannot express is refused before anybody reports.
+        self.spent  # noqa: B018
+
+    @property
+    def inputs(self) -> int:
+        """Number of values: 0, 1, ..., inputs - 1."""
+        raise NotImplementedError
+
+    @property
+    def size(self) -> int:
+        """Length of the vector of counts."""
+        raise NotImplementedError
+
+    @property
+    def spent(self) -> float:
+        """Epsilon that the integer weights certify: at most `epsilon`, and all but a billionth of it."""
+        raise NotImplementedError
+
+    def matrix(self) -> Floats:
+        """(reports, inputs) probabilities of every possible report given each value; columns sum to one."""
+        raise NotImplementedError
+
+    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """(n, columns) reports of clients with the given values (n,), each drawn from its own random bits."""
+        raise NotImplementedError
+
+    def count(self, reports: Ints) -> Ints:
+        """(size,) counts of reports (n, columns), additive over reports; InputError for what no client sends."""
+        raise NotImplementedError
+
+    def reported(self, counts: Ints) -> int | None:
+        """Number of reports behind such counts, where they tell; InputError for counts of no reports."""
+        raise NotImplementedError
+
+    def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
+        """(inputs,) estimated shares of the values, non-negative and with sum one.
+
+        Parameters
+        ----------
+        counts : (size,) array of int
+        n : int
+            Number of reports behind them.
+        inside : (inputs,) array of bool, optional
+            Values that anybody can have at all; the others get nothing.
+        **settings
+            Of the estimator, all with defaults; `settings()` names them.
+        """
+        raise NotImplementedError
+
+    def settings(self, **given: Any) -> dict[str, Any]:
+        """Settings of the estimator in JSON form, defaults filled in; InputError for unknown or wrong ones."""
+        raise NotImplementedError
+
+    def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
+        """(n,) logarithms of Pr[report | value] / Pr[report | other]: what an auditor looks at."""
+        raise NotImplementedError
+
+    def parameters(self) -> dict[str, Any]:
+        """Public numbers in JSON form, with the kind: enough to make the randomizer again."""
+        return {"kind": self.kind} | {each.name: getattr(self, each.name) for each in fields(self)}
+
+    def values(self, values: Any) -> Ints:
+        """(n,) values, checked: whole numbers from 0 to inputs - 1."""
+        array = plain_array(values)
+        if array is None or array.ndim != 1 or not _whole(array) or not _within(array, 0, self.inputs - 1):
+            msg = f"values: must be whole numbers from 0 to {self.inputs - 1}, one for each client."
+            raise InputError(msg)
+        return array.astype(np.int64)
+
+    def rows(self, reports: Any) -> Ints:
+        """(n, columns) reports, checked for their shape and kind."""
+        array, width = plain_array(reports), len(self.columns)
+        shaped = array is not None and array.ndim == 2 and array.shape[1] == width
+        if array is None or not shaped or not _whole(array) or not _within(array, -LARGEST, LARGEST):
+            msg = f"reports: must be whole numbers of shape (n, {width}), columns {', '.join(self.columns)}."
+            raise InputError(msg)
+        return array.astype(np.int64)
+
+    def tallies(self, counts: Any) -> Ints:
+        """(size,) counts, checked: whole numbers that are not negative, and not all zero."""
+        array = plain_array(counts)
+        if array is None or array.shape != (self.size,):
+            got = shown(counts) if array is None else f"shape {array.shape}"
+            msg = f"counts: must be {self.size} whole numbers, got {got}."
+            raise InputError(msg)
+        if not _counts(array):
+            msg = "counts: must be whole numbers, none negative; some are not."
+            raise InputError(msg)
+        if not array.any():
+            msg = "counts: all are zero; there are no reports to estimate from."
+            raise InputError(msg)
+        return array.astype(np.int64)
+
+    def counts_of(self, counts: Any, n: int) -> Ints:
+        """(size,) counts, checked to be possible for n reports; InputError otherwise."""
+        checked = self.tallies(counts)
+        if self.reported(checked) not in (None, n) or checked.max() > n:
+            msg = "counts: they are not those of so many reports; give counts and number as they were aggregated."
+            raise InputError(msg)
+        return checked
+
+
+def _whole(array: Any) -> bool:
+    """Whether entries are whole numbers; there may be none at all."""
+    return array.dtype.kind in "iu" or not array.size
+
+
+def _within(array: Any, least: int, most: int) -> bool:
+    return not array.size or (int(array.min()) >= least and int(array.max()) <= most)
+
+
+def _counts(array: Any) -> bool:
+    """Whether entries are whole numbers from 0 on, floats allowed."""
+    if array.dtype.kind not in "iuf" or not np.isfinite(array).all():
+        return False
+    return bool((array == np.floor(array)).all() and (array >= 0).all() and (array <= LARGEST).all())

@@ -1,0 +1,220 @@
+"""Frequency oracles in general: reports that support values, and unbiased estimates linear in the supports.
+
+A report supports its client's own value with probability p and any other value with probability q. Of n clients, c of
+them with a value, about `c p + (n - c) q` reports support it, and solving for c estimates it without bias.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.core.arguments import instance, one_of, plain_array, positive, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.randomizers.base import Randomizer
+from dpppsynth.mechanisms.local.randomizers.simplex import norm_mul, norm_sub, possible
+from dpppsynth.spatial.mesh import Floats, Ints
+
+POSTS = ("none", "clip", "norm-sub")
+LARGEST_EPSILON = 50.0
+# Values of 4096 x 4096 cells.
+LARGEST_DOMAIN = 2**24
+# Numbers that are held at once while reports are drawn or read, and entries of the largest matrix that is made.
+CHUNK = 2**20
+LARGEST_MATRIX = 2**26
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FrequencyOracle(Randomizer):
+    """Base of oracles for any finite list of values, none of them nearer to another.
+
+    Attributes
+    ----------
+    epsilon : float
+        Budget of one report, at most 50.
+    domain : int
+        Number of values, from 1 to 2^24.
+    """
+
+    domain: int
+    # Whether every report counts once, so that counts add up to the number of reports.
+    categorical: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon, rule=f"be positive and at most {LARGEST_EPSILON:g}", most=LARGEST_EPSILON)
+        domain = whole("domain", self.domain, 1, most=LARGEST_DOMAIN, remedy="take fewer cells")
+        object.__setattr__(self, "domain", domain)
+        super().__post_init__()
+
+    @property
+    def inputs(self) -> int:
+        """Number of values."""
+        return self.domain
+
+    @property
+    def size(self) -> int:
+        """Length of the vector of counts: here the supports of the values."""
+        return self.domain
+
+    @property
+    def p(self) -> Fraction:
+        """Probability that a report supports its client's value, from the integer weights."""
+        raise NotImplementedError
+
+    @property
+    def q(self) -> Fraction:
+        """Probability that a report supports another value, from the integer weights."""
+        raise NotImplementedError
+
+    def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
+        """(n,) whether reports (n, columns), checked ones, support a value."""
+        raise NotImplementedError
+
+    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """(n, columns) reports of clients with the given values (n,), each drawn from its own random bits."""
+        values = self.values(values)
+        instance("rng", rng, np.random.Generator, "dpppsynth.core.randomness.generator() makes one")
+        reports = np.empty((len(values), len(self.columns)), dtype=np.int64)
+        for part in self._parts(len(values)):
+            reports[part] = self._drawn(values[part], rng)
+        return reports
+
+    def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """Reports (k, columns) of a part of the clients."""
+        raise NotImplementedError
+
+    @property
+    def _width(self) -> int:
+        """Numbers that drawing and reading one report takes."""
+        return 1
+
+    def _parts(self, n: int) -> list[slice]:
+        """Parts of n reports whose numbers are held in memory together."""
+        step = max(CHUNK // self._width, 1)
+        return [slice(start, start + step) for start in range(0, n, step)]
+
+    def tallies(self, counts: Any) -> Ints:
+        """(size,) counts, checked; all may be zero unless every report counts once."""
+        array = plain_array(counts)
+        if array is None or self.categorical or array.shape != (self.size,) or array.dtype.kind not in "iuf":
+            return super().tallies(counts)
+        # Few reports may support nothing at all.
+        return super().tallies(counts) if array.any() else np.zeros(self.size, dtype=np.int64)
+
+    def reported(self, counts: Ints) -> int | None:
+        """Number of reports, where every report counts once; else None."""
+        counts = self.tallies(counts)
+        return int(counts.sum()) if self.categorical else None
+
+    def supports(self, counts: Ints) -> Ints:
+        """(domain,) number of reports that support each value."""
+        return self.tallies(counts)
+
+    def frequencies(self, counts: Ints, n: int) -> Floats:
+        """(domain,) unbiased estimates of the shares of the values among n reports; some may be negative.
+
+        Times n they are the estimated numbers of clients, `(supports - n q) / (p - q)`.
+
+        Raises
+        ------
+        InputError
+            When the counts cannot stem from n reports.
+        """
+        n = whole("n", n, 1, most=2**53, remedy="give the number of reports behind the counts")
+        total, supports = self.reported(counts), self.supports(counts)
+        if n != (total or n) or supports.max() > n:
+            msg = "n: the counts do not stem from so many reports; give the number of reports that were counted."
+            raise InputError(msg)
+        return (supports / n - float(self.q)) / float(self.p - self.q)
+
+    def variance(self, count: npt.ArrayLike, n: int) -> Any:
+        """Variance of the estimated number of clients with a value, n times its share.
+
+        Parameters
+        ----------
+        count : float or array
+            True number of clients with the value, from 0 to n.
+        n : int
+            Number of reports.
+
+        Returns
+        -------
+        float or array
+            `(c p (1 - p) + (n - c) q (1 - q)) / (p - q)^2`, exact.
+        """
+        n, array = whole("n", n, 1, most=2**53), plain_array(count)
+        if array is None or array.dtype.kind not in "iuf" or not np.all((array >= 0) & (array <= n)):
+            msg = "count: must be true numbers of clients, from 0 to n."
+            raise InputError(msg)
+        gap = (self.p - self.q) ** 2
+        own, other = float(self.p * (1 - self.p) / gap), float(self.q * (1 - self.q) / gap)
+        variance = np.asarray(array * own + (n - array) * other)
+        return variance if variance.ndim else float(variance)
+
+    def settings(self, **given: Any) -> dict[str, Any]:
+        """Settings of `estimate`: `post` is "none", "clip" or "norm-sub".
+
+        "none" leaves the unbiased estimates as they are, "clip" sets negative ones to zero and divides by the sum,
+        "norm-sub" takes the nearest shares.
+        """
+        unknown = [name for name in given if name != "post"]
+        if unknown:
+            msg = f"settings: {', '.join(unknown)} unknown; frequency oracles have 'post'."
+            raise InputError(msg)
+        return {"post": one_of("post", given.get("post", "norm-sub"), POSTS)}
+
+    def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
+        """(domain,) estimated shares of the values; with `post="none"` they may be negative and miss one as their sum.
+
+        Parameters are those of `Randomizer.estimate`, settings those of `settings`.
+        """
+        post, mask = self.settings(**settings)["post"], possible(inside, self.domain)
+        shares = self.frequencies(counts, n)
+        if post == "none":
+            return np.where(mask, shares, 0.0)
+        return (norm_mul if post == "clip" else norm_sub)(shares, inside=mask)
+
+    def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
+        """(n,) logarithms of Pr[report | value] / Pr[report | other], from the integer weights."""
+        checked, most = self._checked(reports), self.domain - 1
+        value, other = (whole(name, v, 0, most=most) for name, v in (("value", value), ("other", other)))
+        sign = self.supported(checked, value).astype(float) - self.supported(checked, other)
+        return sign * self._steps(checked)
+
+    def _checked(self, reports: Any) -> Ints:
+        """Reports that clients send; InputError for others."""
+        raise NotImplementedError
+
+    def _steps(self, reports: Ints) -> Floats | float:
+        """Logarithms of the odds of a report for a value it supports against one that it does not."""
+        return self.spent
+
+    def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
+        """Counts as of reports of clients with given true counts (domain,), without a report: for experiments.
+
+        Each value's support is the sum of two binomials. Floating point takes part, so nothing that is drawn here is
+        private; which law of the counts it has the class tells.
+        """
+        counts = self._true(true_counts, rng)
+        return rng.binomial(counts, float(self.p)) + rng.binomial(counts.sum() - counts, float(self.q))
+
+    def _true(self, true_counts: Any, rng: Any) -> Ints:
+        array = plain_array(true_counts)
+        # Their sum must be a 64-bit number.
+        known = array is not None and array.shape == (self.domain,) and array.dtype.kind in "iu"
+        if array is None or not known or array.min() < 0 or int(array.max()) * self.domain >= 2**62:
+            msg = f"true_counts: must be {self.domain} whole numbers, none negative, with a sum below 2^62."
+            raise InputError(msg)
+        instance("rng", rng, np.random.Generator, "dpppsynth.core.randomness.generator() makes one")
+        return array.astype(np.int64)
+
+    def _room(self, rows: int) -> None:
+        """InputError for a matrix of too many rows."""
+        if rows * self.domain > LARGEST_MATRIX:
+            msg = (
+                f"domain: the matrix of {self.domain} values and {rows} reports has more than {LARGEST_MATRIX} "
+                "entries; take fewer values."
+            )
+            raise InputError(msg)

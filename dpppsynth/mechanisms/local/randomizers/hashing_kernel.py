@@ -1,0 +1,24 @@
+"""Compiled support counts of hashed reports: a loop over all reports and values.
+
+Importing this module imports numba, so that it is imported where it is used.
+"""
+
+import numpy as np
+
+from dpppsynth.core.sorted_search import compiled
+from dpppsynth.mechanisms.local.randomizers import splitmix
+from dpppsynth.mechanisms.local.randomizers.splitmix import STEP, Words
+from dpppsynth.spatial.mesh import Ints
+
+mix = compiled(splitmix.mix)
+
+
+@compiled
+def add_supports(states: Words, low: Words, width: Words, counts: Ints) -> None:
+    """Add one to counts (domain,) of each value whose hash lies in [low, low + width) of a report (n,)."""
+    for report in range(len(states)):
+        state, first, size = states[report], low[report], width[report]
+        for value in range(len(counts)):
+            state += STEP
+            # Below the interval the difference wraps around to a large number.
+            counts[value] += np.int64(mix(state) - first < size)

@@ -1,0 +1,253 @@
+"""Frequency oracles: randomised response and optimised local hashing.
+
+Oracles estimate how many clients have each of d values, with the same budget and different noise. Per client whose
+value is another one, the variance of an estimated number is `(e^eps + d - 2) / (e^eps - 1)^2` under randomized
+response, `4 e^eps / (e^eps - 1)^2` under optimized unary encoding and, nearly, local hashing, and
+`e^(eps/2) / (e^(eps/2) - 1)^2` under symmetric unary encoding.
+
+References
+----------
+Wang, Blocki, Li and Jha (2017), Locally differentially private protocols for frequency estimation, USENIX Security.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.core.arguments import positive, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.randomizers import hashing
+from dpppsynth.mechanisms.local.randomizers.frequency import LARGEST_DOMAIN, LARGEST_EPSILON, FrequencyOracle
+from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, log_ratio
+from dpppsynth.spatial.mesh import Floats, Ints
+
+# Values up to which the matrix of all hash functions is made.
+MOST_HASHED = 8
+
+
+class _Response:
+    """Randomized response on a few outputs, as integers: own output or any, the same law for every value."""
+
+    def __init__(self, epsilon: float, outputs: int) -> None:
+        self.law: ExcessLaw = excess_law(np.exp([epsilon]), outputs, epsilon)
+        self.excess = int(self.law.excess[0])
+
+    @property
+    def other(self) -> Fraction:
+        """Probability of an output that is not the own one; outputs differ by less than 2^-62 in it."""
+        return Fraction(TOTAL - self.excess, self.law.outputs * TOTAL)
+
+    @property
+    def own(self) -> Fraction:
+        """Probability of the own output."""
+        return self.other + Fraction(self.excess, TOTAL)
+
+    def drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """(k,) outputs for values (k,)."""
+        split = self.law.split(draws(rng, len(values)))
+        return np.where(split.near == 0, values, split.output)
+
+    def log_odds(self, outputs: Ints) -> Floats:
+        """(k,) logarithms of the odds of outputs (k,) for the own value against another one."""
+        low = self.law.low
+        steps = [log_ratio(weight + self.excess, weight) for weight in (low, low + 1)]
+        return np.where(outputs < self.law.extra, steps[1], steps[0])
+
+    def matrix(self) -> Floats:
+        """(outputs, outputs) probabilities, columns are values."""
+        weights = self.law.base[:, None] + np.diag(np.full(self.law.outputs, self.excess))
+        return weights / TOTAL
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RandomizedResponse(FrequencyOracle):
+    """Generalised randomized response: the own value, or else any other one.
+
+    Best of all where values are few: `domain < 3 e^epsilon + 2`. Counts are the reports of each value, estimated
+    numbers of clients sum to the number of reports, and `fast_counts` have exactly the law of counts of reports.
+
+    Examples
+    --------
+    >>> oracle = RandomizedResponse(epsilon=math.log(3), domain=4)
+    >>> round(float(oracle.p), 9), round(float(oracle.q), 9)
+    (0.5, 0.166666667)
+    >>> oracle.frequencies(np.array([30, 10, 10, 10]), 60).round(9).tolist()
+    [1.0, 0.0, 0.0, 0.0]
+    """
+
+    kind: ClassVar[str] = "randomized-response"
+    columns: ClassVar[tuple[str, ...]] = ("value",)
+    categorical: ClassVar[bool] = True
+
+    @cached_property
+    def _response(self) -> _Response:
+        return _Response(self.epsilon, self.domain)
+
+    @property
+    def spent(self) -> float:
+        """Epsilon that the integer weights certify."""
+        return self._response.law.spent
+
+    @property
+    def p(self) -> Fraction:
+        """Probability of reporting the own value."""
+        return self._response.own
+
+    @property
+    def q(self) -> Fraction:
+        """Probability of reporting one other value."""
+        return self._response.other
+
+    def matrix(self) -> Floats:
+        """(domain, domain) probabilities of every report given each value."""
+        self._room(self.domain)
+        return self._response.matrix()
+
+    def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
+        return self._response.drawn(values, rng)[:, None]
+
+    def _checked(self, reports: Any) -> Ints:
+        checked = self.rows(reports)
+        _require_range(checked[:, 0], self.domain, "value")
+        return checked
+
+    def count(self, reports: Ints) -> Ints:
+        """(domain,) number of reports of each value."""
+        return np.bincount(self._checked(reports)[:, 0], minlength=self.domain).astype(np.int64)
+
+    def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
+        """(n,) whether reports are of this value."""
+        return reports[:, 0] == value
+
+    def _steps(self, reports: Ints) -> Floats:
+        return self._response.log_odds(reports[:, 0])
+
+    def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
+        """Counts with exactly the law of counts of reports (up to floating point), for experiments."""
+        counts, law = self._true(true_counts, rng), self._response.law
+        # A client reports its value by the excess, or else any value by the base weights, whatever its own.
+        kept = rng.binomial(counts, self._response.excess / TOTAL)
+        return kept + rng.multinomial(counts.sum() - kept.sum(), law.base / float(TOTAL - self._response.excess))
+
+
+def hash_range_rule(epsilon: float) -> int:
+    """Classes that hashing takes by default: `round(e^epsilon) + 1`, where its variance is smallest.
+
+    Examples
+    --------
+    >>> [hash_range_rule(epsilon) for epsilon in (0.5, 1, 2, 3, 5)]
+    [3, 4, 8, 21, 149]
+    """
+    most = math.log(hashing.LARGEST_RANGE - 1)
+    rule = f"be positive and at most {most:.4g} for a hash range of about e^epsilon"
+    return max(2, round(math.exp(positive("epsilon", epsilon, rule=rule, most=most))) + 1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LocalHashing(FrequencyOracle):
+    """Optimized local hashing: a random hash function, and randomized response on the class of the own value.
+
+    A report is the function's seed, drawn independently of the value, and a class. It supports all values that the
+    function maps to the class; counts are supports, by work proportional to reports times values. `fast_counts` have
+    the law of each value's support and the covariances, zero, but not the joint law.
+
+    Attributes
+    ----------
+    hash_range : int
+        Number of classes, from 2 to 2^31; `hash_range_rule(epsilon)` if not given. Clients and estimator have this one.
+
+    Examples
+    --------
+    >>> oracle = LocalHashing(epsilon=1.0, domain=100)
+    >>> oracle.hash_range, oracle.q, round(float(oracle.p), 6)
+    (4, Fraction(1, 4), 0.475367)
+    """
+
+    hash_range: Any = None
+    kind: ClassVar[str] = "local-hashing"
+    columns: ClassVar[tuple[str, ...]] = ("seed", "value")
+
+    def __post_init__(self) -> None:
+        asked = hash_range_rule(self.epsilon) if self.hash_range is None else self.hash_range
+        checked = whole("hash_range", asked, 2, most=hashing.LARGEST_RANGE, remedy="leave it out for the best one")
+        object.__setattr__(self, "hash_range", checked)
+        super().__post_init__()
+
+    @cached_property
+    def _response(self) -> _Response:
+        return _Response(self.epsilon, self.hash_range)
+
+    @property
+    def spent(self) -> float:
+        """Epsilon that the integer weights certify: seeds tell nothing."""
+        return self._response.law.spent
+
+    @property
+    def p(self) -> Fraction:
+        """Probability of reporting the own value's class, on average over the hash functions."""
+        return self._response.own
+
+    @property
+    def q(self) -> Fraction:
+        """Probability that another value has the reported class."""
+        return Fraction(1, self.hash_range)
+
+    def matrix(self) -> Floats:
+        """(functions x classes, domain) probabilities for all functions alike probable, classes fastest; few values."""
+        if self.domain > MOST_HASHED:
+            msg = f"domain: the matrix has a row for each function of {self.domain} values; {MOST_HASHED} at most."
+            raise InputError(msg)
+        self._room(self.hash_range ** (self.domain + 1))
+        functions = np.array(list(product(range(self.hash_range), repeat=self.domain)))
+        return np.concatenate(self._response.matrix()[:, functions].transpose(1, 0, 2)) / len(functions)
+
+    def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
+        seeds = hashing.draw_seeds(rng, len(values))
+        own = hashing.hashed(seeds, values, self.hash_range)
+        return np.column_stack([seeds, self._response.drawn(own, rng)])
+
+    def _checked(self, reports: Any) -> Ints:
+        checked = self.rows(reports)
+        if len(checked) and checked[:, 0].min() < 0:
+            msg = f"reports: a seed must be a whole number from 0 to 2^{hashing.SEED_BITS} - 1; some are not."
+            raise InputError(msg)
+        _require_range(checked[:, 1], self.hash_range, "value")
+        return checked
+
+    def count(self, reports: Ints) -> Ints:
+        """(domain,) number of reports whose hash function maps each value to the reported class."""
+        checked = self._checked(reports)
+        return hashing.supports(checked[:, 0], checked[:, 1], self.domain, self.hash_range)
+
+    def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
+        """(n,) whether the hash functions of reports map this value to the reported class."""
+        return hashing.hashed(reports[:, 0], value, self.hash_range) == reports[:, 1]
+
+    def _steps(self, reports: Ints) -> Floats:
+        return self._response.log_odds(reports[:, 1])
+
+
+def best_oracle(epsilon: float, domain: int) -> FrequencyOracle:
+    """The oracle with the smallest variance: randomized response where values are few, local hashing elsewhere.
+
+    Examples
+    --------
+    >>> best_oracle(1.0, 10).kind, best_oracle(1.0, 11).kind
+    ('randomized-response', 'local-hashing')
+    """
+    whole("domain", domain, 1, most=LARGEST_DOMAIN, remedy="take fewer cells")
+    positive("epsilon", epsilon, rule=f"be positive and at most {LARGEST_EPSILON:g}", most=LARGEST_EPSILON)
+    few = domain < 3 * math.exp(epsilon) + 2
+    return (RandomizedResponse if few else LocalHashing)(epsilon=epsilon, domain=domain)
+
+
+def _require_range(numbers: Ints, end: int, name: str) -> None:
+    if len(numbers) and not (numbers.min() >= 0 and numbers.max() < end):
+        msg = f"reports: a {name} must be a whole number from 0 to {end - 1}; some are not."
+        raise InputError(msg)

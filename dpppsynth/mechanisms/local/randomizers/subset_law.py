@@ -1,0 +1,146 @@
+"""Integer weights of the subset exponential mechanism, and the epsilon that they certify.
+
+Every subset of k cells has a whole-number weight that depends on the client's cell through their distance alone, and
+every law of a client has one common total; what the subsets leave of it is the weight of the empty report. The numbers
+have as many digits as it takes, so that rounding changes no probability by more than some 2^-64 of itself, however far
+apart the likeliest and the rarest report are.
+"""
+
+import decimal
+import itertools
+import math
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+import numpy as np
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.randomizers.shells import Shells
+from dpppsynth.mechanisms.local.randomizers.weights import LOST
+from dpppsynth.spatial.mesh import Floats
+
+# Share of the budget reserved for rounding.
+MARGIN = Decimal(2) ** -40
+# Bits of the smallest weight, and of the largest allowed.
+ACCURACY, MOST_BITS = 160, 2**13
+# Decimal digits of logarithms and exponentials; with epsilon any smaller, differences of these would lose too many.
+DIGITS, LEAST_EPSILON = 80, 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetLaw:
+    """Weights of all reports given a client's cell, as whole numbers out of one total.
+
+    Attributes
+    ----------
+    rate : Decimal
+        Weights fall like `e^(-rate distance)`.
+    unit : int
+        Weight of a subset that holds the client's own cell.
+    weights : tuple of int
+        Weight of one subset at each of the (A,) distances of `Shells`.
+    numbers : tuple of tuple of int
+        How many subsets there are at each distance, for a cell of each of the (B,) orbits.
+    total : int
+    empty : tuple of int
+        Weight of the empty report, for a cell of each orbit.
+    """
+
+    rate: Decimal
+    unit: int
+    weights: tuple[int, ...]
+    numbers: tuple[tuple[int, ...], ...]
+    total: int
+    empty: tuple[int, ...]
+    shells: Shells
+
+    @cached_property
+    def log_weights(self) -> tuple[Decimal, ...]:
+        """Logarithms of the weights of subsets, relative to the unit."""
+        return _logarithms(self.weights, self.unit)
+
+    @cached_property
+    def log_empty(self) -> tuple[Decimal, ...]:
+        """Logarithms of the weights of the empty report relative to the total; () where nobody sends it."""
+        return _logarithms(self.empty, self.total) if any(self.empty) else ()
+
+    @cached_property
+    def spent(self) -> float:
+        """Epsilon per cell side that the integers certify, rounded up.
+
+        With s the spread of `log w_a + rate D_a` over all distances D_a, two cells at distance t and a subset at
+        distances D_a and D_b from them, `log(w_a / w_b) <= rate (D_b - D_a) + s <= (rate + s) t`: the distances differ
+        by at most t, and t is at least 1. For the empty report the largest slope is taken over all pairs of orbits.
+        """
+        if not all(self.weights) or (any(self.empty) and not all(self.empty)):
+            return math.inf
+        with decimal.localcontext(prec=DIGITS):
+            roots = [Decimal(int(square)).sqrt() for square in self.shells.squares]
+            above = [log + self.rate * root for log, root in zip(self.log_weights, roots, strict=True)]
+            slopes = [self.rate + max(above) - min(above)]
+            for orbit, one in enumerate(self.log_empty):
+                pairs = zip(self.log_empty, self.shells.nearest[orbit].tolist(), strict=True)
+                slopes += [(one - other) / roots[a] for other, a in pairs if one > other]
+            found = float(max(slopes))
+            return found if Decimal(found) >= max(slopes) else math.nextafter(found, math.inf)
+
+
+def subset_law(epsilon: float, shells: Shells, subset: int) -> SubsetLaw:
+    """Whole-number law for subsets of so many cells, geo-indistinguishable with epsilon per cell side.
+
+    Raises
+    ------
+    InputError
+        Epsilon is so large that the farthest report needs numbers beyond 8192 bits, or too small.
+    """
+    bits = ACCURACY + epsilon * float(shells.distances[-1]) / math.log(2)
+    if bits > MOST_BITS or epsilon < LEAST_EPSILON:
+        raise InputError(_beyond(epsilon, shells.cells))
+    ways = [math.comb(n, subset) for n in range(shells.size + 1)]
+    numbers = tuple(tuple(ways[a] - ways[b] for a, b in itertools.pairwise(row)) for row in shells.beyond.tolist())
+    unit = 2 ** math.ceil(bits)
+    with decimal.localcontext(prec=DIGITS):
+        rate = Decimal(epsilon) * (1 - MARGIN)
+        decay = [(-rate * Decimal(int(square)).sqrt()).exp() for square in shells.squares]
+        weights = tuple(int(unit * each) for each in decay)
+        masses = [sum(map(operator.mul, row, weights)) for row in numbers]
+        total = _total(masses, [1 / each - 1 for each in decay], shells.nearest.tolist())
+    empty = tuple(total - mass for mass in masses)
+    law = SubsetLaw(rate, unit, weights, numbers, total, empty, shells)
+    if not epsilon * (1 - LOST) <= law.spent <= epsilon:
+        raise InputError(_beyond(epsilon, shells.cells))
+    return law
+
+
+def _total(masses: Sequence[int], growth: Sequence[Decimal], nearest: Sequence[Sequence[int]]) -> int:
+    """Least total for which the empty reports of any two cells are as close as their subsets; the paper's Omega.
+
+    Weights `total - mass` keep the bound `e^x` of two cells if `total >= mass + (mass - other) / (e^x - 1)`. The right
+    side is largest, for cells of two orbits, where they are nearest.
+    """
+    total = max(masses)
+    for mass, places in zip(masses, nearest, strict=True):
+        for other, a in zip(masses, places, strict=True):
+            if mass > other:
+                total = max(total, mass + int((mass - other) / growth[a]) + 1)
+    return total
+
+
+def _logarithms(weights: Sequence[int], unit: int) -> tuple[Decimal, ...]:
+    with decimal.localcontext(prec=DIGITS):
+        return tuple((Decimal(weight) / unit).ln() for weight in weights)
+
+
+def ratios(weights: Sequence[int], total: int) -> Floats:
+    """Whole numbers over a total, each rounded once; both may be far beyond the range of floats."""
+    return np.array([weight / total for weight in weights])
+
+
+def _beyond(epsilon: float, cells: int) -> str:
+    return (
+        f"epsilon: {epsilon:g} per cell side is beyond what whole-number weights of {MOST_BITS} bits can express for a "
+        f"grid of {cells} x {cells} cells; take one between 1e-6 and 50."
+    )

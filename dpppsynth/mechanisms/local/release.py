@@ -1,0 +1,110 @@
+"""`LocalRelease` and `GridRelease`: intensities estimated from counts of reports."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.mechanisms.local.bound import POSTS
+from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
+from dpppsynth.models.rectangles import rectangle_mesh
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.projection import project_to_simplex
+from dpppsynth.spatial.intensity import PiecewiseConstant, held
+from dpppsynth.spatial.mesh import Floats
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Estimator of the cells' shares from counts of reports, by the method of their client mechanism.
+
+    Attributes
+    ----------
+    settings : dict
+        As `Randomizer.settings` gives them.
+    """
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def shares(self, statistic: PrivateStatistic) -> Floats:
+        """(inputs,) estimated shares of the values; they sum to one."""
+        shares: Floats = statistic.plan.shares(statistic, self.settings)
+        return shares
+
+    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+        """Persons per unit area, constant on every cell: as many in all as there are reports."""
+        plan = statistic.plan
+        masses = plan.n * self.shares(statistic)[plan.element_values]
+        return PiecewiseConstant(plan.mesh, masses / plan.mesh.element_measure)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {"kind": "reports", "settings": dict(self.settings)}
+
+
+class LocalRelease(CoxRelease):
+    """Result of a local mechanism on a regular grid: everything in it is public."""
+
+    @cached_property
+    def distribution(self) -> Floats:
+        """(nx, ny) estimated share of the persons in each cell, i along x and j along y, with sum one."""
+        shares: Floats = self.estimator.shares(self.statistic)
+        return shares.reshape(self.statistic.plan.shape)
+
+
+@dataclass(frozen=True)
+class GridEstimator:
+    """Estimator of persons in the cells of a grid from counts of a frequency oracle's reports.
+
+    Attributes
+    ----------
+    post : {"norm-sub", "clip"}
+        How an intensity is made from estimates of which some are negative: the nearest ones that sum to the number of
+        persons, or without the negative ones. Answers to queries use the estimates as they are.
+    consistent : bool
+        Let the first level of two take part in the estimate.
+    """
+
+    post: str = "norm-sub"
+    consistent: bool = False
+
+    def __post_init__(self) -> None:
+        one_of("post", self.post, POSTS)
+        flag("consistent", self.consistent)
+
+    def fitted(self, statistic: PrivateStatistic) -> Fitted:
+        """Cells and unbiased estimates of the persons in them."""
+        plan: GridPlan = statistic.plan
+        return plan.fitted(statistic.lattice, consistent=self.consistent)
+
+    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+        """Persons per unit area, constant on every cell."""
+        plan, (grid, masses) = statistic.plan, self.fitted(statistic)
+        mesh = rectangle_mesh(plan.window, grid)
+        whole, values = held(mesh.element_measure), np.zeros(len(mesh.elements))
+        inside = masses[mesh.find.cells[whole]]  # type: ignore[union-attr]
+        inside = np.maximum(inside, 0) if self.post == "clip" else project_to_simplex(inside, float(plan.n))
+        values[whole] = inside / mesh.element_measure[whole]
+        return PiecewiseConstant(mesh, values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {"kind": "grid", "post": self.post, "consistent": self.consistent}
+
+
+class GridRelease(CoxRelease):
+    """Result of a local mechanism on grids for range queries: everything in it is public."""
+
+    @cached_property
+    def fitted(self) -> Fitted:
+        """Cells (`grid`) and unbiased estimates (`masses`) of the persons in them, which may be negative."""
+        fitted: Fitted = self.estimator.fitted(self.statistic)
+        return fitted
+
+    def query(self, rectangles: Any) -> Floats:
+        """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1; unbiased for unions of cells."""
+        return self.fitted.grid.query(self.fitted.masses, rectangles)

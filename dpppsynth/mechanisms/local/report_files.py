@@ -1,0 +1,294 @@
+"""Files of reports: writing, reading, and out-of-core counting.
+
+A file is a table, CSV or Parquet, with the columns of the mechanism's reports and no others, in any partition over any
+number of files. A label says which mechanism drew them: in a Parquet file's metadata, beside a CSV file in a file of
+its name and ``.json``. Files without a label, as other programs write them, are taken for what the caller says; every
+row is checked either way.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.core.arguments import flag, instance, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.gathering import (
+    BATCH,
+    Progress,
+    Tally,
+    announcer,
+    checked_pieces,
+    read_piece,
+    tally_dask,
+    tally_files,
+)
+from dpppsynth.mechanisms.local.grid_synthesizer import Round
+from dpppsynth.mechanisms.local.labels import Label, label_for, label_of
+from dpppsynth.mechanisms.local.places import FEWEST, point_batches, values_in
+from dpppsynth.mechanisms.local.reports import Counts, Reports
+from dpppsynth.mechanisms.local.sinks import new_file, writing
+from dpppsynth.mechanisms.local.synthesizer import CellMechanism, Mechanism
+from dpppsynth.mechanisms.local.tables import files
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.tables.formats import as_path
+
+
+def write_reports(reports: Reports, path: str | Path, *, mechanism: Mechanism | None = None) -> Path:
+    """Write reports to a new CSV or Parquet file, in their order, with a label that says where they come from.
+
+    Parameters
+    ----------
+    reports : Reports
+        As `mechanism.clients` gives them.
+    path : str or Path
+        New file ending in .csv or .parquet, in an existing folder. The label of ``reports.csv`` is
+        ``reports.csv.json``; that of a Parquet file is in its metadata.
+    mechanism : Mechanism, optional
+        That drew them: then the label tells its public numbers, too.
+
+    Raises
+    ------
+    InputError
+        When the file exists: a person reports once, so reports are not drawn over others.
+    """
+    instance("reports", reports, Reports, "mechanism.clients(...) gives some")
+    if mechanism is None:
+        label = Label(reports.mechanism, reports.seeded)
+    else:
+        label = label_for(_of(mechanism), seeded=reports.seeded)
+        _require_same(label.mechanism, reports.mechanism)
+    target = new_file(path)
+    with writing(target, tuple(reports.columns), label) as write:
+        write(reports.rows)
+    return target
+
+
+def read_reports(path: str | Path, mechanism: Mechanism) -> Reports:
+    """Read one file of reports into memory; `aggregate_files` counts those that do not fit.
+
+    Parameters
+    ----------
+    path : str or Path
+    mechanism : Mechanism
+        That drew them.
+
+    Raises
+    ------
+    InputError
+        When the file is missing or unreadable, its label names another mechanism, or its columns or a row are not those
+        of such reports. No row is quoted.
+    """
+    randomizer = _of(mechanism).randomizer
+    (file,) = _one(path)
+    label = label_of(file, mechanism)
+    found = [np.empty((0, len(randomizer.columns)), dtype=np.int64)]
+    for piece in checked_pieces(file, randomizer, BATCH):
+        found += read_piece(randomizer, piece, BATCH)
+    return Reports(
+        mechanism.fingerprint, tuple(randomizer.columns), np.concatenate(found), label is not None and label.seeded
+    )
+
+
+def aggregate_files(
+    mechanism: Mechanism,
+    paths: Any,
+    *,
+    batch: int = BATCH,
+    workers: int | None = None,
+    client: Any = None,
+    progress: Progress | None = None,
+    window: Window | None = None,
+    labelled: bool = False,
+) -> Counts:
+    """Count reports in files of any number and partition, in constant memory.
+
+    The result is the same whatever the order, partition, batches, processes and machines: counts add up exactly.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Whose clients sent the reports.
+    paths : str or Path, or a sequence of them
+        CSV and Parquet files, folders with all files below them, or patterns such as ``reports/*.parquet``. Every file
+        once.
+    batch : int
+        Rows in memory at once, in each process.
+    workers : int, optional
+        Number of processes; None counts in this one.
+    client : distributed.Client, optional
+        Of a Dask cluster whose workers see the files under the same names: one task for each group of rows of a Parquet
+        file and each 16 MiB of a CSV file, and a tree of sums.
+    progress : callable, optional
+        Told in words how many reports are counted, which is public.
+    window : Window, optional
+        Files whose label tells of another one are refused.
+    labelled : bool
+        Refuse files without a label: nothing says then what drew their reports, nor whether the bits were secret.
+
+    Returns
+    -------
+    Counts
+        `seeded` when the label of any file says so.
+
+    Raises
+    ------
+    InputError
+        For files that are missing, unreadable, there twice (by links, too), or labelled for another mechanism, with
+        other columns, or with a row that no client sends. Files are named, rows never.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from dpppsynth.local import DiskAreaMechanism
+    >>> mechanism = DiskAreaMechanism(epsilon=1.0, cells=3)
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = write_reports(mechanism.clients([0, 4, 4, 8], rng=1), f"{folder}/a.parquet")
+    ...     _ = write_reports(mechanism.clients([7], rng=2), f"{folder}/b.csv")
+    ...     aggregate_files(mechanism, folder).n
+    5
+    """
+    _of(mechanism)
+    if client is not None and workers is not None:
+        msg = "workers: the cluster of client= has its own; give one of the two."
+        raise InputError(msg)
+    if window is not None:
+        instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one")
+    known: dict[str, Any] = {"window": window, "labelled": flag("labelled", labelled)}
+    done = tally_files(mechanism, paths, batch=batch, workers=workers, client=client, progress=progress, **known)
+    return _counts(mechanism, done)
+
+
+def aggregate_dask(mechanism: Mechanism, reports: Any, client: Any = None, *, seeded: bool = False) -> Counts:
+    """Count the reports of a distributed table, with the extra ``dpppsynth[dask]``.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    reports : dask.dataframe.DataFrame, dask.array.Array, or list of Delayed
+        With the columns of the reports; delayed parts are pandas.DataFrame or arrays (n, columns).
+    client : distributed.Client, optional
+        None takes Dask's scheduler in force.
+    seeded : bool
+        Whether the random bits of any report were not secret: a table does not tell.
+
+    Returns
+    -------
+    Counts
+        The same for every partition.
+
+    Raises
+    ------
+    InputError
+        When a partition has other columns, or a row that no client sends.
+    """
+    done = tally_dask(_of(mechanism).randomizer, reports, client=client)
+    return _counts(mechanism, done + Tally(np.zeros_like(done.counts), 0, flag("seeded", seeded)))
+
+
+def perturb_file(
+    mechanism: Mechanism,
+    points: str | Path,
+    out: str | Path,
+    *,
+    window: Window,
+    x: str = "x",
+    y: str = "y",
+    batch: int = BATCH,
+    rng: RngLike = None,
+    progress: Progress | None = None,
+    permit: Callable[[int], None] | None = None,
+) -> int:
+    """Draw one report for every row of a file of points, out of core: what all the persons' devices would have sent.
+
+    Reports leave each batch in a random order, and batches follow each other as in the file. Local privacy holds
+    whatever the order; but points lie in files in an order that means something, such as time or person, and rows that
+    correspond would tie a report to whoever is known to stand there. Where even a batch's place tells something,
+    shuffle the file of points first.
+
+    Every call draws anew, and two reports of a person spend twice the budget: keep one file, and delete what you do
+    not send.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    points : str or Path
+        Sensitive points, one for each person: CSV or Parquet with numeric columns `x` and `y`, in the window's
+        coordinate reference system.
+    out : str or Path
+        New file of reports, .csv or .parquet.
+    window : Window
+        Public region that holds them.
+    batch : int
+        Rows that are shuffled together, at least 1000, and of each group of rows of a Parquet file; the last batch has
+        up to 999 more, so that only a shorter file has one of fewer than 1000. Memory grows with it.
+    rng : None, int or Generator
+        None: secret random bits. Anything else marks the file as seeded: reproducible, not private.
+    progress : callable, optional
+        Told in words how many reports are written.
+    permit : callable, optional
+        Called with their number before the file takes its name; by raising, it leaves nothing behind.
+
+    Returns
+    -------
+    int
+        Number of reports.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read, a coordinate is missing or outside the window, there are no points, or `out`
+        exists; nothing is written then.
+    """
+    randomizer = _of(mechanism).randomizer
+    rows = whole("batch", batch, FEWEST, most=2**31 - 1, remedy="among fewer, a random order hides little")
+    source, say = generator(rng), announcer(progress)
+    values = values_in(_at_once(mechanism), instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one"))
+    target, done = new_file(out, "out"), 0
+    with writing(
+        target, tuple(randomizer.columns), label_for(mechanism, seeded=rng is not None, window=window)
+    ) as write:
+        for xy in point_batches(points, x, y, rows):
+            reports = randomizer.draw(values(xy), source)
+            write(reports[source.permutation(len(reports))])
+            done += len(reports)
+            say(f"{done:,} reports drawn".replace(",", " "))
+        if not done:
+            msg = f"points: {Path(points).name} holds no points; check the file or the filter that made it."
+            raise InputError(msg)
+        if permit is not None:
+            permit(done)
+    return done
+
+
+def _of(mechanism: Any) -> Mechanism:
+    found: Mechanism = instance("mechanism", mechanism, Mechanism, "DiskAreaMechanism(epsilon=1.0) is one")
+    return found
+
+
+def _at_once(mechanism: Any) -> CellMechanism | Round:
+    """A mechanism all of whose clients report at once, or one round of another."""
+    if not isinstance(mechanism, CellMechanism | Round):
+        msg = f"mechanism: needs one whose clients report at once, or one round of another; got {mechanism!r}."
+        raise InputError(msg)
+    return mechanism
+
+
+def _require_same(mine: str, theirs: str) -> None:
+    if mine != theirs:
+        msg = "mechanism: it did not draw these reports; give the one that did, or leave it out."
+        raise InputError(msg)
+
+
+def _one(path: Any) -> list[Path]:
+    found = files([as_path(path)])
+    if len(found) != 1:
+        msg = "path: needs one file of reports; aggregate_files takes folders and patterns."
+        raise InputError(msg)
+    return found
+
+
+def _counts(mechanism: Mechanism, tally: Tally) -> Counts:
+    return mechanism.counts_kind(mechanism, tally.counts, tally.n, tally.seeded)

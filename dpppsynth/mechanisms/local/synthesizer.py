@@ -1,0 +1,371 @@
+"""Base class of local mechanisms: a client, an aggregator, and the interface of synthesizers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.contract.base import Plan, Synthesizer, require_domain
+from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.bound import local_report
+from dpppsynth.mechanisms.local.plan import LocalPlan, tally
+from dpppsynth.mechanisms.local.randomizers.base import Randomizer
+from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
+from dpppsynth.mechanisms.local.release import Estimator
+from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
+from dpppsynth.models.planar import cell_places, regular_squares
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.release.build_release import made
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
+
+# Cells along a side, beyond which an estimate would not fit into memory.
+MOST_CELLS = 1000
+# Treatments of a person outside: both leave the number of reports unchanged.
+OUTSIDE = ("raise", "clip")
+DROP = "drop"
+
+
+class Mechanism(Synthesizer):
+    """Base of local mechanisms: clients that need nobody else's data, an aggregator that sees nothing but reports."""
+
+    counts_kind: ClassVar[type[Counts]] = Counts
+
+    @property
+    def randomizer(self) -> Randomizer:
+        """The client's law."""
+        raise NotImplementedError
+
+    def identity(self) -> dict[str, Any]:
+        """Parameters that clients and aggregator must share, in JSON form."""
+        return self.randomizer.parameters()
+
+    @property
+    def fingerprint(self) -> str:
+        """Sixteen digits that stand for `identity` in reports and counts."""
+        return fingerprint(self.identity())
+
+    def value(self, place: Any) -> int:
+        """The client's value for where a person is; each mechanism says how places are given."""
+        raise NotImplementedError
+
+    def neighbouring(self) -> Relation:
+        """One person's location is another one."""
+        return local_report(self.randomizer).relation
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(float(self.epsilon))
+
+    def matrix(self) -> Floats:
+        """(reports, inputs) probability of every report given each value; columns sum to one."""
+        return self.randomizer.matrix()
+
+    def client(self, place: Any, rng: RngLike = None) -> Report:
+        """One person's report. It needs nothing but the place and random bits.
+
+        Parameters
+        ----------
+        place : pair
+            The cell (i, j) of the grid, i along x and j along y, or the point (x, y) for mechanisms on a window.
+        rng : None, int or Generator
+            None: secret random bits. Anything else makes the report reproducible and therefore not private.
+        """
+        return self._report(self.value(place), rng)
+
+    def _report(self, value: int, rng: RngLike) -> Report:
+        """The report of a person with this value."""
+        row = self.randomizer.draw(np.array([value], dtype=np.int64), generator(rng))[0]
+        return Report(self.fingerprint, tuple(row.tolist()), rng is not None)
+
+    def clients(self, values: Any, rng: RngLike = None) -> Reports:
+        """Reports of many persons at once, each from random bits of their own, in the persons' order.
+
+        Parameters
+        ----------
+        values : (n,) array of int
+            As `value` gives them.
+        rng : None, int or Generator
+            As in `client`.
+        """
+        rows = self.randomizer.draw(self.randomizer.values(values), generator(rng))
+        return Reports(self.fingerprint, tuple(self.randomizer.columns), rows, rng is not None)
+
+    def aggregate(self, reports: Reports | Report | Iterable[Report]) -> Counts:
+        """Counts of reports: all that an aggregator keeps.
+
+        Parameters
+        ----------
+        reports : Reports, Report, or several Report
+
+        Raises
+        ------
+        InputError
+            For reports of another mechanism, or that no client sends.
+        """
+        rows, seeded = self._rows(reports)
+        return self.counts_kind(self, self.randomizer.count(rows), len(rows), seeded)
+
+    def _rows(self, reports: Any) -> tuple[Ints, bool]:
+        given = [reports] if isinstance(reports, Report) else reports
+        mechanism = self.fingerprint
+        if isinstance(given, Reports):
+            made, rows, seeded = {given.mechanism}, given.rows, given.seeded
+        else:
+            each = [instance("reports", report, Report, "clients() gives some") for report in _each(given)]
+            made, seeded = {report.mechanism for report in each}, any(report.seeded for report in each)
+            width = len(self.randomizer.columns)
+            if any(len(report.values) != width for report in each):
+                made = made | {""}
+            rows = np.array([report.values for report in each if len(report.values) == width], dtype=np.int64)
+            rows = rows.reshape(-1, width)
+        if made - {mechanism}:
+            msg = (
+                f"reports: some are not of {self!r}; every report must come from a client with the same public numbers."
+            )
+            raise InputError(msg)
+        return self.randomizer.rows(rows), seeded
+
+    def counts(self, values: Ints, rng: RngLike, *, fast: bool) -> Counts:
+        """Counts of the reports of clients with the given values (n,)."""
+        source = generator(rng)
+        if flag("fast", fast):
+            return self.counts_kind(self, fast_counts(self.randomizer, values, source), len(values), seeded=True)
+        return self.counts_kind(self, tally(self.randomizer, values, source), len(values), rng is not None)
+
+    def own(self, counts: Any) -> Counts:
+        """Counts, checked to be of reports to this very mechanism; InputError otherwise."""
+        given: Counts = instance("counts", counts, Counts, "aggregate() and simulate() give some")
+        if given.mechanism.fingerprint != self.fingerprint:
+            msg = f"counts: they are of reports to {given.mechanism!r}, not to {self!r}."
+            raise InputError(msg)
+        self.randomizer.counts_of(given.values, given.n)
+        return given
+
+    def release_counts(self, counts: Counts, domain: Any) -> Any:
+        """Certified result of counts of reports; see `Counts.release`."""
+        counts = self.own(counts)
+        plan = self.plan(domain, n=counts.n)
+        statistic = plan.statistic.counted(counts.values, seeded=counts.seeded)
+        return made(plan.mechanism, statistic, plan.estimator)
+
+
+def counts_from_dict(mechanism: Mechanism, data: Mapping[str, Any]) -> Counts:
+    """Counts from their JSON form; InputError for those of another mechanism, or that are no counts."""
+    instance("mechanism", mechanism, Mechanism, "DiskAreaMechanism(epsilon=1.0) is one")
+    data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
+    if data["mechanism"] != mechanism.fingerprint:
+        msg = f"counts: they are of another mechanism than {mechanism!r}."
+        raise InputError(msg)
+    n = whole("n", data["n"], 0, most=2**53)
+    # Nobody may have reported to one of many machines.
+    none = n == 0 and data["counts"] == [0] * mechanism.randomizer.size
+    values = np.zeros(mechanism.randomizer.size, int) if none else mechanism.randomizer.counts_of(data["counts"], n)
+    return mechanism.counts_kind(mechanism, values, n, flag("seeded", data["seeded"]))
+
+
+@dataclass(frozen=True)
+class CellMechanism(Mechanism):
+    """Base of local mechanisms on a square grid of cells, whose estimate is an array of shares."""
+
+    epsilon: float
+    _: KW_ONLY
+    cells: int = 15
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_CELLS))
+        self.randomizer  # noqa: B018 - what integers cannot express is refused at once
+
+    @cached_property
+    def randomizer(self) -> Randomizer:
+        """The client's law."""
+        return self._randomizer()
+
+    def _randomizer(self) -> Randomizer:
+        raise NotImplementedError
+
+    def settings(self) -> dict[str, Any]:
+        """Settings of the estimator."""
+        return self.randomizer.settings()
+
+    def value(self, place: Any) -> int:
+        """The client's value in the cell (i, j): `i * cells + j`."""
+        return int(self.cell_values(_pair("cell", place, self.cells))[0])
+
+    def cell_values(self, cells: Any) -> Ints:
+        """(n,) values of clients in the cells (n, 2)."""
+        pairs = plain_array(cells)
+        if pairs is None or pairs.ndim != 2 or pairs.shape[1] != 2 or not _cells(pairs, self.cells):
+            msg = f"cells: must be pairs (i, j) of whole numbers from 0 to {self.cells - 1}, of shape (n, 2)."
+            raise InputError(msg)
+        return np.asarray(pairs[:, 0].astype(np.int64) * self.cells + pairs[:, 1].astype(np.int64))
+
+    def cell(self, place: Any, window: Window, *, outside: str = "raise") -> tuple[int, int]:
+        """The cell (i, j) of a point (x, y), as a person's device finds it.
+
+        Parameters
+        ----------
+        place : pair
+            x and y, in the window's coordinates.
+        window : Window
+            Public; the grid divides its bounding box.
+        outside : {"raise", "clip"}
+            What to do with a point beyond the box: refuse it, or take the nearest cell, which keeps the promise.
+        """
+        bounds = instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one").bounds
+        xy = within(PointPattern.checked([place]), bounds, everybody(outside))
+        i, j = cell_places(xy, bounds, (self.cells, self.cells))[0].tolist()
+        return i, j
+
+    def clients(self, values: Any, rng: RngLike = None) -> Reports:
+        """Reports of many persons at once, from their cells (n, 2) or values (n,); see `Mechanism.clients`."""
+        given = plain_array(values)
+        return super().clients(values if given is None or given.ndim != 2 else self.cell_values(values), rng)
+
+    def estimate(self, counts: Any, **settings: Any) -> Floats:
+        """(cells, cells) estimated share of the persons in each cell, i along x and j along y, with sum one.
+
+        Parameters
+        ----------
+        counts : Counts, or (size,) array
+            Array: counts in the order of `matrix`'s rows, where these are what is counted.
+        **settings
+            Of the estimator, as `settings` names them.
+        """
+        if isinstance(counts, Counts):
+            values, n = self.own(counts).values, counts.n
+        else:
+            values = self.randomizer.tallies(counts)
+            told = self.randomizer.reported(values)
+            if told is None:
+                msg = "counts: an array does not tell the number of reports here; give what aggregate() returns."
+                raise InputError(msg)
+            n = told
+        chosen = self.randomizer.settings(**{**self.settings(), **settings})
+        return np.asarray(self.randomizer.estimate(values, n, **chosen)).reshape(self.cells, self.cells)
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone.
+
+        Parameters
+        ----------
+        domain : Window
+            The grid divides its bounding box, in both directions into the same number of cells.
+        n : int
+            Public number of reports.
+        expected_n : None
+            n is public here.
+        """
+        plan = LocalPlan(self.mesh(domain), self.randomizer, public_number(n, expected_n))
+        return Plan(self.randomizer.kind, plan, Estimator(self.settings()))
+
+    def mesh(self, domain: Domain) -> Any:
+        """The grid on a window; InputError on a network."""
+        return regular_squares(require_window(domain), shape=(self.cells + 1, self.cells + 1))
+
+    def simulate(self, pattern: PointPattern, rng: RngLike = None, *, fast: bool = False) -> Counts:
+        """Run all clients of a pattern in one process, for studies and audits.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+            One point for each person.
+        rng : None, int or Generator
+            As in `client`.
+        fast : bool
+            Draw the counts at once from their law with floating-point numbers: for studies, never private.
+        """
+        domain = self._domain(pattern)
+        return self.counts(self.plan(domain, n=len(pattern)).statistic.values(pattern), rng, fast=fast)
+
+
+def fast_counts(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:
+    """(size,) counts of clients' reports drawn at once, one multinomial for each value (floating point)."""
+    held = np.bincount(randomizer.values(values), minlength=randomizer.inputs)
+    known = getattr(randomizer, "fast_counts", None)
+    if known is not None:
+        return np.asarray(known(held, rng), dtype=np.int64)
+    matrix = randomizer.matrix()
+    if len(matrix) != randomizer.size:
+        return tally(randomizer, values, rng)
+    drawn = [rng.multinomial(held[k], matrix[:, k] / matrix[:, k].sum()) for k in np.flatnonzero(held)]
+    return np.asarray(np.sum(drawn, axis=0), dtype=np.int64)
+
+
+def everybody(outside: Any, *, study: bool = False) -> str:
+    """Return the validated treatment of persons outside the window; leaving them out is for studies alone.
+
+    Raises
+    ------
+    InputError
+        For an unknown word, and where persons are left out and the result could be released: the number of reports is
+        public, and would tell that somebody is outside.
+    """
+    if one_of("outside", outside, (*OUTSIDE, DROP)) == DROP and not study:
+        msg = (
+            "outside: 'drop' would show in the number of reports, which is public; take 'clip', and a person outside "
+            "reports the nearest cell. A study may leave them out: simulate(..., rng=1) or fast=True."
+        )
+        raise InputError(msg)
+    return outside
+
+
+def within(places: Floats, bounds: Any, outside: str) -> Floats:
+    """Points (n, 2) in a box (x0, y0, x1, y1): those outside are refused, left out or moved to its border."""
+    low, high = np.array(bounds[:2]), np.array(bounds[2:])
+    if outside == "clip":
+        return np.clip(places, low, high)
+    inside = ((places >= low) & (places <= high)).all(axis=1)
+    if outside == "raise" and not inside.all():
+        msg = (
+            "xy: some points lie outside the window's bounding box; take a public window that holds them all, or say "
+            "outside='clip': then they report the nearest cell."
+        )
+        raise InputError(msg)
+    return places[inside]
+
+
+def require_window(domain: Any) -> Window:
+    """The domain, which must be a window; InputError on a network, by name."""
+    require_domain(domain)
+    if not isinstance(domain, Window):
+        msg = "domain: local mechanisms work on windows; on a network take LaplaceSynthesizer or LGCPSynthesizer."
+        raise InputError(msg)
+    return domain
+
+
+def public_number(n: Any, expected_n: Any) -> int:
+    """The public number of reports; InputError where it is missing."""
+    if expected_n is not None:
+        msg = "expected_n: the number of reports is public; pass n= instead."
+        raise InputError(msg)
+    if n is None:
+        msg = "n: the number of reports is needed, which is public, such as n=5000."
+        raise InputError(msg)
+    return whole("n", n, 1, most=2**53, remedy="the number of reports, which is public")
+
+
+def _cells(pairs: Any, cells: int) -> bool:
+    """Whether entries are whole numbers from 0 to cells - 1."""
+    return pairs.dtype.kind in "iu" and (not len(pairs) or (pairs.min() >= 0 and pairs.max() < cells))
+
+
+def _pair(name: str, place: Any, cells: int) -> Any:
+    array = plain_array(place)
+    if array is None or array.shape != (2,):
+        msg = f"{name}: must be a pair (i, j) of whole numbers from 0 to {cells - 1}."
+        raise InputError(msg)
+    return array[None, :]
+
+
+def _each(reports: Any) -> list[Any]:
+    try:
+        return list(reports)
+    except TypeError:
+        msg = "reports: needs Reports, as clients() gives them, or several Report."
+        raise InputError(msg) from None

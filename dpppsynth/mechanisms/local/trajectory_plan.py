@@ -1,0 +1,203 @@
+"""`TracePlan`: the two rounds of LDPTrace reports, the second adapted to the first.
+
+A plan is made from public parameters alone; `measure` runs all clients in one process. What is released are the counts
+of the reports of both rounds. The second round is a function of the first counts, so anybody can make it again, and
+everything after the counts is post-processing (docs/theory/local.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.core.arguments import elements, instance, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.bound import local_trajectories
+from dpppsynth.mechanisms.local.plan import ReportsPlan, named
+from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
+from dpppsynth.mechanisms.local.trajectories.grid import starts
+from dpppsynth.models.planar import grid_cells, regular_squares
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mesh import Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.persons import persons
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TracePlan(ReportsPlan):
+    """Counts of the reports of both rounds of LDPTrace, those of the second after those of the first.
+
+    In each round they are in the order of `TraceRound.parts`: of lengths; of first cells, last cells and moves.
+
+    Attributes
+    ----------
+    window : Window
+        The grid tiles its bounding box.
+    epsilon : float
+        Budget of a trajectory, all its reports together.
+    cells : int
+        Cells along each side of the grid.
+    max_length : int
+        Longer trajectories are cut to it.
+    n : int
+        Public number of trajectories.
+    clients : (int, int)
+        Numbers of persons who report in the first and in the second round; all of them unless given.
+    user : str or None
+        Mark that tells trajectories, whose points are in the order of the rows; None where every point is one.
+    longest : int or None
+        Length that the first counts lead to, once it is known.
+    """
+
+    window: Window
+    epsilon: float
+    cells: int
+    max_length: int
+    n: int
+    _: KW_ONLY
+    clients: Any = None
+    user: str | None = "trajectory"
+    longest: int | None = None
+    basis: ClassVar[str] = "trajectories"
+
+    def __post_init__(self) -> None:
+        instance("window", self.window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")
+        object.__setattr__(self, "n", whole("n", self.n, 1, most=2**53))
+        given = (self.n, self.n) if self.clients is None else elements(self.clients) or ()
+        object.__setattr__(self, "clients", tuple(whole("clients", each, 1, most=self.n) for each in given))
+        if len(self.clients) != 2:
+            msg = "clients: needs the numbers of persons in both rounds, none above n."
+            raise InputError(msg)
+        checked_user(self.user)
+        self.guarantee.require(self.protocol.epsilon, 0.0)
+
+    def __repr__(self) -> str:
+        return f"TracePlan({self.cells} x {self.cells} cells, up to {self.max_length} long, epsilon={self.epsilon:g})"
+
+    @property
+    def domain(self) -> Domain:
+        """Public window."""
+        return self.window
+
+    @cached_property
+    def protocol(self) -> TraceProtocol:
+        """The protocol of both rounds."""
+        return TraceProtocol(epsilon=self.epsilon, cells=self.cells, max_length=self.max_length)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that all reports of a person satisfy together, whatever is announced between the rounds."""
+        return local_trajectories(self.protocol, self.longest)
+
+    @cached_property
+    def mesh(self) -> Mesh:  # type: ignore[override]
+        """The grid as a mesh of regular squares."""
+        return regular_squares(self.window, shape=(self.cells + 1, self.cells + 1))
+
+    @cached_property
+    def element_values(self) -> Ints:
+        """(T,) cell `i * cells + j` of each element of the mesh."""
+        i, j = grid_cells(self.mesh).T
+        return np.asarray(i * self.cells + j, dtype=np.int64)
+
+    @cached_property
+    def inside(self) -> Any:
+        """(cells**2,) whether a cell meets the window at all."""
+        inside = np.zeros(self.cells**2, dtype=bool)
+        inside[self.element_values] = True
+        return inside
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "cells": self.protocol.cells,
+            "max_length": self.protocol.max_length,
+            "clients": list(self.clients),
+            "user": self.user,
+            "longest": self.longest,
+            "epsilon": self.protocol.epsilon,
+            "n": self.n,
+            "expected_n": None,
+        }
+
+    def walks(self, pattern: PointPattern) -> GridTrajectories:
+        """The cells of every trajectory. As sensitive as the points.
+
+        Raises
+        ------
+        InputError
+            When the pattern has other marks, lives in another window or has another number of trajectories.
+        """
+        require_match(pattern, self.domain, None, self.user)
+        order, lengths = _in_order(pattern, self.user)
+        if len(lengths) != self.n:
+            msg = "n: the release was planned for another number of trajectories; plan with that of this pattern."
+            raise InputError(msg)
+        values = self.element_values[self.mesh.locate(pattern.positions)]
+        return GridTrajectories(self.cells, values[order], starts(lengths))
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+        """Run one client for every trajectory, in two rounds, and count their reports.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+            Marked with `user` and with nothing else; the points of a trajectory in the order of its visits.
+        rng : None, int or Generator
+            None: secret random bits. Anything else makes the run reproducible and therefore not private.
+        """
+        walks, source = self.walks(pattern), None if rng is None else generator(rng)
+        lengths = self.protocol.first.simulate(walks, source)
+        return self.counted(lengths, self.protocol.announced(lengths).simulate(walks, source))
+
+    def counted(self, lengths: TraceCounts, mobility: TraceCounts) -> PrivateStatistic:
+        """Counts of both rounds as what was released; InputError where they are not those of this plan."""
+        self.protocol.model(lengths, mobility)
+        if (lengths.n, mobility.n) != self.clients:
+            msg = "clients: the counts are not those of so many persons; plan with their numbers."
+            raise InputError(msg)
+        settled = replace(self, longest=mobility.round.longest)
+        seeded = lengths.seeded or mobility.seeded
+        return PrivateStatistic(settled, np.concatenate([lengths.flat, mobility.flat]), named(seeded), seeded)
+
+    def counts(self, lattice: Ints) -> tuple[TraceCounts, TraceCounts]:
+        """The counts of both rounds, from what was released; InputError where they do not belong together."""
+        return self.protocol.counts(lattice, self.clients, self.longest)
+
+    def model(self, lattice: Ints) -> TraceModel:
+        """Random walks behind the counts, as many as there were trajectories."""
+        return self.protocol.model(*self.counts(lattice), n=self.n, inside=self.inside)
+
+    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+        """The released statistic from its JSON form; InputError where it is no result of this plan."""
+        statistic = super().restore(data)
+        self.counts(statistic.lattice)
+        return statistic
+
+
+def number_of_trajectories(pattern: PointPattern, user: str | None) -> int:
+    """Number of trajectories of a pattern marked with `user`, which is public."""
+    require_match(pattern, pattern.domain, None, user)
+    return len(_in_order(pattern, user)[1])
+
+
+def checked_user(user: Any) -> str | None:
+    """Name of the mark that tells trajectories; None where every point is one."""
+    if user is not None and not instance("user", user, str, "it names the mark that tells trajectories apart"):
+        msg = "user: needs the name of a mark, got an empty text; it names the mark that tells trajectories apart."
+        raise InputError(msg)
+    return None if user is None else str(user)
+
+
+def _in_order(pattern: PointPattern, user: str | None) -> tuple[Ints, Ints]:
+    """(n,) rows of one trajectory after the other, each in its own order, and (T,) lengths."""
+    if user is None:
+        return np.arange(len(pattern)), np.ones(len(pattern), dtype=np.int64)
+    who = persons((pattern.marks or {})[user])
+    return np.argsort(who, kind="stable"), np.bincount(who)

@@ -1,0 +1,246 @@
+"""LDPTrace as a mechanism: clients and aggregator in two rounds, and its releases."""
+
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpppsynth.contract.account import Ceiling, authorise
+from dpppsynth.contract.base import Plan, Synthesizer
+from dpppsynth.core.arguments import instance, whole
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local.bound import local_trajectories
+from dpppsynth.mechanisms.local.synthesizer import public_number, require_window
+from dpppsynth.mechanisms.local.trajectories import (
+    GridTrajectories,
+    TraceCounts,
+    TraceModel,
+    TraceProtocol,
+    TraceReports,
+    TraceRound,
+)
+from dpppsynth.mechanisms.local.trajectory_plan import TracePlan, checked_user, number_of_trajectories
+from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator, TraceRelease
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.relations import TRAJECTORY, Relation
+from dpppsynth.privacy.relations import Local as LocalRelation
+from dpppsynth.release.lgcp_inference import Progress
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.patterns import PointPattern, require_match
+
+if TYPE_CHECKING:
+    from dpppsynth.ledger import Ledger
+    from dpppsynth.ledger.ledger import Subset
+
+__all__ = ["CombinedTraces", "LDPTrace", "TraceCounts", "TraceReports", "TraceRound"]
+
+
+@dataclass(frozen=True)
+class LDPTrace(Synthesizer):
+    """Synthetic trajectories from clients who randomise what they tell about theirs, in two rounds.
+
+    Where real clients report, `first` is what they are asked, then `second(longest(counts))`; both have `clients` and
+    `aggregate`, and `combine` makes a release of the counts. A custodian who holds the points runs `release(pattern)`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget of a trajectory: of a person, who has one.
+    cells : int
+        Cells along each side of a grid over the window's bounding box.
+    max_length : int
+        Public: longer trajectories are cut to it.
+    user : str or None
+        Of patterns: the mark that tells trajectories, whose points are in the order of the rows. None takes every point
+        for a trajectory of its own.
+
+    References
+    ----------
+    Du, Hu, Zhang, Fang, Chen, Zheng & Gao (2023), LDPTrace: locally differentially private trajectory synthesis, PVLDB.
+
+    Examples
+    --------
+    >>> mechanism = LDPTrace(epsilon=2.0, cells=3, max_length=20)
+    >>> walks = GridTrajectories(3, [0, 1, 4, 8] * 500, list(range(0, 2001, 4)))
+    >>> model = mechanism.estimate(*mechanism.simulate(walks, rng=1))
+    >>> model.expected_visits.shape, len(model.synthesize(7, rng=1))
+    ((3, 3), 7)
+    """
+
+    epsilon: float
+    _: KW_ONLY
+    cells: int
+    max_length: int = 200
+    user: str | None = "trajectory"
+
+    def __post_init__(self) -> None:
+        # Laws that integers cannot express are refused at once.
+        settled = self.protocol
+        for name in ("epsilon", "cells", "max_length"):
+            object.__setattr__(self, name, getattr(settled, name))
+        checked_user(self.user)
+
+    @property
+    def protocol(self) -> TraceProtocol:
+        """The protocol: the budget split between the rounds."""
+        return TraceProtocol(epsilon=self.epsilon, cells=self.cells, max_length=self.max_length)
+
+    @property
+    def first(self) -> TraceRound:
+        """The round about lengths."""
+        return self.protocol.first
+
+    def second(self, longest: int) -> TraceRound:
+        """The round about cells and moves of trajectories cut to the length that `longest` found."""
+        return self.protocol.second(longest)
+
+    def longest(self, lengths: TraceCounts) -> int:
+        """The smallest length that holds 90 % of the estimated lengths; it is announced to all clients."""
+        return self.protocol.longest(lengths)
+
+    def simulate(
+        self, trajectories: GridTrajectories, rng: RngLike = None, *, fast: bool = False
+    ) -> tuple[TraceCounts, TraceCounts]:
+        """Counts of both rounds with these clients; arguments as of `TraceRound.simulate`."""
+        source = None if rng is None else generator(rng)
+        lengths = self.first.simulate(trajectories, source, fast=fast)
+        second = self.protocol.announced(lengths)
+        return lengths, second.simulate(trajectories, source, fast=fast)
+
+    def estimate(self, lengths: TraceCounts, mobility: TraceCounts) -> TraceModel:
+        """The model behind the counts of the two rounds; InputError where the second is not the one announced."""
+        return self.protocol.model(lengths, mobility)
+
+    def combine(self, lengths: TraceCounts, mobility: TraceCounts, n: int | None = None) -> "CombinedTraces":
+        """Counts of both rounds together.
+
+        Parameters
+        ----------
+        lengths, mobility : TraceCounts
+            Of the first and the second round.
+        n : int, optional
+            Public number of trajectories that the result stands for; as many as reported in the fuller round unless
+            given. Fewer persons than that may report in either round.
+        """
+        return CombinedTraces(self, lengths, mobility, _fuller(lengths, mobility) if n is None else n)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """Pure epsilon for a person's whole trajectory, its length included."""
+        return local_trajectories(self.protocol)
+
+    def neighbouring(self) -> Relation:
+        """One person's trajectory is another one."""
+        return LocalRelation(TRAJECTORY)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(self.epsilon)
+
+    def plan(
+        self, domain: Domain, *, n: int | None = None, expected_n: float | None = None, clients: Any = None
+    ) -> Plan:
+        """Settle every choice from public parameters alone.
+
+        Parameters
+        ----------
+        domain : Window
+        n : int
+            Public number of trajectories.
+        expected_n : None
+            n is public here.
+        clients : (int, int), optional
+            How many persons report in either round; all of them unless given.
+        """
+        window, number = require_window(domain), public_number(n, expected_n)
+        split = {"clients": clients, "user": self.user}
+        plan = TracePlan(window, self.epsilon, self.cells, self.max_length, number, **split)
+        return Plan(plan.basis, plan, TraceEstimator())
+
+    def release(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        expected_n: float | None = None,
+        progress: Progress | None = None,
+        ledger: "Ledger | None" = None,
+        subset: "Subset" = None,
+        **options: Any,
+    ) -> TraceRelease:
+        """Run one client for every trajectory of a pattern, and make a release of their reports.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+            With the mark `user` and no other; the points of a trajectory in the order of its visits.
+        rng : None, int or Generator
+            None for a private release. Anything else makes it reproducible, not private, and marks it so.
+        expected_n : None
+            The number of trajectories is public, and taken from the pattern.
+        progress : callable, optional
+        ledger : Ledger, optional
+            Must authorise the release before the pattern is touched.
+        subset : dict, optional
+            As in `Plan.release`.
+        """
+        domain = self._domain(pattern)
+        require_match(pattern, domain, None, self.user)
+        # Errors in public parameters cost no budget.
+        self.plan(domain, n=1, expected_n=expected_n, **options)
+        entry = None
+        if ledger is not None:
+            # Before trajectories are counted: labels that cannot tell them would be an answer.
+            most = Ceiling(TracePlan.basis, domain, self.ceiling(domain))
+            entry = authorise(most, ledger, None, rng, subset=subset, taken=False)
+        plan = self.plan(domain, n=number_of_trajectories(pattern, self.user), **options)
+        spent: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
+        made: TraceRelease = plan.release(pattern, rng, progress=progress, **spent)
+        return made
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CombinedTraces:
+    """Counts of both rounds; `LDPTrace.combine` makes it.
+
+    Attributes
+    ----------
+    mechanism : LDPTrace
+    lengths, mobility : TraceCounts
+        Of the first and the second round.
+    n : int
+        Public number of trajectories.
+    """
+
+    mechanism: LDPTrace
+    lengths: TraceCounts
+    mobility: TraceCounts
+    n: int
+
+    def __post_init__(self) -> None:
+        instance("mechanism", self.mechanism, LDPTrace)
+        least = _fuller(self.lengths, self.mobility)
+        self.mechanism.protocol.model(self.lengths, self.mobility)
+        remedy = "it is the number of trajectories, and as many persons reported in one round"
+        object.__setattr__(self, "n", whole("n", self.n, least, most=2**53, remedy=remedy))
+
+    def __repr__(self) -> str:
+        return f"CombinedTraces({self.n} trajectories of {self.mechanism!r})"
+
+    @property
+    def model(self) -> TraceModel:
+        """The walks behind the counts, wherever the window is."""
+        return self.mechanism.protocol.model(self.lengths, self.mobility, n=self.n)
+
+    def release(self, domain: Any) -> TraceRelease:
+        """Private intensity, certificate, synthetic patterns and trajectories.
+
+        Parameters
+        ----------
+        domain : Window
+            Whose grid the trajectories are on.
+        """
+        plan = self.mechanism.plan(domain, n=self.n, clients=(self.lengths.n, self.mobility.n))
+        return TraceRelease(plan.mechanism, plan.statistic.counted(self.lengths, self.mobility), plan.estimator)
+
+
+def _fuller(lengths: TraceCounts, mobility: TraceCounts) -> int:
+    """Number of persons who reported in the fuller round."""
+    return max(instance("lengths", lengths, TraceCounts).n, instance("mobility", mobility, TraceCounts).n)

@@ -1,0 +1,1 @@
+"""Points moved one by one by planar Laplace noise: geomasking with a proof."""

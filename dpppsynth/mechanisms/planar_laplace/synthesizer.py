@@ -1,0 +1,127 @@
+"""`PlanarLaplaceSynthesizer`: geomasking by planar Laplace noise (docs/theory/bounded_error.md, Theorem M)."""
+
+import math
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+from dpppsynth.contract.base import Plan, PointSynthesizer, require_domain
+from dpppsynth.core.arguments import flag, instance, positive, probability
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.bounded.bound import FROM_BOUND, WHY_DELTA, require_modest
+from dpppsynth.mechanisms.planar_laplace.bound import (
+    RELATION,
+    moved_delta,
+    noise_bound,
+    rate,
+    require_visible,
+    smallest_move_bound,
+)
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
+from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
+from dpppsynth.spatial.domains import Domain, Window
+
+
+@dataclass(frozen=True)
+class PlanarLaplaceSynthesizer(PointSynthesizer):
+    """Geomasking by planar Laplace noise: every point moved at random, at most by `max_error`.
+
+    Without a bound on the moves this is the planar Laplace mechanism, geo-indistinguishable with delta = 0; a bound
+    costs a positive delta. Points keep their number and lose their order; marked patterns are refused.
+
+    Parameters
+    ----------
+    epsilon : float
+        What a move by alpha costs; twice as far costs twice as much.
+    delta : float, optional
+        Budget where moves are bounded; None takes what `max_error` costs.
+    alpha : float, optional
+        Distance that epsilon speaks of, a true length in the window's unit; 1 unless given: epsilon per unit of length.
+    max_error : float, optional
+        Largest distance that a point is moved, a length on the map in the window's unit; None takes the smallest that
+        delta allows, and without a delta there is no bound.
+    track : bool
+        The points are one person's positions, in the order of rows, which is public and kept: they can be filtered. The
+        relation must cap a person's points at their number or more, and all of them share epsilon.
+    relation : AlphaNeighbours, optional
+        Instead of alpha, with a cap on the points of a person, who share epsilon.
+
+    Raises
+    ------
+    InputError
+        When an argument breaks its rule; where delta is 0 and moves have a bound.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> window = Window.rectangle(0, 0, 10_000, 10_000)
+    >>> moved = PlanarLaplaceSynthesizer(1.0, 1e-6, alpha=100.0)
+    >>> round(moved.plan(window, n=400).statistic.max_error)
+    1586
+    """
+
+    epsilon: float
+    delta: float | None = None
+    alpha: float | None = None
+    _: KW_ONLY
+    max_error: float | None = None
+    track: bool = False
+    relation: CappedRelation | None = None
+    smaller_delta: ClassVar[str] = FROM_BOUND
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        flag("track", self.track)
+        if self.delta is not None:
+            probability("delta", self.delta, zero=True)
+        if self.max_error is not None:
+            positive("max_error", self.max_error)
+        if self.max_error is not None and self.delta == 0:
+            msg = f"delta: it cannot be 0 where max_error is given: {WHY_DELTA}. Take 1e-6, or leave max_error out."
+            raise InputError(msg)
+        self.neighbouring()
+
+    def neighbouring(self) -> AlphaNeighbours:
+        """The relation in force: the one given, else points that move by alpha."""
+        given = super().neighbouring() if self.relation is not None or self.alpha is not None else AlphaNeighbours(1.0)
+        relation: AlphaNeighbours = instance("relation", given, AlphaNeighbours, RELATION)
+        return relation
+
+    def require_levels(self) -> None:
+        """Refuse tracks: a person would have one in every level, and pay for each of them."""
+        if self.track:
+            msg = "track: one person's points are released once, and not by levels; leave track= or by= out."
+            raise InputError(msg)
+
+    def _ceiling(self, domain: Domain, **options: Any) -> Profile:
+        most, delta = self._settled(domain)
+        return PureDP(float(self.epsilon)) if most is None else ApproximateDP(float(self.epsilon), delta)
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; parameters as in `check`."""
+        size, (most, delta) = self.public_size(n, expected_n), self._settled(domain, n)
+        self.require_delta(delta, n, expected_n)
+        budget = int(size or 0), float(self.epsilon), delta, most
+        place: Any = domain
+        return Plan("planar-laplace", MovedPlan(place, self.neighbouring(), *budget, track=self.track), None)
+
+    def _settled(self, domain: Any, n: int | None = None) -> tuple[float | None, float]:
+        """Largest move, or None, and delta."""
+        require_domain(domain)
+        window: Window = instance("domain", domain, Window, "points on a network are not moved by planar noise")
+        relation, given = self.neighbouring(), self.delta
+        per_unit = rate(relation, float(self.epsilon), window)
+        if self.max_error is not None:
+            most = require_visible(window, self.max_error)
+            least = moved_delta(relation, rate=per_unit, bound=noise_bound(window, most), domain=window)
+            if given is None:
+                shortest = smallest_move_bound(relation, rate=per_unit, delta=1e-6, domain=window)
+                enough = math.ceil(1.01 * shortest)
+                cost, remedy = f"a move of at most {most:g} {window.unit}", f"such as {enough} for delta = 1e-6"
+                require_modest(least, (n or 0, None), bound=cost, remedy=remedy)
+            return most, least if given is None else float(given)
+        if not given:
+            return None, 0.0
+        # Rounding to the grid adds to the noise.
+        bound = smallest_move_bound(relation, rate=per_unit, delta=float(given), domain=window)
+        return bound * (1 + 1e-9) - 1.001 * noise_bound(window, 0.0), float(given)

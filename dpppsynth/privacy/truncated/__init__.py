@@ -1,0 +1,1 @@
+"""Laws of noise with a bound, and the delta that the bound costs."""

@@ -1,0 +1,244 @@
+"""The truncated Laplace distribution.
+
+Below, b is the scale, A the bound and `a = A / b`. All forms avoid differences of nearly equal numbers, and their
+exponents are never positive.
+"""
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import gammainc
+
+from dpppsynth.core.arguments import elements, finite, one_of, plain_array, positive, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.spatial.mesh import Floats
+
+# Scales and bounds whose squares and ratios neither overflow nor vanish.
+SMALLEST, LARGEST = 1e-100, 1e100
+# Below this ratio of bound and scale moments are those of uniform noise and one correction.
+TINY = 1e-8
+# Rejection keeps at least this share of its draws.
+LEAST_KEPT = 1e-3
+MOST_DRAWS = 10**9
+
+
+@dataclass(frozen=True)
+class TruncatedLaplace:
+    """Law of a real number z with density proportional to `exp(-|z| / scale)` where `|z| <= bound`.
+
+    Attributes
+    ----------
+    scale : float
+        From 1e-100 to 1e100, in the unit of the answers.
+    bound : float
+        From 1e-100 to 1e100 in the same unit; infinite is plain Laplace noise.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    References
+    ----------
+    Geng, Ding, Guo & Kumar (2020), Tight analysis of privacy and utility tradeoff in approximate differential privacy,
+    AISTATS.
+
+    Examples
+    --------
+    >>> law = TruncatedLaplace(scale=1.0, bound=5.0)
+    >>> law.pdf([0.0, 5.0, 5.0001]).round(8).tolist()
+    [0.50339183, 0.00339183, 0.0]
+    >>> f"{law.variance:.10f} {law.exposed(1.0):.6g} {law.delta(0.5, 1.0):.6g}"
+    '1.7625720783 0.00582812 0.2249'
+    """
+
+    scale: float
+    bound: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", in_range("scale", self.scale))
+        infinite = isinstance(self.bound, float) and self.bound == math.inf
+        object.__setattr__(self, "bound", math.inf if infinite else in_range("bound", self.bound))
+
+    @property
+    def reach(self) -> float:
+        """The bound in scales, a."""
+        return self.bound / self.scale
+
+    @property
+    def mass(self) -> float:
+        """Probability that plain Laplace noise stays within the bound, `1 - exp(-a)`."""
+        return -math.expm1(-self.reach)
+
+    def pdf(self, z: Any) -> Floats:
+        """Densities at z, of any shape; 0 beyond the bound."""
+        return np.exp(self.logpdf(z))
+
+    def logpdf(self, z: Any) -> Floats:
+        """Logarithms of the densities at z, of any shape; minus infinity beyond the bound."""
+        size = np.abs(numbers("z", z))
+        top = -math.log(2 * self.scale) - math.log(self.mass)
+        return np.where(size <= self.bound, top - size / self.scale, -np.inf)
+
+    def cdf(self, z: Any) -> Floats:
+        """Probabilities that noise is at most z, of any shape, to full relative accuracy in the lower tail."""
+        values = numbers("z", z)
+        half = self.tail(np.abs(values)) / 2
+        return np.where(values < 0, half, 1 - half)
+
+    def ppf(self, u: Any) -> Floats:
+        """Inverse of `cdf` at u between 0 and 1, of any shape."""
+        levels = numbers("u", u)
+        if not ((levels >= 0) & (levels <= 1)).all():
+            msg = "u: must be numbers from 0 to 1."
+            raise InputError(msg)
+        side = np.minimum(levels, 1 - levels)
+        less = (1 - 2 * side) * self.mass
+        with np.errstate(divide="ignore"):
+            # The probability beyond |z| on both sides is 1 - less: take the logarithm of whichever has the digits.
+            far = np.log(math.exp(-self.reach) + 2 * side * self.mass)
+            size = -self.scale * np.where(less < 1 / 2, np.log1p(-less), far)
+        return np.copysign(np.minimum(size, self.bound), levels - 1 / 2)
+
+    def tail(self, t: Any) -> Floats:
+        """Probabilities that `|z| > t`, for t of any shape and at least 0, to full relative accuracy."""
+        size = numbers("t", t)
+        if not (size >= 0).all():
+            msg = "t: must be numbers that are at least 0."
+            raise InputError(msg)
+        size = np.minimum(size, self.bound)
+        left = np.inf if self.bound == math.inf else (self.bound - size) / self.scale
+        return np.exp(-size / self.scale) * -np.expm1(-left) / self.mass
+
+    @property
+    def mean(self) -> float:
+        """0: the law is symmetric."""
+        return 0.0
+
+    @property
+    def mean_absolute(self) -> float:
+        """Mean of |z|."""
+        if self.reach < TINY:
+            return self.bound * (1 / 2 - self.reach / 12)
+        return self.scale * float(gammainc(2, self.reach)) / self.mass
+
+    @property
+    def variance(self) -> float:
+        """Mean of z^2: below `2 scale^2`, and near `bound^2 / 3` where the scale is large."""
+        if self.reach < TINY:
+            return self.bound**2 * (1 / 3 - self.reach / 12)
+        return 2 * self.scale**2 * float(gammainc(3, self.reach)) / self.mass
+
+    def sample(
+        self, size: Any = (), rng: RngLike = None, method: Literal["inverse", "rejection"] = "inverse"
+    ) -> Floats:
+        """Draws in floating point, for studies and filters.
+
+        Never for a release: low-order bits of floating point noise tell more than the density says. Releases draw
+        whole numbers with the law of `TruncatedGeometric`.
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+            Shape of the result, of at most 10^9 numbers.
+        rng : optional
+            As `numpy.random.default_rng` takes it.
+        method : {"inverse", "rejection"}
+            The inverse of `cdf`, or plain Laplace noise that is drawn again (not clamped) where it exceeds the bound;
+            the latter needs a bound that keeps one draw in a thousand.
+        """
+        shape, rng = shape_of(size), generator(rng)
+        if one_of("method", method, ("inverse", "rejection")) == "inverse":
+            return self.ppf(rng.random(shape))
+        if self.mass < LEAST_KEPT:
+            msg = f"method: rejection would keep {self.mass:.1g} of its draws within the bound; take 'inverse'."
+            raise InputError(msg)
+        draws = rng.laplace(scale=self.scale, size=shape)
+        while (outside := np.abs(draws) > self.bound).any():
+            draws[outside] = rng.laplace(scale=self.scale, size=int(outside.sum()))
+        return draws
+
+    def exposed(self, shift: float) -> float:
+        """Probability of answers that are impossible once the truth shifts: delta at every epsilon from the loss on.
+
+        Parameters
+        ----------
+        shift : float
+            At least 0, in the unit of the scale. From twice the bound on the result is 1.
+
+        Returns
+        -------
+        float
+            To 13 digits; at least 2.2e-308 unless the shift is 0 or the bound infinite (`log_exposed` tells more).
+        """
+        log = self.log_exposed(shift)
+        return 0.0 if log == -math.inf else max(math.exp(log), sys.float_info.min)
+
+    def log_exposed(self, shift: float) -> float:
+        """Natural logarithm of `exposed`, also where that is too small for a float."""
+        shift = finite("shift", shift, least=0.0)
+        if shift == 0 or self.bound == math.inf:
+            return -math.inf
+        if shift >= 2 * self.bound:
+            return 0.0
+        if shift > self.bound:
+            return math.log1p(-float(self.tail(shift - self.bound)) / 2)
+        # (e^(t/b) - 1) / (2 (e^a - 1)), times e^-a above and below.
+        edge = -math.expm1(-shift / self.scale) / (2 * self.mass)
+        return math.log(max(edge, sys.float_info.min)) - (self.bound - shift) / self.scale
+
+    def delta(self, epsilon: float, shift: float) -> float:
+        """Smallest delta at an epsilon where the truth shifts: the whole privacy profile.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least 0; from `shift / scale` on the result is `exposed(shift)`.
+        shift : float
+            At least 0.
+        """
+        epsilon, shift = finite("epsilon", epsilon, least=0.0), finite("shift", shift, least=0.0)
+        exposed = self.exposed(shift)
+        spare = shift / self.scale - epsilon
+        if spare <= 0 or exposed == 1:
+            return exposed
+        # Beyond the exposed edge: losses are shift / b up to the first truth, then fall and reach epsilon at spare / 2.
+        flat = max(self.bound - shift, 0.0) / self.scale
+        falling = max(spare / 2 - max(shift - self.bound, 0.0) / self.scale, 0.0)
+        height = math.exp(-max(shift - self.bound, 0.0) / self.scale)
+        part = math.expm1(-spare) * math.expm1(-flat) + height * math.expm1(-falling) ** 2
+        return min(exposed + part / (2 * self.mass), 1.0)
+
+
+def in_range(name: str, value: Any, least: float = SMALLEST, most: float = LARGEST) -> float:
+    """The number as a float, unless it is outside the range: then an InputError."""
+    rule = f"be a number from {least:g} to {most:g}"
+    number = float(positive(name, value, rule=rule, most=most))
+    if number < least:
+        msg = f"{name}: must {rule}, got {number!r}; choose another unit."
+        raise InputError(msg)
+    return number
+
+
+def numbers(name: str, values: Any) -> Floats:
+    """The values as an array of floats of their shape, unless they are none or nan: then an InputError."""
+    array = plain_array(values)
+    real = array is not None and array.dtype.kind in "iuf"
+    if array is None or not real or np.isnan(array).any():
+        msg = f"{name}: must be numbers, none of them nan."
+        raise InputError(msg)
+    return array.astype(float)
+
+
+def shape_of(size: Any) -> tuple[int, ...]:
+    """The shape that a size asks draws for, unless it is none or too large: then an InputError."""
+    found = elements(size)
+    shape = tuple(whole("size", side, 0, most=MOST_DRAWS) for side in ([size] if found is None else found))
+    if math.prod(shape) > MOST_DRAWS or len(shape) > 32:
+        msg = f"size: at most {MOST_DRAWS} draws in at most 32 dimensions; draw in parts."
+        raise InputError(msg)
+    return shape

@@ -1,0 +1,225 @@
+"""Truncated planar Laplace noise: a random direction, and a length that never exceeds a bound.
+
+Without a bound the noise is purely private: points a distance d apart are told apart by at most `epsilon d`. With one
+it is not, because the disks that two points may move to differ: what one reaches and the other does not is `exposed`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import gammainc, gammaincinv
+
+from dpppsynth.core.arguments import whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.privacy.truncated.disks import exposed_mass
+from dpppsynth.privacy.truncated.lengths import LARGEST, bounded, coordinates, nonnegative, scaled
+from dpppsynth.privacy.truncated.rules import require_delta
+from dpppsynth.privacy.truncated.searches import smallest_number
+from dpppsynth.spatial.mesh import Floats
+
+# Below this product of epsilon and bound the moments are those of a uniform disk and one correction.
+TINY = 1e-8
+SMALLEST_DELTA = 1e-300
+# Relative width at which the search for a bound stops.
+CLOSE = 1e-13
+
+
+@dataclass(frozen=True)
+class PlanarLaplace:
+    """Law of an offset v in the plane with density proportional to `exp(-epsilon |v|)` where `|v| <= bound`.
+
+    The length of the offset is a Gamma variable with shape 2, redrawn beyond the bound, and its direction uniform.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget per unit of length, from 1e-60 to 1e60.
+    bound : float, optional
+        Largest length of an offset, in the same unit and from 1e-60 to 1e60; infinite is plain planar Laplace noise.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    References
+    ----------
+    Andrés, Bordenabe, Chatzikokolakis & Palamidessi (2013), Geo-indistinguishability, CCS.
+
+    Examples
+    --------
+    >>> law = PlanarLaplace(epsilon=1.0, bound=5.0)
+    >>> round(law.mean_radius, 6), round(float(law.radial_ppf(0.5)), 6)
+    (1.824454, 1.614643)
+    >>> f"{law.exposed(1.0):.6g}"
+    '0.0169059'
+    """
+
+    epsilon: float
+    bound: float = math.inf
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", scaled("epsilon", self.epsilon))
+        object.__setattr__(self, "bound", bounded("bound", self.bound))
+
+    @property
+    def reach(self) -> float:
+        """The bound in lengths of `1 / epsilon`."""
+        return self.epsilon * self.bound
+
+    @property
+    def mass(self) -> float:
+        """Probability that plain planar Laplace noise stays within the bound."""
+        return float(gammainc(2, self.reach))
+
+    def pdf(self, offsets: Any) -> Floats:
+        """(n,) densities at offsets (n, 2); 0 beyond the bound."""
+        return np.exp(self.logpdf(offsets))
+
+    def logpdf(self, offsets: Any) -> Floats:
+        """(n,) logarithms of the densities at offsets (n, 2); minus infinity beyond the bound."""
+        radii = np.hypot(*coordinates("offsets", offsets).T)
+        top = 2 * math.log(self.epsilon) - math.log(2 * math.pi * self.mass)
+        return np.where(radii <= self.bound, top - self.epsilon * radii, -np.inf)
+
+    def radial_pdf(self, r: Any) -> Floats:
+        """Densities of the length of an offset at r, of any shape and not negative."""
+        radii = nonnegative("r", r)
+        x = self.epsilon * radii
+        return np.where(radii <= self.bound, self.epsilon * x * np.exp(-x) / self.mass, 0.0)
+
+    def radial_cdf(self, r: Any) -> Floats:
+        """Probabilities that an offset is no longer than r, of any shape and not negative."""
+        return np.minimum(gammainc(2, self.epsilon * nonnegative("r", r)) / self.mass, 1.0)
+
+    def radial_ppf(self, u: Any) -> Floats:
+        """Lengths that offsets exceed with probability 1 - u, of u between 0 and 1 and of any shape."""
+        below = nonnegative("u", u, most=1.0) * self.mass
+        # P(2, x) = x^2/2 - x^3/3 + ...; gammaincinv has no digits left where its argument is near the least float.
+        small = np.sqrt(2 * below) * (1 + np.sqrt(2 * below) / 3)
+        x = np.where(below < TINY**2, small, gammaincinv(2, below))
+        return np.minimum(x / self.epsilon, self.bound)
+
+    def tail(self, t: Any) -> Floats:
+        """Probabilities that an offset is longer than t, of any shape and not negative, to full relative accuracy."""
+        lengths = np.minimum(nonnegative("t", t), self.bound)
+        x = self.epsilon * lengths
+        y = self.epsilon * (self.bound - lengths)
+        # (1 + x) e^-x - (1 + a) e^-a with a = x + y, as a sum of two parts that are not negative.
+        return np.exp(-x) * (x * -np.expm1(-y) + gammainc(2, y)) / self.mass
+
+    @property
+    def mean_radius(self) -> float:
+        """Mean length of an offset."""
+        if self.reach < TINY:
+            return 2 / 3 * self.bound * (1 - self.reach / 12)
+        return 2 / self.epsilon * float(gammainc(3, self.reach)) / self.mass
+
+    @property
+    def mean_square(self) -> float:
+        """Mean squared length of an offset: both coordinates together."""
+        if self.reach < TINY:
+            return self.bound**2 / 2 * (1 - 2 * self.reach / 15)
+        return 6 / self.epsilon**2 * float(gammainc(4, self.reach)) / self.mass
+
+    @property
+    def variance(self) -> float:
+        """Variance of one coordinate of an offset."""
+        return self.mean_square / 2
+
+    def sample(self, n: int, rng: RngLike = None) -> Floats:
+        """(n, 2) offsets in floating point, for studies and filters.
+
+        Never for a release: low-order bits of floating point noise tell more than the density says.
+        `dpppsynth.truncated.move` draws what can be released.
+        """
+        n, rng = whole("n", n, 0, most=10**9), generator(rng)
+        radii = self.radial_ppf(rng.random(n))
+        angles = 2 * np.pi * rng.random(n)
+        return np.column_stack([radii * np.cos(angles), radii * np.sin(angles)])
+
+    def exposed(self, distance: float) -> float:
+        """Probability of reports of a point that are impossible for another one at this distance.
+
+        It is the delta at `epsilon distance`, exactly, and rounded up by less than 1e-9 of itself; below 1e-307 it is
+        stated as 2.3e-308. Infinite bounds expose nothing.
+
+        Parameters
+        ----------
+        distance : float
+            Above 0, in the unit of the bound.
+        """
+        distance = scaled("distance", distance)
+        if self.bound == math.inf:
+            return 0.0
+        return exposed_mass(self.epsilon, self.bound, distance)
+
+
+def planar_laplace_delta(epsilon: float, max_error: float, distance: float = 1.0) -> float:
+    """Delta of points moved by at most `max_error`, for two points at a distance: at `epsilon distance`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget per unit of length.
+    max_error : float
+        Bound on the length of the move; infinite gives 0.0.
+    distance : float, optional
+        Between the points that are to be confused.
+
+    Returns
+    -------
+    float
+        Never below the truth, and above it by less than 1e-9 of itself.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    Examples
+    --------
+    >>> f"{planar_laplace_delta(0.1, 50.0):.6g}"
+    '0.00116256'
+    """
+    return PlanarLaplace(epsilon, bounded("max_error", max_error)).exposed(distance)
+
+
+def planar_laplace_bound(epsilon: float, delta: float, distance: float = 1.0) -> float:
+    """Smallest bound on the length of the move that costs no more than delta: the inverse of `planar_laplace_delta`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget per unit of length.
+    delta : float
+        From 1e-300 to 0.5; noise with a bound is never purely private.
+    distance : float, optional
+        Between the points that are to be confused.
+
+    Returns
+    -------
+    float
+        `planar_laplace_delta` of it is at most `delta`; it exceeds the smallest such bound by about 1e-10 of itself.
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    Examples
+    --------
+    >>> round(planar_laplace_bound(1.0, 1e-5), 5)
+    13.38539
+    """
+    epsilon, distance = scaled("epsilon", epsilon), scaled("distance", distance)
+    delta = require_delta(delta, least=SMALLEST_DELTA)
+    half = distance / 2
+    bound = smallest_number(lambda bound: exposed_mass(epsilon, bound, distance) <= delta, half, 2 * half, close=CLOSE)
+    if bound > LARGEST:
+        msg = f"distance: no bound up to {LARGEST:g} costs so little, got {distance!r}; choose a larger unit of length."
+        raise InputError(msg)
+    return bound

@@ -1,0 +1,184 @@
+"""From two of epsilon, delta and a bound on the error to the third: the rule, its messages and the searches.
+
+Delta falls where epsilon or the bound grows, so the smallest that suffices is found by exponential and
+binary search.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.truncated.rules import LARGEST, WIDEST
+
+# Relative width at which the search for an epsilon stops.
+CLOSE = 1e-12
+
+
+class ErrorBudget(NamedTuple):
+    """Epsilon, delta and bound on the error that go together."""
+
+    epsilon: Any
+    delta: Any
+    max_error: Any
+
+
+def with_third(
+    epsilon: Any,
+    delta: Any,
+    max_error: Any,
+    *,
+    cost: Callable[[Any, Any], Any],
+    least_error: Callable[[Any, Any], Any],
+    smallest_epsilon: Callable[[Any, Any], Any],
+) -> ErrorBudget:
+    """Epsilon, delta and max_error, of which one is None and follows from the two others.
+
+    Parameters
+    ----------
+    epsilon, delta, max_error : float or None
+    cost : function of epsilon and max_error to delta
+    least_error : function of epsilon and delta to max_error
+    smallest_epsilon : function of delta and max_error to epsilon
+
+    Raises
+    ------
+    InputError
+        Unless two are given, and an infinite bound with epsilon.
+
+    Examples
+    --------
+    >>> with_third(2.0, None, 3.0, cost=lambda e, a: 0.01, least_error=max, smallest_epsilon=max)
+    ErrorBudget(epsilon=2.0, delta=0.01, max_error=3.0)
+    """
+    three = {"epsilon": epsilon, "delta": delta, "max_error": max_error}
+    given = [name for name, value in three.items() if value is not None]
+    endless = isinstance(max_error, float) and max_error == math.inf
+    match given:
+        case ["epsilon", "delta"]:
+            return ErrorBudget(epsilon, delta, least_error(epsilon, delta))
+        case ["epsilon", "max_error"]:
+            return ErrorBudget(epsilon, cost(epsilon, max_error), max_error)
+        case ["delta", "max_error"] if not endless:
+            return ErrorBudget(smallest_epsilon(delta, max_error), delta, max_error)
+    aside = "; max_error = inf goes with epsilon" if endless else ""
+    found = ", ".join(given) or "none of them"
+    msg = f"epsilon, delta, max_error: give two of them, and the third follows; got {found}{aside}."
+    raise InputError(msg)
+
+
+def least_whole_error(cost: Callable[[int], float], epsilon: float, delta: float, *, first: int = 1) -> int:
+    """Smallest whole bound on the error whose cost at this epsilon is at most delta; the search begins at `first`.
+
+    Raises
+    ------
+    InputError
+        It exceeds 2^60.
+    """
+    found = smallest_whole(lambda bound: cost(bound) <= delta, first=first, most=LARGEST)
+    if found is None:
+        msg = f"epsilon: {epsilon!r} at delta = {delta!r} asks for errors beyond 64-bit integers; take more."
+        raise InputError(msg)
+    return found
+
+
+def least_whole_epsilon(
+    cost: Callable[[float], float], delta: float, max_error: float, *, sensitivity: int, first: float
+) -> float:
+    """Smallest epsilon whose cost at this bound on whole answers is at most delta; `first` is tried first.
+
+    Raises
+    ------
+    InputError
+        No epsilon suffices, or uniform noise within the bound does.
+    """
+    # Half of the widest noise that is allowed: wider one is refused as uniform.
+    low = sensitivity / (WIDEST / 2 * max_error)
+    if cost(low) <= delta:
+        msg = (
+            f"max_error: noise that is as good as uniform within {max_error} keeps to delta = {delta:g}, and epsilon "
+            "promises nothing; take a smaller max_error or a smaller delta."
+        )
+        raise InputError(msg)
+    return least_epsilon(cost, delta, max_error, low=low, first=first, most=float(LARGEST))
+
+
+def least_epsilon(
+    cost: Callable[[float], float],
+    delta: float,
+    max_error: float,
+    *,
+    low: float,
+    first: float,
+    most: float,
+    close: float = CLOSE,
+) -> float:
+    """Smallest epsilon above `low` whose cost at this bound on the error is at most delta; `first` is tried first.
+
+    Raises
+    ------
+    InputError
+        Not even `most` suffices.
+    """
+    if not cost(most) <= delta:
+        msg = (
+            f"max_error: no epsilon keeps errors of at most {max_error} to delta = {delta:g}: it is too near the "
+            "sensitivity; take a larger max_error."
+        )
+        raise InputError(msg)
+    return smallest_number(lambda epsilon: cost(epsilon) <= delta, low, first, close=close)
+
+
+def smallest_whole(suffices: Callable[[int], bool], *, first: int = 1, most: int) -> int | None:
+    """Smallest whole number from 1 to `most` that suffices; None where `most` does not.
+
+    Parameters
+    ----------
+    suffices : function of int to bool
+        Once true for a number, true for all larger ones.
+    first : int, optional
+        The number that is tried first, at most `most`.
+    most : int
+
+    Examples
+    --------
+    >>> smallest_whole(lambda k: k * k >= 1000, most=100), smallest_whole(lambda k: k > 7, most=7)
+    (32, None)
+    """
+    low, high = 0, first
+    while not suffices(high):
+        if high == most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high
+
+
+def smallest_number(suffices: Callable[[float], bool], low: float, high: float, *, close: float) -> float:
+    """Smallest number that suffices, from above: it does suffice, and a number less by `close` of it does not.
+
+    Parameters
+    ----------
+    suffices : function of float to bool
+        Once true for a number, true for all larger ones, and true for some.
+    low, high : float
+        Above 0; the lower one does not suffice, and the higher one is tried first, then doubled.
+    close : float
+        Relative width at which the search stops.
+
+    Examples
+    --------
+    >>> round(smallest_number(lambda x: x * x >= 2, 0.1, 0.2, close=1e-12), 9)
+    1.414213562
+    """
+    while not suffices(high):
+        low, high = high, 2 * high
+    while high > low * (1 + close):
+        middle = math.sqrt(low) * math.sqrt(high)
+        # Neighbouring floats may be further apart than `close`.
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if suffices(middle) else (middle, high)
+    return high

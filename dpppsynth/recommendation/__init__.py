@@ -1,6 +1,0 @@
-"""Recommendation of a mechanism for a budget, from public parameters and a simulation study."""
-
-from dpppsynth.recommendation.choice import recommend
-from dpppsynth.recommendation.result import Alternative, Recommendation
-
-__all__ = ["Alternative", "Recommendation", "recommend"]

@@ -1,0 +1,300 @@
+"""The certificate of a release: every public parameter, the guarantee, and hashes, as canonical JSON.
+
+The content hash covers the whole certificate but itself. It shows edits, not origin: sign the file with a tool made for
+that if origin matters.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from dpppsynth.core.errors import InputError, TooLargeError
+from dpppsynth.core.published_files import MEBI, REMEDY, PublishedFolder, plain_text, reason, strict_json
+from dpppsynth.privacy.bounds import Size, all_points, void_delta
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.domains import canonical_json
+
+# The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
+SCHEMA_VERSION = 1
+FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
+COUNTS = "counts.geojson"
+SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
+STATISTICS = re.compile(r"(level_\d+_)?statistic\.json")
+# Bytes of a certificate, and entries of its lists, which the schema describes one by one.
+MOST_CERTIFICATE = 16 * MEBI
+MOST_ENTRIES = {
+    ("files",): 20_000,
+    ("guarantee", "assumptions"): 1000,
+    ("guarantee", "by_distance"): 10_000,
+    ("guarantee", "profile", "rows"): 10_000,
+    ("guarantee", "profile", "parts"): 1000,
+    ("parameters", "levels"): 1000,
+    ("parameters", "strata"): 1000,
+}
+LARGE_DELTA = "Its delta is 1/n or more, which publishing one random record whole satisfies: it promises nothing."
+UNSURE_DELTA = (
+    "Its delta may be 1/n or more, for the number of points n is secret, which publishing one random record whole "
+    "would satisfy: it promises nothing."
+)
+SEEDED = "This run was seeded: it is reproducible, and therefore not private."
+# Fields that change when patterns are added to a release.
+RENEWED = ("files", "versions", "content_hash")
+PRINTED_VERSIONS = ("dpppsynth", "opendp", "numpy", "scipy", "shapely")
+
+
+def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
+    """Warning that a delta promises nothing for releases of so many points each, or None."""
+    n, expected_n = all_points(sizes)
+    if delta < void_delta(n, expected_n):
+        return None
+    return UNSURE_DELTA if n is None else LARGE_DELTA
+
+
+def synthetic(k: int) -> str:
+    """Name of the file of the k-th synthetic pattern."""
+    return f"synthetic_{k:03d}.geojson"
+
+
+def content_hash(certificate: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON of everything but `content_hash`."""
+    body = {key: value for key, value in certificate.items() if key != "content_hash"}
+    return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+
+
+def statement_hash(certificate: Mapping[str, Any], *, estimator: bool = True) -> str:
+    """SHA-256 of what a ledger records: all that further sampling leaves as it is.
+
+    Of the files it covers what was paid for: private statistics, or the patterns where nothing else was released.
+    Software versions are left out; so is, without `estimator`, how an intensity is made from a statistic, which
+    inferring again may change.
+    """
+    body = {key: value for key, value in certificate.items() if key not in RENEWED}
+    stated = dict(body["parameters"])
+    if not estimator:
+        stated.pop("estimator", None)
+        if "strata" in stated:
+            stated["strata"] = [
+                part | {"parameters": {k: v for k, v in part["parameters"].items() if k != "estimator"}}
+                for part in stated["strata"]
+            ]
+    return hashlib.sha256(
+        canonical_json(body | {"parameters": stated, "bought": _bought(certificate)}).encode()
+    ).hexdigest()
+
+
+def _bought(certificate: Mapping[str, Any]) -> dict[str, str]:
+    """SHA-256 of the files that were paid for, by name."""
+    files = certificate["files"]
+    paid = STATISTICS if any(map(STATISTICS.fullmatch, files)) else SYNTHETIC
+    return {name: digest for name, digest in files.items() if paid.fullmatch(name)}
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def build(
+    *,
+    mechanism: str,
+    parameters: Mapping[str, Any],
+    guarantee: Guarantee,
+    domain: Mapping[str, Any],
+    noise: str,
+    seeded: bool,
+    warning: str | None,
+    hashes: Mapping[str, str],
+    entry: str | None = None,
+) -> dict[str, Any]:
+    """Assemble a certificate.
+
+    Parameters
+    ----------
+    mechanism : str
+        For instance "lgcp-tents".
+    parameters : mapping
+        Public parameters from which `recompute` derives the bound again.
+    guarantee : Guarantee
+    domain : mapping
+        File name, hash, CRS and unit of the domain, and the factor between lengths on its map and true ones.
+    noise : str
+        Sampler and entropy of the noise.
+    seeded : bool
+        True when the noise can be reproduced.
+    warning : str or None
+        Why it must not be released even if it is not seeded.
+    hashes : mapping
+        SHA-256 of every released file, by name.
+    entry : str, optional
+        What a ledger calls its authorisation of this release.
+    """
+    certificate = {
+        "schema_version": SCHEMA_VERSION,
+        "mechanism": mechanism,
+        "parameters": dict(parameters),
+        "guarantee": guarantee.to_dict(),
+        "domain": dict(domain),
+        "noise": noise,
+        "seeded": seeded,
+        "warning": warning or (SEEDED if seeded else None),
+        "releasable": not seeded and warning is None,
+        "versions": {name: version(name) for name in PRINTED_VERSIONS},
+        "files": dict(hashes),
+    }
+    if entry is not None:
+        certificate["ledger"] = entry
+    return certificate | {"content_hash": content_hash(certificate)}
+
+
+def write(certificate: Mapping[str, Any], folder: Path) -> None:
+    """Write `certificate.json`, indented for people; the hash is over the canonical form."""
+    (folder / FILENAME).write_text(json.dumps(certificate, indent=2, sort_keys=True, allow_nan=False) + "\n")
+
+
+def find(path: str | Path) -> Path:
+    """The certificate file: `path` itself, or the one in the folder of that name.
+
+    Raises
+    ------
+    InputError
+        When `path` cannot be the name of a file.
+    """
+    try:
+        return Path(path) / FILENAME if Path(path).is_dir() else Path(path)
+    except (TypeError, OSError):
+        msg = f"path: must name a certificate or the folder of a release; this {type(path).__name__} names no file."
+        raise InputError(msg) from None
+
+
+@dataclass(frozen=True)
+class Published:
+    """A certificate that was read, and the folder around it, held open.
+
+    Attributes
+    ----------
+    path : Path
+        Of the certificate.
+    folder : PublishedFolder
+    certificate : dict
+    """
+
+    path: Path
+    folder: PublishedFolder
+    certificate: dict[str, Any]
+
+    def content(self, name: str) -> bytes:
+        """Bytes of a file beside the certificate; those that it states, if it lists the file.
+
+        Raises
+        ------
+        OSError
+            When there is no such plain file, or it is another one than the certificate states.
+        TooLargeError
+        """
+        found = self.folder.read(name)
+        if self.certificate["files"].get(name, hashlib.sha256(found).hexdigest()) != hashlib.sha256(found).hexdigest():
+            msg = f"{name} is not as it was released"
+            raise OSError(msg)
+        return found
+
+    def document(self, name: str) -> Any:
+        """The same as strict JSON in the layout of `plain_text`; ValueError or RecursionError when it is none."""
+        content = self.content(name)
+        document = strict_json(content)
+        if plain_text(document).encode() != content:
+            msg = f"{name} has another layout than what is saved"
+            raise ValueError(msg)
+        return document
+
+
+@contextmanager
+def published(path: str | Path, *, limit: bool = True) -> Iterator[Published]:
+    """Open a folder once, by itself or by its certificate, and read the certificate; errors as in `read`."""
+    path = find(path)
+    try:
+        held = PublishedFolder(path.parent, limit=limit)
+    except (OSError, ValueError) as err:
+        raise _unreadable(path, err) from None
+    with held as folder:
+        yield Published(path, folder, _read(path, folder))
+
+
+def read(path: str | Path, *, limit: bool = True) -> dict[str, Any]:
+    """Read a certificate (or the one in a folder) and check it against the schema.
+
+    Parameters
+    ----------
+    path : str or Path
+        No link, and none among its parents.
+    limit : bool
+        Whether its size is bounded.
+
+    Raises
+    ------
+    InputError
+        When the file is missing or no regular file, is not JSON, or is not a certificate of a known version.
+    TooLargeError
+        When it is larger than any that a release needs.
+    """
+    with published(path, limit=limit) as found:
+        return found.certificate
+
+
+def _read(path: Path, folder: PublishedFolder) -> dict[str, Any]:
+    try:
+        data = strict_json(folder.read(path.name, MOST_CERTIFICATE))
+    except TooLargeError as err:
+        msg = f"certificate: {err}"
+        raise TooLargeError(msg) from None
+    except (OSError, ValueError, RecursionError) as err:
+        raise _unreadable(path, err) from None
+    _require_schema(data, path, limit=folder.limit)
+    return dict(data)
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    why = reason(error) if isinstance(error, OSError) else "it is not JSON, or says something twice"
+    return InputError(f"certificate: cannot read {path}: {why}.")
+
+
+def _require_schema(data: Any, path: Path, *, limit: bool) -> None:
+    import jsonschema
+
+    # A schema takes its time over long lists, so these are looked at first.
+    for place, most in MOST_ENTRIES.items() if limit else ():
+        if _length(data, place) > most:
+            msg = f"certificate: {path} has more than {most} entries at {'/'.join(place)}: {REMEDY}."
+            raise TooLargeError(msg)
+    problem = next(jsonschema.Draft202012Validator(schema()).iter_errors(data), None)
+    if problem is not None:
+        where = "/".join(map(str, problem.absolute_path)) or "top level"
+        msg = f"certificate: {path} is not a certificate of version {SCHEMA_VERSION} (at {where}: {problem.validator})."
+        raise InputError(msg)
+
+
+def _length(data: Any, place: tuple[str, ...]) -> int:
+    """Entries of a list or mapping in a document; none where there is no such thing."""
+    for key in place:
+        data = data.get(key) if isinstance(data, dict) else None
+    return len(data) if isinstance(data, dict | list) else 0
+
+
+def parameters_make_sense(parameters: Mapping[str, Any]) -> bool:
+    """Whether parameters have the names and kinds of values of a release; read() leaves that open, to report edits."""
+    import jsonschema
+
+    whole = schema()
+    part = {"$defs": whole["$defs"], "$ref": "#/$defs/parameters"}
+    return bool(jsonschema.Draft202012Validator(part).is_valid(parameters))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of certificates."""
+    return json.loads((files("dpppsynth.release") / "certificate.schema.json").read_text())

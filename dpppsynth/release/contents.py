@@ -1,0 +1,160 @@
+"""Format checks of release files that no bound follows from: what `save` writes, and nothing else.
+
+They may hold whatever was drawn or fitted after the noise, which nobody can derive again. Their form can be checked: a
+file with room for more is a place where raw data leave the house under a certificate.
+"""
+
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import shapely
+
+from dpppsynth.core.crs import crs_member
+from dpppsynth.core.published_files import strict_json
+from dpppsynth.release.estimators import require
+from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.spatial.mesh import Ints, Mesh
+
+# Seventeen digits, behind up to three zeros of a number not yet written with an exponent.
+NUMBER = rb"(-?\d{1,17}(?:\.\d{1,20})?(?:e[+-]\d{1,3})?)"
+POINT = re.compile(
+    rb'\{"type": "Feature", "properties": (\{.*?\}), "geometry": \{"type": "Point", "coordinates": \[%s, %s\]\}\}'
+    % (NUMBER, NUMBER)
+)
+# Tolerance for coordinates outside the bounding box: a share of the diameter, for rounding.
+NEAR = 1e-6
+POSTERIOR = {
+    "chain": ("chain",),
+    "draw": ("draw",),
+    "x": ("vertex",),
+    "y": ("vertex",),
+    "length_scale": ("draw",),
+    "log_intensity": ("chain", "draw", "vertex"),
+}
+
+
+def require_pattern(content: bytes, domain: Domain, by: str | None = None, levels: Sequence[str] = ()) -> None:
+    """Refuse bytes that are not, line by line, those of a pattern in the domain, marked by one of the levels.
+
+    Raises
+    ------
+    ValueError
+    """
+    crs, foot = json.dumps(crs_member(domain.crs)), "\n]}\n"
+    head = f'{{"type": "FeatureCollection",\n"crs": {crs},\n"features": [\n'
+    whole = content.startswith(head.encode()) and content.endswith(foot.encode()) and len(content) >= len(head + foot)
+    require(whole, "a pattern is a collection of features with the domain's CRS")
+    lines = content[len(head.encode()) : -len(foot)]
+    points = [POINT.fullmatch(line) for line in lines.split(b",\n")] if lines else []
+    known = {json.dumps({} if by is None else {by: level}).encode() for level in (levels or [""])}
+    marked = all(point is not None and point[1] in known for point in points)
+    require(marked, "a feature is a point, with the mark by which levels are told and no other property")
+    numbers = [number for point in points if point is not None for number in point.group(2, 3)]
+    # A coordinate has one way to be written, so digits behind it have no room.
+    require(all(repr(float(number)).encode() == number for number in numbers), "coordinates are in their shortest form")
+    xy = np.array(numbers, dtype=np.float64).reshape(-1, 2)
+    (x0, y0, x1, y1), room = domain.bounds, NEAR * domain.diameter
+    near = (xy >= [x0 - room, y0 - room]) & (xy <= [x1 + room, y1 + room])
+    require(bool(near.all()), "points lie in the domain")
+
+
+def counted_cells(mesh: Mesh, counts: Ints) -> dict[str, Any]:
+    """GeoJSON of the elements' parts inside the domain, each with its count."""
+    shapes = shapely.to_geojson(mesh.element_parts)
+    features = [
+        {"type": "Feature", "properties": {"cell": k, "count": count}, "geometry": json.loads(shape)}
+        for k, (count, shape) in enumerate(zip(counts.tolist(), shapes, strict=True))
+    ]
+    return {"type": "FeatureCollection", "crs": crs_member(mesh.domain.crs), "features": features}
+
+
+def require_counts(content: bytes, mesh: Mesh, counts: Ints) -> None:
+    """Refuse a document other than `counted_cells`, coordinates to rounding across machines."""
+    document, expected = strict_json(content), counted_cells(mesh, counts)
+    require(isinstance(document, dict) and document.keys() == expected.keys(), "counts are a collection of features")
+    shapes = [_without_shape(each["features"]) for each in (document, expected)]
+    rest = [{key: value for key, value in each.items() if key != "features"} for each in (document, expected)]
+    require(canonical_json([*shapes[:1], *rest[:1]]) == canonical_json([*shapes[1:], *rest[1:]]), "cells have counts")
+    for stated, cell in zip(document["features"], mesh.element_parts, strict=True):
+        shape = shapely.from_geojson(json.dumps(stated["geometry"]))
+        same = shapely.equals_exact(shape, cell, 1e-9 * mesh.domain.diameter, normalize=True)
+        require(bool(same) and stated["geometry"].keys() == {"type", "coordinates"}, "cells are those of the mesh")
+
+
+def _without_shape(features: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in each.items() if key != "geometry"} | {"geometry": ""} for each in features]
+
+
+def require_posterior(content: bytes, mesh: Mesh, length_scales: Sequence[float]) -> None:
+    """Refuse bytes that are not those of posterior draws on a mesh, made with some of the length scales.
+
+    The file must be what the same library writes of what it reads there, so that nothing lies between or behind.
+    """
+    from scipy.io import netcdf_file
+
+    with netcdf_file(io.BytesIO(content), mmap=False) as data:
+        found = {name: np.array(variable.data) for name, variable in data.variables.items()}
+        placed = {name: variable.dimensions for name, variable in data.variables.items()}
+        # Whatever the writing library notes beside: names of coordinates, and what stands for a missing number.
+        notes = {key: value for variable in data.variables.values() for key, value in _notes(variable).items()}
+        bare, rewritten = not _notes(data), _written(data)
+    require(
+        bare and placed == POSTERIOR and rewritten == content, "a posterior is a file of draws, and of nothing else"
+    )
+    known = {"coordinates", "_FillValue"} >= notes.keys() and notes.get("coordinates", b"x y") == b"x y"
+    require(known and all(np.isnan(notes[key]) for key in notes if key == "_FillValue"), "it has no notes of its own")
+    kinds = {name: values.dtype.newbyteorder("=").name for name, values in found.items()}
+    require(kinds == _KINDS, "its numbers are of the kinds that are written")
+    chains, draws, vertices = found["log_intensity"].shape
+    require(vertices == len(mesh.vertices) and min(chains, draws) > 0, "draws are on the mesh of the field")
+    numbered = np.array_equal(found["chain"], np.arange(chains)) and np.array_equal(found["draw"], np.arange(draws))
+    placed_there = np.allclose(np.column_stack([found["x"], found["y"]]), mesh.vertices, rtol=1e-12, atol=0)
+    require(numbered and placed_there, "chains and draws are numbered, and vertices lie where the mesh has them")
+    finite = bool(np.isfinite(found["log_intensity"]).all()) and bool(
+        np.isin(found["length_scale"], length_scales).all()
+    )
+    require(finite, "fields are finite, and made with length scales of the model")
+
+
+_KINDS = {
+    "chain": "int32",
+    "draw": "int32",
+    "x": "float64",
+    "y": "float64",
+    "length_scale": "float64",
+    "log_intensity": "float32",
+}
+
+
+def _written(data: Any) -> bytes:
+    """The bytes of a netCDF file with these contents."""
+    from scipy.io import netcdf_file
+
+    out = io.BytesIO()
+    copy = netcdf_file(out, "w", version=data.version_byte)
+    _note(copy, _notes(data))
+    for name in data._dims:  # noqa: SLF001 - the order in which dimensions are written is kept nowhere else
+        copy.createDimension(name, data.dimensions[name])
+    for name, variable in data.variables.items():
+        made = copy.createVariable(name, variable.data.dtype, variable.dimensions)
+        made[:] = variable.data
+        _note(made, _notes(variable))
+    copy.flush()
+    written = out.getvalue()
+    # Closing writes once more, and closes the buffer.
+    copy.close()
+    return written
+
+
+def _notes(of: Any) -> dict[str, Any]:
+    """Attributes of a file or a variable."""
+    return dict(of._attributes)  # noqa: SLF001 - the reader lists them nowhere else
+
+
+def _note(target: Any, notes: Mapping[str, Any]) -> None:
+    for name, value in notes.items():
+        setattr(target, name, value)

@@ -1,0 +1,1 @@
+"""Filters and smoothers of released series with bounded noise."""

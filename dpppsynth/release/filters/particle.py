@@ -1,0 +1,173 @@
+"""Particle filter of series with Laplace noise, truncated or not."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.core.arguments import flag, one_of, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.privacy.truncated.laplace import TruncatedLaplace
+from dpppsynth.release.filters import checks
+from dpppsynth.release.filters.cloud import follow
+from dpppsynth.release.filters.result import Filtered
+from dpppsynth.release.filters.steps import of_series
+from dpppsynth.spatial.mesh import Floats
+
+# Particles that are moved at once: blocks of series that a processor's cache holds.
+BLOCK = 2**18
+
+
+def particle_filter(
+    observations: Any,
+    *,
+    scale: float,
+    bound: float,
+    step: Any = "likely",
+    particles: int = 1000,
+    proposal: str = "bootstrap",
+    proposal_sd: float | None = None,
+    resample: bool = True,
+    literal: bool = False,
+    rng: RngLike = None,
+) -> Filtered:
+    """Mean of every answer given the noisy answers up to it, where answers change little from one to the next.
+
+    The hidden series is taken for a random walk with Gaussian steps, the noise is the release's own. Each estimate is
+    within `bound` of the released number. It is better than that number where the truth is as smooth as `step` says,
+    and worse where it is not: answers that have nothing to do with each other need no filter.
+
+    Parameters
+    ----------
+    observations : (N,) or (N, T) array
+        Released numbers in the order of time: one series, or T independent ones side by side. They must not be cut at
+        zero or filtered before.
+    scale : float
+        Of the noise, as released.
+    bound : float
+        On the error, as released; infinite for noise without a bound.
+    step : {"likely", "differences"}, float or (T,) array
+        Standard deviation of the change from one answer to the next: estimated from the released numbers, for every
+        series on its own, or public. Where all series change alike, `likely_step(observations, ...)` of all together is
+        the better one. It is about as good as to know the step; `estimated_step`, named "differences", is poor where a
+        series is smoother than the noise.
+    particles : int
+        M, for each series.
+    proposal : {"bootstrap", "uniform", "gaussian"}
+        Where particles are drawn from: around the last ones, within the bound around the observation, or from a
+        Gaussian around it.
+    proposal_sd : float, optional
+        Standard deviation of the proposal "gaussian"; by default that of the noise.
+    resample : bool
+        Whether particles are drawn again by their weights where few of them carry all the weight.
+    literal : bool
+        Divide estimates by M, as the method was once printed, for regression tests of that text: the result is wrong.
+    rng : None, int or Generator
+        Noise is not involved: any seed keeps the release as private as it was.
+
+    Returns
+    -------
+    Filtered
+
+    Raises
+    ------
+    InputError
+        An argument breaks its rule.
+
+    References
+    ----------
+    Gordon, Salmond & Smith (1993), Novel approach to nonlinear/non-Gaussian Bayesian state estimation.
+
+    Examples
+    --------
+    >>> found = particle_filter([0, 1, 3], scale=1.0, bound=4.0, step=1.0, particles=20_000, rng=1)
+    >>> found.estimate.round(), found.bound
+    (array([0., 1., 2.]), 8.0)
+    """
+    noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
+    size, chosen = whole("particles", particles, 1, most=checks.MOST_PARTICLES), _chosen(proposal, proposal_sd, law)
+    used = of_series(step, noisy, law)
+    resample, literal, rng = flag("resample", resample), flag("literal", literal), generator(rng)
+    series = noisy[:, None] if noisy.ndim == 1 else noisy
+    model = _Walks(series, law, size, chosen, np.broadcast_to(used, series.shape[1:])[:, None])
+    found = [follow(part, len(noisy), rng=rng, resample=resample) for part in model.parts()]
+    estimate = np.concatenate([part for part, _ in found], axis=1).reshape(noisy.shape)
+    restarts = sum(restarts for _, restarts in found)
+    if literal:
+        return Filtered(estimate / size, restarts, used, math.inf)
+    return Filtered(estimate, restarts, used, 2 * law.bound)
+
+
+Proposal = Callable[["_Walks", int, Floats, np.random.Generator], tuple[Floats, Floats]]
+
+
+@dataclass(frozen=True)
+class _Walks:
+    """T random walks seen through noise: a `StateModel` whose states are numbers."""
+
+    observations: Floats
+    law: TruncatedLaplace
+    size: int
+    proposal: Proposal
+    step: Floats
+
+    def parts(self) -> list["_Walks"]:
+        """Blocks of series."""
+        width = max(1, BLOCK // self.size)
+        blocks = [slice(start, start + width) for start in range(0, len(self.step), width)]
+        return [replace(self, observations=self.observations[:, block], step=self.step[block]) for block in blocks]
+
+    def start(self, k: int, rows: np.ndarray, rng: np.random.Generator) -> Floats:
+        """Quantiles of the noise, taken off the observation: they stand for its law better than random numbers."""
+        levels = (np.arange(self.size) + 0.5) / self.size
+        return self.observations[k, rows, None] - self.law.ppf(levels)
+
+    def propose(self, k: int, particles: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        return self.proposal(self, k, particles, rng)
+
+    def estimate(self, k: int, weights: Floats, particles: Floats) -> Floats:
+        # Relative to the observation, so that no rounding takes the mean beyond the bound.
+        seen = self.observations[k]
+        return np.asarray(seen + np.einsum("tm,tm->t", weights, particles - seen[:, None]))
+
+    def alone(self, k: int) -> Floats:
+        return self.observations[k]
+
+    def likelihood(self, k: int, particles: Floats) -> Floats:
+        """(T, M) logarithms of the densities of the k-th observations."""
+        return np.asarray(self.law.logpdf(self.observations[k, :, None] - particles))
+
+
+def _bootstrap(model: _Walks, k: int, particles: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    moved = particles + model.step * rng.standard_normal(particles.shape)
+    return moved, model.likelihood(k, moved)
+
+
+def _uniform(model: _Walks, k: int, particles: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    moved = model.observations[k, :, None] + model.law.bound * rng.uniform(-1, 1, particles.shape)
+    return moved, model.likelihood(k, moved) - ((moved - particles) / model.step) ** 2 / 2
+
+
+def _gaussian(sd: float) -> Proposal:
+    def proposal(model: _Walks, k: int, particles: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        normal = rng.standard_normal(particles.shape)
+        moved = model.observations[k, :, None] + sd * normal
+        return moved, model.likelihood(k, moved) - ((moved - particles) / model.step) ** 2 / 2 + normal**2 / 2
+
+    return proposal
+
+
+def _chosen(proposal: Any, sd: Any, law: TruncatedLaplace) -> Proposal:
+    one_of("proposal", proposal, ("bootstrap", "uniform", "gaussian"))
+    if sd is not None and proposal != "gaussian":
+        msg = f"proposal_sd: belongs to proposal='gaussian', got it with {proposal!r}; leave it out."
+        raise InputError(msg)
+    if proposal == "uniform" and law.bound == math.inf:
+        msg = "proposal: 'uniform' draws within the bound, which is infinite here; take 'bootstrap' or 'gaussian'."
+        raise InputError(msg)
+    if proposal == "gaussian":
+        return _gaussian(math.sqrt(law.variance) if sd is None else checks.size("proposal_sd", sd))
+    return _bootstrap if proposal == "bootstrap" else _uniform

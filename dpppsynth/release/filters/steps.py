@@ -1,0 +1,163 @@
+"""Estimates of the step size of a hidden series from its noisy observations.
+
+Both rules see what was released alone. The likely step is the default of every filter. Differences of neighbours are
+the plain rule that other work compares with, and a matter of chance where steps are small beside the noise.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.core.arguments import one_of, plain_array
+from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.truncated.laplace import TruncatedLaplace
+from dpppsynth.release.filters import checks
+from dpppsynth.spatial.mesh import Floats
+
+# Smallest estimate of a step, in scales of the noise: below it a series is practically constant.
+LEAST = 1e-3
+# Steps that are tried, evenly spaced in logarithms: being off by half of that spacing hardly matters to a filter.
+TRIED = 40
+
+
+def estimated_step(observations: Any, scale: float, bound: float) -> float:
+    """Standard deviation of steps that neighbours in noisy series suggest, all of those side by side together.
+
+    The rule that filters call "differences": squared ones of noisy answers have the mean `step^2 + 2 Var(noise)`. The
+    estimate is 0.001 scales at least, which takes the series for constant: where steps are small beside the noise that
+    is a matter of chance, and `likely_step` is better.
+
+    Parameters
+    ----------
+    observations : (N,) or (N, T) array
+        Released numbers.
+    scale, bound : float
+        Of the noise; the bound may be infinite.
+
+    Examples
+    --------
+    >>> round(estimated_step([0, 30, 0, 30], 2.0, 10.0), 2)
+    29.76
+    """
+    noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
+    return _differences(noisy, law.variance, law.scale)
+
+
+def likely_step(observations: Any, scale: float, bound: float) -> float:
+    """Standard deviation of steps under which noisy series, all of those side by side together, are most likely.
+
+    The noise is taken for Gaussian of the same variance, which makes a random walk seen through it the local level
+    model, whose likelihood a Kalman filter gives. It sees all correlations of the series, and finds steps too small for
+    `estimated_step`, which looks at neighbours alone.
+
+    Parameters
+    ----------
+    observations : (N,) or (N, T) array
+        Released numbers.
+    scale, bound : float
+        Of the noise; the bound may be infinite.
+
+    Returns
+    -------
+    float
+        One of 40 numbers, from 0.001 scales to twice the differences of the noisy series; a single observation gives
+        the smallest.
+
+    References
+    ----------
+    Harvey (1989), Forecasting, structural time series models and the Kalman filter, section 4.1.2.
+
+    Examples
+    --------
+    >>> series = [0, 4, 1, 6, 4, 8, 6, 9, 12, 9]
+    >>> round(likely_step(series, 3.0, 20.0), 1), estimated_step(series, 3.0, 20.0)
+    (1.7, 0.003)
+    """
+    noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
+    return _likely(noisy, law.variance, law.scale)
+
+
+def settled(name: str, step: Any, noisy: Floats, variance: float, scale: float) -> float:
+    """A step that was given, or else estimated by the rule named from noisy series (N,) or (N, T)."""
+    if not isinstance(step, str):
+        return checks.size(name, step, remedy=checks.PUBLIC)
+    return RULES[one_of(name, step, RULES, " or a positive number")](noisy, variance, scale)
+
+
+def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
+    """The step of a noisy series as a float, or (T,) one for each of those side by side, or InputError.
+
+    Series side by side may be as different as a village and a town: each is estimated on its own.
+    """
+    if isinstance(step, str) and noisy.ndim == 2:
+        rule = EACH[one_of("step", step, EACH, " or a positive number")]
+        return rule(noisy, law.variance, law.scale)
+    array = plain_array(step)
+    if step is None or array is None or array.ndim == 0:
+        return settled("step", step, noisy, law.variance, law.scale)
+    right = noisy.ndim == 2 and array.shape == noisy.shape[1:] and array.dtype.kind in "iuf"
+    if not right or not ((array >= checks.SMALLEST) & (array <= checks.LARGEST)).all():
+        msg = f"step: must be one positive number, or one for each series side by side (N, T); {checks.PUBLIC}."
+        raise InputError(msg)
+    return array.astype(float)
+
+
+def _differences(noisy: Floats, variance: float, scale: float) -> float:
+    return float(_from_changes(_mean_squares(noisy).mean(keepdims=True), variance, scale)[0])
+
+
+def _each_difference(noisy: Floats, variance: float, scale: float) -> Floats:
+    return _from_changes(_mean_squares(noisy), variance, scale)
+
+
+def _from_changes(square: Floats, variance: float, scale: float) -> Floats:
+    return np.sqrt(np.maximum((LEAST * scale) ** 2, square - 2 * variance))
+
+
+def _likely(noisy: Floats, variance: float, scale: float) -> float:
+    tried = _tried(_mean_squares(noisy).mean(keepdims=True), scale)
+    together = _log_likelihoods(noisy.reshape(len(noisy), -1), variance, tried).sum(axis=1)
+    return float(tried[np.argmax(together), 0])
+
+
+def _each_likely(noisy: Floats, variance: float, scale: float) -> Floats:
+    tried = _tried(_mean_squares(noisy), scale)
+    best = np.argmax(_log_likelihoods(noisy, variance, tried), axis=0)
+    return np.asarray(tried[best, np.arange(len(best))])
+
+
+# One step for all series, and one for each.
+RULES: dict[str, Callable[[Floats, float, float], float]] = {"likely": _likely, "differences": _differences}
+EACH: dict[str, Callable[[Floats, float, float], Floats]] = {"likely": _each_likely, "differences": _each_difference}
+
+
+def _mean_squares(noisy: Floats) -> Floats:
+    """(T,) mean squared changes from one noisy answer to the next; 0 of a single one."""
+    changes = np.diff(noisy.reshape(len(noisy), -1), axis=0)
+    return np.asarray((changes**2).sum(axis=0) / max(1, len(changes)))
+
+
+def _tried(square: Floats, scale: float) -> Floats:
+    """(S, T) steps to try for series with such mean squared changes (T,)."""
+    least = LEAST * scale
+    return np.asarray(np.geomspace(least, np.maximum(least, 2 * np.sqrt(square)), TRIED))
+
+
+def _log_likelihoods(noisy: Floats, variance: float, steps: Floats) -> Floats:
+    """(S, T) logarithms, up to a constant, of the densities of all but the first of each of the noisy series (N, T).
+
+    The steps are (S, T), or (S, 1) where series share them.
+    """
+    level, spread = np.repeat(noisy[:1], len(steps), axis=0), np.full(steps.shape, variance)
+    total = np.zeros((len(steps), noisy.shape[1]))
+    for seen in noisy[1:]:
+        spread = spread + steps**2
+        predicted = spread + variance
+        surprise = seen - level
+        # Steps far too small for the series overflow to no likelihood at all, as they should.
+        with np.errstate(over="ignore"):
+            total -= np.log(predicted) / 2 + surprise**2 / predicted / 2
+        gain = spread / predicted
+        level, spread = level + gain * surprise, variance * gain
+    return total

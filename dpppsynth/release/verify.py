@@ -1,0 +1,376 @@
+"""Verification of a certificate without the data: its bound, its hash and its files."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from shapely.errors import ShapelyError
+
+from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
+from dpppsynth.core.published_files import REMEDY
+from dpppsynth.models.recipes import domain_of_release
+from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.lengths import require_scale, undeclared
+from dpppsynth.privacy.losses import DiscreteLosses
+from dpppsynth.privacy.relations import relation_from_dict
+from dpppsynth.privacy.truncated.rules import LARGEST
+from dpppsynth.release import certificate, contents, work
+from dpppsynth.release.rederive import RECOMPUTE, STRATA, Derived, budget, spends
+from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.offset import Offset
+
+# Share by which an epsilon that was rounded up to six digits may be below the one found on another machine.
+LAST_DIGIT = 2e-5
+MANY = f"the domain file has more numbers than are read unasked: {REMEDY}."
+# Errors of reading and using JSON of unknown content.
+UNUSABLE = (OSError, LookupError, AttributeError, TypeError, ValueError, RecursionError)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One item of a verification; a check that was too large to be made does not hold."""
+
+    name: str
+    holds: bool
+    detail: str
+    too_large: bool = False
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Outcome of `verify`.
+
+    Attributes
+    ----------
+    guarantee : Guarantee
+        What the certificate claims.
+    checks : tuple of Check
+    """
+
+    guarantee: Guarantee
+    checks: tuple[Check, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every check holds."""
+        return all(check.holds for check in self.checks)
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the only faults are checks that would take more work than the limit allows."""
+        return not self.holds and all(check.holds or check.too_large for check in self.checks)
+
+    def require(self) -> None:
+        """Raise `PrivacyCheckError` with the checks that do not hold, or `TooLargeError` where they only take long."""
+        failed = [f"{c.name}: {c.detail}" for c in self.checks if not c.holds]
+        if failed:
+            msg = f"certificate {'was not verified' if self.too_large else 'does not hold'}. " + " ".join(failed)
+            raise (TooLargeError if self.too_large else PrivacyCheckError)(msg)
+
+
+def verify(path: str | Path, *, limit: bool = True) -> Verification:
+    """Check a certificate file (or the one in a folder) and the files beside it.
+
+    Only plain files are opened, from a folder that is held open and reached without links. What is parsed are the very
+    bytes whose hash the certificate states.
+
+    Parameters
+    ----------
+    path : str or Path
+    limit : bool
+        Do no more than some seconds of work for a document of unknown origin: what takes more is reported as too large
+        to verify. False takes every release as large as it is.
+
+    Raises
+    ------
+    InputError
+        When there is no readable certificate at `path`. A certificate that is readable but wrong is reported in the
+        result instead.
+    TooLargeError
+        When the certificate itself is larger than any that a release needs.
+    """
+    with certificate.published(path, limit=limit) as found:
+        return examine(found)
+
+
+def examine(found: certificate.Published) -> Verification:
+    """The same of a folder that is open, from which the release may then be read."""
+    cert = found.certificate
+    try:
+        claimed = guarantee_from_dict(cert["guarantee"])
+    except (ValueError, ArithmeticError) as err:
+        msg = f"certificate: {found.path} claims what is no guarantee: {err}"
+        raise InputError(msg) from None
+    derived = _derive(found)
+    checks = (
+        _check_content(cert, derived),
+        _limited("files", partial(_check_files, found, derived)),
+        _check_seed(cert),
+        _limited("statistic", partial(_check_statistic, found, derived)),
+        _check_bound(cert, derived),
+    )
+    return Verification(claimed, checks)
+
+
+def _limited(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except TooLargeError as err:
+        return Check(name, False, str(err), too_large=True)
+
+
+def _check_content(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
+    """Check that nothing was edited, and that the description of randomness is one of those known."""
+    unedited = certificate.content_hash(cert) == cert["content_hash"]
+    if isinstance(derived, Derived) and cert["noise"] != derived.source(seeded=cert["seeded"]):
+        return Check("content", False, "the stated randomness is not this mechanism's.")
+    if cert["releasable"] is not (not cert["seeded"] and cert["warning"] is None):
+        return Check("content", False, "whether it may be released does not follow from seed and warning.")
+    return Check("content", unedited, "unedited" if unedited else "some field was edited after the release.")
+
+
+def _check_files(found: certificate.Published, derived: "Derived | str | Check") -> Check:
+    """Check that all listed files are there unchanged and belong to such a release."""
+    listed, domain = found.certificate["files"], found.certificate["domain"]["file"]
+    wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
+    if isinstance(derived, Derived):
+        known = {domain, *derived.released, *derived.others, *_numbered(listed)}
+        # Files that a release is opened from must be listed: the required ones, and a posterior if there is one.
+        offset = [certificate.OFFSET] if derived.offset else []
+        present = [name for name in derived.others if found.folder.has(name)]
+        wrong += [name for name in {domain, *derived.released, *offset, *present} if name not in listed]
+        if derived.offset and not wrong and _offset(found) != derived.offset:
+            wrong.append(certificate.OFFSET)
+        strange = [name for name in listed if name not in known]
+        if strange:
+            return Check("files", False, f"not part of such a release: {', '.join(strange)}.")
+    others = [name for name in found.folder.names() if name not in {*listed, certificate.FILENAME}]
+    beside = f"; not covered: {', '.join(others)}" if others else ""
+    detail = f"missing or changed: {', '.join(wrong)}." if wrong else f"{len(listed)} files as released{beside}"
+    return Check("files", not wrong, detail)
+
+
+def _numbered(listed: Iterable[str]) -> list[str]:
+    """Names of as many synthetic patterns as are listed: their numbers go from 0 on, and carry nothing."""
+    return [certificate.synthetic(k) for k in range(sum(map(bool, map(certificate.SYNTHETIC.fullmatch, listed))))]
+
+
+def _unchanged(found: certificate.Published, name: str, digest: str) -> bool:
+    """Whether it is a plain file of the folder with this hash."""
+    try:
+        return found.folder.digest(name) == digest
+    except OSError:
+        return False
+
+
+def _offset(found: certificate.Published) -> str | None:
+    """Fingerprint of the offset in the folder, if it is one and nothing else is there."""
+    try:
+        document = found.document(certificate.OFFSET)
+        offset = Offset.from_geojson(document)
+        return offset.fingerprint if canonical_json(document) == canonical_json(offset.to_geojson()) else None
+    except (*UNUSABLE, ShapelyError):
+        return None
+
+
+def _check_seed(cert: Mapping[str, Any]) -> Check:
+    if cert["seeded"]:
+        return Check("randomness", False, certificate.SEEDED)
+    if not cert["releasable"] or cert["warning"] is not None:
+        return Check("randomness", False, "this certificate says that it must not be released.")
+    empty = _promises_nothing(cert["parameters"])
+    if empty is not None:
+        return Check("randomness", False, empty)
+    return Check("randomness", True, "secret noise")
+
+
+def _promises_nothing(parameters: Mapping[str, Any]) -> str | None:
+    """Warning that the joint delta of all levels promises nothing, if these are parameters of a release."""
+    if not certificate.parameters_make_sense(parameters):
+        return None
+    parts = work.levels(parameters)
+    delta = max(budget(part)[1] for part in parts)
+    return certificate.large_delta(delta, [(part["n"], part["expected_n"]) for part in parts])
+
+
+def _check_statistic(found: certificate.Published, derived: "Derived | str | Check") -> Check:
+    """Check that the released statistic has the size and the noise that the certificate states."""
+    cert = found.certificate
+    if isinstance(derived, Check):
+        return replace(derived, name="statistic")
+    # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
+    expected = derived.released if isinstance(derived, Derived) else {certificate.STATISTIC: -1}
+    released = {}
+    for name, count in expected.items():
+        try:
+            statistic = found.document(name)
+            same = statistic["noise"] == cert["noise"] and statistic["seeded"] is cert["seeded"]
+            same = same and statistic.keys() == {"lattice", "noise", "seeded"}
+            whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
+            fits = count in (-1, len(statistic["lattice"]))
+            if whole and fits and isinstance(derived, Derived):
+                released[name] = np.array(statistic["lattice"], dtype=np.int64)
+                derived.possible.get(name, len)(released[name])
+        except UNUSABLE:
+            return Check("statistic", False, f"{name} is missing or not a private statistic.")
+        if not (same and whole and fits):
+            return Check("statistic", False, f"{name} is not the one this certificate speaks of.")
+    paid = derived.patterns if isinstance(derived, Derived) else 0
+    if paid and len(cert["files"]) != paid + 1 + len(expected):
+        beside = "the domain and what was drawn" if expected else "the domain"
+        return Check("statistic", False, f"{paid} patterns were paid for; beside {beside} no other file belongs here.")
+    wrong = _misplaced(found, derived, released) if isinstance(derived, Derived) else None
+    if wrong is not None:
+        return Check("statistic", False, wrong)
+    numbers = sum(count for count in expected.values() if count > 0)
+    return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
+
+
+def check_claim(cert: Mapping[str, Any], domain: Domain) -> Check:
+    """Whether the guarantee that a certificate claims follows from its parameters, on a domain at hand."""
+    recompute = RECOMPUTE.get(cert["mechanism"])
+    if recompute is None or not certificate.parameters_make_sense(cert["parameters"]):
+        return Check("bound", False, "its parameters are not those of a release")
+    return _check_bound(cert, recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain))
+
+
+def _misplaced(found: certificate.Published, derived: Derived, released: Mapping[str, Ints]) -> str | None:
+    """First file that does not follow from others, or does not have its required form, with the reason."""
+    listed = found.certificate["files"]
+    for file, statistics, follows in derived.following:
+        try:
+            if file in listed:
+                numbers = [np.empty(0, dtype=np.int64), *(released[name] for name in statistics)]
+                follows(found.content(file), np.concatenate(numbers))
+        except (*UNUSABLE, ArithmeticError, ShapelyError):
+            return f"{file} does not follow from what was drawn."
+    # The guarantee was derived for it.
+    domain = _domain(found)
+    for name in filter(certificate.SYNTHETIC.fullmatch, listed):
+        try:
+            contents.require_pattern(found.content(name), domain, *(derived.marks or ()))
+        except UNUSABLE:
+            return f"{name} is no synthetic pattern, or holds something else beside it."
+    return None
+
+
+def _domain(found: certificate.Published) -> Domain:
+    stated = found.certificate["domain"]
+    return domain_of_release(found.document(stated["file"]), stated.get("scale_factor"))
+
+
+def _derive(found: certificate.Published) -> "Derived | str | Check":
+    """The guarantee that follows from the parameters and the domain file, or why none does."""
+    cert = found.certificate
+    recompute = RECOMPUTE.get(cert["mechanism"])
+    if recompute is None:
+        return f"mechanism {cert['mechanism']!r} is not known to this version."
+    if not certificate.parameters_make_sense(cert["parameters"]):
+        return "its parameters are not those of a release."
+    stated = cert["domain"]
+    try:
+        written = found.document(stated["file"])
+        _require_little(found, work.coordinates(written) <= work.MOST_COORDINATES, MANY)
+        domain = _domain(found)
+        too_much = work.excess(cert["parameters"], domain)
+        _require_little(found, too_much is None, too_much or "")
+        require_scale(domain)
+        derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
+    except TooLargeError as err:
+        return Check("bound", False, str(err), too_large=True)
+    except (InputError, PrivacyCheckError) as err:
+        return f"it cannot be derived from the certificate's parameters and domain file: {err}"
+    except (*UNUSABLE, ArithmeticError, ShapelyError, MemoryError):
+        return "it cannot be derived from the certificate's parameters and domain file."
+    if canonical_json(written) != canonical_json(domain.to_geojson()):
+        return "the domain file holds something else beside the domain."
+    if (domain.fingerprint(), domain.crs, domain.unit) != (stated["fingerprint"], stated["crs"], stated["unit"]):
+        return "the domain file is not the domain of the certificate."
+    return replace(derived, remark=undeclared(derived.guarantee, domain))
+
+
+def _require_little(found: certificate.Published, little: bool, otherwise: str) -> None:
+    """Refuse work beyond what is done unasked, unless it was asked for."""
+    if found.folder.limit and not little:
+        raise TooLargeError(otherwise)
+
+
+def _check_bound(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
+    """Compare the derived guarantee, field by field, with the claim."""
+    if isinstance(derived, Check):
+        return derived
+    if isinstance(derived, str):
+        return Check("bound", False, derived)
+    guarantee, said = derived.guarantee, cert["guarantee"]
+    epsilon = guarantee.epsilon()
+    if cert["mechanism"] != STRATA and not spends(guarantee, cert["parameters"]):
+        return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the stated budget differs.")
+    claimed = guarantee_from_dict(said)
+    if not _agree(guarantee, claimed, said["profile"]):
+        return Check("bound", False, f"the parameters give epsilon = {epsilon:.6g}, the claim differs.")
+    if claimed.assumptions != guarantee.assumptions or said["in_words"] != str(claimed):
+        return Check(
+            "bound", False, f"epsilon = {epsilon:.6g} follows, but the sentences are not this schema version's."
+        )
+    remark = f". {derived.remark}" if derived.remark else ""
+    return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters{remark}")
+
+
+def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
+    """Whether two guarantees agree, numbers to rounding across machines."""
+    return (
+        derived.relation == claimed.relation
+        and derived.theorem == claimed.theorem
+        and len(derived.by_distance) == len(claimed.by_distance)
+        and (_tables_agree if isinstance(derived.profile, DiscreteLosses) else _numbers_agree)(
+            derived, claimed, claimed_profile
+        )
+    )
+
+
+def _numbers_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
+    return alike(claimed_profile, derived.profile.to_dict()) and np.allclose(
+        derived.by_distance, claimed.by_distance, rtol=1e-9, atol=0
+    )
+
+
+def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
+    """Whether two tables agree, but for the last of six digits, which may differ by machine."""
+    ours, theirs = derived.profile, claimed.profile
+    if not (isinstance(ours, DiscreteLosses) and isinstance(theirs, DiscreteLosses)):
+        return False
+    return (
+        # All fields of the claim follow from its own rows.
+        alike(claimed_profile, theirs.to_dict())
+        and ours.at == theirs.at
+        and theirs.no_better_than(ours, LAST_DIGIT)
+        # A weaker promise is true, but its numbers would be free for anything.
+        and ours.no_better_than(theirs, LAST_DIGIT)
+        and len(ours.rows) == len(theirs.rows)
+        and all(
+            math.isclose(said, distance, rel_tol=1e-9)
+            and (1 - LAST_DIGIT) * epsilon <= loss <= (1 + LAST_DIGIT) * epsilon
+            for (distance, epsilon), (said, loss) in zip(derived.by_distance, claimed.by_distance, strict=True)
+        )
+    )
+
+
+def alike(claimed: Any, derived: Any) -> bool:
+    """Whether two JSON values agree, numbers to rounding across machines."""
+    if isinstance(derived, dict):
+        return (
+            isinstance(claimed, dict)
+            and claimed.keys() == derived.keys()
+            and all(alike(claimed[key], value) for key, value in derived.items())
+        )
+    if isinstance(derived, list):
+        return isinstance(claimed, list) and len(claimed) == len(derived) and all(map(alike, claimed, derived))
+    if isinstance(derived, float):
+        whole = isinstance(claimed, int | float) and not isinstance(claimed, bool)
+        return whole and math.isclose(claimed, derived, rel_tol=1e-9)
+    return type(claimed) is type(derived) and bool(claimed == derived)

@@ -1,0 +1,463 @@
+"""Domains: the public regions (windows) that hold point patterns, and the interface that networks share.
+
+A domain is chosen before the data are seen and may be shown to anybody, so its coordinates appear freely in messages.
+Distances and areas are those of the map, in the unit of its coordinate reference system (CRS); degrees are refused. A
+privacy radius is a true length, and `scale_factor` says how much longer it is on the map.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+from shapely.geometry import MultiPolygon, Polygon
+
+from dpppsynth.core.crs import REMEDY, crs_from_member, crs_label, crs_member, projected_crs, unit_name
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.map_scale import scale_factor
+
+if TYPE_CHECKING:
+    from dpppsynth.core.crs import CRSLike
+
+# Largest coordinate: beyond it floats cannot resolve a thousandth.
+LARGEST = 1e12
+# Where points lie decides who is left out, which changes a public n.
+LEFT_OUT = "leave others out only where n is secret, or who is in the data set is not sensitive"
+
+
+@runtime_checkable
+class Domain(Protocol):
+    """Interface of regions: `Window` in the plane, `LinearNetwork` on streets.
+
+    Points have coordinates in the plane, and a position in the domain: on a window the same pair of numbers, on a
+    network the number of an edge and the distance along it.
+    """
+
+    @property
+    def crs(self) -> str | None:
+        """Coordinate reference system, such as ``"EPSG:27700"``."""
+
+    @property
+    def unit(self) -> str:
+        """Name of the unit of length."""
+
+    @property
+    def rule(self) -> str:
+        """Rule that points must keep, and the remedy for others, in the words of a message."""
+
+    @property
+    def scale_factor(self) -> float:
+        """Largest length on the map of one unit of true length, at least 1."""
+
+    @property
+    def stated_scale(self) -> float | None:
+        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
+
+    @property
+    def geometry(self) -> Any:
+        """The whole domain as one shapely geometry."""
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Bounding box (x0, y0, x1, y1)."""
+
+    @property
+    def size(self) -> float:
+        """Area of a window, length of a network: an intensity is a number of points per unit of it."""
+
+    @property
+    def extent(self) -> float:
+        """A length that rules scale with: on windows the square root of the area."""
+
+    @property
+    def diameter(self) -> float:
+        """Largest distance between two points, in a straight line on windows and along the edges on networks."""
+
+    @property
+    def longest_path(self) -> float:
+        """Length that no shortest path between two points exceeds; infinite where none is known."""
+
+    @property
+    def is_rectangle(self) -> bool:
+        """Whether the domain is a rectangle with sides along the axes."""
+
+    @property
+    def resolution(self) -> float:
+        """Spacing of the public grid of released positions."""
+
+    def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
+        """Tell for each row of an (n, 2) array whether the point belongs to the domain."""
+
+    def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
+        """(n, 2) positions of coordinates (n, 2)."""
+
+    def coordinates(self, positions: ArrayLike) -> NDArray[np.float64]:
+        """(n, 2) coordinates of positions (n, 2)."""
+
+    def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, 2) positions rounded to the public grid; some may leave the domain."""
+
+    def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Tell which positions (n, 2) belong to the domain."""
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Describe the domain as GeoJSON."""
+
+    def fingerprint(self) -> str:
+        """Return a digest that equal domains share."""
+
+
+@runtime_checkable
+class Snapping(Protocol):
+    """A domain onto which nearby points may be moved: a network."""
+
+    def within(self, xy: NDArray[np.float64], tolerance: float) -> NDArray[np.bool_]:
+        """Tell which points (n, 2) are near enough."""
+
+
+class OnMap:
+    """Lengths of a domain on the map of its CRS, which windows and networks read alike."""
+
+    @cached_property
+    def unit(self: Domain) -> str:
+        """Unit of length: "metre", "US survey foot", ..., or "unit" when there is no CRS."""
+        return "unit" if self.crs is None else unit_name(self.crs)
+
+    @cached_property
+    def stated_scale(self: Domain) -> float | None:
+        """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
+        return scale_factor(self.geometry, self.crs)
+
+    @property
+    def scale_factor(self: Domain) -> float:
+        """Largest length on the map of one unit of true length, at least 1: a privacy radius is multiplied by it."""
+        return 1.0 if self.stated_scale is None else self.stated_scale
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Window(OnMap):
+    """A planar region with positive area: the public window in which a pattern is observed.
+
+    Build it with `Window.rectangle`, `Window.polygon` or `Window.from_geojson`.
+
+    Parameters
+    ----------
+    geometry : shapely.Polygon or shapely.MultiPolygon
+        A valid region, holes allowed. Stored in two dimensions, in one canonical order of parts, rings and vertices.
+    crs : str, int, pyproj.CRS or None
+        A projected CRS, kept as ``"EPSG:27700"`` where an authority code exists and as WKT otherwise; None when the
+        coordinates are plain numbers.
+
+    Raises
+    ------
+    InputError
+        The geometry is not a valid region of positive area with finite bounds, the CRS is unknown or geographic, or
+        its map stretches lengths in the region by more than a twentieth.
+
+    Examples
+    --------
+    >>> soho = Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
+    >>> soho
+    Window(rectangle [529100, 529770] x [180680, 181350], EPSG:27700, metre)
+    >>> soho.contains([[529200.0, 181000.0], [0.0, 0.0]])
+    array([ True, False])
+    """
+
+    geometry: Polygon | MultiPolygon
+    crs: str | None = None
+
+    def __post_init__(self) -> None:
+        region = _canonical(self.geometry)
+        object.__setattr__(self, "geometry", region)
+        object.__setattr__(self, "crs", None if self.crs is None else projected_crs(self.crs))
+        self.stated_scale  # noqa: B018 - a map that stretches lengths too much is refused here
+
+    @classmethod
+    def rectangle(cls, x0: float, y0: float, x1: float, y1: float, crs: CRSLike | None = None) -> Self:
+        """Build the rectangle [x0, x1] x [y0, y1].
+
+        Raises
+        ------
+        InputError
+            A bound is not finite, x1 <= x0 or y1 <= y0.
+        """
+        bounds = _finite_bounds(x0, y0, x1, y1)
+        for axis, low, high in (("x", bounds[0], bounds[2]), ("y", bounds[1], bounds[3])):
+            if high <= low:
+                got = f"{axis}0={low:.15g}, {axis}1={high:.15g}"
+                msg = f"{axis}1: must be larger than {axis}0; got {got}. The order is x0, y0, x1, y1"
+                raise InputError(msg)
+        return cls(shapely.box(*bounds), None if crs is None else projected_crs(crs))
+
+    @classmethod
+    def polygon(cls, geometry: Any, crs: CRSLike | None = None) -> Self:
+        """Build a window from a polygon or multi-polygon, holes allowed.
+
+        Parameters
+        ----------
+        geometry : shapely geometry, GeoJSON-like mapping, or object with ``__geo_interface__``
+            The region.
+        crs : str, int, pyproj.CRS or None
+            Its projected coordinate reference system.
+        """
+        return cls(_as_shapely(geometry), None if crs is None else projected_crs(crs))
+
+    @classmethod
+    def from_geojson(cls, document: Mapping[str, Any]) -> Self:
+        """Rebuild a window from the dictionary that `to_geojson` wrote.
+
+        Any FeatureCollection, Feature or geometry of polygons with a ``crs`` member will do; several polygons are
+        united. A missing member means degrees (RFC 7946), which is refused; ``null`` means that there is no CRS.
+
+        Raises
+        ------
+        InputError
+            The document has no ``crs`` member, or does not describe polygons.
+        """
+        if not isinstance(document, Mapping) or "type" not in document:
+            msg = "document: must be a GeoJSON dictionary with a 'type'; Window.to_geojson() makes one"
+            raise InputError(msg)
+        if "crs" not in document:
+            msg = f"document: has no 'crs' member, and standard GeoJSON is in degrees. With read_window, {REMEDY}"
+            raise InputError(msg)
+        crs = crs_from_member(document["crs"])
+        parts = [_as_shapely(geometry) for geometry in _geometries(document)]
+        return cls(parts[0] if len(parts) == 1 else unite(parts), crs)
+
+    @cached_property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Bounding box (x0, y0, x1, y1)."""
+        x0, y0, x1, y1 = (float(v) for v in self.geometry.bounds)
+        return x0, y0, x1, y1
+
+    @cached_property
+    def area(self) -> float:
+        """Area in squared units."""
+        return float(self.geometry.area)
+
+    @cached_property
+    def diameter(self) -> float:
+        """Largest Euclidean distance between two points of the window."""
+        corners = shapely.get_coordinates(self.geometry.convex_hull)
+        return max(float(np.hypot(*(corners[i:] - corner).T).max()) for i, corner in enumerate(corners))
+
+    @cached_property
+    def is_rectangle(self) -> bool:
+        """Whether the window is a rectangle with sides along the axes."""
+        return bool(self.geometry.equals(shapely.box(*self.bounds)))
+
+    @cached_property
+    def is_convex(self) -> bool:
+        """Whether straight segments between points of the window stay inside it."""
+        if isinstance(self.geometry, MultiPolygon) or self.geometry.interiors:
+            return False
+        hull = self.geometry.convex_hull
+        # Area alone would miss a slit a few rounding errors wide, which lengthens every path around it.
+        dent = shapely.distance(hull.exterior, shapely.points(shapely.get_coordinates(self.geometry))).max()
+        return bool(hull.area - self.area <= 1e-12 * hull.area and dent <= 1e-9 * self.diameter)
+
+    @property
+    def rule(self) -> str:
+        """Rule that points must keep, and the remedy for others, in the words of a message."""
+        return f"must lie in the window; choose a larger one from public knowledge ({LEFT_OUT})"
+
+    @property
+    def size(self) -> float:
+        """Area, the measure that intensities are per unit of."""
+        return self.area
+
+    @property
+    def extent(self) -> float:
+        """Square root of the area: a length that rules scale with."""
+        return math.sqrt(self.area)
+
+    @property
+    def longest_path(self) -> float:
+        """The diameter of a convex window; infinite on others, where paths may be long or missing."""
+        return self.diameter if self.is_convex else math.inf
+
+    @cached_property
+    def resolution(self) -> float:
+        """Spacing of the public grid of released coordinates: the largest power of ten <= diameter * 1e-7."""
+        return public_grid(self.diameter)
+
+    def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
+        """(n, 2) the coordinates themselves."""
+        return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
+
+    coordinates = positions
+
+    def on_grid(self, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n, 2) positions rounded to the public grid; some may leave the window."""
+        return np.round(positions / self.resolution) * self.resolution
+
+    def holds(self, positions: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """(n,) whether positions lie in the window."""
+        return self.contains(positions)
+
+    def contains(self, xy: ArrayLike) -> NDArray[np.bool_]:
+        """Tell which points lie in the window, its border included.
+
+        Parameters
+        ----------
+        xy : array_like, shape (n, 2)
+            Points. A point that is not finite is not contained.
+
+        Returns
+        -------
+        ndarray of bool, shape (n,)
+        """
+        points = as_reals(xy, "xy: must be numbers of shape (n, 2)")
+        if points.ndim != 2 or points.shape[1] != 2:
+            msg = f"xy: must have shape (n, 2); got {points.ndim} dimension(s)"
+            raise InputError(msg)
+        x, y = points.T
+        x0, y0, x1, y1 = self.bounds
+        inside: NDArray[np.bool_] = (x >= x0) & (x <= x1) & (y >= y0) & (y <= y1)
+        if not self.is_rectangle:
+            shapely.prepare(self.geometry)
+            inside[inside] = shapely.intersects_xy(self.geometry, x[inside], y[inside])
+        return inside
+
+    def to_geojson(self) -> dict[str, Any]:
+        """Describe the window as a GeoJSON FeatureCollection with a named CRS, as GDAL and QGIS read it."""
+        geometry = shapely.geometry.mapping(self.geometry)
+        feature = {"type": "Feature", "properties": {}, "geometry": json.loads(json.dumps(geometry))}
+        return {"type": "FeatureCollection", "crs": crs_member(self.crs), "features": [feature]}
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 hex digest of the canonical GeoJSON; equal windows have equal digests."""
+        return self._fingerprint
+
+    def __repr__(self) -> str:
+        x0, y0, x1, y1 = self.bounds
+        kind = "rectangle" if self.is_rectangle else f"{self.geometry.geom_type.lower()} in"
+        name = "no CRS" if self.crs is None else crs_label(self.crs)
+        return f"Window({kind} [{x0:.10g}, {x1:.10g}] x [{y0:.10g}, {y1:.10g}], {name}, {self.unit})"
+
+
+def as_reals(values: Any, rule: str) -> NDArray[np.float64]:
+    """Copy numbers into an array, NaN where numpy.ma hides one.
+
+    Raises
+    ------
+    InputError
+        With `rule` as its message, which never shows the values: numpy's own would.
+    """
+    try:
+        plain = np.ma.array(values)
+        # Casting would drop imaginary parts with no more than a warning.
+        numbers = None if np.iscomplexobj(plain) else plain.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = None
+    if numbers is None:
+        raise InputError(rule)
+    return np.asarray(np.ma.filled(numbers, np.nan), dtype=np.float64)
+
+
+def public_grid(diameter: float) -> float:
+    """The largest power of ten <= diameter * 1e-7."""
+    bound = diameter / 1e7
+    exponent = math.floor(math.log10(bound)) + 1
+    while float(f"1e{exponent}") > bound:
+        exponent -= 1
+    return float(f"1e{exponent}")
+
+
+def canonical_json(value: Any) -> str:
+    """Write JSON in the one form that is hashed: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def unite(parts: list[Any]) -> Any:
+    """Join polygons into one region."""
+    bad = [part for part in parts if part.geom_type not in ("Polygon", "MultiPolygon")]
+    if bad or not parts:
+        found = bad[0].geom_type if bad else "nothing"
+        msg = f"geometry: a window is made of polygons; found {found}. Leave out every other kind of geometry"
+        raise InputError(msg)
+    for part in parts:
+        _finite_bounds(*shapely.get_coordinates(part).ravel())
+        _refuse_invalid(part)
+    return shapely.union_all(parts)
+
+
+def _finite_bounds(*bounds: float) -> tuple[float, ...]:
+    try:
+        values = tuple(float(v) for v in bounds)
+    except (TypeError, ValueError, OverflowError):
+        values = (math.nan,)
+    if not all(abs(value) <= LARGEST for value in values):
+        msg = f"x0, y0, x1, y1: the bounds of a window must be finite numbers, of size {LARGEST:g} at most"
+        raise InputError(msg)
+    return values
+
+
+def _geometries(document: Mapping[str, Any]) -> list[Any]:
+    try:
+        if document["type"] == "FeatureCollection":
+            return [feature["geometry"] for feature in document["features"]]
+        return [document["geometry"] if document["type"] == "Feature" else document]
+    except (LookupError, TypeError):
+        msg = "document: must be a GeoJSON FeatureCollection, Feature or geometry; Window.to_geojson() makes one"
+        raise InputError(msg) from None
+
+
+def _as_shapely(geometry: Any) -> Any:
+    if isinstance(geometry, shapely.Geometry):
+        return geometry
+    try:
+        return shapely.geometry.shape(geometry)
+    except Exception:  # noqa: BLE001 - shapely raises many kinds for malformed mappings
+        msg = "geometry: must be a shapely Polygon or MultiPolygon, or a GeoJSON-like dictionary of one"
+        raise InputError(msg) from None
+
+
+def _refuse_invalid(region: Any) -> None:
+    if not region.is_valid:
+        msg = f"geometry: must be valid; {shapely.is_valid_reason(region)}. Repair it with shapely.make_valid"
+        raise InputError(msg)
+
+
+def _canonical(geometry: Any) -> Polygon | MultiPolygon:
+    """Check a region and order its parts, rings (counter-clockwise outside) and vertices in the one canonical way."""
+    kind = getattr(geometry, "geom_type", type(geometry).__name__)
+    if kind not in ("Polygon", "MultiPolygon"):
+        msg = f"geometry: a window must be a Polygon or MultiPolygon; got {kind}"
+        raise InputError(msg)
+    if geometry.is_empty:
+        msg = "geometry: a window must not be empty"
+        raise InputError(msg)
+    _finite_bounds(*shapely.get_coordinates(geometry).ravel())
+    if not geometry.area > 0.0:
+        msg = "geometry: a window must have positive area"
+        raise InputError(msg)
+    _refuse_invalid(geometry)
+    # Adding zero turns -0.0 into 0.0, which would print differently.
+    flat = shapely.transform(_without_empty_rings(shapely.force_2d(geometry)), lambda xy: xy + 0.0)
+    region = shapely.orient_polygons(shapely.normalize(flat))
+    if isinstance(region, MultiPolygon) and len(region.geoms) == 1:
+        return region.geoms[0]
+    return region
+
+
+def _without_empty_rings(region: Any) -> Any:
+    """Leave out parts and holes without coordinates, which GEOS calls valid and then crashes on."""
+    parts = [
+        Polygon(part.exterior, [hole for hole in part.interiors if not hole.is_empty])
+        for part in shapely.get_parts(region)
+        if not part.is_empty
+    ]
+    return MultiPolygon(parts) if len(parts) > 1 else parts[0]

@@ -1,0 +1,284 @@
+"""Intensities on a mesh: piecewise constant, linear (P1), log-linear exp(P1), and averages of log-linear ones.
+
+Each one can be evaluated anywhere, knows its integral over the domain, and bounds itself on every element: all an exact
+Poisson sampler needs (`sampling`). Units: points per unit area of a window, or per unit length of a network.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.loglinear_integrals import chunks, gauss_exp, integrate_exp
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
+from dpppsynth.spatial.offset import Offset, weighted_pieces
+
+# Cells and tents with less than this share of the average measure get no mass.
+SPECK = 1e-4
+
+
+def held(measure: Floats) -> npt.NDArray[np.bool_]:
+    """Whether cells or tents of these measures are given mass; where the domain hardly is, all mass is noise."""
+    return measure > SPECK * measure.mean()
+
+
+class Intensity(Protocol):
+    """Interface of intensities for samplers and pictures."""
+
+    @property
+    def mesh(self) -> Mesh:
+        """Mesh the intensity lives on."""
+
+    @property
+    def total(self) -> float:
+        """Integral over the domain: the expected number of points."""
+
+    @property
+    def element_bound(self) -> Floats:
+        """(T,) upper bounds of the intensity on the elements."""
+
+    @property
+    def piece_bound(self) -> Floats:
+        """(Q,) upper bounds of the intensity on the mesh's pieces."""
+
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at points given by element (n,), basis values (n, k) and positions (n, 2)."""
+
+    def __call__(self, xy: Floats) -> Floats:
+        """(n,) values at points with coordinates (n, 2)."""
+
+
+class _OnMesh:
+    """Evaluation at free points, by locating them in the mesh."""
+
+    mesh: Mesh
+
+    @property
+    def element_bound(self) -> Floats:
+        raise NotImplementedError
+
+    @cached_property
+    def piece_bound(self) -> Floats:
+        """(Q,) upper bounds on the mesh's pieces: the element's, unless a kind knows better."""
+        return self.element_bound[self.mesh.pieces.element]
+
+    def __call__(self, xy: Floats) -> Floats:
+        """(n,) values at coordinates (n, 2); a point outside the domain takes the value of the nearest element."""
+        positions = self._positions(xy)
+        return self.at(*self.mesh.values(positions), positions)
+
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        raise NotImplementedError
+
+    def _positions(self, xy: Floats) -> Floats:
+        return self.mesh.domain.positions(_points(xy))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.mesh!r})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PiecewiseConstant(_OnMesh):
+    """One non-negative value per element, `values` (T,)."""
+
+    mesh: Mesh
+    values: Floats
+
+    def __post_init__(self) -> None:
+        _require("values", self.values, len(self.mesh.elements), non_negative=True)
+
+    @property
+    def total(self) -> float:
+        """Integral over the domain, exact."""
+        return float(self.mesh.element_measure @ self.values)
+
+    @property
+    def element_bound(self) -> Floats:
+        """(T,) the values themselves."""
+        return self.values
+
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at positions in the given elements."""
+        return self.values[element]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PiecewiseLinear(_OnMesh):
+    """Non-negative P1 (bilinear on squares) interpolant of vertex values (V,)."""
+
+    mesh: Mesh
+    values: Floats
+
+    def __post_init__(self) -> None:
+        _require("values", self.values, len(self.mesh.vertices), non_negative=True)
+
+    @property
+    def total(self) -> float:
+        """Integral over the domain, exact: `sum_j a_j values_j`."""
+        return float(self.mesh.measure @ self.values)
+
+    @property
+    def element_bound(self) -> Floats:
+        """(T,) largest vertex value: a convex combination never exceeds it."""
+        return self.values[self.mesh.elements].max(axis=1)
+
+    @cached_property
+    def piece_bound(self) -> Floats:
+        """(Q,) largest value on each piece, or the box around it on squares: a vertex outside may be far higher."""
+        value = self.values[self.mesh.elements[self.mesh.pieces.element]]
+        return np.asarray(np.einsum("qck,qk->qc", box_weights(self.mesh), value).max(axis=1))
+
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at positions in the given elements."""
+        return np.einsum("nk,nk->n", weight, self.values[self.mesh.elements[element]])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogLinear(_OnMesh):
+    """`offset * exp(P1)`: the log-Gaussian Cox intensity between vertex values of its logarithm.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    log_values : (V,) array
+        Logarithm of the intensity (of its ratio to the offset) at the vertices.
+    offset : Offset, optional
+        Public base intensity.
+    """
+
+    mesh: Mesh
+    log_values: Floats
+    offset: Offset | None = None
+
+    def __post_init__(self) -> None:
+        _require("log_values", self.log_values, len(self.mesh.vertices))
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """Pieces over which the total is taken."""
+        return weighted_pieces(self.mesh, self.offset)
+
+    @cached_property
+    def total(self) -> float:
+        """Integral over the domain: in closed form, on squares within `total_error`."""
+        return float(integrate_exp(self.mesh, self.pieces, self.log_values[None])[0])
+
+    @cached_property
+    def total_error(self) -> float:
+        """Estimated absolute error of `total`: rounding, and quadrature on squares."""
+        if self.mesh.kind != "square":
+            return 1e-12 * self.total
+        coarse = gauss_exp(self.mesh, self.pieces, self.log_values[None], order=5)[0]
+        return float(abs(coarse - self.total)) + 1e-12 * self.total
+
+    @property
+    def element_bound(self) -> Floats:
+        """(T,) exp of the largest vertex value, times the largest offset."""
+        highest = np.exp(self.log_values[self.mesh.elements].max(axis=1))
+        return highest if self.offset is None else highest * self.offset.values.max()
+
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at positions in the given elements."""
+        base = np.exp(np.einsum("nk,nk->n", weight, self.log_values[self.mesh.elements[element]]))
+        return base if self.offset is None else base * self.offset(self.mesh.domain.coordinates(positions))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LogLinearMean(_OnMesh):
+    """Average of K log-linear intensities on one mesh: a posterior mean.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    fields : (K, V) array
+        Log-intensities at the vertices, one row a draw.
+    offset : Offset, optional
+        Public base intensity of all draws.
+    """
+
+    mesh: Mesh
+    fields: Floats
+    offset: Offset | None = None
+
+    def __post_init__(self) -> None:
+        if np.ndim(self.fields) != 2 or not len(self.fields):
+            msg = "fields: needs one row of finite numbers per draw, and at least one draw."
+            raise InputError(msg)
+        _require("fields", self.fields.ravel(), len(self.fields) * len(self.mesh.vertices))
+
+    def draw(self, k: int) -> LogLinear:
+        """The k-th intensity of the average."""
+        return LogLinear(self.mesh, self.fields[k], self.offset)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """(K,) integrals of the draws."""
+        return integrate_exp(self.mesh, weighted_pieces(self.mesh, self.offset), self.fields)
+
+    @property
+    def total(self) -> float:
+        """Average of the draws' integrals."""
+        return float(self.totals.mean())
+
+    @property
+    def element_bound(self) -> Floats:
+        """(T,) average over draws of exp of the largest vertex value."""
+        highest = np.exp(self.fields[:, self.mesh.elements].max(axis=2)).mean(axis=0)
+        return highest if self.offset is None else highest * self.offset.values.max()
+
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) posterior mean at positions in the given elements."""
+        out = np.empty(len(element))
+        for part in chunks(len(element), len(self.fields)):
+            out[part] = np.exp(self._log(element[part], weight[part])).mean(axis=1)
+        return out if self.offset is None else out * self.offset(self.mesh.domain.coordinates(positions))
+
+    def quantiles(self, xy: Floats, levels: Floats) -> Floats:
+        """(len(levels), n) posterior quantiles of the intensity at the points."""
+        positions = self._positions(xy)
+        element = self.mesh.locate(positions)
+        weight = self.mesh.weights(element, positions)
+        out = np.empty((len(levels), len(positions)))
+        for part in chunks(len(positions), len(self.fields)):
+            out[:, part] = np.exp(np.quantile(self._log(element[part], weight[part]), levels, axis=1))
+        return out if self.offset is None else out * self.offset(self.mesh.domain.coordinates(positions))
+
+    def _log(self, element: Ints, weight: Floats) -> Floats:
+        return self.mesh.gather(element, weight) @ self.fields.T
+
+
+def mass_distance(one: Floats, other: Floats) -> float:
+    """Total variation distance between two vectors of masses, each divided by its sum: half their L1 distance."""
+    return float(np.abs(one / one.sum() - other / other.sum()).sum() / 2)
+
+
+def _points(xy: Floats) -> Floats:
+    points = np.asarray(xy, dtype=float)
+    if points.ndim not in (1, 2) or points.shape[-1:] != (2,) or not np.all(np.isfinite(points)):
+        msg = "xy: needs finite coordinates in an array (n, 2)."
+        raise InputError(msg)
+    return points.reshape(-1, 2)
+
+
+def _require(name: str, values: Floats, length: int, non_negative: bool = False) -> None:
+    if np.shape(values) != (length,) or not np.all(np.isfinite(values)):
+        msg = f"{name}: needs {length} finite numbers, one per vertex or element of the mesh."
+        raise InputError(msg)
+    if non_negative and np.min(values) < 0:
+        msg = f"{name}: an intensity cannot be negative; clip or project it first."
+        raise InputError(msg)
+
+
+def box_weights(mesh: Mesh) -> Floats:
+    """(Q, c, k) basis values where a (bi)linear function on a piece is largest: its corners, or those of its box."""
+    corners, element, sides = mesh.pieces.corners, mesh.pieces.element, mesh.pieces.sides
+    weight = mesh.weights(np.repeat(element, sides), corners.reshape(-1, 2)).reshape(len(corners), sides, -1)
+    if mesh.kind != "square":
+        return np.clip(weight, 0, None)
+    s, t = weight[:, :, 1] + weight[:, :, 2], weight[:, :, 2] + weight[:, :, 3]
+    s0, s1, t0, t1 = s.min(axis=1), s.max(axis=1), t.min(axis=1), t.max(axis=1)
+    s, t = np.stack([s0, s1, s1, s0], axis=1), np.stack([t0, t0, t1, t1], axis=1)
+    return np.clip(np.stack([(1 - s) * (1 - t), s * (1 - t), s * t, (1 - s) * t], axis=2), 0, None)

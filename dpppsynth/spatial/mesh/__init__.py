@@ -1,0 +1,11 @@
+"""Finite-element meshes: vertices, elements, basis functions and their integrals over the domain.
+
+`Mesh` is what everything downstream is written against, `PlanarMesh` the triangles and squares. Builders live in
+`dpppsynth.models` and `dpppsynth.linear_network`.
+"""
+
+from dpppsynth.spatial.mesh.base import Mesh
+from dpppsynth.spatial.mesh.pieces import Floats, Ints, Pieces, triangulate
+from dpppsynth.spatial.mesh.planar import PlanarMesh, clip
+
+__all__ = ["Floats", "Ints", "Mesh", "Pieces", "PlanarMesh", "clip", "triangulate"]

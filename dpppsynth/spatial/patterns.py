@@ -1,0 +1,279 @@
+"""Point patterns: points, possibly sensitive, in a public domain.
+
+Nothing in this module shows a coordinate or a number of points: not in a `repr`, not in a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+
+from dpppsynth.core.arguments import elements
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import LARGEST, Domain, as_reals
+from dpppsynth.spatial.marks import column
+from dpppsynth.spatial.tables.points import Points, points_of_frame, read_points
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from dpppsynth.core.crs import CRSLike
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointPattern:
+    """A finite set of points in a domain; points may coincide.
+
+    Parameters
+    ----------
+    xy : array_like, shape (n, 2)
+        Coordinates in the CRS of the domain, at least one row. Copied, and read-only afterwards.
+    domain : Window or LinearNetwork
+        The public region. It must not be derived from the points.
+    marks : mapping of str to array_like, shape (n,), optional
+        Attributes of the points.
+
+    Raises
+    ------
+    InputError
+        A coordinate is not finite, a point lies outside the domain, the pattern is empty or a mark has another length.
+        Messages never say which points, where, or how many.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> PointPattern([[0.25, 0.5], [0.75, 0.5]], Window.rectangle(0, 0, 1, 1))
+    PointPattern(Window(rectangle [0, 1] x [0, 1], no CRS, unit))
+    """
+
+    xy: NDArray[np.float64]
+    domain: Domain
+    marks: dict[str, NDArray[Any]] | None = None
+
+    def __post_init__(self) -> None:
+        self._settle()
+        if not len(self.xy):
+            msg = "xy: a pattern must hold at least one point; check the file or the filter that made it"
+            raise InputError(msg)
+
+    @classmethod
+    def synthetic(cls, xy: ArrayLike, domain: Domain, marks: Mapping[str, ArrayLike] | None = None) -> Self:
+        """Build a synthetic pattern, which unlike an observed one may be empty: a Poisson pattern can be."""
+        pattern = object.__new__(cls)
+        object.__setattr__(pattern, "xy", xy)
+        object.__setattr__(pattern, "domain", domain)
+        object.__setattr__(pattern, "marks", marks)
+        pattern._settle()
+        return pattern
+
+    @classmethod
+    def at(
+        cls,
+        positions: ArrayLike,
+        domain: Domain,
+        marks: Mapping[str, Any] | None = None,
+        *,
+        synthetic: bool = False,
+    ) -> Self:
+        """Build a pattern from positions (n, 2) in the domain; a synthetic one may be empty."""
+        rule = "positions: must be numbers of shape (n, 2)"
+        places = as_reals(positions, rule)
+        if places.size % 2:
+            raise InputError(rule)
+        places = places.reshape(-1, 2)
+        if not isinstance(domain, Domain):
+            msg = f"domain: must be a Window or a LinearNetwork; got {type(domain).__name__}"
+            raise InputError(msg)
+        make: Callable[..., Self] = cls.synthetic if synthetic else cls
+        pattern = make(domain.coordinates(places), domain, marks)
+        # Where two edges of a network cross, coordinates alone would not tell which of them is meant.
+        pattern.__dict__["positions"] = _frozen(places)
+        return pattern
+
+    @cached_property
+    def positions(self) -> NDArray[np.float64]:
+        """(n, 2) positions in the domain: coordinates on a window, edge number and distance along it on a network."""
+        return _frozen(self.domain.positions(self.xy))
+
+    @staticmethod
+    def checked(xy: ArrayLike) -> NDArray[np.float64]:
+        """(n, 2) finite coordinates, copied; InputError otherwise."""
+        return _coordinates(xy)
+
+    @staticmethod
+    def from_geodataframe(
+        gdf: geopandas.GeoDataFrame,
+        domain: Domain,
+        *,
+        count: str | None = None,
+        marks: Iterable[str] = (),
+        user: str | None = None,
+        to_crs: CRSLike | None = None,
+        snap: float | None = None,
+    ) -> PointPattern:
+        """Take the points of a GeoDataFrame.
+
+        Parameters
+        ----------
+        gdf : geopandas.GeoDataFrame
+            Points; a MultiPoint counts as its points.
+        domain : Window or LinearNetwork
+            The public region.
+        count : str, optional
+            Column of non-negative integers: a row with k stands for k coincident points, 0 for none.
+        marks : iterable of str
+            Columns kept as marks.
+        user : str, optional
+            Column that says whose point a row is, in texts or whole numbers; kept as a mark of text, and no row may
+            leave it out.
+        to_crs : str, int or pyproj.CRS, optional
+            Re-project the points to this CRS, which must be the one of the domain.
+        snap : float, optional
+            On a network: largest distance a point may be moved to the nearest place of it, in the network's unit,
+            chosen without looking at the points. Without it every point must lie on the network to rounding.
+
+        Raises
+        ------
+        InputError
+            The CRS differs from the one of the domain, a column is missing, or a row breaks a rule (not a point,
+            missing or infinite coordinate, outside the domain or too far from it, bad count).
+        """
+        points = points_of_frame(gdf, domain, count=count, marks=marks, user=user, to_crs=to_crs, snap=snap)
+        return _pattern(points, domain, snap)
+
+    @staticmethod
+    def from_file(path: str | Path, domain: Domain, *, snap: float | None = None, **options: Any) -> PointPattern:
+        """Read a CSV, GeoJSON, GeoPackage or GeoParquet file; the options are those of `dpppsynth.io.read_pattern`."""
+        return _pattern(read_points(path, domain, snap=snap, **options), domain, snap)
+
+    def unmarked(self) -> PointPattern:
+        """Return the same points without marks."""
+        return self if self.marks is None else self.part(np.full(len(self), True))
+
+    def part(self, chosen: NDArray[np.bool_], *, synthetic: bool = False) -> PointPattern:
+        """Return the points that are chosen, a boolean array (n,), without marks; a synthetic part may be empty."""
+        return PointPattern.at(self.positions[chosen], self.domain, synthetic=synthetic)
+
+    def to_geodataframe(self) -> geopandas.GeoDataFrame:
+        """Return the points and their marks as a GeoDataFrame in the CRS of the domain."""
+        import geopandas
+
+        return geopandas.GeoDataFrame(dict(self.marks or {}), geometry=shapely.points(self.xy), crs=self.domain.crs)
+
+    def _settle(self) -> None:
+        """Check the fields and replace them by read-only copies."""
+        if not isinstance(self.domain, Domain):
+            msg = f"domain: must be a Window or a LinearNetwork; got {type(self.domain).__name__}"
+            raise InputError(msg)
+        xy = _coordinates(self.xy)
+        if not self.domain.contains(xy).all():
+            msg = (
+                f"xy: every point {self.domain.rule}. `dpppsynth inspect` writes the offending rows to a CONFIDENTIAL "
+                "file"
+            )
+            raise InputError(msg)
+        object.__setattr__(self, "xy", xy)
+        marks = None if self.marks is None else _marks(self.marks, len(xy))
+        object.__setattr__(self, "marks", marks or None)
+
+    def __len__(self) -> int:
+        return len(self.xy)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.domain!r})"
+
+
+def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None = None) -> None:
+    """Refuse a pattern that is not the one a release was planned for.
+
+    Raises
+    ------
+    InputError
+        When it has other marks than the one that is needed, lives in another domain, or has another number of points
+        than the public n.
+    """
+    if not isinstance(pattern, PointPattern):
+        msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
+        raise InputError(msg)
+    if mark is None and pattern.marks:
+        msg = "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`."
+        raise InputError(msg)
+    if mark is not None and set(pattern.marks or {}) != {mark}:
+        msg = (
+            f"pattern: needs the mark {mark!r}, which tells the persons, and no other; name yours with user=, or say "
+            "user=None where every point is a person of its own."
+        )
+        raise InputError(msg)
+    if pattern.domain.fingerprint() != domain.fingerprint():
+        msg = "pattern: its domain differs from the one the release was planned for; plan again with its own."
+        raise InputError(msg)
+    require_number(pattern, n)
+
+
+def require_number(pattern: PointPattern, n: int | None) -> None:
+    """Refuse a pattern with another number of points than the public n, where there is one."""
+    if n is not None and len(pattern) != n:
+        msg = "n: the release was planned for another number of points; plan with that of this pattern."
+        raise InputError(msg)
+
+
+def _pattern(points: Points, domain: Domain, snap: float | None) -> PointPattern:
+    """Pattern of the points of a table, moved onto the domain where there is a tolerance."""
+    if snap is None:
+        return PointPattern(points.xy, domain, points.marks)
+    return PointPattern.at(domain.positions(points.xy), domain, points.marks)
+
+
+def _coordinates(values: ArrayLike) -> NDArray[np.float64]:
+    xy = as_reals(values, "xy: must be numbers of shape (n, 2)")
+    if xy.ndim != 2 or xy.shape[1] != 2:
+        if xy.size == 0:
+            return _frozen(xy.reshape(0, 2))
+        msg = "xy: must have shape (n, 2): one row per point, one column per coordinate"
+        raise InputError(msg)
+    if not (np.abs(xy) <= LARGEST).all():
+        msg = (
+            "xy: every coordinate must be finite; some are missing (NaN), infinite or as good as that. Repair or leave "
+            "out these points"
+        )
+        raise InputError(msg)
+    return _frozen(xy)
+
+
+def _marks(marks: Mapping[str, Any], n: int) -> dict[str, NDArray[Any]]:
+    if not isinstance(marks, Mapping):
+        msg = f"marks: must be a dictionary of arrays by name; got {type(marks).__name__}"
+        raise InputError(msg)
+    settled = {}
+    for name, values in marks.items():
+        mark = _mark(values)
+        if mark is None or mark.shape != (n,):
+            msg = f"marks: {name!r} must hold exactly one value per point"
+            raise InputError(msg)
+        settled[str(name)] = _frozen(mark)
+    return settled
+
+
+def _mark(values: Any) -> NDArray[Any] | None:
+    """A copy that keeps the kind of an array and the values of a list; None for what is no column of values."""
+    if hasattr(values, "ndim") and hasattr(values, "to_numpy"):
+        return np.array(values.to_numpy())
+    if hasattr(values, "__array__"):
+        return None if np.ma.is_masked(values) else np.array(values)
+    found = None if isinstance(values, AbstractSet) else elements(values)
+    if found is None or any(isinstance(value, list | tuple | np.ndarray) for value in found):
+        return None
+    return column(found)
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,358 @@
+"""Raw tables of a file, before rows are validated.
+
+The readers here hide what their libraries say about a bad file, because parsers like to quote the offending cell.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpppsynth.core.crs import crs_from_member, crs_label, same_crs
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.marks import column
+from dpppsynth.spatial.tables.geopackage import read_geopackage
+from dpppsynth.spatial.tables.names import speaking
+from dpppsynth.spatial.tables.spreadsheets import restored
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from dpppsynth.core.crs import CRSLike
+
+CSV = "CSV (comma-separated, UTF-8)"
+SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
+# Whole numbers as they are usually written, which tells as many apart as the texts: "007" and "7" are one number.
+WHOLE = re.compile("0|-?[1-9][0-9]*")
+# Codes that look like numbers and would lose their zeros.
+CODE = re.compile("[+-]?0[0-9]|.*_")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Table:
+    """Geometries and attributes, row by row, in a coordinate reference system that may be unknown.
+
+    Attributes
+    ----------
+    geometry : ndarray of shapely geometries, shape (n,)
+        None where a row has no geometry.
+    columns : dict of str to ndarray, shape (n,)
+        Attribute columns.
+    crs : str, pyproj.CRS or None
+        None when the file does not say.
+    garbled : dict of str to ndarray of bool, shape (n,)
+        Rules of the format itself, and the rows that break them.
+    original : function of a row number
+        The cells of the row as they stand in the file, in the order of `header`.
+    raw : function of a column's name, optional
+        Its cells as they stand in the file, where `columns` holds them in another form.
+    """
+
+    geometry: NDArray[Any]
+    columns: dict[str, NDArray[Any]]
+    crs: CRSLike | None
+    header: Sequence[str]
+    original: Callable[[int], list[Any]]
+    garbled: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    raw: Callable[[str], Sequence[Any]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.geometry)
+
+    def head(self) -> Table:
+        """The same columns and CRS without a row."""
+        none = {name: values[:0] for name, values in self.columns.items()}
+        return Table(self.geometry[:0], none, self.crs, self.header, lambda _: [])
+
+    def restored(self) -> Table:
+        """The table without the apostrophes that `write_pattern` puts in front of what spreadsheets would run."""
+        columns = {restored(name): column([*map(restored, values.tolist())]) for name, values in self.columns.items()}
+        return replace(self, columns=columns, header=[*map(restored, self.header)])
+
+    def column(self, name: str, *, argument: str) -> NDArray[Any]:
+        """Return one attribute column, or say which ones exist."""
+        if not isinstance(name, str) or name not in self.columns:
+            msg = f"{argument}: there is no column {name!r}; {_existing(self.columns)}"
+            raise InputError(msg)
+        return self.columns[name]
+
+    def cells(self, name: str) -> Sequence[Any] | NDArray[Any]:
+        """Return the cells of a column that exists, as they stand in the file."""
+        return self.columns[name] if self.raw is None else self.raw(name)
+
+
+def read_table(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
+    """Read a file into a `Table`; `x` and `y` name the coordinate columns of a CSV file."""
+    source = checked_path(path)
+    if source.suffix.lower() == ".csv":
+        return _read_csv(source, x or "x", y or "y", crs)
+    _require_geometries(source, x, y)
+    return _with_crs(_read_json(source) if source.suffix.lower() in (".geojson", ".json") else _read_geo(source), crs)
+
+
+def read_head(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
+    """Read the names of columns and the CRS of a file, as a `Table` without rows; parameters as in `read_table`.
+
+    A GeoJSON file has no header: it is parsed, and of its features the names of their properties are looked at, and
+    nothing else.
+    """
+    source = checked_path(path)
+    if source.suffix.lower() == ".csv":
+        return _read_csv(source, x or "x", y or "y", crs, rows=False)
+    if source.suffix.lower() not in (".geojson", ".json"):
+        _require_geometries(source, x, y)
+        return _with_crs(_read_geo(source, rows=False), crs)
+    return read_table(path, x=x, y=y, crs=crs).head()
+
+
+def _require_geometries(source: Path, x: str | None, y: str | None) -> None:
+    if x is not None or y is not None:
+        msg = f"x, y: name coordinate columns of a CSV file; {source.name} holds geometries. Leave them out"
+        raise InputError(msg)
+
+
+def read_layer(path: str | Path, content: str, *, crs: CRSLike | None = None) -> Table:
+    """Read the geometries of a public layer, such as a window; `content` says in a message what it is made of.
+
+    Raises
+    ------
+    InputError
+        The file is a CSV, missing or unreadable, or holds a geometry that is not valid GeoJSON.
+    """
+    if as_path(path).suffix.lower() == ".csv":
+        msg = f"path: {content}, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
+        raise InputError(msg)
+    table = read_table(path, crs=crs)
+    if any(mask.any() for mask in table.garbled.values()):
+        msg = f"path: {Path(path).name} holds a geometry that is not valid GeoJSON; export the file again"
+        raise InputError(msg)
+    return table
+
+
+def from_geodataframe(gdf: geopandas.GeoDataFrame) -> Table:
+    """Take the rows of a GeoDataFrame."""
+    import geopandas
+
+    name = gdf.active_geometry_name if isinstance(gdf, geopandas.GeoDataFrame) else None
+    if name is None:
+        msg = f"gdf: must be a GeoDataFrame with a geometry column; got {type(gdf).__name__}"
+        raise InputError(msg)
+    columns = {str(key): gdf[key].to_numpy() for key in gdf.columns if key != name}
+    return _geometry_table(gdf.geometry.to_numpy(), columns, gdf.crs)
+
+
+def number(cell: Any) -> float | None:
+    """Read one cell as a number: NaN when it is empty, None when it is something else."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return math.nan
+    if isinstance(cell, str) and "_" in cell:
+        return None
+    try:
+        return float(cell)
+    except OverflowError:
+        return None
+    except (TypeError, ValueError):
+        return math.nan if type(cell).__name__ in ("NAType", "NaTType") else None
+
+
+def as_path(path: str | Path, argument: str = "path") -> Path:
+    """Refuse what is no name."""
+    try:
+        return Path(path)
+    except TypeError:
+        msg = f"{argument}: must be a text or a pathlib.Path; got {type(path).__name__}"
+        raise InputError(msg) from None
+
+
+def checked_path(path: str | Path) -> Path:
+    """Refuse a file that does not exist or whose format is unknown."""
+    source = as_path(path)
+    if source.suffix.lower() not in SUFFIXES:
+        msg = f"path: the format must be one of {', '.join(SUFFIXES)}; got {source.suffix[:20] or 'no suffix'!r}"
+        raise InputError(msg)
+    if not there(source, Path.is_file):
+        msg = f"path: there is no file {str(source)!r}"
+        raise InputError(msg)
+    return source
+
+
+def there(path: Path, kind: Callable[[Path], bool]) -> bool:
+    """Whether such a file or folder exists; a name that no file system takes names none."""
+    try:
+        return kind(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _read(source: Path, what: str, errors: tuple[type[Exception], ...], reader: Callable[[], Any]) -> Any:
+    """Read, and refuse outside of the handler: an error that is only hidden still carries the text of the file."""
+    try:
+        return reader()
+    except InputError:
+        raise
+    except errors:
+        pass
+    raise _unreadable(source, what)
+
+
+def _unreadable(source: Path, what: str) -> InputError:
+    return InputError(
+        f"path: {source.name} cannot be read as {what}; check that the file is whole and its format right"
+    )
+
+
+def _existing(names: Iterable[str]) -> str:
+    """List column names, unless they look like the first row of a file without a header."""
+    words = [str(name) for name in names]
+    if not speaking(words):
+        return (
+            "the columns are not listed, because they look like data; if there is no header line, add one such as x,y"
+        )
+    return f"the columns are {', '.join(map(repr, words)) or 'none'}"
+
+
+def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None, *, rows: bool = True) -> Table:
+    faults = (OSError, UnicodeDecodeError, csv.Error)
+    most = None if rows else 1
+    lines = _read(source, CSV, faults, lambda: _lines(source, most))
+    header, cells_of = ([name.strip() for name in lines[0]], lines[1:]) if lines else ([], [])
+    if len({name for name in header if name}) < sum(map(bool, header)):
+        msg = f"path: the column names of {source.name} must differ; {_existing(header)}"
+        raise InputError(msg)
+    for argument, name in (("x", x), ("y", y)):
+        if header.count(name) != 1:
+            msg = f"{argument}: {source.name} has no column {name!r}; {_existing(header)}"
+            raise InputError(msg)
+    if x == y:
+        msg = f"y: {y!r} is the column of x already; name that of the other coordinate"
+        raise InputError(msg)
+    ragged = np.array([len(row) != len(header) for row in cells_of], dtype=bool)
+    cells = {name: [row[i] if i < len(row) else "" for row in cells_of] for i, name in enumerate(header)}
+    xs, ys = ([number(cell) for cell in cells[name]] for name in (x, y))
+    text = np.array([a is None or b is None for a, b in zip(xs, ys, strict=True)], dtype=bool)
+    columns = {name: _typed(values) for name, values in cells.items()}
+    geometry = shapely.points(np.array(xs, dtype=np.float64), np.array(ys, dtype=np.float64))
+    garbled = {"wrong number of fields": ragged, "not a number": text}
+    return Table(np.atleast_1d(geometry), columns, crs, header, lambda i: list(cells_of[i]), garbled, cells.__getitem__)
+
+
+def _lines(source: Path, most: int | None = None) -> list[list[str]]:
+    """Cells of the lines that are not empty, of the first ones alone where `most` says how many."""
+    # A file is decoded piece by piece, so that bad bytes of later lines would be met with the first one.
+    with source.open(encoding="utf-8-sig", newline="", errors=None if most is None else "surrogateescape") as stream:
+        lines = list(islice((line for line in csv.reader(stream, strict=True) if line), most))
+    if most is not None and any(name.encode(errors="ignore").decode() != name for line in lines for name in line):
+        raise _unreadable(source, CSV)
+    return lines
+
+
+def _typed(cells: list[str]) -> NDArray[Any]:
+    """Read a column of text as whole numbers, or as real ones, where every cell allows it."""
+    text = column(cells)
+    if text.dtype.kind != "U" or any(map(CODE.match, cells)):
+        return text
+    if all(map(WHOLE.fullmatch, cells)):
+        return column([int(cell) for cell in cells])
+    try:
+        return text.astype(np.float64)
+    except ValueError:
+        return text
+
+
+def json_table(content: bytes, name: str) -> Table:
+    """Read the bytes of a GeoJSON file, which messages call by its name, into a `Table`."""
+    return _json_table(Path(name), lambda: content)
+
+
+def _read_json(source: Path) -> Table:
+    return _json_table(source, source.read_bytes)
+
+
+def _json_table(source: Path, content: Callable[[], bytes]) -> Table:
+    faults = (OSError, ValueError, RecursionError)
+    document = _read(source, "GeoJSON", faults, lambda: json.loads(content().decode("utf-8-sig")))
+    features = document.get("features") if isinstance(document, dict) else None
+    if not isinstance(features, list) or not all(isinstance(feature, dict) for feature in features):
+        msg = f"path: {source.name} must hold a GeoJSON FeatureCollection"
+        raise InputError(msg)
+    # RFC 7946: a file that names no CRS is in degrees.
+    crs = crs_from_member(document["crs"]) if "crs" in document else "OGC:CRS84"
+    geometry, text = _shapes([feature.get("geometry") for feature in features])
+    properties = [row if isinstance(row := feature.get("properties"), dict) else {} for feature in features]
+    names = dict.fromkeys(str(name) for row in properties for name in row)
+    columns = {name: column([row.get(name) for row in properties]) for name in names}
+    table = _geometry_table(geometry, columns, crs, {"not a number": text})
+    return replace(table, raw=lambda name: [row.get(name) for row in properties])
+
+
+def _shapes(mappings: list[Any]) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Build geometries, and tell which mappings could not be understood."""
+    shapes, text = np.full(len(mappings), None, dtype=object), np.zeros(len(mappings), dtype=bool)
+    for i, mapping in enumerate(mappings):
+        if mapping is not None:
+            try:
+                shapes[i] = shapely.geometry.shape(mapping)
+            except Exception:  # noqa: BLE001 - shapely raises many kinds for malformed mappings
+                text[i] = True
+    return shapes, text
+
+
+def _read_geo(source: Path, *, rows: bool = True) -> Table:
+    parquet = source.suffix.lower() == ".parquet"
+    reader = _read_parquet if parquet else read_geopackage
+    # Many libraries, many kinds of errors, and GDAL's warnings quote the file as its errors do.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        frame = _read(
+            source, "GeoParquet" if parquet else "GeoPackage", (Exception,), lambda: reader(source, rows=rows)
+        )
+        return from_geodataframe(frame)
+
+
+def _read_parquet(source: Path, *, rows: bool = True) -> geopandas.GeoDataFrame:
+    import geopandas
+
+    with source.open("rb") as stream:
+        if rows:
+            return geopandas.read_parquet(stream)
+        import pyarrow.parquet
+
+        # Names, kinds and CRS stand at the end of the file, apart from the rows.
+        empty = io.BytesIO()
+        pyarrow.parquet.write_table(pyarrow.parquet.read_schema(stream).empty_table(), empty)
+        return geopandas.read_parquet(empty)
+
+
+def _with_crs(table: Table, crs: CRSLike | None) -> Table:
+    """Let the caller name the CRS of a file that does not, and check the name otherwise."""
+    if crs is None or (table.crs is not None and same_crs(crs, table.crs)):
+        return table
+    if table.crs is not None:
+        msg = f"crs: the file says {crs_label(table.crs)}, not {crs_label(crs)}; leave crs out, to_crs= re-projects"
+        raise InputError(msg)
+    return replace(table, crs=crs)
+
+
+def _geometry_table(
+    geometry: NDArray[Any],
+    columns: dict[str, NDArray[Any]],
+    crs: CRSLike | None,
+    garbled: dict[str, NDArray[np.bool_]] | None = None,
+) -> Table:
+    def original(i: int) -> list[Any]:
+        return [*(values[i] for values in columns.values()), shapely.to_wkt(geometry[i], rounding_precision=-1)]
+
+    return Table(np.asarray(geometry, dtype=object), columns, crs, [*columns, "geometry"], original, garbled or {})

@@ -1,0 +1,117 @@
+"""Points of a table, with their marks and the persons whose they are; refused as a whole where a row breaks a rule.
+
+Persons are told by text. In a CSV file numbers are not read as such: "007" and "7" are two persons, and so are numbers
+too long to be told apart as floats. In other files a whole number is the text of its digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import LEFT_OUT, Domain
+from dpppsynth.spatial.marks import column
+from dpppsynth.spatial.persons import labels
+from dpppsynth.spatial.tables.formats import Table, from_geodataframe, read_table
+from dpppsynth.spatial.tables.rows import FAR, Rows, examine, require_domain, require_snap
+
+if TYPE_CHECKING:
+    import geopandas
+
+    from dpppsynth.core.crs import CRSLike
+
+
+class Points(NamedTuple):
+    """Points in the CRS of a domain, (m, 2), at least one, and their marks.
+
+    With a tolerance they are still where the table has them, no farther from the domain than that.
+    """
+
+    xy: NDArray[np.float64]
+    marks: dict[str, NDArray[Any]]
+
+
+def read_points(
+    path: str | Path,
+    domain: Domain,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    crs: CRSLike | None = None,
+    snap: float | None = None,
+    **rules: Any,
+) -> Points:
+    """Read a file; parameters as for `dpppsynth.io.read_pattern`."""
+    require_domain(domain)
+    require_snap(domain, snap)
+    return _points(read_table(path, x=x, y=y, crs=crs), domain, Path(path).name, snap=snap, **rules)
+
+
+def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float | None = None, **rules: Any) -> Points:
+    """Take the points of a GeoDataFrame; parameters as for `PointPattern.from_geodataframe`."""
+    require_domain(domain)
+    require_snap(domain, snap)
+    return _points(from_geodataframe(gdf), domain, "gdf", snap=snap, **rules)
+
+
+def _points(
+    table: Table, domain: Domain, name: str, *, marks: Iterable[str] = (), user: str | None = None, **rules: Any
+) -> Points:
+    users = None if user is None else person_column(table, user)
+    rows = examine(table, domain, users=users, **rules)
+    kept = chosen_marks(table, rows, marks)
+    if user is not None and users is not None:
+        kept[user] = users[rows.row]
+    refuse_broken(rows, name)
+    if not len(rows.xy):
+        msg = f"{name}: must hold at least one point; it holds none"
+        raise InputError(msg)
+    return Points(rows.xy, kept)
+
+
+def person_column(table: Table, name: str) -> NDArray[Any]:
+    """(rows,) whose row it is, as text without blanks around it; "" where that is missing.
+
+    Raises
+    ------
+    InputError
+        There is no such column, or a label is neither text nor whole number.
+    """
+    table.column(name, argument="user")
+    return column(["" if label is None else str(label).strip() for label in labels(table.cells(name))])
+
+
+def chosen_marks(table: Table, rows: Rows, marks: Iterable[str]) -> dict[str, NDArray[Any]]:
+    """Columns to keep as marks, one value for each point."""
+    try:
+        names: list[Any] = [] if isinstance(marks, str) else [*marks]
+    except TypeError:
+        names = [None]
+    if isinstance(marks, str) or not all(isinstance(name, str) for name in names):
+        example = [marks] if isinstance(marks, str) else ["age"]
+        msg = f"marks: must be a list of column names; write {example}"
+        raise InputError(msg)
+    return {name: np.asarray(table.column(name, argument="marks"))[rows.row] for name in names}
+
+
+def refuse_broken(rows: Rows, name: str) -> None:
+    """Refuse a table of which some row breaks a rule.
+
+    Raises
+    ------
+    InputError
+    """
+    if rows.broken:
+        msg = (
+            f"{name}: some rows break the rules ({', '.join(rows.broken)}). `dpppsynth inspect` "
+            "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them, or choose a larger window "
+            f"from public knowledge ({LEFT_OUT})"
+        )
+        if FAR in rows.broken:
+            msg += ", or move nearby ones onto the network with a public tolerance, snap="
+        raise InputError(msg)

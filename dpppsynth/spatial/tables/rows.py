@@ -1,0 +1,184 @@
+"""Validation of the rows of an input file, and their points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpppsynth.core.arguments import positive
+from dpppsynth.core.crs import NAMELESS, crs_label, projected_crs, reproject, same_crs
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import LARGEST, Domain, Snapping
+from dpppsynth.spatial.tables.formats import Table, number
+
+if TYPE_CHECKING:
+    from dpppsynth.core.crs import CRSLike
+
+# Largest count of one row, and of a file: more are a mistake in the column, and may not fit into memory.
+LARGEST_COUNT = 2 * 10**7
+# Rule of networks for points farther away, or nearer to an edge that was left out.
+FAR = "too far from the network"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Rows:
+    """The points of a table, and the rows that break a rule.
+
+    Attributes
+    ----------
+    xy : ndarray, shape (m, 2)
+        Points in the CRS of the domain, repeated by their counts.
+    row : ndarray of int, shape (m,)
+        The row each point comes from.
+    broken : dict of str to ndarray of bool, shape (rows,)
+        For every rule that is broken somewhere, the rows that break it.
+    """
+
+    xy: NDArray[np.float64]
+    row: NDArray[np.intp]
+    broken: dict[str, NDArray[np.bool_]]
+
+
+def require_domain(domain: Any) -> None:
+    """Refuse what is no domain.
+
+    Raises
+    ------
+    InputError
+    """
+    if not isinstance(domain, Domain):
+        msg = f"domain: must be a Window or a LinearNetwork; got {type(domain).__name__}"
+        raise InputError(msg)
+
+
+def require_snap(domain: Domain, snap: Any) -> None:
+    """Refuse a tolerance that is no distance, or that a window cannot use.
+
+    Raises
+    ------
+    InputError
+    """
+    if snap is None:
+        return
+    if not isinstance(domain, Snapping):
+        msg = "snap: moves points onto a network, and the domain is a window; leave it out"
+        raise InputError(msg)
+    rule = f"be a positive distance in the network's unit ({domain.unit})"
+    positive("snap", snap, rule=rule, most=LARGEST, remedy="for instance 15.0")
+
+
+def examine(
+    table: Table,
+    domain: Domain,
+    *,
+    count: str | None = None,
+    to_crs: CRSLike | None = None,
+    snap: float | None = None,
+    users: NDArray[Any] | None = None,
+) -> Rows:
+    """Apply the rules to every row.
+
+    A row whose count is 0 stands for no point, so its location is not looked at. On a network a point may be `snap`
+    away at most, and without it must lie on the network to rounding. `users` (rows,) says whose point a row is, or is
+    empty text where that is missing.
+
+    Raises
+    ------
+    InputError
+        The coordinate reference systems do not fit, or the count column is missing.
+    """
+    source = fitting_crs(table, domain.crs, to_crs)
+    n = len(table)
+    counts, bad_count = _counts(table, count)
+    geometry = table.geometry.copy()
+    geometry[counts == 0] = None
+    missing = shapely.is_missing(geometry) | shapely.is_empty(geometry)
+    kind = shapely.get_type_id(geometry)
+    many = (kind == shapely.GeometryType.MULTIPOINT) & (shapely.get_num_geometries(geometry) > 1)
+    pointlike = np.isin(kind, (shapely.GeometryType.POINT, shapely.GeometryType.MULTIPOINT))
+    # One count for several places is ambiguous.
+    not_point = ~missing & (~pointlike | (many & (count is not None)))
+    usable = np.flatnonzero(~missing & ~not_point)
+    parts, at = shapely.get_parts(geometry[usable], return_index=True)
+    row = usable[at]
+    xy = np.column_stack([shapely.get_x(parts), shapely.get_y(parts)]).reshape(-1, 2)
+    blank = np.isnan(xy).any(axis=1)
+    xy = xy if source is None or to_crs is None else reproject(xy, source, to_crs)
+    infinite = ~(np.abs(xy) <= LARGEST).all(axis=1) & ~blank
+    outside = ~(blank | infinite)
+    outside[outside] = ~_belong(xy[outside], domain, snap)
+    garbled = {rule: mask & (counts > 0) for rule, mask in table.garbled.items()}
+    unread = np.logical_or.reduce([np.zeros(n, dtype=bool), *garbled.values()])
+    rules = {
+        **garbled,
+        "missing coordinate": (missing & (counts > 0) & ~unread) | (_rows_with(blank, row, n) & ~unread),
+        "not a point": not_point,
+        "not finite": _rows_with(infinite, row, n),
+        FAR if isinstance(domain, Snapping) else "outside window": _rows_with(outside, row, n),
+        "bad count": bad_count,
+    } | ({} if users is None else {"missing user": (users == "") & (counts > 0)})
+    broken = {rule: mask for rule, mask in rules.items() if mask.any()}
+    repeats = np.where(bad_count, 0, counts)[row]
+    if repeats.sum() > LARGEST_COUNT:
+        msg = f"count: the rows stand for more than {LARGEST_COUNT:g} points together; check what the column counts"
+        raise InputError(msg)
+    return Rows(np.repeat(xy, repeats, axis=0), np.repeat(row, repeats), broken)
+
+
+def _belong(xy: NDArray[np.float64], domain: Domain, snap: float | None) -> NDArray[np.bool_]:
+    if snap is None or not isinstance(domain, Snapping):
+        return domain.contains(xy)
+    return domain.within(xy, float(snap))
+
+
+def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRSLike | None:
+    """Check that the rows end in the CRS `target`; return the CRS to re-project from, or None when none is needed."""
+    if to_crs is not None:
+        return _source_crs(table, target, to_crs)
+    if table.crs is None:
+        return None
+    projected_crs(table.crs)
+    if target is None:
+        msg = f"crs: the points are in {crs_label(table.crs)} but the domain has no CRS; give the domain one (crs=)"
+        raise InputError(msg)
+    if not same_crs(table.crs, target):
+        label = crs_label(target)
+        choice = "to_crs= to the CRS of the domain" if label == NAMELESS else f'to_crs="{label}"'
+        msg = (
+            f"crs: the points are in {crs_label(table.crs)} but the domain is in {label}; "
+            f"set {choice} (on the command line --to-crs) to re-project the points"
+        )
+        raise InputError(msg)
+    return None
+
+
+def _source_crs(table: Table, target: str | None, to_crs: CRSLike) -> CRSLike | None:
+    wanted = projected_crs(to_crs)
+    if target is None or not same_crs(wanted, target):
+        has = "no CRS" if target is None else crs_label(target)
+        msg = f"to_crs: must be the CRS of the domain, {has}; got {crs_label(wanted)}. Choose one of the two for both"
+        raise InputError(msg)
+    if table.crs is None:
+        msg = "to_crs: the input does not say which CRS it is in; name it with crs= (on the command line --crs)"
+        raise InputError(msg)
+    return None if same_crs(table.crs, wanted) else table.crs
+
+
+def _counts(table: Table, count: str | None) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return how many points each row stands for (1 where the count is bad) and which counts are bad."""
+    n = len(table)
+    if count is None:
+        return np.ones(n, dtype=np.int64), np.zeros(n, dtype=bool)
+    values = np.array([number(cell) for cell in table.column(count, argument="count")], dtype=np.float64)
+    good = (values >= 0) & (values <= LARGEST_COUNT) & (values == np.floor(values))
+    return np.where(good, values, 1.0).astype(np.int64), ~good
+
+
+def _rows_with(mask: NDArray[np.bool_], row: NDArray[np.intp], n: int) -> NDArray[np.bool_]:
+    found = np.zeros(n, dtype=bool)
+    found[row[mask]] = True
+    return found

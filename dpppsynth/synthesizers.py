@@ -1,0 +1,26 @@
+"""Synthesizers: one module for each mechanism, each with `check`, `plan`, `rehearse` and `release`."""
+
+from dpppsynth.contract.base import Plan, PointSynthesizer, Synthesizer
+from dpppsynth.contract.rehearsal import Rehearsal, Run
+from dpppsynth.contract.strata import StratifiedPlan
+from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
+from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
+from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
+from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
+from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
+
+__all__ = [
+    "BoundedErrorSynthesizer",
+    "HeatmapSynthesizer",
+    "KernelSynthesizer",
+    "LGCPSynthesizer",
+    "LaplaceSynthesizer",
+    "Plan",
+    "PlanarLaplaceSynthesizer",
+    "PointSynthesizer",
+    "Rehearsal",
+    "Run",
+    "StratifiedPlan",
+    "Synthesizer",
+]

@@ -1,0 +1,737 @@
+import csv
+import json
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+import shapely
+from typer.testing import CliRunner
+
+import dpppsynth as dps
+from dpppsynth import cli
+from dpppsynth.cli.screen import exit_code
+from dpppsynth.core import errors
+from dpppsynth.models.draws import BLOCKED
+from dpppsynth.plotting import plot_pattern
+from dpppsynth.release.lgcp_inference import FieldModel
+
+ROOT = Path(__file__).resolve().parents[2]
+SOHO = str(dps.datasets.path("soho_addresses"))
+SQUARE = ["--window", "529100,180680,529770,181350"]
+CRS = ["--crs", "EPSG:27700"]
+LGCP = ["--method", "lgcp", "--epsilon", "1", "--alpha", "25"]
+FAST = [*LGCP, "--inference", "laplace", "--length-scale", "200"]
+CELLS = ["--method", "laplace", "--epsilon", "1", "--alpha", "25"]
+DRAW = [*LGCP, "--mechanism", "posterior-draw", "--delta", 1e-6]
+PROXIMAL = [*DRAW, "--sampler", "proximal", "--spacing", 67]
+KERNEL = ["--method", "kernel", "--epsilon", 10, "--alpha", 25, "--delta", 1e-6]
+YEARS = ["--by", "year", "--levels", "2021,2022"]
+N = 137
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(cli.app, [str(word) for word in words])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def spoken(result):
+    """All that was said, in one line: boxes and wrapping removed."""
+    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    """A CSV file of points in the Soho window, the first 80 from 2021, and their coordinates."""
+    rng = np.random.default_rng(11)
+    xy = rng.normal((529400, 181000), 90, (N, 2)).round(2)
+    path = tmp_path_factory.mktemp("data") / "deaths.csv"
+    with path.open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["x", "y", "year"])
+        writer.writerows([*place, 2021 if k < 80 else 2022] for k, place in enumerate(xy.tolist()))
+    return path, xy
+
+
+@pytest.fixture(scope="module")
+def public(points, tmp_path_factory):
+    """A release, not to be changed."""
+    out = tmp_path_factory.mktemp("release") / "public"
+    run("synthesize", points[0], *CRS, *SQUARE, *FAST, "--patterns", 2, "--out", out)
+    return out
+
+
+@pytest.fixture(scope="module")
+def years(points, tmp_path_factory):
+    """A release by year, not to be changed."""
+    out = tmp_path_factory.mktemp("release") / "years"
+    run("synthesize", points[0], *CRS, *SQUARE, *PROXIMAL, *YEARS, "--fixed-n", "--out", out)
+    return out
+
+
+@pytest.fixture
+def copy(public, tmp_path):
+    """A release that may be changed."""
+    return Path(shutil.copytree(public, tmp_path / "public"))
+
+
+def is_silent_about(said, xy):
+    assert not re.search(rf"\b{len(xy)}\b", said)
+    assert not any(f"{value:.2f}" in said for value in xy.ravel())
+
+
+class TestCheck:
+    def test_says_what_is_promised(self):
+        said = spoken(run("check", *LGCP, *SQUARE, *CRS, "--n", 392))
+        for words in (
+            "The guarantee holds",
+            "Theorem 2 (tents)",
+            "It is assumed that",
+            "privacy radius 25 metre",
+            "49 vert",
+        ):
+            assert words in said
+        assert "392" not in said
+
+    def test_prints_one_json_object(self):
+        said = json.loads(run("check", *LGCP, *SQUARE, *CRS, "--n", 392, "--json").stdout)
+        expected = dps.LGCPSynthesizer(1.0, 25.0).plan(dps.datasets.soho_deaths().domain, n=392)
+        assert said["guarantee"] == expected.guarantee.to_dict()
+        assert said["parameters"]["scale"] == expected.statistic.scale
+        assert said["mechanism"] == "lgcp-tents"
+        assert said["mesh"]["vertices"] == 49
+        assert said["noise_scale"] == pytest.approx(0.633, abs=1e-3)
+
+    @pytest.mark.parametrize(
+        ("options", "relation"),
+        [
+            (["--alpha", 25, "--n", 400], dps.AlphaNeighbours(25.0)),
+            (["--relation", "alpha", "--alpha", 25, "--n", 400], dps.AlphaNeighbours(25.0)),
+            (["--relation", "replace-one", "--n", 400], dps.ReplaceOne()),
+            (["--relation", "add-remove", "--expected-n", 400], dps.AddRemove()),
+            (["--relation", "add-remove", "--expected-n", 400, "--max-points-per-person", 3], dps.AddRemove(3)),
+            (
+                ["--alpha", 25, "--n", 400, "--max-points-per-person", 2],
+                dps.AlphaNeighbours(25.0, max_points_per_person=2),
+            ),
+        ],
+    )
+    @pytest.mark.parametrize("method", [["lgcp"], ["laplace"], ["laplace", "--basis", "tents"]])
+    def test_relations(self, method, options, relation):
+        words = ["check", "--method", *method, "--epsilon", 0.5, *options, "--window", "0,0,1000,1000"]
+        said = json.loads(run(*words, "--json").stdout)
+        assert said["guarantee"]["relation"] == relation.to_dict()
+        assert said["guarantee"]["profile"]["epsilon"] == pytest.approx(0.5)
+        assert "The guarantee holds" in spoken(run(*words))
+
+    def test_spacing_and_window_file(self, tmp_path):
+        window = dps.Window.polygon(
+            shapely.box(0, 0, 1000, 500).difference(shapely.box(400, 200, 500, 300)), "EPSG:27700"
+        )
+        path = tmp_path / "window.geojson"
+        path.write_text(json.dumps(window.to_geojson()))
+        for method in ("lgcp", "laplace"):
+            words = ["--method", method, "--epsilon", 1, "--alpha", 25, "--n", 400, "--spacing", 100]
+            said = json.loads(run("check", *words, "--window-file", path, "--json").stdout)
+            assert said["mesh"]["spacing"] == [100, 100]
+            assert said["domain"]["fingerprint"] == window.fingerprint()
+            assert said["domain"]["unit"] == "metre"
+
+    @pytest.mark.parametrize(
+        ("words", "mechanism", "theorem", "said"),
+        [
+            ([*LGCP, "--mechanism", "field", "--delta", 1e-6], "lgcp-field", "Theorem C", "discrete Gaussian"),
+            (DRAW, "lgcp-posterior-draw", "Theorem A", "sampler exact"),
+            (PROXIMAL, "lgcp-posterior-draw", "Theorem E", "sampler proximal"),
+            ([*DRAW, "--sampler", "nuts"], "lgcp-posterior-draw", "Theorem A", "sampler nuts (nutpie)"),
+            ([*LGCP, "--mechanism", "lipschitz"], "lgcp-lipschitz", "Theorem D", "at most 0.02 per metre"),
+            (KERNEL, "kernel", "Theorem B", "bandwidth 25.45"),
+            ([*KERNEL, "--bound", "kim-lim-3.6"], "kernel", "Kim & Lim, Theorem 3.6", "Nothing is promised about"),
+        ],
+    )
+    def test_mechanisms(self, words, mechanism, theorem, said):
+        text = spoken(run("check", *words, *SQUARE, *CRS, "--n", 392))
+        assert f" mechanism {mechanism} theorem {theorem}" in text
+        assert said in text
+
+    def test_a_given_sigma_is_verified(self):
+        words = ["check", *DRAW, "--length-scale", 150, *SQUARE, *CRS, "--n", 392]
+        run(*words, "--sigma", "1.00")
+        result = run(*words, "--sigma", 1.05, code=3)
+        assert result.stdout == ""
+        assert "--sigma: 1.05" in spoken(result)
+        largest = re.search(r"the largest admissible is ([\d.]+)\.", spoken(result))[1]
+        assert 1 < float(largest) < 1.05
+        # What the message names is admissible, in spite of its rounding.
+        run(*words, "--sigma", largest)
+
+    def test_the_smallest_bandwidth_named_is_admissible(self):
+        words = ["check", *KERNEL, *SQUARE, *CRS, "--n", 392, "--patterns", 2, "--bandwidth"]
+        said = spoken(run(*words, 10, code=3))
+        assert "for 2 patterns" in said
+        run(*words, re.search(r"the smallest admissible is ([\d.]+)\.", said)[1])
+
+    def test_covariance(self):
+        words = ["check", *PROXIMAL, *SQUARE, *CRS, "--n", 392, "--sigma", 0.2, "--length-scale", 150, "--power", 1.5]
+        said = json.loads(run(*words, "--json").stdout)["parameters"]["covariance"]
+        assert (said["sigma"], said["length_scale"], said["power"]) == (0.2, 150, 1.5)
+
+    @pytest.mark.parametrize("bound", ["3.8", "3.9"])
+    def test_kim_lim_says_that_it_carries_no_information(self, bound):
+        words = ["check", *LGCP, "--mechanism", f"kim-lim-{bound}", "--delta", 1e-6, *SQUARE, *CRS, "--n", 392]
+        result = run(*words, "--length-scale", 150, "--json")
+        assert result.stderr.startswith("Warning: ")
+        assert "carries no spatial information" in result.stderr
+        assert bound in json.loads(result.stdout)["guarantee"]["theorem"]
+        assert "model-averaged" in json.loads(result.stdout)["guarantee"]["assumptions"][0]
+        assert "Nothing is promised about" in spoken(run(*words))
+        assert "at most" in spoken(run(*words, "--sigma", 1, "--length-scale", 150, code=3))
+
+    def test_distances_start_at_the_privacy_radius(self):
+        rows = spoken(run("check", *PROXIMAL, *SQUARE, *CRS, "--n", 392)).split("epsilon at delta = 1e-06 ")[1].split()
+        distance, epsilon = np.array(rows, dtype=float).reshape(-1, 2).T
+        assert (distance[0], epsilon[0]) == (25, pytest.approx(1, abs=0.01))
+        assert distance[-1] == pytest.approx(np.hypot(670, 670), abs=1)
+        assert (np.diff(epsilon) >= 0).all()
+
+    def test_levels(self):
+        words = ["check", *PROXIMAL, *SQUARE, *CRS, *YEARS, "--n-by", "200,192"]
+        said = json.loads(run(*words, "--json").stdout)
+        assert (said["mechanism"], said["by"], list(said["levels"])) == ("strata", "year", ["2021", "2022"])
+        assert [level["parameters"]["n"] for level in said["levels"].values()] == [200, 192]
+        window = dps.datasets.soho_deaths().domain
+        mesh = dps.models.regular_triangulation(window, spacing=67)
+        options = {"mechanism": "posterior-draw", "delta": 1e-6, "sampler": "proximal", "mesh": mesh}
+        plan = dps.LGCPSynthesizer(1.0, 25.0, **options).plan_by(
+            window, by="year", levels=[2021, 2022], n={2021: 200, 2022: 192}
+        )
+        assert said["guarantee"] == plan.guarantee.to_dict()
+        text = spoken(run(*words))
+        for word in ("year 2021", "year 2022", "The year of every point is not protected"):
+            assert word in text
+        guess = ["--method", "lgcp", "--epsilon", 1, "--relation", "add-remove", *SQUARE, *YEARS, "--expected-n", 200]
+        levels = json.loads(run("check", *guess, "--json").stdout)["levels"]
+        assert [level["parameters"]["expected_n"] for level in levels.values()] == [200, 200]
+
+
+class TestRehearse:
+    def test_draw(self):
+        words = ["rehearse", *DRAW, *SQUARE, *CRS, "--n", 392]
+        said = json.loads(run(*words, "--json").stdout)
+        assert (said["mechanism"], said["passed"], len(said["runs"])) == ("lgcp-posterior-draw", True, 3)
+        assert all(each["attempts"] >= 1 and each["distance"] < 0.5 for each in said["runs"])
+        text = spoken(run(*words))
+        assert "half in one cell" in text
+        assert "attempts" in text
+        assert "R-hat" not in text
+
+    def test_levels(self):
+        words = ["rehearse", *KERNEL, *SQUARE, *CRS, *YEARS, "--n-by", "200,192", "--patterns", 2]
+        said = json.loads(run(*words, "--json").stdout)
+        assert (said["by"], list(said["levels"])) == ("year", ["2021", "2022"])
+        text = spoken(run(*words))
+        assert "year 2022, kernel" in text
+        assert "attempts" not in text
+
+    def test_a_run_that_would_be_blocked(self, monkeypatch):
+        def block(*_):
+            msg = "no"
+            raise errors.ReleaseBlocked(msg)
+
+        monkeypatch.setattr("dpppsynth.mechanisms.lgcp.posterior_sampling.posterior.proximal_draw", block)
+        words = ["rehearse", *PROXIMAL, *SQUARE, *CRS, "--n", 392]
+        assert spoken(run(*words, code=5)).count("would be blocked") == 3
+        assert json.loads(run(*words, "--json", code=5).stdout)["passed"] is False
+
+
+WRONG = {
+    "method": (["--method", "voronoi", "--epsilon", 1, *SQUARE, "--n", 9], "'lgcp', 'laplace', 'kernel'"),
+    "mechanism": ([*LGCP, "--mechanism", "fields", *SQUARE, "--n", 9], "'posterior-draw', 'lipschitz'"),
+    "delta": ([*LGCP, "--delta", 1e-6, *SQUARE, "--n", 9], "spends no delta, got 1e-06; leave --delta out"),
+    "delta of laplace": ([*CELLS, "--delta", 1e-6, *SQUARE, "--n", 9], "--delta: not an option of --method laplace"),
+    "delta needed": ([*LGCP, "--mechanism", "field", *SQUARE, "--n", 9], "such as --delta 1e-6, or"),
+    "delta of kernel": ([*KERNEL[:6], *SQUARE, "--n", 9], "such as --delta 1e-6."),
+    "large delta": ([*DRAW, "--delta", 0.2, *SQUARE, "--n", 9], "or say --allow-large-delta to reproduce"),
+    "sigma of tents": ([*LGCP, "--sigma", 1, *SQUARE, "--n", 9], "--sigma: mechanism 'tents' spends nothing"),
+    "sigma of kernel": ([*KERNEL, "--sigma", 1, *SQUARE, "--n", 9], "--sigma: not an option of --method kernel"),
+    "negative sigma": ([*DRAW, "--sigma", -1, *SQUARE, "--n", 9], "--sigma: must be a positive"),
+    "length scale": ([*DRAW, "--length-scale", 0, *SQUARE, "--n", 9], "--length-scale: must be a positive"),
+    "power alone": ([*DRAW, "--power", 1, *SQUARE, "--n", 9], "--power: goes with --sigma and --length-scale"),
+    "sampler": ([*LGCP, "--sampler", "exact", *SQUARE, "--n", 9], "leave --sampler out"),
+    "inference of a draw": ([*DRAW, "--inference", "laplace", *SQUARE, "--n", 9], "leave --inference out"),
+    "bandwidth of lgcp": ([*LGCP, "--bandwidth", 9, *SQUARE, "--n", 9], "--bandwidth: not an option of --method lgcp"),
+    "spacing of kernel": ([*KERNEL, "--spacing", 9, *SQUARE, "--n", 9], "--spacing: not an option of --method kernel"),
+    "bandwidth": ([*KERNEL, "--bandwidth", -9, *SQUARE, "--n", 9], "--bandwidth: must be a positive"),
+    "patterns": ([*KERNEL, "--patterns", 0, *SQUARE, "--n", 9], "--patterns"),
+    "add-remove of kernel": (
+        [*KERNEL[:4], "--delta", 1e-6, "--relation", "add-remove", *SQUARE, "--expected-n", 9],
+        "use --method lgcp under --relation add-remove",
+    ),
+    "power of kim-lim": (
+        [*DRAW, "--mechanism", "kim-lim-3.8", "--sigma", 1, "--length-scale", 9, "--power", 1, *SQUARE, "--n", 9],
+        "--power: Kim & Lim's synthesizer has none but --sigma and --length-scale; leave it out",
+    ),
+    "corollary 3.9": (
+        [*DRAW, "--mechanism", "kim-lim-3.9", "--spacing", 20, *SQUARE, "--n", 9],
+        "use a coarser mesh or --mechanism kim-lim-3.8",
+    ),
+    "by alone": ([*LGCP, "--by", "year", *SQUARE], "--by: goes with --levels"),
+    "levels alone": ([*LGCP, "--levels", "2021", *SQUARE], "--by: goes with --levels"),
+    "numbers alone": ([*LGCP, "--n-by", "2,3", *SQUARE], "--n-by: goes with --by"),
+    "one number": ([*LGCP, *YEARS, "--n", 9, *SQUARE], "--n-by 200,192"),
+    "no numbers": ([*LGCP, *YEARS, *SQUARE], "--n-by 200,192"),
+    "few numbers": ([*LGCP, *YEARS, "--n-by", "9", *SQUARE], "one whole number for each of the 2 levels"),
+    "wrong numbers": ([*LGCP, *YEARS, "--n-by", "9,x", *SQUARE], "one whole number for each of the 2 levels"),
+    "same levels": ([*LGCP, *YEARS[:3], "a,a", "--n-by", "9,9", *SQUARE], "--levels: needs a list of different"),
+    "delta of all levels": (
+        [*KERNEL[:-1], 0.0049, "--by", "year", "--levels", "1,2", "--n-by", "200,200", *SQUARE],
+        "--delta: must be below 1/n",
+    ),
+    "secret numbers": (
+        [*LGCP[:4], "--relation", "add-remove", *YEARS, "--n-by", "9,9", *SQUARE],
+        "pass a public guess as --expected-n instead",
+    ),
+    "epsilon": (["--method", "laplace", "--epsilon", -1, *SQUARE, "--n", 9], "--epsilon: must be a positive"),
+    "no radius": (["--method", "lgcp", "--epsilon", 1, *SQUARE, "--n", 9], "--alpha 25"),
+    "radius needed": ([*CELLS[:4], "--relation", "alpha", *SQUARE, "--n", 9], "--alpha 25"),
+    "two relations": ([*LGCP, "--relation", "replace-one", *SQUARE, "--n", 9], "leave --alpha out"),
+    "no window": ([*LGCP, "--n", 9], "--window"),
+    "two windows": ([*LGCP, *SQUARE, "--window-file", "w.geojson", "--n", 9], "not both"),
+    "three numbers": ([*LGCP, "--window", "0,0,1", "--n", 9], "x0,y0,x1,y1"),
+    "flat window": ([*LGCP, "--window", "0,0,0,1", "--n", 9], "x1: must be larger"),
+    "window of table": ([*LGCP, "--window-file", "w.csv", "--n", 9], "--window-file: a window is made of polygons"),
+    "degrees": ([*LGCP, "--window", "-1,51,0,52", "--crs", "EPSG:4326", "--n", 9], "EPSG:4326 (WGS 84) is in degrees"),
+    "no n": ([*LGCP, *SQUARE], "--n 500"),
+    "no guess": ([*LGCP[:4], "--relation", "add-remove", *SQUARE], "--expected-n"),
+    "secret n": ([*LGCP[:4], "--relation", "add-remove", *SQUARE, "--n", 9], "--expected-n"),
+    "guess of public n": ([*LGCP, *SQUARE, "--expected-n", 9], "pass --n instead"),
+    "cells of lgcp": ([*LGCP, "--basis", "cells", *SQUARE, "--n", 9], "--method laplace"),
+    "option of the other": ([*CELLS, "--length-scale", 9, *SQUARE, "--n", 9], "--length-scale: not an option of"),
+    "offset without column": ([*LGCP, "--offset-file", "w.geojson", *SQUARE, "--n", 9], "--offset-column"),
+    "keep-n": ([*CELLS[:4], "--relation", "add-remove", "--postprocess", "keep-n", *SQUARE], "--postprocess"),
+    "unknown option": ([*LGCP, *SQUARE, "--seed", 1], "No such option"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_input_is_refused_in_words(name):
+    words, remedy = WRONG[name]
+    result = run("check", *words, code=2)
+    assert remedy in spoken(result)
+    assert result.stdout == ""
+
+
+class TestSynthesize:
+    def test_main_job(self, public, points):
+        names = {path.name for path in public.iterdir()}
+        assert {"certificate.json", "domain.geojson", "synthetic_000.geojson", "synthetic_001.geojson"} <= names
+        assert run("verify", public / "certificate.json").exit_code == 0
+
+    def test_screen_is_silent_about_the_points(self, points, tmp_path):
+        path, xy = points
+        words = ["synthesize", path, "--x", "x", "--y", "y", *CRS, *SQUARE, *FAST]
+        is_silent_about(run(*words, "--out", tmp_path / "a").output, xy)
+        result = run(*words, "--out", tmp_path / "b", "--json")
+        is_silent_about(result.output, xy)
+        said = json.loads(result.stdout)
+        assert said["patterns"] == ["synthetic_000.geojson"]
+        assert said["guarantee"]["profile"]["epsilon"] == pytest.approx(1)
+
+    def test_counts_stand_for_points(self, tmp_path):
+        words = ["synthesize", SOHO, "--count", "deaths", *CRS, *SQUARE, *CELLS, "--fixed-n", "--out", tmp_path / "out"]
+        run(*words, "--n", 392)
+        domain = dps.datasets.soho_deaths().domain
+        assert len(dps.io.read_synthetic(tmp_path / "out" / "synthetic_000.geojson", domain)) == 392
+
+    def test_the_public_number_is_checked_first(self, points, tmp_path):
+        words = ["synthesize", points[0], *CRS, *SQUARE, *CELLS, "--out", tmp_path / "out"]
+        result = run(*words, "--n", N + 1, code=2)
+        assert not re.search(rf"\b{N}\b", result.output)
+        assert not (tmp_path / "out").exists()
+
+    @pytest.mark.parametrize("suffix", [".geojson", ".gpkg", ".parquet", "degrees"])
+    def test_own_file_in_a_polygon_with_a_hole(self, points, tmp_path, suffix):
+        _, xy = points
+        hole = shapely.box(529600, 181200, 529700, 181300)
+        window = dps.Window.polygon(shapely.box(529000, 180600, 529800, 181400).difference(hole), "EPSG:27700")
+        (tmp_path / "window.geojson").write_text(json.dumps(window.to_geojson()))
+        pattern = dps.PointPattern(xy, window)
+        words = [*CELLS, "--window-file", tmp_path / "window.geojson", "--out", tmp_path / "out"]
+        if suffix == "degrees":
+            path, words = tmp_path / "points.geojson", [*words, "--to-crs", "EPSG:27700"]
+            pattern.to_geodataframe().to_crs("EPSG:4326").to_file(path, driver="GeoJSON", RFC7946="YES")
+        else:
+            path = tmp_path / f"points{suffix}"
+            dps.io.write_pattern(pattern, path)
+        run("synthesize", path, *words)
+        synthetic = dps.io.read_synthetic(tmp_path / "out" / "synthetic_000.geojson", window)
+        assert window.contains(synthetic.xy).all()
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (["--window", "0,0"], "x0,y0,x1,y1"),
+            (["--epsilon", 0], "--epsilon"),
+            (["--delta", 1e-6], "leave --delta out"),
+            (["--out", "full"], "not an empty folder"),
+            (["--out", "a-file/below"], "--out"),
+            (["--relation", "add-remove"], "leave --alpha out"),
+        ],
+    )
+    def test_everything_public_is_refused_before_the_points_are_read(self, change, said, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        Path("full").mkdir()
+        Path("full/file").touch()
+        Path("a-file").touch()
+        words = ["synthesize", "missing.csv", *CRS, *SQUARE, *LGCP, "--out", "out"]
+        assert said in spoken(run(*words, *change, code=2))
+        assert "there is no file" in spoken(run(*words, code=2))
+
+    def test_secret_number(self, points, tmp_path):
+        path, xy = points
+        words = [*CRS, *SQUARE, "--method", "lgcp", "--epsilon", 1, "--relation", "add-remove"]
+        words += ["--inference", "laplace", "--length-scale", 200, "--expected-n", 200]
+        assert "--fixed-n" in spoken(run("synthesize", path, *words, "--fixed-n", "--out", tmp_path / "x", code=2))
+        result = run("synthesize", path, *words, "--out", tmp_path / "out")
+        is_silent_about(result.output, xy)
+        certificate = json.loads((tmp_path / "out" / "certificate.json").read_text())
+        assert certificate["parameters"]["n"] is None
+        short = tmp_path / "short.csv"
+        short.write_text("x,y\n" + "\n".join(f"{x},{y}" for x, y in xy[:40]) + "\n")
+        again = run("synthesize", short, *words, "--out", tmp_path / "again")
+        assert again.output.replace("again", "out") == result.output
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            [*LGCP, "--mechanism", "field", "--delta", 1e-6, "--inference", "laplace", "--length-scale", 200],
+            DRAW,
+            [*LGCP, "--mechanism", "lipschitz"],
+            KERNEL,
+        ],
+    )
+    def test_mechanisms(self, points, tmp_path, words):
+        path, xy = points
+        result = run("synthesize", path, *CRS, *SQUARE, *words, "--patterns", 2, "--out", tmp_path / "out", "--json")
+        is_silent_about(result.output, xy)
+        said = json.loads(result.stdout)
+        assert said["patterns"] == ["synthetic_000.geojson", "synthetic_001.geojson"]
+        run("verify", tmp_path / "out")
+        release = dps.load_release(tmp_path / "out")
+        assert release.guarantee.to_dict() == said["guarantee"]
+        written = [dps.io.read_synthetic(tmp_path / "out" / name, release.domain) for name in said["patterns"]]
+        # A Poisson number of mean 137 or so: beyond (60, 260) with probability below 1e-8.
+        assert all(60 < len(pattern) < 260 for pattern in written)
+        assert not np.array_equal(written[0].xy, written[1].xy)
+
+    def test_levels(self, years, points):
+        domain = dps.datasets.soho_deaths().domain
+        synthetic = dps.io.read_synthetic(years / "synthetic_000.geojson", domain, marks=["year"])
+        assert np.unique(synthetic.marks["year"], return_counts=True)[1].tolist() == [80, N - 80]
+        assert spoken(run("verify", years)).count("✓") == 5
+
+    def test_levels_must_hold_all_points(self, points, tmp_path):
+        words = ["synthesize", points[0], *CRS, *SQUARE, *CELLS, "--out", tmp_path / "out", "--by", "year", "--levels"]
+        for levels, rule in (
+            ("2021", "every point's year must be one of 2021;"),
+            ("2021,2022,2023", "every level of year needs at least one point"),
+            ("2021,2021", "needs a list of different values"),
+        ):
+            result = run(*words, levels, code=2)
+            assert f"--levels: {rule}" in spoken(result)
+            is_silent_about(result.output, points[1])
+        assert "--by: there is no column 'month'" in spoken(run(*words, "1,2", "--by", "month", code=2))
+        wrong = run(*words, "2021,2022", "--n-by", "79,58", code=2)
+        assert not re.search(r"\b(80|57)\b", wrong.output)
+        assert not (tmp_path / "out").exists()
+
+    def test_failed_diagnostics_of_one_level_keep_all_levels(self, points, tmp_path, monkeypatch):
+        fit = FieldModel.fit
+
+        def fail(self, statistic, *more):
+            if statistic.plan.n == 80:
+                msg = "inference: NUTS reached R-hat 1.200 (at most 1.01). Nothing is lost: ..."
+                raise errors.QualityError(msg)
+            return fit(self, statistic, *more)
+
+        words = [*CRS, *SQUARE, *FAST, *YEARS, "--out", tmp_path / "out"]
+        with monkeypatch.context() as patch:
+            patch.setattr(FieldModel, "fit", fail)
+            run("synthesize", points[0], *words, code=5)
+        assert "--inference laplace" in spoken(run("sample", tmp_path / "out", code=2))
+        run("sample", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new")
+        run("verify", tmp_path / "new")
+        for name in ("level_000_statistic.json", "level_001_statistic.json"):
+            assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "new" / name).read_bytes()
+
+    def test_blocked_release_says_nothing_of_the_data(self, points, tmp_path, monkeypatch):
+        def block(posterior, *_, **__):
+            raise errors.ReleaseBlocked(BLOCKED) from ValueError(f"{posterior}")
+
+        monkeypatch.setattr("dpppsynth.mechanisms.lgcp.posterior_sampling.posterior.nuts_draw", block)
+        nuts = [*DRAW, "--sampler", "nuts", "--out", tmp_path / "out"]
+        result = run("synthesize", points[0], *CRS, *SQUARE, *nuts, code=5)
+        is_silent_about(result.output, points[1])
+        said = BLOCKED.replace("sampler:", "--sampler:").replace("sampler='exact'", "--sampler exact")
+        assert result.stderr.splitlines()[-1] == f"Error: {said}"
+        assert result.stdout == ""
+        assert not (tmp_path / "out").exists()
+
+    def test_offset_from_a_layer(self, points, tmp_path):
+        import geopandas
+
+        west, east = shapely.box(529100, 180680, 529400, 181350), shapely.box(529400, 180680, 529770, 181350)
+        layer = geopandas.GeoDataFrame({"density": [1.0, 0.0]}, geometry=[west, east], crs="EPSG:27700")
+        layer.to_file(tmp_path / "people.gpkg")
+        words = [*CRS, *SQUARE, *FAST, "--offset-file", tmp_path / "people.gpkg", "--offset-column"]
+        assert "density" in spoken(run("synthesize", points[0], *words, "wrong", "--out", tmp_path / "out", code=2))
+        run("synthesize", points[0], *words, "density", "--out", tmp_path / "out")
+        release = dps.load_release(tmp_path / "out")
+        assert release.sample(1)[0].xy[:, 0].max() <= 529400
+
+    def test_failed_diagnostics_keep_the_paid_statistic(self, points, tmp_path, monkeypatch):
+        out = tmp_path / "out"
+
+        def fail(self, statistic, *_):
+            msg = "inference: NUTS reached R-hat 1.200 (at most 1.01). Nothing is lost: ..."
+            raise errors.QualityError(msg)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(FieldModel, "fit", fail)
+            said = spoken(run("synthesize", points[0], *CRS, *SQUARE, *LGCP, "--out", out, code=5))
+        assert "R-hat 1.200" in said
+        assert f"sample {out} --inference laplace" in said.replace(" /", "/").replace("sample/", "sample /")
+        assert not list(out.glob("synthetic_*"))
+        run("verify", out)
+        assert "--inference laplace" in spoken(run("sample", out, code=2))
+        run("plot", out, "--out", tmp_path / "pictures")
+        assert {path.name for path in (tmp_path / "pictures").iterdir()} == {"epsilon.png", "mesh.png"}
+        assert "new folder" in spoken(run("sample", out, "--inference", "laplace", code=2))
+        run("sample", out, "--inference", "laplace", "--patterns", 2, "--out", tmp_path / "new")
+        run("verify", tmp_path / "new")
+        assert len(list((tmp_path / "new").glob("synthetic_*"))) == 2
+        both = [(folder / "statistic.json").read_bytes() for folder in (out, tmp_path / "new")]
+        assert both[0] == both[1]
+
+
+class TestSample:
+    def test_patterns_join_the_release(self, copy):
+        said = json.loads(run("sample", copy, "--patterns", 3, "--json").stdout)
+        assert said["patterns"] == [f"synthetic_{k:03d}.geojson" for k in range(5)]
+        run("verify", copy)
+
+    def test_patterns_alone(self, public, tmp_path):
+        out = tmp_path / "more"
+        run("sample", public, "--patterns", 2, "--source", "mean", "--fixed-n", "--out", out)
+        assert sorted(path.name for path in out.iterdir()) == ["synthetic_000.geojson", "synthetic_001.geojson"]
+        domain = dps.load_release(public).domain
+        assert [len(dps.io.read_synthetic(path, domain)) for path in out.iterdir()] == [N, N]
+        assert "not an empty folder" in spoken(run("sample", public, "--out", out, code=2))
+
+    def test_changed_release_is_refused(self, copy):
+        (copy / "statistic.json").write_text("{}")
+        run("sample", copy, code=3)
+
+    def test_inference_needs_a_posterior(self, points, tmp_path):
+        run("synthesize", points[0], *CRS, *SQUARE, *CELLS, "--out", tmp_path / "out")
+        words = ["sample", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new"]
+        assert "no posterior" in spoken(run(*words, code=2))
+
+    def test_patterns_by_level(self, years, tmp_path):
+        folder = Path(shutil.copytree(years, tmp_path / "years"))
+        run("sample", folder, "--patterns", 2, "--fixed-n")
+        run("verify", folder)
+        domain = dps.load_release(folder).domain
+        marks = dps.io.read_synthetic(folder / "synthetic_002.geojson", domain, marks=["year"]).marks["year"]
+        assert sorted(set(marks)) == ["2021", "2022"]
+        assert "no posterior" in spoken(
+            run("sample", folder, "--inference", "laplace", "--out", tmp_path / "x", code=2)
+        )
+
+    def test_patterns_of_a_kernel_are_a_new_spend(self, points, tmp_path):
+        for k, by in enumerate(([], YEARS)):
+            out = tmp_path / str(k)
+            run("synthesize", points[0], *CRS, *SQUARE, *KERNEL, *by, "--out", out)
+            assert "would be a new spend" in spoken(run("sample", out, code=2))
+            run("plot", out, "--out", tmp_path / "pictures")
+            assert (tmp_path / "pictures" / "level_001_pattern.png").exists() is bool(by)
+            assert not list((tmp_path / "pictures").glob("*intensity*"))
+        fixed = ["synthesize", points[0], *CRS, *SQUARE, *KERNEL, "--fixed-n", "--out", tmp_path / "fixed"]
+        assert "leave --fixed-n out" in spoken(run(*fixed, code=2))
+
+    def test_engine_alone_means_nothing(self, public):
+        assert "--inference nuts" in spoken(run("sample", public, "--engine", "pymc", code=2))
+
+
+class TestVerify:
+    def test_holds(self, public):
+        for path in (public, public / "certificate.json"):
+            said = spoken(run("verify", path))
+            assert said.count("✓") == 5
+            assert "The certificate holds" in said
+
+    def test_json(self, public):
+        said = json.loads(run("verify", public, "--json").stdout)
+        assert said["holds"] is True
+        assert {check["name"] for check in said["checks"]} == {"content", "files", "randomness", "statistic", "bound"}
+
+    @pytest.mark.parametrize("as_json", [True, False])
+    def test_edited(self, copy, as_json):
+        path = copy / "certificate.json"
+        path.write_text(path.read_text().replace('"delta": 0.0', '"delta": 0.5'))
+        result = run("verify", path, *(["--json"] if as_json else []), code=3)
+        if as_json:
+            assert json.loads(result.stdout)["holds"] is False
+        else:
+            assert "NOT hold" in spoken(result)
+            assert "✗ content: some field was edited" in spoken(result)
+
+    @pytest.mark.parametrize("content", [None, "{}", "no json"])
+    def test_unreadable(self, tmp_path, content):
+        if content is not None:
+            (tmp_path / "certificate.json").write_text(content)
+        run("verify", tmp_path, code=2)
+
+
+class TestPlot:
+    def test_public_pictures(self, public, tmp_path):
+        pumps = dps.datasets.path("soho_pumps")
+        run("plot", public, "--out", tmp_path / "pictures", "--landmarks", pumps, "--landmarks-label", "pump")
+        pictures = sorted((tmp_path / "pictures").iterdir())
+        assert [path.name for path in pictures] == ["epsilon.png", "intensity.png", "mesh.png", "pattern.png"]
+        assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
+
+    def test_confidential_picture(self, public, points, tmp_path):
+        private = tmp_path / "private"
+        result = run("plot", public, "--original", points[0], "--confidential", private)
+        is_silent_about(result.output, points[1])
+        assert [path.name for path in private.iterdir()] == ["CONFIDENTIAL_comparison.png"]
+
+    def test_levels(self, years, tmp_path, monkeypatch):
+        drawn = {}
+
+        def draw(pattern, *, title, **more):
+            drawn[title.partition(", ")[2]] = len(pattern)
+            return plot_pattern(pattern, title=title, **more)
+
+        monkeypatch.setattr("dpppsynth.plotting.plot_pattern", draw)
+        run("plot", years, "--out", tmp_path)
+        each = [f"level_00{k}_{name}.png" for k in range(2) for name in ("intensity", "mesh", "pattern")]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["epsilon.png", *each, "pattern.png"]
+        assert drawn == {"ε = 1": N, "year 2021": 80, "year 2022": N - 80}
+
+    def test_distances_are_straight_in_a_window(self, public, tmp_path, monkeypatch):
+        drawn = {}
+        monkeypatch.setattr(dps.plotting, "save_picture", lambda ax, path: drawn.update({path.name: ax}) or path)
+        run("plot", public, "--out", tmp_path / "pictures")
+        assert drawn["epsilon.png"].get_xlabel() == "distance one point moves (m)"
+
+    def test_nothing_is_drawn_into_a_release(self, copy, points):
+        before = sorted(copy.iterdir())
+        inside = copy / "pictures"
+        assert "outside" in spoken(run("plot", copy, "--original", points[0], "--confidential", inside, code=2))
+        assert "outside" in spoken(run("plot", copy, "--out", inside, code=2))
+        assert "--confidential" in spoken(run("plot", copy, "--original", points[0], code=2))
+        assert sorted(copy.iterdir()) == before
+
+
+class TestInspect:
+    def test_clean_file(self, points, tmp_path):
+        result = run("inspect", points[0], *CRS, *SQUARE, "--report-to", tmp_path)
+        assert "keeps the rules" in result.output
+        assert not list(tmp_path.iterdir())
+
+    def test_broken_rules_are_named_and_rows_are_hidden(self, tmp_path):
+        (tmp_path / "points.csv").write_text("x,y\n529200.25,181000.5\n1.25,2.5\nwrong,181000.5\n")
+        words = ["inspect", tmp_path / "points.csv", *CRS, *SQUARE, "--report-to", tmp_path / "private"]
+        result = run(*words, code=2)
+        assert "outside window" in result.output
+        assert "not a number" in result.output
+        assert "1.25" not in result.output
+        report = json.loads(run(*words, "--json", code=2).stdout)
+        assert "1.25" in Path(report["report"]).read_text()
+        assert "CONFIDENTIAL" in report["report"]
+
+    def test_report_never_joins_a_release(self, public, points):
+        assert "outside" in spoken(run("inspect", points[0], *CRS, *SQUARE, "--report-to", public, code=2))
+
+
+class TestProgram:
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (errors.InputError, 2),
+            (errors.PrivacyCheckError, 3),
+            (errors.BudgetError, 4),
+            (errors.ReleaseBlocked, 5),
+            (errors.QualityError, 5),
+        ],
+    )
+    def test_exit_codes(self, error, code):
+        assert exit_code(error("reason")) == code
+
+    def test_version(self):
+        assert run("--version").stdout.strip() == f"dpppsynth {dps.__version__}"
+
+    @pytest.mark.parametrize("command", ["check", "rehearse", "synthesize", "sample", "verify", "plot", "inspect"])
+    def test_every_command_explains_itself(self, command):
+        assert "Usage" in run(command, "--help").stdout
+
+    def test_unforeseen_errors_do_not_quote_the_data(self, points, tmp_path, monkeypatch, capsys):
+        def crash(*_, **__):
+            secret = "529400.25"
+            msg = f"could not convert {secret}"
+            raise RuntimeError(msg)
+
+        monkeypatch.setattr("dpppsynth.io.read_pattern", crash)
+        words = ["synthesize", points[0], *CRS, *SQUARE, *CELLS, "--out", tmp_path / "out"]
+        monkeypatch.setattr(sys, "argv", ["dpppsynth", *map(str, words)])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        assert stopped.value.code == 1
+        said = capsys.readouterr().err
+        assert "RuntimeError" in said
+        assert "in crash" in said
+        assert "529400" not in said
+
+    def test_module_runs(self):
+        module = [sys.executable, "-m", "dpppsynth.cli"]
+        words = ["check", *CELLS, "--window", "0,0,100,100", "--n", "50", "--json"]
+        result = subprocess.run([*module, *words], capture_output=True, text=True, check=True)
+        assert json.loads(result.stdout)["holds"] is True
+
+
+@pytest.mark.slow
+def test_main_job_with_nuts(points, tmp_path):
+    out = tmp_path / "public"
+    scale = ["--length-scale", 250]
+    words = ["synthesize", points[0], "--x", "x", "--y", "y", *CRS, *SQUARE, *LGCP, *scale]
+    run(*words, "--patterns", 3, "--out", out)
+    assert len(list(out.glob("synthetic_*.geojson"))) == 3
+    run("verify", out / "certificate.json")
+
+
+def test_demo(tmp_path, monkeypatch):
+    """Each command of the demo in this process, as starting a Python takes longer than most of them."""
+
+    def in_process(command, **settings):
+        assert command[1:3] == ["-m", "dpppsynth.cli"]
+        return types.SimpleNamespace(returncode=0, stdout=run(*command[3:]).stdout)
+
+    out = tmp_path / "demo"
+    (out / "public").mkdir(parents=True)
+    (out / "public" / "old").touch()
+    (out / "kept").touch()
+    monkeypatch.setattr(subprocess, "run", in_process)
+    monkeypatch.setattr(sys, "argv", ["demo.py", str(out), "laplace"])
+    runpy.run_path(str(ROOT / "examples" / "demo.py"), run_name="__main__")
+    assert {path.name for path in out.iterdir()} == {"public", "pictures", "CONFIDENTIAL", "streets", "kept"}
+    assert not (out / "public" / "old").exists()
+    assert {path.parent.name for path in out.rglob("*.png")} == {"pictures", "CONFIDENTIAL"}
+    run("verify", out / "public")

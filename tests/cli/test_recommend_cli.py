@@ -1,0 +1,133 @@
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+import dpppsynth as dps
+from dpppsynth import cli
+
+SQUARE = ["--window", "529100,180680,529770,181350", "--crs", "EPSG:27700"]
+SOHO = dps.Window.rectangle(529100, 180680, 529770, 181350, "EPSG:27700")
+NEAR = ["--epsilon", 1, "--alpha", 25]
+STREETS = {
+    "type": "FeatureCollection",
+    "crs": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::27700"}},
+    "features": [
+        {"type": "Feature", "properties": {}, "geometry": {"type": "LineString", "coordinates": line}}
+        for line in ([[0, 0], [400, 0]], [[400, 0], [800, 100]], [[400, 0], [400, 500]])
+    ],
+}
+N = 392
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(cli.app, ["recommend", *map(str, words)])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def spoken(result):
+    """All that was said, in one line: boxes and wrapping removed."""
+    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
+
+
+def command(said):
+    return re.search(r"dpppsynth (rehearse .*)", said)[1].split()
+
+
+def test_says_what_python_says():
+    said = json.loads(run(*NEAR, *SQUARE, "--n", N, "--json").stdout)
+    advice = dps.evaluation.recommendation.recommend(SOHO, N, 1.0, alpha=25.0)
+    assert said["mechanism"] == advice.mechanism
+    assert said["expected"] == advice.expected
+    assert said["uniform"] == advice.uniform
+    assert said["useful"] is True
+    assert said["reading"] == "about"
+    assert said["settings"] == json.loads(json.dumps(advice.settings))
+    assert said["reasons"] == list(advice.reasons)
+    assert [each["why_not"] for each in said["alternatives"]] == [each.why_not for each in advice.alternatives]
+    assert said["guarantee"] == advice.plan.guarantee.to_dict()
+
+
+def test_reads_like_advice_and_keeps_the_number_of_points():
+    said = spoken(run(*NEAR, *SQUARE, "--n", N))
+    for words in (
+        "Recommended: ",
+        "a uniform one has",
+        "Not recommended",
+        "needs a delta",
+        "docs/results/recommend.md",
+    ):
+        assert words in said
+    assert not re.search(rf"\b{N}\b", said)
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        [*NEAR, "--n", N],
+        ["--epsilon", 0.5, "--relation", "replace-one", "--n", N],
+        ["--epsilon", 2, "--relation", "add-remove", "--expected-n", 400, "--max-points-per-person", 2],
+        [*NEAR, "--n", N, "--delta", 1e-6],
+    ],
+)
+def test_the_command_it_ends_with_asks_for_what_it_recommends(who):
+    said = json.loads(run(*who, *SQUARE, "--json").stdout)
+    size = who[who.index("--n" if "--n" in who else "--expected-n") :][:2]
+    words = ["check", *said["options"], *map(str, size), *SQUARE, "--json"]
+    checked = CliRunner().invoke(cli.app, words)
+    assert checked.exit_code == 0, checked.output
+    assert json.loads(checked.stdout)["guarantee"] == said["guarantee"]
+    assert json.loads(checked.stdout)["mechanism"] == said["mechanism"]
+    assert command(run(*who, *SQUARE).stdout)[1:] == said["options"]
+
+
+def test_the_command_asks_for_the_very_budget():
+    """Four or six digits would round epsilon up, and promise less than was asked for."""
+    who = ["--epsilon", 0.9999999, "--alpha", 25.1234567, "--delta", 1.23456789e-6, "--n", N]
+    line = run(*who, *SQUARE).stdout.splitlines()[-1].split()
+    for option in ("--epsilon", "--alpha"):
+        assert float(line[line.index(option) + 1]) == who[who.index(option) + 1]
+    spends = ["--epsilon", 1, "--alpha", 47.9, "--delta", 1.23456789e-6, "--n", N]
+    said = json.loads(run(*spends, *SQUARE, "--json").stdout)
+    assert said["mechanism"] == "lgcp-field"
+    assert float(said["options"][said["options"].index("--delta") + 1]) == 1.23456789e-6
+
+
+def test_outside_the_study_there_is_no_verdict():
+    asked = ["--epsilon", 0.001, "--alpha", 25, "--n", 10, *SQUARE]
+    text = spoken(run(*asked))
+    assert "at least" in text
+    assert "keep the geography" not in text
+    assert not text.startswith("Recommended")
+    said = json.loads(run(*asked, "--json").stdout)
+    assert said["useful"] is None
+    assert said["reading"] == "at least"
+
+
+def test_streets(tmp_path):
+    path = tmp_path / "streets.geojson"
+    path.write_text(json.dumps(STREETS))
+    said = json.loads(run(*NEAR, "--network", path, "--n", N, "--json").stdout)
+    assert said["mechanism"] in ("lgcp-tents", "laplace-tents")
+    assert said["settings"]["mesh"] == "triangles"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--epsilon", 1, "--n", N, *SQUARE], "--alpha: give the privacy radius"),
+        ([*NEAR, *SQUARE], "--n: the public number of points is needed"),
+        ([*NEAR, *SQUARE, "--expected-n", N], "--expected-n: n is public"),
+        (["--epsilon", 1, "--relation", "add-remove", *SQUARE], "--expected-n: a public guess"),
+        (
+            ["--epsilon", 0, "--alpha", 25, "--n", N, *SQUARE],
+            "--epsilon: must be a positive finite number, got 0.0; 1 is a usual start",
+        ),
+        ([*NEAR, "--n", N, "--delta", 0.1, *SQUARE], "--delta: must be below 1/n, because"),
+        ([*NEAR, "--n", N], "--window: give"),
+    ],
+)
+def test_bad_input_is_one_sentence_in_the_shells_words(words, complaint):
+    assert complaint in spoken(run(*words, code=2))

@@ -1,0 +1,226 @@
+"""`dpppsynth ledger`: budgets are set and shown, and published certificates are recognised."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from dpppsynth import cli
+from dpppsynth.core.errors import InputError
+from dpppsynth.ledger import Ledger
+from dpppsynth.privacy import AddRemove, AlphaNeighbours, GaussianDP, Guarantee, PureDP, ReplaceOne, gaussian_mu
+from dpppsynth.release import certificate
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.synthesizers import LaplaceSynthesizer
+
+SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+PATTERN = PointPattern(np.random.default_rng(2).uniform(0, 1000, (300, 2)), SQUARE)
+TENTS = LaplaceSynthesizer(0.5, alpha=25.0, basis="tents", spacing=250.0)
+BUDGET = ["--epsilon", 2, "--delta", 1e-5]
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(cli.app, ["ledger", *map(str, words)])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def spoken(result):
+    """All that was said, in one line: boxes and wrapping removed."""
+    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
+
+
+def shown(path, *words, code=0):
+    return json.loads(run("show", path, "--json", *words, code=code).stdout)
+
+
+def signed(entry, guarantee, n=300):
+    """The certificate of a release under an entry."""
+    place = {"file": "domain.geojson", "fingerprint": SQUARE.fingerprint(), "crs": SQUARE.crs, "unit": SQUARE.unit}
+    said = {"parameters": {"n": n}, "guarantee": guarantee, "domain": place, "noise": "secret", "hashes": {}}
+    return certificate.build(mechanism="m", **said, seeded=False, warning=None, entry=entry)
+
+
+@pytest.fixture
+def path(tmp_path):
+    run("init", tmp_path / "ledger.json", *BUDGET, "--alpha", 25, "--label", "deaths")
+    return tmp_path / "ledger.json"
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder with a ledger and a release that it authorised."""
+    folder = tmp_path_factory.mktemp("kept")
+    ledger = Ledger.create(folder / "ledger.json", epsilon=2.0, delta=1e-5, alpha=25.0)
+    TENTS.release(PATTERN, ledger=ledger).save(folder / "public", patterns=1)
+    return folder
+
+
+@pytest.fixture
+def copied(kept, tmp_path):
+    return shutil.copytree(kept, tmp_path / "copied")
+
+
+class TestInit:
+    @pytest.mark.parametrize(
+        ("words", "relation"),
+        [
+            (["--alpha", 25], AlphaNeighbours(25.0)),
+            (
+                ["--alpha", 25, "--relation", "alpha", "--max-points-per-person", 3],
+                AlphaNeighbours(25.0, max_points_per_person=3),
+            ),
+            (["--relation", "replace-one"], ReplaceOne()),
+            (["--relation", "add-remove", "--max-points-per-person", 2, "--adaptive"], AddRemove(2)),
+        ],
+    )
+    def test_it_sets_the_budget(self, tmp_path, words, relation):
+        said = spoken(run("init", tmp_path / "ledger.json", *BUDGET, *words))
+        assert "holds epsilon 2 at delta 1e-05" in said
+        ledger = Ledger.open(tmp_path / "ledger.json")
+        assert (ledger.epsilon, ledger.delta, ledger.relation) == (2.0, 1e-5, relation)
+        assert ledger.adaptive == ("--adaptive" in words)
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            ([], "give the privacy radius"),
+            (["--relation", "alpha"], "give the privacy radius"),
+            (["--alpha", 25, "--relation", "replace-one"], "leave --alpha out"),
+            (["--alpha", 25, "--epsilon", 0], "--epsilon: the budget must be positive"),
+            (["--alpha", 25, "--delta", 0.5], "--delta: the budget's must be"),
+            (["--alpha", -1], "--alpha: must be a positive"),
+        ],
+    )
+    def test_what_is_no_budget(self, tmp_path, words, said):
+        assert said in spoken(run("init", tmp_path / "ledger.json", *BUDGET, *words, code=2))
+        assert not (tmp_path / "ledger.json").exists()
+
+    def test_a_budget_is_set_once(self, path):
+        before = path.read_bytes()
+        assert "a budget is set once" in spoken(run("init", path, "--epsilon", 9, "--delta", 0, "--alpha", 1, code=2))
+        assert path.read_bytes() == before
+
+
+class TestShow:
+    def test_what_was_spent_and_remains(self, path):
+        draw = Guarantee(AlphaNeighbours(25.0), GaussianDP(gaussian_mu(1, 1e-6), at=1e-6), "Theorem A", ("Exact.",))
+        with Ledger.open(path) as ledger:
+            entries = [ledger.authorise(draw, mechanism="lgcp-posterior-draw", domain=SQUARE) for _ in range(2)]
+            cert = signed(entries[0], draw)
+            ledger.record(entries[0], cert, domain=SQUARE)
+        found = shown(path)
+        assert found["spent"] == pytest.approx(1.277, abs=5e-4)
+        assert found["remaining"] == pytest.approx(0.723, abs=5e-4)
+        assert (found["label"], found["epsilon"], found["delta"], found["adaptive"]) == ("deaths", 2.0, 1e-5, False)
+        assert found["relation"] == AlphaNeighbours(25.0).to_dict()
+        assert [entry["id"] for entry in found["releases"]] == entries
+        assert [entry["state"] for entry in found["releases"]] == ["released", "authorised"]
+        assert found["releases"][0]["certificate"] == certificate.statement_hash(cert)
+        assert found["assumptions"][0] == "Exact."
+        said = spoken(run("show", path))
+        for words in ("deaths", "spent 1.277", "remaining 0.7229", "lgcp-posterior-draw", "- Exact."):
+            assert words in said
+
+    @pytest.mark.parametrize(
+        ("delta", "relation", "warned"),
+        [
+            (0.0049, ReplaceOne(), None),
+            (0.005, ReplaceOne(), "is 1/n"),
+            (1e-5, AddRemove(), None),
+            (1e-4, AddRemove(), "may be 1/n"),
+            (0.0, ReplaceOne(), None),
+        ],
+    )
+    def test_a_delta_that_promises_nothing(self, tmp_path, delta, relation, warned):
+        """Two hundred points, of which a delta of 1/200 may publish one."""
+        path, n = tmp_path / "ledger.json", 200 if relation.n_is_public else None
+        ledger = Ledger.create(path, epsilon=2.0, delta=delta, relation=relation)
+        ledger.authorise(Guarantee(relation, PureDP(1.0), "T", ()), mechanism="m", domain=SQUARE, n=n)
+        assert (ledger.warning is None) is (warned is None)
+        assert shown(path)["warning"] == ledger.warning
+        said = spoken(run("show", path))
+        assert "Warning" not in said if warned is None else f"Warning: Its delta {warned} or more" in said
+
+    def test_an_unused_ledger(self, path):
+        found = shown(path)
+        assert (found["spent"], found["remaining"], found["releases"], found["assumptions"]) == (0.0, 2.0, [], [])
+        assert "remaining 2" in spoken(run("show", path))
+
+    def test_showing_leaves_everything_as_it_is(self, kept, copied):
+        lock = copied / "ledger.json.lock"
+        lock.unlink()
+        shown(copied / "ledger.json")
+        assert not lock.exists()
+        assert (copied / "ledger.json").read_bytes() == (kept / "ledger.json").read_bytes()
+
+    def test_damaged_and_missing_ledgers(self, path):
+        run("show", path.with_name("no.json"), code=2)
+        run("show", path.parent, code=2)
+        path.write_bytes(path.read_bytes()[:-20])
+        run("show", path, code=2)
+
+    def test_an_edited_ledger(self, path):
+        path.write_bytes(path.read_bytes().replace(b'"epsilon": 2.0', b'"epsilon": 9.0'))
+        assert "damaged or was edited" in spoken(run("show", path, code=3))
+
+
+class TestRelease:
+    def test_a_release_of_this_ledger(self, copied):
+        found = shown(copied / "ledger.json", "--release", copied / "public")
+        assert [check["name"] for check in found["checks"]] == ["entry", "record", "budget"]
+        assert all(check["holds"] for check in found["checks"])
+        said = spoken(run("show", copied / "ledger.json", "--release", copied / "public" / "certificate.json"))
+        assert "record: the certificate recorded" in said
+
+    def test_an_edited_certificate(self, copied):
+        file = copied / "public" / "certificate.json"
+        cert = json.loads(file.read_text())
+        cert["guarantee"]["profile"]["epsilon"] = 0.25
+        file.write_text(json.dumps(cert | {"content_hash": certificate.content_hash(cert)}))
+        found = shown(copied / "ledger.json", "--release", copied / "public", code=3)
+        assert [check["holds"] for check in found["checks"]] == [True, False, True]
+
+    @pytest.mark.parametrize("edit", ["budget", "relation", "domain", "n"])
+    def test_what_the_ledger_does_not_count_is_neither_recorded_nor_compared(self, tmp_path, copied, edit):
+        """A release that was authorised as a smaller one, for fewer pairs, elsewhere, or of other points."""
+        ledger = Ledger.create(tmp_path / "other.json", epsilon=2.0, delta=1e-5, alpha=25.0)
+        given = replace(TENTS, epsilon=0.4 if edit == "budget" else 0.5).check(SQUARE, n=300)
+        entry = ledger.authorise(given, mechanism="laplace-tents", domain=SQUARE, n=300)
+        cert = certificate.read(copied / "public") | {"ledger": entry}
+        if edit == "relation":
+            cert["guarantee"]["relation"] = AlphaNeighbours(10.0).to_dict()
+        if edit == "domain":
+            cert["domain"]["fingerprint"] = "0" * 64
+        if edit == "n":
+            cert["parameters"]["n"] = 299
+        with pytest.raises(InputError, match=r"^certificate: it proves nothing about this entry"):
+            ledger.record(entry, cert, domain=SQUARE)
+        (copied / "public" / "certificate.json").write_text(json.dumps(cert))
+        found = shown(ledger.path, "--release", copied / "public", code=3)
+        assert [check["holds"] for check in found["checks"]] == [True, False, False]
+
+    def test_a_release_that_was_never_recorded(self, copied):
+        ledger = Ledger.open(copied / "ledger.json")
+        cert = certificate.read(copied / "public")
+        cert["ledger"] = ledger.authorise(TENTS.check(SQUARE, n=300), mechanism="laplace-tents", domain=SQUARE)
+        (copied / "public" / "certificate.json").write_text(json.dumps(cert))
+        said = spoken(run("show", ledger.path, "--release", copied / "public", code=3))
+        assert "no certificate was recorded" in said
+
+    def test_a_ledger_that_does_not_know_it(self, path, copied):
+        said = spoken(run("show", path, "--release", copied / "public", code=3))
+        assert "the ledger does not know it" in said
+
+    def test_a_release_without_a_ledger(self, path, copied):
+        file = copied / "public" / "certificate.json"
+        cert = json.loads(file.read_text())
+        del cert["ledger"]
+        file.write_text(json.dumps(cert))
+        said = spoken(run("show", path, "--release", copied / "public", code=3))
+        assert "names no ledger" in said

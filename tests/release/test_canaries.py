@@ -1,0 +1,282 @@
+"""No place for raw data on a certificate that verifies or loads: a canary at every level and in every leaf is refused.
+
+Each forgery is resealed, as whoever writes the folder can. What remains are the public choices of the custodian: they
+are listed here, and are numbers and names of bounded length.
+"""
+
+import copy
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dpppsynth.core.errors import DpppsynthError
+from dpppsynth.privacy import verify
+from dpppsynth.release import certificate, load_release
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.synthesizers import LaplaceSynthesizer, PlanarLaplaceSynthesizer
+
+STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+NAMES = sorted(path.name for path in STORED.iterdir() if path.is_dir())
+RAW = [[311.25, 811.5], [347.0, 622.75]]
+TEXT = "CANARY 311.25 811.5"
+CANARIES = [TEXT, RAW, 347, 0.347]
+# Public numbers that nothing else on the certificate follows from: the custodian declares them.
+DECLARED = {"n", "expected_n", "epsilon", "sigma", "length_scales", "max_iter", "tolerance", "smoothing"}
+DECLARED |= {"margin", "bandwidth", "decay", "delta", "alpha", "length_scale", "power", "smoothness", "tail"}
+# Names of marks, of their levels, and of the column that tells persons.
+NAMED = {"by", "user"}
+# Of a list, as many entries as its ends show.
+SHOWN = 2
+
+
+def reseal(folder, cert):
+    for name in cert["files"] if isinstance(cert["files"], dict) else ():
+        if (folder / name).is_file():
+            cert["files"][name] = certificate.file_hash(folder / name)
+    cert["content_hash"] = certificate.content_hash(cert)
+    (folder / "certificate.json").write_text(json.dumps(cert))
+
+
+def accepted(folder):
+    """Whether some door lets the folder in; one that `verify` refuses for its randomness alone may still load."""
+    try:
+        failed = {check.name for check in verify(folder).checks if not check.holds}
+        if failed == {"randomness"}:
+            load_release(folder)
+    except DpppsynthError:
+        return False
+    return failed <= {"randomness"}
+
+
+def spots(value, path=()):
+    """Every place of a certificate, long lists by their ends."""
+    yield path, value
+    if isinstance(value, dict):
+        items = list(value.items())
+    else:
+        items = list(enumerate(value)) if isinstance(value, list) else []
+        items = items[:SHOWN] + items[max(SHOWN, len(items) - 1) :]
+    for key, child in items:
+        yield from spots(child, (*path, key))
+
+
+def put(cert, path, value):
+    changed = copy.deepcopy(cert)
+    spot = changed
+    for key in path[:-1]:
+        spot = spot[key]
+    spot[path[-1]] = value
+    return changed
+
+
+def forgeries(cert):
+    """Path, and certificate with a canary: beside the entries of every mapping and list, and in place of everything."""
+    for path, value in spots(cert):
+        # Hashes of files are made again.
+        if path and (path[0] in ("content_hash", "schema_version") or (path[0] == "files" and len(path) == 2)):
+            continue
+        if isinstance(value, dict):
+            yield (*path, "canary"), put(cert, (*path, "canary"), TEXT)
+            yield (*path, "exact_n"), put(cert, (*path, "exact_n"), 347)
+        if isinstance(value, list):
+            yield path, put(cert, path, [*value, *(value[-1:] or [0.347])])
+            yield path, put(cert, path, [*value, RAW[0]])
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        for canary in () if not path else CANARIES if number else CANARIES[:2]:
+            if type(canary) is not type(value) or canary != value:
+                yield path, put(cert, path, canary)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_canary_is_let_in(name, tmp_path):
+    folder = shutil.copytree(STORED / name, tmp_path / "public")
+    original = json.loads((folder / "certificate.json").read_text())
+    assert accepted(folder)
+    let_in = set()
+    for path, forged in forgeries(original):
+        reseal(folder, forged)
+        if accepted(folder):
+            let_in.add(path)
+    beside = {path for path in let_in if not declared(path, original)}
+    assert not beside
+
+
+@pytest.mark.parametrize(
+    "synthesizer",
+    [LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=250.0), PlanarLaplaceSynthesizer(1.0, alpha=25.0)],
+    ids=["tents", "moved"],
+)
+def test_nor_into_what_is_saved_today(synthesizer, tmp_path):
+    """Certificates may have got keys since the stored ones were made."""
+    window = Window.rectangle(529000, 180000, 530000, 181000, "EPSG:27700")
+    points = np.random.default_rng(1).uniform([529000, 180000], [530000, 181000], (60, 2))
+    folder = synthesizer.release(PointPattern(points, window)).save(tmp_path / "public")
+    original = json.loads((folder / "certificate.json").read_text())
+    assert accepted(folder)
+    for path, forged in forgeries(original):
+        reseal(folder, forged)
+        assert path == ("parameters", "n") or not accepted(folder), path
+
+
+def declared(path, original):
+    """Whether it is a number or a name among the parameters that the custodian declares."""
+    value = original
+    for key in path:
+        value = value[key]
+    names = {key for key in path if isinstance(key, str)}
+    named = path[-1] in NAMED or path[-2:-1] == ("levels",)
+    number = bool(names & DECLARED) and (value is None or isinstance(value, int | float | list))
+    return path[0] == "parameters" and (named or number)
+
+
+class TestEstimators:
+    """Nothing of the intensity's making bears on the bound, so its settings are closed by hand."""
+
+    @pytest.mark.parametrize(
+        "name", ["lgcp-tents", "lgcp-field", "lgcp-tents-streets", "lgcp-posterior-draw", "strata"]
+    )
+    @pytest.mark.parametrize(
+        "more",
+        [
+            *({"points": RAW}, {"exact_n": 347}, {"kind": TEXT}, {"inference": TEXT}, {"engine": TEXT}),
+            *({"sigma": TEXT}, {"sigma": True}, {"sigma": -1.0}, {"offset": TEXT}, {"offset": "0" * 64}),
+            {"sigma": 5e-324},
+            *({"length_scales": []}, {"length_scales": [0.5] * 17}, {"length_scales": [TEXT]}),
+            *({"mesh": {}}, {"mesh": {"builder": "regular", "kind": "triangle", "shape": [5, 5]}}),
+            {"mesh": {"builder": "arrays", "vertices": RAW, "elements": []}},
+        ],
+        ids=lambda more: json.dumps(more)[:40],
+    )
+    def test_another_setting(self, name, more, tmp_path):
+        folder = shutil.copytree(STORED / name, tmp_path / "public")
+        cert = json.loads((folder / "certificate.json").read_text())
+        parts = [part["parameters"] for part in cert["parameters"].get("strata", [])] or [cert["parameters"]]
+        parts[-1]["estimator"] |= more
+        reseal(folder, cert)
+        with pytest.raises(DpppsynthError):
+            verify(folder).require()
+        with pytest.raises(DpppsynthError):
+            load_release(folder)
+
+
+class TestFiles:
+    """Files that no bound follows from have the form that `save` gives them, and room for nothing else."""
+
+    @staticmethod
+    def refused(name, file, change, tmp_path):
+        folder = shutil.copytree(STORED / name, tmp_path / "public")
+        content = (folder / file).read_bytes()
+        changed = change(content)
+        assert changed != content
+        (folder / file).write_bytes(changed)
+        reseal(folder, json.loads((folder / "certificate.json").read_text()))
+        assert not accepted(folder)
+
+    @pytest.mark.parametrize("name", ["laplace-tents", "laplace-cells-streets", "strata", "kernel", "planar-laplace"])
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (b'"properties": {', b'"properties": {"raw": "311.25 811.5", '),
+            (b'"type": "Point"', b'"type": "Point", "raw": [311.25, 811.5]'),
+            (b'"features": [', b'"raw": [311.25, 811.5], "features": ['),
+            (b"]}}", b"]}} "),
+            (b"]}}", b", 311.25]}}"),
+            (b"]}}", b"00]}}"),
+            (b"[", b"[311.25, ["),
+            (b'"coordinates": [', b'"coordinates": [1e9'),
+            (b"\n]}", b"\n], "),
+        ],
+    )
+    def test_a_pattern(self, name, old, new, tmp_path):
+        self.refused(name, "synthetic_000.geojson", lambda text: text.replace(old, new, 1), tmp_path)
+
+    @pytest.mark.parametrize("number", ["31125", "3112581150", "01"])
+    def test_the_number_of_a_pattern(self, number, tmp_path):
+        folder = shutil.copytree(STORED / "laplace-tents", tmp_path / "public")
+        shutil.copy(folder / "synthetic_000.geojson", folder / f"synthetic_{number}.geojson")
+        cert = json.loads((folder / "certificate.json").read_text())
+        cert["files"][f"synthetic_{number}.geojson"] = ""
+        reseal(folder, cert)
+        assert not accepted(folder)
+
+    def test_a_pattern_of_an_unknown_level(self, tmp_path):
+        self.refused("strata", "synthetic_000.geojson", lambda text: text.replace(b'"2021"', b'"347"'), tmp_path)
+
+    @pytest.mark.parametrize("name", ["bounded-cells", "strata-bounded-cells"])
+    def test_counts(self, name, tmp_path):
+        file = "counts.geojson" if name == "bounded-cells" else "level_001_counts.geojson"
+        for k, (old, new) in enumerate(
+            [
+                (b'"type": "Polygon"', b'"raw": [311.25], "type": "Polygon"'),
+                (b'"cell": 0', b'"cell": 0, "raw": 311.25'),
+                (b"250.0", b"251.0"),
+                (b'"type": "FeatureCollection"', b'"raw": [311.25], "type": "FeatureCollection"'),
+            ]
+        ):
+            (tmp_path / str(k)).mkdir()
+            self.refused(name, file, lambda text, old=old, new=new: text.replace(old, new, 1), tmp_path / str(k))
+
+    @pytest.mark.parametrize("file", ["domain.geojson", "statistic.json", "offset.geojson"])
+    def test_blanks_and_keys_beside(self, file, tmp_path):
+        for k, change in enumerate(
+            [
+                lambda text: text + b" \t ",
+                lambda text: text.replace(b", ", b",  ", 1),
+                lambda text: b'{"raw": [311.25], ' + text[1:],
+                lambda text: (
+                    text.replace(b'"coordinates"', b'"bbox": [311.25, 811.5, 347, 622], "coordinates"', 1)
+                    if b"coordinates" in text
+                    else text[:-2] + b', "z": 1}\n'
+                ),
+            ]
+        ):
+            (tmp_path / str(k)).mkdir()
+            self.refused("lgcp-tents-offset", file, change, tmp_path / str(k))
+
+    def test_a_posterior(self, tmp_path):
+        from scipy.io import netcdf_file
+
+        def edited(content, change):
+            path = tmp_path / "draft.nc"
+            path.write_bytes(content)
+            with netcdf_file(path, "a") as data:
+                change(data)
+            return path.read_bytes()
+
+        def put_in(data):
+            data.createDimension("raw", 2)
+            data.createVariable("raw", "d", ("raw",))[:] = RAW[0]
+
+        def moved(data):
+            data.variables["x"][0] += 1.0
+
+        def scaled(data):
+            data.variables["length_scale"][0] = 347.0
+
+        def noted(data):
+            data.history = TEXT
+
+        changes = [lambda content, f=f: edited(content, f) for f in (put_in, moved, scaled, noted)]
+        changes += [lambda content: content + TEXT.encode(), lambda content: content[:-4] + b"\x7f\xc0\x00\x00"]
+        for k, change in enumerate(changes):
+            (tmp_path / str(k)).mkdir()
+            self.refused("lgcp-tents", "posterior.nc", change, tmp_path / str(k))
+
+
+@pytest.mark.parametrize("warning", [TEXT, "This run was seeded"])
+def test_a_seeded_release_says_so_in_the_words_there_are(warning, tmp_path):
+    """It loads, marked as not private, so its sentences are a place as well."""
+    for place in ("warning", "noise"):
+        folder = shutil.copytree(STORED / "laplace-tents", tmp_path / place)
+        cert = json.loads((folder / "certificate.json").read_text())
+        cert |= {"seeded": True, "releasable": False, "warning": certificate.SEEDED, place: warning}
+        statistic = json.loads((folder / "statistic.json").read_text())
+        statistic |= {"seeded": True, "noise": cert["noise"]}
+        (folder / "statistic.json").write_text(json.dumps(statistic, sort_keys=True) + "\n")
+        reseal(folder, cert)
+        with pytest.raises(DpppsynthError):
+            load_release(folder)

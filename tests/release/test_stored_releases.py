@@ -1,0 +1,167 @@
+"""Releases of an earlier version (tests/data/make_stored_releases.py): they verify, open and promise the same."""
+
+import copy
+import json
+import math
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dpppsynth.cli import app
+from dpppsynth.core.errors import InputError
+from dpppsynth.privacy import verify
+from dpppsynth.release import certificate, load_release
+from dpppsynth.release import rederive as derive
+from dpppsynth.spatial.domains import canonical_json
+
+STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+NAMES = sorted(path.name for path in STORED.iterdir() if path.is_dir())
+NOTED = json.loads((STORED / "guarantees.json").read_text())
+# Tables of losses are rounded up to six digits, and their last digit may differ by machine.
+TABLES = {"kernel-diffusion"}
+# A promise stronger than the parameters support, by more than any rounding.
+STRONGER = 0.99
+
+
+def read(folder):
+    return json.loads((folder / "certificate.json").read_text())
+
+
+CERTIFICATES = {name: read(STORED / name) for name in NAMES}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def remembered():
+    """Bounds that were derived once are remembered: edits of the claim alone leave them as they are."""
+    known = {}
+
+    def remembering(mechanism, recipe):
+        def recall(parameters, relation, domain):
+            key = mechanism, canonical_json(parameters), relation, domain.fingerprint()
+            if key not in known:
+                known[key] = recipe(parameters, relation, domain)
+            return known[key]
+
+        return recall
+
+    with pytest.MonkeyPatch.context() as patch:
+        for mechanism, recipe in list(derive.RECOMPUTE.items()):
+            patch.setitem(derive.RECOMPUTE, mechanism, remembering(mechanism, recipe))
+        yield
+
+
+def numbers(value, path=()):
+    """Numbers in a certificate, with their places."""
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int | float):
+        yield path, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in items:
+        yield from numbers(child, (*path, key))
+
+
+def edited(cert, path, value):
+    cert = copy.deepcopy(cert)
+    spot = cert
+    for key in path[:-1]:
+        spot = spot[key]
+    spot[path[-1]] = value
+    return cert
+
+
+def test_every_registered_mechanism_has_a_stored_release():
+    assert set(derive.RECOMPUTE) == {cert["mechanism"] for cert in CERTIFICATES.values()}
+    assert set(NOTED) == set(NAMES)
+    domains = [json.loads((STORED / name / "domain.geojson").read_text()) for name in NAMES]
+    assert {each["features"][0]["geometry"]["type"] for each in domains} == {"Polygon", "LineString"}
+
+
+def test_a_schema_version_is_raised_not_redefined():
+    """These files are of version 1 for ever; a later version reads both."""
+    assert {cert["schema_version"] for cert in CERTIFICATES.values()} == {1}
+    assert certificate.SCHEMA_VERSION >= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_verifies_opens_and_promises_the_same(name):
+    shown = CliRunner().invoke(app, ["verify", str(STORED / name)])
+    assert shown.exit_code == 0, shown.output
+    release = load_release(STORED / name)
+    assert release.mechanism == CERTIFICATES[name]["mechanism"]
+    said, promised = NOTED[name], release.guarantee
+    near = {"rel": 2e-5 if name in TABLES else 1e-9, "abs": 0}
+    assert promised.profile.at == said["at"]
+    assert promised.epsilon() == pytest.approx(said["epsilon"], **near)
+    for epsilon, delta in said["delta_at_epsilon"].items():
+        assert promised.delta(float(epsilon)) == pytest.approx(delta, **near), epsilon
+    for delta, epsilon in said["epsilon_at_delta"].items():
+        assert promised.epsilon(float(delta)) == pytest.approx(float("inf") if epsilon is None else epsilon, **near)
+    assert [list(pair) for pair in promised.by_distance if list(pair) in said["by_distance"]] == said["by_distance"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_number_of_a_certificate_can_be_edited(name):
+    """`verify` compares the content hash with the stated one; every number is under it."""
+    cert = CERTIFICATES[name]
+    found = [(path, value) for path, value in numbers(cert) if path != ("schema_version",)]
+    assert len(found) > 4
+    assert certificate.content_hash(cert) == cert["content_hash"]
+    for path, value in found:
+        # The next number that there is, and one that readers may take for the same.
+        for other in (math.nextafter(value, math.inf), -value if value else 1):
+            assert certificate.content_hash(edited(cert, path, other)) != cert["content_hash"], path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_claim_grows_stronger_with_the_hash_made_again(name, tmp_path):
+    folder = shutil.copytree(STORED / name, tmp_path / "public")
+    cert = CERTIFICATES[name]
+    claims = [path for path, value in numbers(cert["guarantee"]) if value > 0]
+    # Of the curve by distance its ends and middle, of a table of losses as many of its rows.
+    curve = [path for path in claims if path[0] == "by_distance" and path[2] == 1]
+    table = [path for path in claims if path[0] == "profile" and len(path) > 2]
+    claims = [path for path in claims if path[0] != "by_distance" and path not in table]
+    claims += [*curve[:: max(1, (len(curve) - 1) // 2)], *table[:: max(1, (len(table) - 1) // 2)]]
+    stronger = [("guarantee", *path, STRONGER * value) for path in claims for value in [at(cert["guarantee"], path)]]
+    assert stronger
+    for *path, value in [*stronger, *budgets(cert)]:
+        changed = edited(cert, path, value)
+        changed["content_hash"] = certificate.content_hash(changed)
+        (folder / "certificate.json").write_text(json.dumps(changed))
+        try:
+            failed = {check.name for check in verify(folder).checks if not check.holds}
+        except InputError:
+            continue
+        assert "bound" in failed, path
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_file_can_be_edited(name, tmp_path):
+    """One digit of every file, or one byte of one that is not text."""
+    for each in CERTIFICATES[name]["files"]:
+        folder = shutil.copytree(STORED / name, tmp_path / f"public-{each}")
+        path = folder / each
+        content = bytearray(path.read_bytes())
+        spot = max(content.rfind(b"%d" % digit) for digit in range(10))
+        content[spot] = ord("7") if content[spot] != ord("7") else ord("3")
+        path.write_bytes(content)
+        check = next(check for check in verify(folder).checks if check.name == "files")
+        assert not check.holds
+        assert each in check.detail
+
+
+def at(value, path):
+    for key in path:
+        value = value[key]
+    return value
+
+
+def budgets(cert):
+    """The budgets stated among the parameters, less than is spent."""
+    spent = cert["guarantee"]["profile"]
+    for path, value in numbers(cert["parameters"]):
+        if path[-1] in ("epsilon", "delta") and value > 0:
+            yield "parameters", *path, STRONGER * min(value, spent.get(path[-1], value))

@@ -1,0 +1,159 @@
+"""Verification does bounded work for whatever a certificate asks: it is told from parameters, and refused before."""
+
+import contextlib
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dpppsynth.cli import app
+from dpppsynth.core.errors import DpppsynthError, InformationWarning, TooLargeError
+from dpppsynth.linear_network.mesh import NetworkMesh
+from dpppsynth.models.recipes import domain_from_geojson
+from dpppsynth.privacy import verify
+from dpppsynth.release import certificate, load_release, work
+from dpppsynth.release import rederive as derive
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.mesh import PlanarMesh
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.synthesizers import LaplaceSynthesizer
+
+STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+NAMES = sorted(path.name for path in STORED.iterdir() if path.is_dir())
+# Vertices that a mesh over the stored rectangle may have within the limit, and over the streets.
+MOST_BUILT = work.MOST_WORK / min(work.CELL, work.SEGMENT) + 1000
+
+
+def numbers(value, path=()):
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in items:
+        yield from numbers(child, (*path, key))
+
+
+def rewritten(folder, *changes):
+    """A certificate with other parameters, resealed."""
+    cert = json.loads((folder / "certificate.json").read_text())
+    for path, value in changes:
+        spot = cert["parameters"]
+        for key in path[:-1]:
+            spot = spot[key]
+        spot[path[-1]] = value
+    cert["content_hash"] = certificate.content_hash(cert)
+    (folder / "certificate.json").write_text(json.dumps(cert))
+    return cert
+
+
+def domain_of(name):
+    return domain_from_geojson(json.loads((STORED / name / "domain.geojson").read_text()))
+
+
+@pytest.fixture
+def forbidden(monkeypatch):
+    """Nothing may be derived."""
+
+    def fail(*_):
+        pytest.fail("it was derived all the same")
+
+    for mechanism in list(derive.RECOMPUTE):
+        monkeypatch.setitem(derive.RECOMPUTE, mechanism, fail)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("laplace-tents", [(("mesh", "shape"), [1600, 1600])]),
+        ("laplace-cells", [(("mesh", "shape"), [10**9, 10**9])]),
+        ("laplace-cells-streets", [(("mesh", "resolution"), 1e-9)]),
+        ("laplace-tents-streets", [(("mesh", "shape"), [10**5, 10**5])]),
+        ("lgcp-tents", [(("estimator", "mesh", "shape"), [3001, 3001])]),
+        ("lgcp-field", [(("mesh", "shape"), [60, 60])]),
+        ("lgcp-posterior-draw", [(("mesh", "shape"), [77, 77])]),
+        ("lgcp-kim-lim-3.8", [(("mesh", "shape"), [77, 77])]),
+        ("kernel-diffusion", [(("mesh", "resolution"), 0.5)]),
+        ("uniform-grid", [(("columns",), 4096), (("rows",), 4096)]),
+        ("heatmap", [(("mesh", "shape"), [2049, 2049])]),
+        ("hybrid-area", [(("randomizer", "radius"), 4000)]),
+        ("subset-exponential", [(("randomizer", "cells"), 128)]),
+        ("strata", [(("strata", 1, "parameters", "mesh", "shape"), [3001, 3001])]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_too_much_is_refused_before_it_is_done(name, changes, forbidden, tmp_path):
+    folder = shutil.copytree(STORED / name, tmp_path / "public")
+    rewritten(folder, *changes)
+    outcome = verify(folder)
+    assert not outcome.holds
+    assert outcome.too_large
+    with pytest.raises(TooLargeError, match="too large to verify; use --no-limit"):
+        load_release(folder)
+    shown = CliRunner().invoke(app, ["verify", str(folder)])
+    assert shown.exit_code == 2
+    assert "too large to verify; use --no-limit" in shown.output.replace("\n", " ")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_stored_releases_are_far_below_the_limit(name):
+    parameters = json.loads((STORED / name / "certificate.json").read_text())["parameters"]
+    domain = domain_of(name)
+    assert work.excess(parameters, domain) is None
+    assert sum(work._of_release(each, domain) for each in work.levels(parameters)) < work.MOST_WORK / 20
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_number_makes_it_build_much(name, monkeypatch, tmp_path):
+    """Every number among the parameters is made huge, or tiny, alone: what is built stays within the limit."""
+    folder, built = shutil.copytree(STORED / name, tmp_path / "public"), []
+    planar, network = PlanarMesh.__post_init__, NetworkMesh.__init__
+
+    def count_planar(self, *args, **kwargs):
+        built.append(len(self.vertices))
+        planar(self, *args, **kwargs)
+
+    def count_network(self, domain, count, *args, **kwargs):
+        built.append(int(count.sum()))
+        network(self, domain, count, *args, **kwargs)
+
+    monkeypatch.setattr(PlanarMesh, "__post_init__", count_planar)
+    monkeypatch.setattr(NetworkMesh, "__init__", count_network)
+    original = (folder / "certificate.json").read_text()
+    for path, value in numbers(json.loads(original)["parameters"]):
+        for huge in (10**29, 10**6) if isinstance(value, int) else (1e29, 1e-29):
+            rewritten(folder, (path, huge))
+            with contextlib.suppress(DpppsynthError):
+                assert not verify(folder).holds or path[-1] in DECLARED, path
+            (folder / "certificate.json").write_text(original)
+    assert max(built, default=0) <= MOST_BUILT
+
+
+# Numbers that the custodian declares and no bound follows from.
+DECLARED = {"n", "expected_n", "sigma", "epsilon", "length_scale", "max_iter", "tolerance", "margin", "bandwidth"}
+DECLARED |= {"smoothing", "decay", "power", *range(20)}
+
+
+def test_a_domain_of_very_many_coordinates(tmp_path, monkeypatch):
+    folder = shutil.copytree(STORED / "laplace-tents", tmp_path / "public")
+    monkeypatch.setattr(work, "MOST_COORDINATES", 9)
+    assert verify(folder).too_large
+    assert verify(folder, limit=False).holds
+
+
+def test_a_saved_release_says_what_others_must_ask_for(tmp_path, monkeypatch):
+    window = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+    release = LaplaceSynthesizer(1.0, alpha=25.0, spacing=250.0).release(PointPattern([[1.0, 2.0]] * 5, window))
+    monkeypatch.setattr(work, "MOST_WORK", 10.0)
+    with pytest.warns(InformationWarning, match="too large to verify; use --no-limit"):
+        folder = release.save(tmp_path / "public")
+    assert verify(folder).too_large
+    assert verify(folder, limit=False).holds
+    assert CliRunner().invoke(app, ["verify", str(folder), "--no-limit"]).exit_code == 0
+
+
+def test_levels_add_up(forbidden, tmp_path):
+    folder, many = shutil.copytree(STORED / "strata-kernel", tmp_path / "public"), 60
+    parts = json.loads((folder / "certificate.json").read_text())["parameters"]["strata"]
+    rewritten(folder, (("strata",), parts[:1] * many), (("levels",), list(map(str, range(many)))))
+    assert verify(folder).too_large
