@@ -1,4 +1,4 @@
-"""Does noise with a hard bound pay? A published comparison made again, with delta and standard errors on every row.
+"""Comparison of bounded-error noise with the published alternatives, with delta and standard errors on every row.
 
 Writes bounded_error.csv, where every number of docs/results/bounded_error.md stands, and bounded_error.png:
 

@@ -82,7 +82,7 @@ def accuracy(draws: int) -> list[Accuracy]:
 
 
 def share(beyond: np.ndarray, known: float) -> Figure:
-    """How often something was seen, with the standard error of its known probability."""
+    """Observed share of an event, with the standard error of its known probability."""
     return Figure(float(beyond.mean()), math.sqrt(known * (1 - known) / beyond.size), known)
 
 

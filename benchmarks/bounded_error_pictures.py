@@ -1,4 +1,4 @@
-"""Picture of benchmarks/bounded_error.py: when a filter helps, and what 1000 draws can tell."""
+"""Pictures of benchmarks/bounded_error.py: gain of a filter by smoothness, and scatter of variances of 1000 draws."""
 
 from collections.abc import Sequence
 from pathlib import Path

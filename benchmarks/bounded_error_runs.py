@@ -45,7 +45,7 @@ class Row(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """How often everything is run: noise, of check-ins; filters over ages, friends and paths; ranges; studies."""
+    """Numbers of repetitions: noise, of check-ins; filters over ages, friends and paths; ranges; studies."""
 
     repetitions: int
     checkins: int

@@ -1,4 +1,4 @@
-"""Studies of benchmarks/bounded_error.py: what smoothness does for the filter, what 1000 draws can tell, what leaks."""
+"""Studies of benchmarks/bounded_error.py: filters and smoothness, variances of 1000 draws, and leaks."""
 
 import math
 from collections.abc import Callable
@@ -180,7 +180,7 @@ class Spread(NamedTuple):
 
 
 def thousand_draws() -> list[Spread]:
-    """How far published variances from 1000 draws scatter; `above`: how often the Laplace law's is the smaller one."""
+    """Scatter of published variances from 1000 draws; `above`: share in which the Laplace law's is the smaller one."""
     rng = np.random.default_rng([SEED, 8])
     drawn = {
         name: TruncatedLaplace(SCALE, bound).sample((STUDIES, DRAWS), rng).var(axis=1, ddof=1)
@@ -206,7 +206,7 @@ def fourth_moment(law: TruncatedLaplace) -> float:
 
 
 class Leak(NamedTuple):
-    """How often a release says for certain which of two data sets it came from."""
+    """Share of releases that reveal for certain which of two data sets they came from."""
 
     what: str
     epsilon: float

@@ -1,4 +1,4 @@
-"""`--ledger`: the budget of a data set, authorised before a row of its file is read."""
+"""`--ledger`: authorisation of a release in a budget ledger, before a row of its file is read."""
 
 import os
 import stat
@@ -110,7 +110,7 @@ def require_readable(points: Path) -> None:
 
 
 def _unreadable(points: Path) -> str | None:
-    """Why a file cannot be opened, as far as that shows without opening it."""
+    """Reason why a file cannot be opened, as far as can be told without opening it."""
     try:
         kind = points.stat().st_mode
     except (OSError, ValueError) as error:

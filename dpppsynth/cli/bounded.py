@@ -1,4 +1,4 @@
-"""`--method bounded-error` and `planar-laplace`: what goes with a bound on the error, and their synthesizers."""
+"""Options and synthesizers of `--method bounded-error` and `planar-laplace`."""
 
 from typing import TYPE_CHECKING, Any
 

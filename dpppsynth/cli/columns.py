@@ -1,4 +1,4 @@
-"""Columns of a file of points: each is read as one thing."""
+"""Validation of column names: each column of a file of points has one use."""
 
 from pathlib import Path
 

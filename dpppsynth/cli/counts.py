@@ -1,4 +1,4 @@
-"""`dpppsynth counts`: the counts of a release with bounded error as a table."""
+"""`dpppsynth counts`: counts of a release with bounded error as a table."""
 
 import csv
 from collections.abc import Iterator
@@ -38,8 +38,9 @@ def counts(
 ) -> None:
     """Write the counts of a bounded-error release: a row for each cell, and for each level of a mark.
 
-    A cell is told by its corners, of which the window may cut some off; a segment of a network by its ends. Free: the
-    counts are private already. A level that a spreadsheet would take for a formula has an apostrophe in front.
+    A row gives two opposite corners of its cell, parts of which may lie outside the window, or the two ends of a
+    network's segment. No budget is spent: the counts are private already. A level that a spreadsheet would run as a
+    formula is written with a leading apostrophe.
     """
     _require_new_table(out)
     from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease, BoundedErrorSeries

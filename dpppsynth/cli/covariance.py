@@ -1,4 +1,4 @@
-"""Options that make the covariance of lgcp's field: which go together, and what they make."""
+"""Covariance of lgcp's field from its options, and their valid combinations."""
 
 from typing import TYPE_CHECKING
 

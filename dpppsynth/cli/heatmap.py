@@ -1,4 +1,4 @@
-"""`--method heatmap`: whose points are protected, what such a promise has no use for, and its synthesizer."""
+"""Options, relation and synthesizer of `--method heatmap`."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any

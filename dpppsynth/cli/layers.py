@@ -1,4 +1,4 @@
-"""Public layers: offsets and landmarks."""
+"""Readers of public layers: offsets and landmarks."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Noise and bounds on the error as rows of a table: of noised counts, and of points that are moved."""
+"""Noise scales and error bounds as rows of a table, for counts and for moved points."""
 
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
@@ -34,6 +34,6 @@ def moves(statistic: MovedPlan) -> list[tuple[str, str]]:
 
 
 def error_bound(release: Release | StratifiedRelease) -> str | None:
-    """What the release promises of its errors, in the words of its report; None where there is nothing to say."""
+    """Error bound of a release, in the words of its report; None where there is none."""
     by = release.by if isinstance(release, StratifiedRelease) else None
     return " ".join(errors(measured(release), by)) or None

@@ -38,7 +38,7 @@ class Law(StrEnum):
 
 
 class Mechanism(StrEnum):
-    """What `lgcp` makes private."""
+    """Mechanisms of `lgcp`."""
 
     TENTS = "tents"
     FIELD = "field"
@@ -57,7 +57,7 @@ class Shape(StrEnum):
 
 
 class Sampler(StrEnum):
-    """Who makes a draw."""
+    """Samplers of posterior draws."""
 
     AUTO = "auto"
     EXACT = "exact"
@@ -66,14 +66,14 @@ class Sampler(StrEnum):
 
 
 class Bound(StrEnum):
-    """What `kernel` is checked against."""
+    """Theorems that `kernel` is checked against."""
 
     SUPERPOSITION = "superposition"
     KIM_LIM_36 = "kim-lim-3.6"
 
 
 class Basis(StrEnum):
-    """What `laplace` measures."""
+    """Statistics that `laplace` measures."""
 
     CELLS = "cells"
     TENTS = "tents"
@@ -89,42 +89,42 @@ class Neighbours(StrEnum):
 
 
 class Variant(StrEnum):
-    """Which levels `heatmap` measures."""
+    """Sets of levels that `heatmap` measures."""
 
     PRACTICAL = "practical"
     THEORY = "theory"
 
 
 class Fit(StrEnum):
-    """How `heatmap` makes masses from its noised counts."""
+    """Fits of masses to `heatmap`'s noised counts."""
 
     LEAST_SQUARES = "least-squares"
     L1 = "l1"
 
 
 class Postprocess(StrEnum):
-    """How `laplace` and `bounded-error` make their masses non-negative."""
+    """Post-processing of `laplace` and `bounded-error` into non-negative masses."""
 
     CLIP = "clip"
     KEEP_N = "keep-n"
 
 
 class Inference(StrEnum):
-    """How `lgcp` finds the posterior."""
+    """Inference methods of `lgcp`'s posterior."""
 
     NUTS = "nuts"
     LAPLACE = "laplace"
 
 
 class Engine(StrEnum):
-    """Who runs NUTS."""
+    """Implementations of NUTS."""
 
     NUTPIE = "nutpie"
     PYMC = "pymc"
 
 
 class Source(StrEnum):
-    """What further patterns are drawn from."""
+    """Sources of further patterns."""
 
     DRAWS = "draws"
     MEAN = "mean"

@@ -1,4 +1,4 @@
-"""From options to the public domain: a window, or a network of streets. No sensitive file is opened here."""
+"""Public domain from options: a window, or a network of streets. No sensitive file is opened here."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -145,7 +145,7 @@ def _public(
 
 
 def _called(release: "Release | StratifiedRelease") -> str:
-    """What the points of a pattern are."""
+    """Name of a pattern's points in captions."""
     return "Moved points" if release.mechanism == "planar-laplace" else "Synthetic pattern"
 
 

@@ -1,4 +1,4 @@
-"""The program: its commands, and what becomes of errors."""
+"""The command line application: its commands, and the handling of errors."""
 
 import sys
 import warnings

@@ -1,4 +1,4 @@
-"""What the commands show: results on standard output, progress and errors on standard error.
+"""Output of the commands: results on standard output, progress and errors on standard error.
 
 Nothing here ever sees a point or a number of points.
 """

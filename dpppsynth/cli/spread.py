@@ -1,4 +1,4 @@
-"""Commands that take groups of options: a parameter that is a dataclass stands for its fields."""
+"""Groups of command line options: a dataclass parameter stands for its annotated fields."""
 
 import inspect
 from collections.abc import Callable

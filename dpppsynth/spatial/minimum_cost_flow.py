@@ -1,4 +1,4 @@
-"""Minimum-cost flows: the least effort of carrying mass along arcs, which on a grid is the l1 earth mover's distance.
+"""Minimum-cost flows on networks and grids; on a grid the least cost is the l1 earth mover's distance.
 
 Moving mass along both axes of a grid in turn is moving it from cell to neighbouring cell, so a flow between neighbours,
 with four arcs per cell, takes the place of the transport between all pairs of cells. `Transshipment` is the one solver:
@@ -21,14 +21,14 @@ from dpppsynth.core.errors import DpppsynthError, InputError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# How far prices may break the rules that prove a flow to be cheapest: relative, and of all mass moved along one arc.
+# Largest violation of the optimality conditions by dual prices: relative, and of all mass moved along one arc.
 TOLERANCE, ROUNDING = 1e-9, 1e-12
 MOST_PIVOTS = 10**9
 
 
 @dataclass(frozen=True, eq=False)
 class Transshipment:
-    """Mass that goes from nodes to nodes along arcs in one direction, also through nodes with room for it.
+    """Minimum-cost flow along directed arcs, also through nodes with spare capacity.
 
     The network simplex transports between two sets. A node with room takes part in both, and room that nothing passes
     stays where it is, at no cost. The simplex finds prices u of sending and v of receiving as well. Where no arc costs
@@ -80,7 +80,7 @@ class Transshipment:
         return tail[used], head[used], cost[used]
 
     def by_simplex(self) -> float | None:
-        """The cost where it is proved to be the least, else None."""
+        """Cost by the network simplex method where its optimality is proved, else None."""
         import ot
         from scipy.sparse import coo_array
 
@@ -102,7 +102,7 @@ class Transshipment:
         return least if proved else None
 
     def by_programme(self) -> float:
-        """The cost as a linear programme of the prices: slower, and good to fewer digits."""
+        """Cost by the dual linear program: slower, and good to fewer digits."""
         from scipy.optimize import linprog
         from scipy.sparse import csr_array
 

@@ -1,4 +1,4 @@
-"""Simulation studies: many patterns, mechanisms and budgets, run in parallel, stopped and taken up again at will.
+"""Simulation studies: parallel, resumable grids of patterns, mechanisms and budgets.
 
 A `Study` is a grid of cells: a scenario to draw an original from, a synthesizer, a budget, a repeat. Every cell's
 random stream follows from the study's seed and the cell's own names, so its results depend neither on the other cells

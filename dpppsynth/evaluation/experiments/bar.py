@@ -1,4 +1,4 @@
-"""A bar on a terminal while a study runs: cells done, time left, and what is being worked at."""
+"""Progress bar of a study on a terminal: cells done, time left, and the current cell."""
 
 import sys
 from collections.abc import Callable, Iterator

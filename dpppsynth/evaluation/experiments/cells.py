@@ -1,4 +1,4 @@
-"""Parts of a study: scenarios, cells of the grid with their random streams, and what is kept of each."""
+"""Parts of a study: scenarios, cells of the grid with their random streams, and kept results."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""`Design`: what a study consists of, each part checked."""
+"""`Design`: the validated grid of a study."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

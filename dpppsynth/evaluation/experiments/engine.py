@@ -1,4 +1,4 @@
-"""From missing cells to kept ones: in this process, in processes of our own, or through an executor."""
+"""Execution of missing cells: in this process, in a process pool, or through an executor."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""One cell from its seed to the measured numbers: draw an original, synthesize, measure."""
+"""Simulation of one cell from its seed: original, synthesis and measures."""
 
 import inspect
 import time

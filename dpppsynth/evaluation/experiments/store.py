@@ -1,4 +1,4 @@
-"""Finished cells on disk: one Parquet file for each small batch, written once and never changed.
+"""Storage of finished cells: one Parquet file for each small batch, written once and never changed.
 
 A file is written under a temporary name, forced to disk and renamed, so whatever stops the process leaves whole files
 only. The lock belongs to the operating system, which frees it when the process ends, in whatever way.

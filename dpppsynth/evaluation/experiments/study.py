@@ -1,4 +1,4 @@
-"""`Study`: a grid that is run, and read again."""
+"""`Study`: a simulation study that is run, resumed and read."""
 
 from concurrent.futures import Executor
 from pathlib import Path

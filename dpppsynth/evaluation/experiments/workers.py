@@ -1,4 +1,4 @@
-"""Cells handed to workers, a bounded number at a time; workers that die are replaced.
+"""Distribution of cells to a bounded number of workers; workers that die are replaced.
 
 Workers receive the study as bytes and keep it between cells. They send back numbers; only the process that called
 `Study.run` writes, so workers need not see its folder.

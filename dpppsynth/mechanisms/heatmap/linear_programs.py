@@ -15,7 +15,7 @@ TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """What a linear program found.
+    """Result of a linear program.
 
     Attributes
     ----------

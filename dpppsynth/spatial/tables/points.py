@@ -75,7 +75,7 @@ def _points(
 
 
 def person_column(table: Table, name: str) -> NDArray[Any]:
-    """(rows,) whose row it is, as text without blanks around it; "" where that is missing.
+    """(rows,) person of each row, as text without blanks around it; "" where that is missing.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The entropic Wasserstein-2 distance of two histograms: Sinkhorn's steps in logarithms, one axis after the other.
+"""Entropic Wasserstein-2 distance of two histograms, by separable log-domain Sinkhorn iterations.
 
 The kernel `exp(-regularisation * squared distance)` is a product over the axes, so a step on an n x n grid costs `n^3`.
 Plain numbers would underflow a few cells away from the diagonal.

@@ -1,4 +1,4 @@
-"""The exact Wasserstein-2 distance of two histograms by a flow over three layers of cells.
+"""Exact Wasserstein-2 distance of two histograms, by minimum-cost flow over three layers of cells.
 
 The squared distance of two cells is a sum over the axes. So mass that goes from cell to cell may go along the first
 axis and then along the second, at the same cost, and few arcs take the place of those between all pairs of cells.

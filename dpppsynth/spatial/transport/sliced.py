@@ -1,4 +1,4 @@
-"""Sliced Wasserstein-1 distances in the plane: mean distances of projections on lines, over all directions.
+"""Sliced Wasserstein-1 distances in the plane: means over directions of the distances of projections.
 
 The mean is over the uniform law of directions, as in the field's libraries; integrals over angles from 0 to 2 pi are
 `2 pi` times as large. A shift by d is `2 d / pi`, the mean of |cos| times d, and no distance exceeds 2 / pi times the

@@ -1,4 +1,4 @@
-"""Squared distances of the cells of a grid: sums over the axes, each in units of a cell's side."""
+"""Squared distances between grid cells, separated by axis, in units of a cell's side."""
 
 from typing import Any
 
