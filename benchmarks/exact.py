@@ -6,13 +6,12 @@ For n = 100, 10 000 and 400 000 points in Soho's window, the three kinds of surr
 """
 
 import argparse
-import shlex
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from pages import fill, table
 
 import dpppsynth as dps
 from dpppsynth.models import tent_masses
@@ -47,16 +46,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    lines = [
-        "# Time of the first exact draw",
-        "",
-        "Posterior draws on a 21 x 21 mesh of Soho's window, epsilon 1, delta 1e-6, default rules unless said. Time to",
-        f"the first draw, set-up included, median and largest of {args.repeats} runs; acceptance of an attempt. NUTS:",
-        "one run of four chains in the same process, model compiling included, as a multiple of the exact median.",
-        "",
-        "| pattern | sigma | acceptance | median | largest | NUTS / exact |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = table(["pattern", "sigma", "acceptance", "median", "largest", "NUTS / exact"], [])
     for name, pattern, synthesizer in cases():
         plan = synthesizer.plan(pattern.domain, n=len(pattern)).statistic
         boxes = NestedBoxes(plan.prior.posterior(tent_masses(pattern, plan.mesh)))
@@ -72,9 +62,8 @@ def main() -> None:
             f"{max(times):.2f} s | {ratio} |"
         )
         print(lines[-1], flush=True)
-    lines += ["", f"Made with `python {shlex.join(sys.argv)}` and OMP_NUM_THREADS=1."]
     if args.out:
-        args.out.write_text("\n".join(lines) + "\n")
+        fill(args.out, "draws", lines)
 
 
 if __name__ == "__main__":

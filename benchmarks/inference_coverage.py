@@ -7,14 +7,12 @@ synthetic patterns, and how often a synthetic pattern of a uniform original is c
 """
 
 import argparse
-import shlex
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import fill, table
 from scipy.stats import norm, t
 
 import dpppsynth as dps
@@ -226,33 +224,15 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=100)
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    rng, start = np.random.default_rng(2025), time.perf_counter()
-    intro = [
-        "# Inference from a release",
-        "",
-        f"How often {LEVEL:.0%} intervals for the share of all mass in a region hold the true share, and their mean",
-        f"width in brackets: {N} points on a square of {SIDE:g} m, alpha {ALPHA:g} m, default rules, Laplace",
-        f"approximation, three intensities ({', '.join(truths(rng))},",
-        f"the last one new in every repeat), {args.repeats} repeats of each.",
-        "",
-        "| eps | analysis | " + " | ".join(REGIONS) + " |",
-        "|---|---|" + "---|" * len(REGIONS),
-    ]
-    lines = [*intro, *coverage(args.repeats, (1.0, 0.2), rng), ""]
-    lines += [
-        f"L(r) - r in metres, one synthetic pattern from each of {args.repeats // 2} releases, epsilon 1; alpha 25 m",
-        f"for the deaths of Soho (392, public since 1854), {ALPHA:g} m for the simulated patterns ({N} points).",
-        "",
-        "| pattern | " + " | ".join(f"r = {r:g} m" for r in RADII) + " |",
-        "|---|" + "---|" * len(RADII),
-        *interaction(args.repeats // 2, rng),
-        "",
-        called_clustered(args.repeats, rng),
-        "",
-        f"Made with `python {shlex.join(sys.argv)}` ({time.perf_counter() - start:.0f} s on one core).",
-    ]
+    rng = np.random.default_rng(2025)
+    share = table(["eps", "analysis", *REGIONS], [])
+    share += coverage(args.repeats, (1.0, 0.2), rng)
+    curves = table(["pattern", *(f"r = {r:g} m" for r in RADII)], [])
+    curves += interaction(args.repeats // 2, rng)
+    called_clustered(args.repeats, rng)
     if args.out:
-        args.out.write_text("\n".join(lines) + "\n")
+        fill(args.out, "coverage", share)
+        fill(args.out, "interaction", curves)
 
 
 if __name__ == "__main__":

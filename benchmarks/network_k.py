@@ -9,13 +9,12 @@ distances with all edges. Resistances on a grid of streets with 10 000 crossings
 
 import argparse
 import os
-import shlex
-import sys
 import time
 import tracemalloc
 from pathlib import Path
 
 import numpy as np
+from pages import fill
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from dpppsynth.linear_network import LinearNetwork, k_function
@@ -126,27 +125,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     load = os.getloadavg()[0]
-    lines = [
-        "# Time of a K-function on a network, and of the resistance metric",
-        "",
-        "Geometrically corrected K of n uniform points on a network with 503 edges, at 101 distances up to its",
-        f"diameter: median and largest of {args.repeats} runs, compiling left out. Plain numpy is a direct",
-        "implementation of the definition, run once in the same process; both agree to 1e-9. The last column divides",
-        "the 8.7 s and 47 s that an established implementation with a core in C needed on two cores, on another",
-        "network with 503 edges.",
-        "",
-        *k_lines(args.sizes, args.repeats),
-        "",
-        "Resistances between uniform points on a grid of streets with 10 000 crossings and 19 800 edges; memory that",
-        "numpy held at most, the sparse factor left out.",
-        "",
-        *resistance_lines(),
-        "",
-        f"Made with `OMP_NUM_THREADS=1 python {shlex.join(sys.argv)}`, on {os.cpu_count()} cores.",
-        f"Jobs of others that ran or waited there as well when it began: {load:.1f}.",
-    ]
-    if args.out:
-        args.out.write_text("\n".join(lines) + "\n")
+    tables = {"k": k_lines(args.sizes, args.repeats), "resistance": resistance_lines()}
+    print(f"{os.cpu_count()} cores, jobs of others at the beginning: {load:.1f}")
+    for name, lines in tables.items() if args.out else ():
+        fill(args.out, name, lines)
 
 
 if __name__ == "__main__":

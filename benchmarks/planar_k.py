@@ -10,14 +10,13 @@ windows with many corners.
 import argparse
 import os
 import resource
-import shlex
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import shapely
+from pages import fill, table
 from scipy.spatial import cKDTree
 
 from dpppsynth.evaluation.kfunction import k_function
@@ -130,24 +129,13 @@ def main() -> None:
             rows.append(f"| {place} | {correction} | {repeats} | {wall:.2f} s | {cpu:.2f} s | |")
     ours = times["cells, compiled"]
     pairs = len(many) ** 2 / 2 * np.pi * near[-1] ** 2
-    text = f"""# Time of a K-function in a window
-
-Isotropic correction on uniform points in the unit square at 513 distances, compiling left out: least of
-some runs, by the clock and by CPU time of all threads. The other two are plain implementations of the same
-definition; all agree to 1e-9. An established implementation with a core in C took {ESTABLISHED:.2f} s of one
-core for the 10 000 points: {ESTABLISHED / ours[1]:.1f} times our CPU time. Memory is the largest of the process less
-what it held before; a list of the {pairs / 1e6:.0f} million pairs alone would take {pairs * 16 / 2**20:.0f} MiB.
-
-| points | how | runs | clock | CPU | memory |
-|---|---|---|---|---|---|
-{chr(10).join(rows)}
-
-Made with `OMP_NUM_THREADS=1 python {shlex.join(sys.argv)}` on {os.cpu_count()} cores.
-Jobs of others that ran or waited there as well when it began: {load:.1f}.
-"""
-    print(text)
+    print(*rows, sep="\n")
+    print(
+        f"established implementation: {ESTABLISHED / ours[1]:.1f} times our CPU time; {pairs / 1e6:.0f} million pairs"
+    )
+    print(f"{os.cpu_count()} cores, jobs of others at the beginning: {load:.1f}")
     if arguments.out:
-        arguments.out.write_text(text, encoding="utf-8")
+        fill(arguments.out, "times", [*table(["points", "how", "runs", "clock", "CPU", "memory"], []), *rows])
 
 
 if __name__ == "__main__":

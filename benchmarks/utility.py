@@ -9,13 +9,12 @@ there). Delta is 1e-6 where a mechanism spends one.
 """
 
 import argparse
-import shlex
-import sys
-import time
+import itertools
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from pages import fill, table
 
 import dpppsynth as dps
 from dpppsynth.models import regular_triangulation
@@ -153,29 +152,17 @@ def main() -> None:
     parser.add_argument("--times", type=int, nargs="*", default=[1, 10], help="only these rows")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    start = time.perf_counter()
-    lines = [
-        "# Utility of the planar mechanisms",
-        "",
-        "Total variation distance to the true normalised intensity; geometric mean over lambda2, lambda3, lambda4 and",
-        f"a Soho-like intensity, {args.repeats} repeats a cell, inference `{args.inference}`. Seeded runs of the",
-        "package's own mechanisms with default rules, delta = 1e-6 where one is spent; `10 x`: ten times the points;",
-        "`diameter`: a move anywhere. Second column of each: a prototype written before this package, on its own draws",
-        f"of the same kinds of patterns. A uniform intensity scores {uniform():.3f} here, .578 there.",
-        "",
-        "| alpha | eps | " + " | ".join(f"{name} | ref." for name in MECHANISMS) + " |",
-        "|" + "---|" * (2 + 2 * len(MECHANISMS)),
-    ]
+    print(f"A uniform intensity scores {uniform():.3f}.")
+    heads = itertools.chain.from_iterable((name, "ref.") for name in MECHANISMS)
+    lines = table(["alpha", "eps", *heads], [])
     for key in REFERENCE:
         times, radius, epsilon = key
         if radius not in args.radius or times not in args.times or epsilon not in (args.epsilon or [epsilon]):
             continue
         lines.append(row(key, cell(times, radius, epsilon, args.repeats, args.inference)))
         print(lines[-1], flush=True)
-    command = "python " + shlex.join(sys.argv)
-    lines += ["", f"Made with `{command}` ({time.perf_counter() - start:.0f} s on two cores)."]
     if args.out:
-        args.out.write_text("\n".join(lines) + "\n")
+        fill(args.out, "distances", lines)
 
 
 if __name__ == "__main__":
