@@ -40,11 +40,13 @@ class Transshipment:
     tail, head : (A,) arrays
         Nodes.
     cost : (A,) array
-        Of a unit of mass, about 1.
+        Of a unit of mass.
     sent, received : (N,) arrays
         Masses with equal sums, about 1.
     room : (N,) array
         At least the mass that ever passes a node.
+    rounding : float
+        How far, beyond a share of 1e-9, what the prices are worth may be from a cost that they prove.
 
     References
     ----------
@@ -58,6 +60,7 @@ class Transshipment:
     sent: Floats
     received: Floats
     room: Floats
+    rounding: float = ROUNDING
 
     def least_cost(self) -> float:
         """Least cost of the transport.
@@ -98,7 +101,7 @@ class Transshipment:
         # The prices give more digits: the cost is the small difference of what comes and goes.
         least = self._worth(u, v)
         fair = (u[tail] + v[head] <= cost + TOLERANCE).all()
-        proved = log["warning"] is None and fair and abs(log["cost"] - least) <= TOLERANCE * least + ROUNDING
+        proved = log["warning"] is None and fair and abs(log["cost"] - least) <= TOLERANCE * least + self.rounding
         return least if proved else None
 
     def by_programme(self) -> float:

@@ -63,6 +63,7 @@ FAULTS = (
     lambda given, log: {"warning": "gave up"},
     lambda given, log: {"cost": log["cost"] + 0.01},
     lambda given, log: {"cost": log["cost"] + given.sum(), "u": log["u"] + 1},
+    lambda given, log: {"cost": log["cost"] + 1e-8 * given.sum(), "u": log["u"] + 1e-8},
 )
 
 

@@ -16,6 +16,8 @@ from dpppsynth.spatial.transport.spacing import cell_sides, squared_distances
 
 # Arcs that a flow may have: about 125 x 125 cells, half a minute.
 MOST_ARCS = 4_000_000
+# What rounding may take from a cost, in squared sides of a cell: prices are as large as the squared extent of a grid.
+ROUNDING = 1e-9
 
 
 def wasserstein2(p: npt.ArrayLike, q: npt.ArrayLike, *, unit: Any = 1.0) -> float:
@@ -59,10 +61,7 @@ def wasserstein2(p: npt.ArrayLike, q: npt.ArrayLike, *, unit: Any = 1.0) -> floa
     if np.array_equal(one, other):
         return 0.0
     squares = squared_distances(one.shape, sides)
-    # In this unit costs are about 1; halving rounds none.
-    unit_cost = math.ldexp(1.0, math.frexp(max(1.0, *(float(each.max()) for each in squares)))[1])
-    square = layers(one, other, *(each / unit_cost for each in squares)).least_cost()
-    return float(sides[0] * math.sqrt(unit_cost * square))
+    return float(sides[0] * math.sqrt(layers(one, other, *squares).least_cost()))
 
 
 def layers(p: Floats, q: Floats, along_x: Floats, along_y: Floats) -> Transshipment:
@@ -81,4 +80,4 @@ def layers(p: Floats, q: Floats, along_x: Floats, along_y: Floats) -> Transshipm
     sent, received, room = np.zeros((3, 3, n))
     sent[1], received[2] = p.ravel(), q.ravel()
     room[0] = np.minimum(q.sum(axis=1)[:, None], p.sum(axis=0)[None, :]).ravel()
-    return Transshipment(tail, head, cost, sent.ravel(), received.ravel(), room.ravel())
+    return Transshipment(tail, head, cost, sent.ravel(), received.ravel(), room.ravel(), rounding=ROUNDING)
