@@ -98,7 +98,7 @@ def wrong(found: Figure) -> bool:
 
 
 class Checked(NamedTuple):
-    """How far simulated numbers are from their closed forms."""
+    """Deviation of simulated numbers from their closed forms."""
 
     what: str
     comparisons: int

@@ -1,4 +1,4 @@
-"""`dpppsynth audit`: run a mechanism many times on made-up patterns, and see what gives a moved point away."""
+"""`dpppsynth audit`: lower bounds on privacy loss, from many runs on made-up patterns."""
 
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path

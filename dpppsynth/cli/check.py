@@ -1,4 +1,4 @@
-"""`dpppsynth check`: the guarantee of a release, before there is one."""
+"""`dpppsynth check`: guarantee of a planned release, from public parameters."""
 
 from dpppsynth.cli import options as o
 from dpppsynth.cli.job import Job

@@ -50,7 +50,7 @@ def show_plan(plan: "Plan | StratifiedPlan") -> None:
 
 
 def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
-    """Print what an attacker can tell apart, by the distance that one point moves."""
+    """Print epsilon for one point that moves, by distance."""
     pairs, relation, delta = guarantee.by_distance, guarantee.relation, guarantee.profile.at
     # Of counts it does not matter how far a point moves.
     everywhere = isinstance(guarantee.profile, PureDP | TruncatedLaplaceDP)
@@ -137,7 +137,7 @@ def _spent(plan: Plan) -> list[tuple[str, str]]:
 
 
 def _bought(statistic: Any) -> list[tuple[str, str]]:
-    """What the budget buys."""
+    """Rows of the statistic, draw or patterns that the budget is spent on."""
     if isinstance(statistic, PatternPlan):
         cells = [("cells", _mesh_words(statistic.mesh))] if isinstance(statistic, DiffusionPlan) else []
         return [
@@ -168,7 +168,7 @@ def _pyramid(statistic: HeatmapPlan, mesh: str) -> list[tuple[str, str]]:
 
 
 def _reports(statistic: LocalPlan | GridPlan) -> list[tuple[str, str]]:
-    """What every person sends."""
+    """Rows of the reports that every person sends."""
     law = (statistic.randomizer if isinstance(statistic, LocalPlan) else statistic.randomizers[0]).parameters()
     numbers = ", ".join(f"{name} {value}" for name, value in law.items() if name not in ("kind", "epsilon"))
     rows = [
@@ -209,7 +209,7 @@ def _shape(covariance: "Covariance") -> str:
 
 
 def _estimated(estimator: Any) -> list[tuple[str, str]]:
-    """How the intensity is made."""
+    """Rows of the estimator of the intensity."""
     if isinstance(estimator, Reconstruction):
         return [("intensity", f"of persons, {heatmaps.fitted(estimator)}")]
     if isinstance(estimator, Estimator):

@@ -1,4 +1,4 @@
-"""`dpppsynth evaluate`: synthetic patterns beside the original, for the custodian alone."""
+"""`dpppsynth evaluate`: utility of synthetic patterns against the original, for the custodian alone."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

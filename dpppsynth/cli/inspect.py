@@ -1,4 +1,4 @@
-"""`dpppsynth inspect`: what a custodian must clean in a file before it can be used."""
+"""`dpppsynth inspect`: rows of a file of points that the custodian must clean before use."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""From options to the library's objects: relation and synthesizer. No sensitive file is opened here."""
+"""Relation and synthesizer from options. No sensitive file is opened here."""
 
 import tempfile
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ OF_METHODS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """Options that say what to do with them: everything public that a release depends on."""
+    """Options of a method: everything public that a release depends on."""
 
     method: o.MethodOption
     epsilon: o.ThirdEpsilonOption = None

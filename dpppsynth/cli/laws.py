@@ -1,4 +1,4 @@
-"""Local methods: what a promise about single reports has no use for, and the mechanism that the options ask for."""
+"""Options, relation and synthesizers of local methods."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -76,7 +76,7 @@ def require_no_levels(people: "People") -> None:
 
 
 def local_relation(job: "Job") -> "Relation":
-    """What `--method` promises to the sender of a report."""
+    """Local relation that `--method` promises to the sender of a report."""
     from dpppsynth.mechanisms.local.synthesizer import CellMechanism
     from dpppsynth.privacy.relations import GeoIndistinguishability, Local
 

@@ -1,4 +1,4 @@
-"""`dpppsynth ledger`: set a budget, and see what was spent of it."""
+"""`dpppsynth ledger`: creation and state of a privacy budget ledger."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

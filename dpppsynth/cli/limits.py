@@ -22,7 +22,7 @@ def noise_of(statistic: StatisticPlan) -> list[tuple[str, str]]:
 
 
 def moves(statistic: MovedPlan) -> list[tuple[str, str]]:
-    """Rows of a table: how far points are moved; on average, and at most, rounded up."""
+    """Rows of a table: mean and largest displacement of moved points, rounded up."""
     domain, mean = statistic.domain, PlanarLaplace(statistic.rate, statistic.bound).mean_radius
     rows = [("noise", f"planar Laplace: every point is moved by {mean:.4g} {short_unit(domain.unit)} on average")]
     if statistic.max_error is not None:

@@ -1,4 +1,4 @@
-"""`dpppsynth local`: reports that hide where their senders are, drawn for a file of points, and counted."""
+"""`dpppsynth local`: local differential privacy: reports drawn for a file of points, and their counts."""
 
 from pathlib import Path
 from typing import Annotated, Any

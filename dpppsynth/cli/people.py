@@ -1,4 +1,4 @@
-"""Options that say how many points there are and by which public mark they are released, and the plan they settle."""
+"""Options of the number of points, in all or by a public mark, and the plan they settle."""
 
 import warnings
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ TRIED = (1000, 10, 10**5, 1, 10**7)
 
 @dataclass(frozen=True, kw_only=True)
 class People:
-    """How many they are, in all or by the levels of a mark."""
+    """Number of points, in all or by the levels of a mark."""
 
     n: o.CountOfPointsOption = None
     expected_n: o.ExpectedOption = None
@@ -51,7 +51,7 @@ class People:
         return (self.n, self.expected_n, self.n_by) != (None, None, None)
 
     def stated_of_rows(self) -> dict[str, Any]:
-        """What was said of the rows of a file: the mark, its levels and the numbers of points."""
+        """Facts stated about the rows of a file: the mark, its levels and the numbers of points."""
         if self.by is None:
             return {"n": self.n}
         from dpppsynth.contract.strata import level_names
@@ -88,7 +88,7 @@ class People:
         raise (PrivacyCheckError if isinstance(first, PrivacyCheckError) else InputError)(msg)
 
     def _refused(self, job: Job, domain: "Domain", patterns: int, n: int) -> InputError | PrivacyCheckError | None:
-        """Why so many points, in all or at each level, cannot be planned for."""
+        """Reason why so many points, in all or at each level, cannot be planned for."""
         with warnings.catch_warnings():
             # Of a number that is made up.
             warnings.simplefilter("ignore", InformationWarning)

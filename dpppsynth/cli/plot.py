@@ -1,4 +1,4 @@
-"""`dpppsynth plot`: pictures of a saved release, and the confidential one beside the original."""
+"""`dpppsynth plot`: pictures of a saved release, and a confidential one beside the original."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

@@ -1,4 +1,4 @@
-"""`dpppsynth recommend`: which mechanism for a budget, from public parameters and a simulation study."""
+"""`dpppsynth recommend`: recommended mechanism for a budget, from public parameters and a simulation study."""
 
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""`dpppsynth rehearse`: a release on surrogate data, before there is one on real data."""
+"""`dpppsynth rehearse`: runs of a mechanism on surrogate data, before a release on real data."""
 
 from collections.abc import Callable
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`dpppsynth sample`: more patterns from a saved release, at no privacy cost."""
+"""`dpppsynth sample`: further patterns from a saved release, at no privacy cost."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

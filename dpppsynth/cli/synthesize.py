@@ -1,4 +1,4 @@
-"""`dpppsynth synthesize`: from a file of sensitive points to a certified release."""
+"""`dpppsynth synthesize`: certified release from a file of sensitive points."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -106,7 +106,7 @@ def synthesize(
 
 
 def _ceiling(job: Job, people: People, domain: "Domain", patterns: int) -> "Ceiling":
-    """What is authorised where the points will tell their number."""
+    """Authorised spending where the number of points is found in the file."""
     from dpppsynth.contract.account import Ceiling
     from dpppsynth.release import StratifiedRelease
 
@@ -201,5 +201,5 @@ def show_release(release: Any, out: Path, *, paid: str | None = None, json: bool
 
 
 def _persons_json(release: "HeatmapRelease") -> dict[str, Any]:
-    """How many persons the private numbers tell of, and how many of them noise may make up."""
+    """Number of persons that the private numbers tell of, and the share that may be noise."""
     return {"persons": float(release.masses.sum()), "noise_persons": release.noise_persons}

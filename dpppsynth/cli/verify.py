@@ -1,4 +1,4 @@
-"""`dpppsynth verify`: an auditor's look at a certificate, without the data."""
+"""`dpppsynth verify`: verification of a certificate, without the data."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,1 +1,1 @@
-"""The terms every mechanism fulfils: from a synthesizer to a plan, to a measurement, to a release."""
+"""The contract of all mechanisms: from a synthesizer to a plan, a measurement and a release."""

@@ -23,7 +23,7 @@ Builder = Callable[[Mapping[str, Any], Any, Domain], Any]
 
 
 def measurement(mechanism: str, parameters: Mapping[str, Any], relation: Relation, domain: Domain) -> Any:
-    """What was asked of the data, rebuilt."""
+    """The measurement of a certificate, rebuilt."""
     return MEASUREMENTS[mechanism](parameters, relation, domain)
 
 

@@ -1,4 +1,4 @@
-"""What a certificate's public parameters imply: the guarantee derived again, and what may lie beside it.
+"""Guarantee of a certificate derived again from its public parameters, and the files that follow from them.
 
 One recipe for each registered mechanism. A recipe refuses parameters that are not exactly the ones its mechanism has,
 so that a certificate cannot describe another release than the one whose bound it states.
@@ -57,7 +57,7 @@ from dpppsynth.spatial.mesh import Ints, Mesh
 
 @dataclass(frozen=True)
 class Derived:
-    """What a mechanism's public parameters imply.
+    """Consequences of a mechanism's public parameters.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Intensities on a mesh: piecewise constant, linear (P1), log-linear exp(P1), and averages of log-linear ones.
+"""Intensities on a mesh: piecewise constant, linear (P1), log-linear (exp of P1), and means of log-linear ones.
 
 Each one can be evaluated anywhere, knows its integral over the domain, and bounds itself on every element: all an exact
 Poisson sampler needs (`sampling`). Units: points per unit area of a window, or per unit length of a network.

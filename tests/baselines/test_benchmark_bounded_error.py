@@ -1,4 +1,4 @@
-"""What could be wrong in benchmarks/bounded_error.py unseen, and stale numbers on the page about it."""
+"""The benchmark of bounded errors: parts whose faults no table would show, and stale numbers on its page."""
 
 import csv
 import importlib

@@ -1,1 +1,1 @@
-"""Counts and numeric queries none of whose errors exceeds a bound."""
+"""Cell counts and numeric queries with a hard bound on every error."""

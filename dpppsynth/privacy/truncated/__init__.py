@@ -1,1 +1,1 @@
-"""Laws of noise with a bound, and the delta that the bound costs."""
+"""Truncated noise laws, and the delta of their bound."""

@@ -1,4 +1,4 @@
-"""From two of epsilon, delta and a bound on the error to the third: the rule, its messages and the searches.
+"""Calibration of an error bound: one of epsilon, delta and the bound from the other two, by binary search.
 
 Delta falls where epsilon or the bound grows, so the smallest that suffices is found by exponential and
 binary search.

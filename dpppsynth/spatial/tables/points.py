@@ -1,4 +1,4 @@
-"""Points of a table, with their marks and the persons whose they are; refused as a whole where a row breaks a rule.
+"""Points of a table with their marks and persons; a table is refused as a whole where a row breaks a rule.
 
 Persons are told by text. In a CSV file numbers are not read as such: "007" and "7" are two persons, and so are numbers
 too long to be told apart as floats. In other files a whole number is the text of its digits.

@@ -1,4 +1,4 @@
-"""Distances between two histograms on one grid: exact and entropic Wasserstein-2, and sliced Wasserstein-1."""
+"""Transport distances of histograms on one grid: exact and entropic Wasserstein-2, and sliced Wasserstein-1."""
 
 from dpppsynth.spatial.transport.entropic import sinkhorn2
 from dpppsynth.spatial.transport.exact import wasserstein2

@@ -54,7 +54,7 @@ class Fixed(np.random.Generator):
 
 
 class TestClosedForms:
-    """Numbers of the specification, sections 2.1, 2.2 and 14."""
+    """Closed forms and tabulated numbers of the oracles."""
 
     @pytest.mark.parametrize(
         ("epsilon", "m", "p", "other", "ideal", "own"),

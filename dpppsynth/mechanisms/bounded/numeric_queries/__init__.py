@@ -1,4 +1,4 @@
-"""Whole-number answers computed elsewhere, released with noise that never exceeds a bound."""
+"""Whole-number answers to numeric queries, released with truncated noise that never exceeds a bound."""
 
 from dpppsynth.mechanisms.bounded.numeric_queries.mechanism import BoundedErrorAnswers
 from dpppsynth.mechanisms.bounded.numeric_queries.result import Answers
