@@ -150,7 +150,7 @@ def row(name: str, relation: str, result: Audit, seconds: float) -> str:
 
 
 def faults() -> Iterator[str]:
-    for fault in runpy.run_path(str(TESTS / "test_audit_mechanisms.py"))["BENCHMARKED"]:
+    for fault in runpy.run_path(str(TESTS / "auditing" / "test_audit_mechanisms.py"))["BENCHMARKED"]:
         target = fault()
         start = time.perf_counter()
         result = audit(target, trials=MOST)
@@ -172,9 +172,11 @@ def honest(seconds: float, nuts: float) -> Iterator[str]:
         yield row(name, RELATIONS[0].name, *timed(target_of(synthesizer, domain, n=N), nuts))
 
 
-def local_faults() -> Iterator[str]:
-    for name, (planted, trials) in runpy.run_path(str(TESTS / "test_local_audit.py"))["BENCHMARKED"].items():
-        target = planted()
+def faults_of(family: str, file: str) -> Iterator[str]:
+    """Faults planted by the tests of a family, by the trials that each asks for."""
+    planted = runpy.run_path(str(TESTS / "mechanisms" / family / file))["BENCHMARKED"]
+    for name, (make, trials) in planted.items():
+        target = make()
         start = time.perf_counter()
         result = audit(target, trials=trials)
         yield row(name, "as tested", result, time.perf_counter() - start)
@@ -187,14 +189,6 @@ def local(trials: int) -> Iterator[str]:
             result = audit(local_target(law), trials=trials)
             relation = "geo-indistinguishability" if law.metric else "local"
             yield row(name, relation, result, time.perf_counter() - start)
-
-
-def bounded_faults() -> Iterator[str]:
-    for name, (planted, trials) in runpy.run_path(str(TESTS / "test_auditing_bounded.py"))["BENCHMARKED"].items():
-        target = planted()
-        start = time.perf_counter()
-        result = audit(target, trials=trials)
-        yield row(name, "as tested", result, time.perf_counter() - start)
 
 
 def bounded(seconds: float) -> Iterator[str]:
@@ -268,9 +262,9 @@ def main() -> None:
     warnings.simplefilter("ignore", dps.core.errors.InformationWarning)
     tables = {
         "central": {"faults": faults(), "mechanisms": honest(args.seconds, args.nuts)},
-        "local": {"local faults": local_faults(), "local": local(args.local)},
+        "local": {"local faults": faults_of("local", "test_local_audit.py"), "local": local(args.local)},
         "bounded": {
-            "bounded faults": bounded_faults(),
+            "bounded faults": faults_of("bounded", "test_auditing_bounded.py"),
             "bounded": bounded(args.seconds) if args.seconds else iter(()),
         },
         "power": {"power": power()},
