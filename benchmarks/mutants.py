@@ -16,7 +16,6 @@ import importlib
 import json
 import multiprocessing
 import os
-import shlex
 import shutil
 import signal
 import subprocess
@@ -31,6 +30,8 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import Any, NamedTuple
 
+from pages import fill, table
+
 CHECKOUT = Path(__file__).parent.parent
 FAULTS = Path(__file__).parent / "faults"
 # Loaded once: every fault has a process of its own, forked from here, that loads the package alone anew.
@@ -44,8 +45,6 @@ NONSENSE = {
     "UnboundLocalError",
 }  # fmt: skip
 SECONDS = 900
-TITLE = "Mutants"
-HEADER = ("| room | fault | file | found by | seconds |", "|---|---|---|---|---|")
 
 
 @dataclass(frozen=True)
@@ -216,34 +215,17 @@ def row(fault: Fault, run: Run) -> str:
     return f"| {fault.room} | {fault.name} | {fault.file} | {verdict} | {run.seconds:.0f} |"
 
 
-def renewed(text: str, lines: list[str]) -> str:
-    """A document with the section of the mutants replaced, or added at its end."""
-    before, found, rest = text.partition(f"\n## {TITLE}\n")
-    _, following, after = rest.partition("\n## ") if found else ("", "", "")
-    section = "\n".join([f"\n## {TITLE}", "", *lines])
-    return f"{before.rstrip()}\n{section}\n" + (f"\n## {after}" if following else "")
-
-
 def report(rows: list[str], missed: int) -> list[str]:
-    """The section of the mutants."""
-    return [
-        "Small faults planted one at a time, in the code whose privacy they break; tests or audits must find each, and",
-        "the first that fails is named. They stand in `benchmarks/faults/`.",
-        "",
-        f"{len(rows)} faults, {len(rows) - missed} found.",
-        "",
-        *HEADER,
-        *rows,
-        "",
-        f"Made with `python {shlex.join(sys.argv)}` and OMP_NUM_THREADS=1.",
-    ]
+    """Numbers of faults, and their table."""
+    heads = table(["room", "fault", "file", "found by", "seconds"], [])
+    return [f"{len(rows)} faults, {len(rows) - missed} found.", "", *heads, *rows]
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", nargs="+", default=[], help="files of faults, without .toml, or names of faults")
-    parser.add_argument("--out", type=Path, help="document whose section is renewed")
+    parser.add_argument("--out", type=Path, help="page whose table is filled")
     return parser.parse_args()
 
 
@@ -273,8 +255,7 @@ def main() -> int:
             print(rows[-1], flush=True)
     print(f"{len(rows)} faults, {len(rows) - missed} found")
     if args.out and rows:
-        text = args.out.read_text(encoding="utf-8")
-        args.out.write_text(renewed(text, report(rows, missed)), encoding="utf-8")
+        fill(args.out, "mutants", report(rows, missed))
     return int(missed > 0 or bool(failed))
 
 

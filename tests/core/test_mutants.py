@@ -64,11 +64,3 @@ def test_verdicts(mutants):
     }
     for run, verdict in runs.items():
         assert mutants.row(fault, run) == f"| room | a sign flipped | file.py | {verdict} | 1 |"
-
-
-def test_the_table_takes_the_place_of_the_one_before(mutants):
-    text = "# Audits\n\nWords.\n\n## Mechanisms\n\nrows\n"
-    first = mutants.renewed(text, ["old"])
-    assert first == text + "\n## Mutants\n\nold\n"
-    between = first + "\n## Last\n\nend\n"
-    assert mutants.renewed(between, ["new"]) == text + "\n## Mutants\n\nnew\n\n## Last\n\nend\n"
