@@ -59,7 +59,7 @@ class LinearNetwork(OnMap):
     lines : sequence of shapely.LineString, optional
         Course of each edge, from its first vertex to its second; straight unless given.
     changes : tuple of str
-        What was changed on the way from the source, in words.
+        Changes made to the source, in words.
     dropped : sequence of shapely.LineString, optional
         Edges of the source that were left out. Points that lie nearer to one of these are not snapped.
         They are no part of the network: neither GeoJSON nor the fingerprint holds them.

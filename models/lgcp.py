@@ -46,7 +46,7 @@ def build_lgcp(pattern: PointPattern, mesh: Mesh, covariance: Covariance, *, dua
     covariance : Covariance
         For instance `PoweredExponential(sigma, length_scale)`.
     dual : {"voronoi", "basis"}
-        Which areas a_j; Kim & Lim's Voronoi cells exist on rectangles, basis integrals on every window.
+        Kind of the areas a_j; Kim & Lim's Voronoi cells exist on rectangles, basis integrals on every window.
 
     Returns
     -------

@@ -191,7 +191,7 @@ class Required(NamedTuple):
     seconds : float
         That `trials` take, estimated.
     words : str
-        What is audited.
+        Name of the audited mechanism.
     """
 
     factor: float
@@ -236,7 +236,7 @@ def required(
     false_alarm, workers, limit
         As in `audit`.
     **options
-        What else `audit` takes: `n`, `expected_n`, `pair`, `statistics`, and those of the synthesizer's `plan`.
+        Further arguments of `audit`: `n`, `expected_n`, `pair`, `statistics`, and those of the synthesizer's `plan`.
 
     Examples
     --------

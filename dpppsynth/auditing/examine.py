@@ -34,14 +34,14 @@ class Finding:
     ----------
     statistic : str
     direction : str
-        Which input makes the event likelier.
+        Number of the input that makes the event likelier.
     epsilon : float
     bound : float
         Lower confidence bound on delta(epsilon).
     claimed : float
         Claimed delta(epsilon): the statistic's, where it has a claim of its own.
     event : str
-        What was looked for, in terms of the statistic.
+        The event, in terms of the statistic.
     """
 
     statistic: str

@@ -77,11 +77,11 @@ class Rating:
         Runs on each input.
     false_alarm : float
     statistics : int
-        How many the audit looks at: each takes its share of the false alarm.
+        Number of statistics: each takes its share of the false alarm.
     weakened : callable, optional
         The law of the scores with too little noise, where it is known.
     laws : tuple of StatedLaw
-        What the noise in all numbers is held to.
+        Stated laws of the noise in all numbers.
     """
 
     claimed: Profile
@@ -177,7 +177,7 @@ def detectable(
     delta : float, optional
         Where the audit quotes epsilon; by default the claim's own.
     statistics : int
-        How many the audit looks at: each takes its share of the false alarm.
+        Number of statistics: each takes its share of the false alarm.
     weakened : callable, optional
         From a factor to scores (N,), (N,) of a mechanism with so many times too little noise, as in `Target`.
 

@@ -40,7 +40,7 @@ class Audit:
     findings : tuple of Finding
         A row per statistic, direction and epsilon.
     rating : Rating or None
-        What tells how large a fault is found.
+        Law by which the power is simulated.
     alike : bool
         Whether the mechanism treats both inputs alike, so that nothing was tested.
     fixed : bool
@@ -48,14 +48,14 @@ class Audit:
     repeats : dict of str to Repeats
         Noise that came again more often than its stated law allows.
     misfits : dict of str to float
-        What is not as stated of the noise, and the logarithm of the probability, at most, of that.
+        Deviations of the noise from its stated law, with the logarithm of their probability, at most.
     disagreements : tuple of str
         Where what a release publishes, or saves, is not made of its private statistic and public parameters; and where
         the stated noise itself gives away more than is claimed.
     verification : Verification or None
         Of the certificate, where a saved release was audited.
     words : str
-        What was run.
+        Name of the mechanism.
     """
 
     lower_bound: float

@@ -135,7 +135,7 @@ class Target:
     statistics : tuple of Statistic
         At least one, with names of their own.
     words : str
-        What was run, for people.
+        Name of the mechanism, for readers.
     weakened : callable, optional
         The law of the first statistic where it is known: from a factor f >= 1 to many scores (N,), (N,) of a mechanism
         with f times too little noise, for either input, from a fixed seed. It tells how large a fault the audit finds.
@@ -144,7 +144,7 @@ class Target:
     draws : tuple of Draws
         The noise in what is released, where it can be told.
     laws : tuple of StatedLaw
-        What is stated of it.
+        Stated laws of its noise.
     excess : tuple of str
         Where the stated noise itself gives away more at this pair than is claimed.
     counted : Counted, optional

@@ -66,7 +66,7 @@ class Runs(NamedTuple):
     repeats : dict of str to Repeats
         Where noise came again, more often than chance lets it.
     misfits : dict of str to float
-        What is not as stated of the noise, and the logarithm of the probability, at most, of that.
+        Deviations of the noise from its stated law, with the logarithm of their probability, at most.
     """
 
     features: list[tuple[Floats, Floats]]

@@ -26,7 +26,7 @@ class Uninferred(FieldModel):
     Attributes
     ----------
     given : list
-        What there was to infer from.
+        Private statistics that inference was called with.
     """
 
     given: list[Any] = field(default_factory=list)

@@ -64,7 +64,7 @@ def error_summary(released: Any, truth: Any, *, delta: float, thresholds: Any = 
     released, truth : (N,) or (N, 2) array
         Of the same shape, at least one row; up to 1e70.
     delta : float
-        What the release spends beside epsilon, 0 for pure privacy.
+        Delta of the release, 0 for pure privacy.
     thresholds : sequence of float
         Errors a of (a, beta)-accuracy.
 

@@ -53,7 +53,7 @@ class NoisyAnswers(Unreleasable):
     law : NoiseLaw
         Of the noise of each, drawn independently.
     epsilon, delta : float
-        What holds for one answer, or for all where the function says so. Epsilon is per unit of length for positions.
+        Guarantee of one answer, or of all where the function says so. Epsilon is per unit of length for positions.
     noise : str
         Name of the noise.
     seeded : bool

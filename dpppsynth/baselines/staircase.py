@@ -131,7 +131,7 @@ def optimal_gamma(epsilon: float, *, error: str = "square") -> float:
     ----------
     epsilon : float
     error : {"square", "absolute"}
-        Whose mean is to be smallest: that of the squared noise (its variance) or of its absolute value.
+        Error whose mean is to be smallest: the squared noise (its variance) or its absolute value.
 
     Examples
     --------

@@ -59,9 +59,9 @@ def name_leftovers(folder: Path, prefix: str, holds: str) -> None:
     ----------
     folder : Path
     prefix : str
-        How such names begin.
+        Prefix of such names.
     holds : str
-        What is in them, in words.
+        Their content, in words.
     """
     try:
         left = sorted(str(path) for path in folder.iterdir() if path.name.startswith(prefix))
@@ -82,7 +82,7 @@ def drafted(target: Path, holds: str) -> Iterator[Path]:
     ----------
     target : Path
     holds : str
-        What such a folder holds, in words.
+        Content of such a folder, in words.
     """
     name_leftovers(target.parent, DRAFT, holds)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=DRAFT) as folder:

@@ -24,7 +24,7 @@ class Envelope:
     Attributes
     ----------
     curve : {"L", "g"}
-        What the values are: L-functions of K-functions, or pair correlation functions.
+        Kind of the values: L-functions of K-functions, or pair correlation functions.
     r : (b,) array
         Distances.
     observed, lower, upper, mean : (b,) arrays
@@ -80,7 +80,7 @@ def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, 
         On the same distances r and estimated in the same way, from patterns that are independent of each other, all in
         windows or all on networks.
     rank : int
-        Which extreme simulated value counts, 1 the most extreme; pointwise below (m + 1) / 2, simultaneous at most m.
+        Rank of the band's value, 1 the most extreme; pointwise below (m + 1) / 2, simultaneous at most m.
     simultaneous : bool
 
     Raises

@@ -67,7 +67,7 @@ class UtilityReport:
     side, bandwidth : float
         Side of the squares of the misplaced share and bandwidth of the kernel intensities, in the domain's unit.
     notes : tuple of str
-        What a reader of the table should know.
+        Remarks for readers of the table.
     confidential : bool
     heat : HeatScores or None
         Of a heat map release: four more rows, and none about the number of points, which is no aim of it.

@@ -41,7 +41,7 @@ class Budget:
     epsilon, delta : float
         The total is (epsilon, delta) differential privacy.
     relation : Relation
-        Which patterns count as neighbours.
+        Neighbouring relation.
     label : str or None
         The custodian's name for the data.
     adaptive : bool

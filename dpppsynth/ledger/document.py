@@ -49,9 +49,9 @@ def parse(raw: bytes, path: Path) -> tuple[Event, ...]:
     Parameters
     ----------
     raw : bytes
-        What the file holds.
+        Content of the file.
     path : Path
-        What messages call it.
+        Name of the file in messages.
 
     Raises
     ------

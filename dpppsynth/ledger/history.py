@@ -37,9 +37,9 @@ class Entry:
     at : str
         When it was authorised, such as "2025-01-31T12:00:00Z".
     mechanism : str
-        What runs, or what was asked for as long as no plan was settled.
+        Mechanism of the plan, or the one asked for as long as no plan was settled.
     guarantee : Guarantee
-        What it counts as: what was authorised, until a certificate has proved what was bought.
+        Guarantee by which it counts: that authorised, until a certificate has proved what was bought.
     state : str
         "authorised", or "released" once there was something to publish. Either way it is spent.
     certificate : str or None
@@ -49,13 +49,13 @@ class Entry:
     taken : bool
         Whether a release has taken it up; no other one can.
     settlement : Guarantee or None
-        What the release that took it up said that it spends.
+        Guarantee stated by the release that took it up.
     bought : str or None
         Hash of what its certificate states but for the estimator, which inferring again may change.
     reading : Reading or None
-        Which points are read, and their public number; None where it is secret, or an older version kept none.
+        Points that are read, and their public number; None where it is secret, or an older version kept none.
     claim : str or None
-        What tells who was given the authorisation; None in events of older versions.
+        Hash that identifies the holder of the authorisation; None in events of older versions.
     """
 
     id: str

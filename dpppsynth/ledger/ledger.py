@@ -103,7 +103,7 @@ class Ledger:
         epsilon, delta : float
             Budget of all releases together; delta 0 admits pure releases alone.
         relation : Relation
-            Which patterns count as neighbours.
+            Neighbouring relation.
         alpha : float
             Instead of it, the privacy radius of `AlphaNeighbours`.
         label : str, optional
@@ -260,7 +260,7 @@ class Ledger:
         Parameters
         ----------
         guarantee : Guarantee
-            What the release will spend, or the most it may spend.
+            Guarantee of the release, or the weakest that it may have.
         mechanism : str
             For instance "lgcp-tents".
         domain : Window or LinearNetwork
@@ -329,7 +329,7 @@ class Ledger:
             As `authorise` returned it.
         guarantee : Guarantee
         mechanism : str, optional
-            What runs, such as "lgcp-tents", where less was known before.
+            Mechanism, such as "lgcp-tents", where less was known before.
         domain : Window or LinearNetwork, optional
             Where the release lies; must be the authorised one.
         n : int, optional

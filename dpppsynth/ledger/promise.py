@@ -43,7 +43,7 @@ class Narrowed(Relation):
     of : Relation
         That of the budget.
     limits : tuple of str
-        What neighbouring patterns have in common besides.
+        Further properties that neighbouring patterns share.
     """
 
     of: Relation

@@ -27,7 +27,7 @@ class Proof:
     bought : str
         The same without the estimator.
     reads : Reading or None
-        Which points were read, and their public numbers; None where these are secret.
+        Points that were read, and their public numbers; None where these are secret.
     """
 
     stated: str

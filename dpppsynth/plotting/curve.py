@@ -37,7 +37,7 @@ def plot_epsilon_curve(
     unit : str
         Unit of length of the domain, `domain.unit`.
     along : str, optional
-        What the distances run along, such as "the streets"; straight lines unless given.
+        Path of the distances, such as "the streets"; straight lines unless given.
     title : str, optional
 
     Returns

@@ -45,7 +45,7 @@ def plot_pattern(
     landmarks : PointPattern, optional
         Public places to show for orientation; those outside the window, or the streets' bounding box, are left out.
     landmark_label : str
-        What the landmarks are, in the singular.
+        Kind of the landmarks, in the singular.
     title : str, optional
 
     Returns
@@ -79,7 +79,7 @@ def plot_intensity(
     ax, landmarks, landmark_label, title
         As in `plot_pattern`.
     of : str
-        What it is an intensity of: "persons" for that of a heat map, or of reports.
+        Unit of the intensity: "persons" for that of a heat map, or of reports.
 
     Returns
     -------

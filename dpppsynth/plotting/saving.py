@@ -59,7 +59,7 @@ def refuse_release_folder(folder: str | Path, argument: str = "confidential") ->
     ----------
     folder : str or Path
     argument : str
-        What the error calls it.
+        Name of the file in errors.
 
     Raises
     ------

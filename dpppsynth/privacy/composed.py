@@ -170,7 +170,7 @@ def loss_sum(counts: Counts, delta: float) -> LossSum:
     Parameters
     ----------
     counts : mapping of Profile to int
-        How many releases have each profile.
+        Number of releases with each profile.
     delta : float
         Probability that is to be resolved.
 

@@ -26,7 +26,7 @@ class Guarantee:
     Attributes
     ----------
     relation : Relation
-        Which patterns count as neighbours.
+        Neighbouring relation.
     profile : Profile
         delta as a function of epsilon.
     theorem : str

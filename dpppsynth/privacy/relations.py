@@ -210,7 +210,7 @@ class Local(Relation):
     Attributes
     ----------
     of : {"location", "trajectory"}
-        What a person has one of.
+        Protected data of a person, one each.
 
     Examples
     --------

@@ -78,9 +78,9 @@ class Release:
     mechanism : str
         For instance "lgcp-tents".
     statistic : PrivateStatistic or PrivatePatterns
-        What the budget was spent on.
+        The private result that the budget was spent on.
     entry : str or None
-        What a ledger calls its authorisation.
+        Name of its authorisation in a ledger.
     """
 
     mechanism: str

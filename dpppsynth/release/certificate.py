@@ -133,7 +133,7 @@ def build(
     hashes : mapping
         SHA-256 of every released file, by name.
     entry : str, optional
-        What a ledger calls its authorisation of this release.
+        Name of its authorisation in a ledger.
     """
     certificate = {
         "schema_version": SCHEMA_VERSION,

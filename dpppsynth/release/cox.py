@@ -41,9 +41,9 @@ class CoxRelease(Release):
     mechanism : str
         For instance "lgcp-tents".
     statistic : PrivateStatistic or PrivateDraw
-        What the budget was spent on.
+        The private statistic or draw that the budget was spent on.
     estimator : Projection, FieldModel or Drawn
-        How the intensity was made from it.
+        Estimator of the intensity from it.
     draws : Posterior or None
         Posterior draws, where the estimator has a posterior; None also when inference has not succeeded yet.
     """

@@ -103,7 +103,7 @@ class FieldModel:
         Public base intensity.
     inference : {"nuts", "laplace"}
     engine : {"nutpie", "pymc"}
-        Who runs NUTS.
+        Implementation of NUTS.
     """
 
     mesh: Mesh

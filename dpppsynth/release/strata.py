@@ -31,7 +31,7 @@ class StratifiedRelease:
     guarantee : Guarantee
         Of all of them together.
     entry : str or None
-        What a ledger calls its authorisation.
+        Name of its authorisation in a ledger.
     """
 
     by: str

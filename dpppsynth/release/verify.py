@@ -48,7 +48,7 @@ class Verification:
     Attributes
     ----------
     guarantee : Guarantee
-        What the certificate claims.
+        Claim of the certificate.
     checks : tuple of Check
     """
 

@@ -48,7 +48,7 @@ class Picture:
     uri : str
         A data URI: SVG, or PNG.
     alt : str
-        What it shows, for those who cannot see it.
+        Description for those who cannot see it.
     width, height : int
         In CSS pixels.
     """

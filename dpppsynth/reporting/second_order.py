@@ -27,7 +27,7 @@ class Gathering:
     r, mean, lowest, highest : ndarray, shape (b,)
         In the domain's unit.
     patterns : int
-        How many patterns they are made of.
+        Number of patterns.
     thinned : bool
         Whether some pattern was too large to use all of its points.
     correction : str

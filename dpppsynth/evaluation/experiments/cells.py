@@ -91,7 +91,7 @@ class Finished:
     refused : str or None
         Class of the refusal; of a measure's own, "measure: class".
     message : str or None
-        What the refusal says.
+        Message of the refusal.
     values : tuple of float
         In the order of the study's measures; nan where refused.
     seconds : float

@@ -83,7 +83,7 @@ class Answer:
     distance : float
         Total variation distance to the true normalised intensity; NaN where the mechanism does not take part.
     outside : tuple of Outside
-        What lies outside the study; the nearest row was used.
+        Respects in which the release lies outside the study; the nearest row was used.
     """
 
     distance: float

@@ -23,7 +23,7 @@ class Case:
     n : float
     budget : Budget
     shape : tuple of Outside
-        What the domain's shape puts outside the study, whatever the mechanism.
+        Respects in which the domain's shape lies outside the study, whatever the mechanism.
     """
 
     kind: str

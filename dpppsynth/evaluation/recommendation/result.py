@@ -21,7 +21,7 @@ class Alternative:
         Total variation distance that the study lets expect; None where it has measured none.
     why_not : str
     reading : {"about", "at least", "unknown"}
-        How to read `expected`, as in `Recommendation`.
+        Qualification of `expected`, as in `Recommendation`.
     """
 
     mechanism: str
@@ -43,7 +43,7 @@ class Recommendation:
     synthesizer : Synthesizer
         Ready to use: `synthesizer.release(pattern)`; where the number of points is secret, with `**sizes`.
     plan : Plan
-        What the synthesizer's rules settled; its guarantee was checked against the budget.
+        Plan by the synthesizer's rules; its guarantee was checked against the budget.
     sizes : dict
         Public size, as `check` and `plan` of the synthesizer take it: `{"n": ...}`, or `{"expected_n": ...}`.
     settings : dict
@@ -54,8 +54,8 @@ class Recommendation:
         posterior draws, from which `sample()` draws patterns, lie farther off, and `sample(source="mean")` follows the
         mean.
     reading : {"about", "at least", "unknown"}
-        How to read `expected`: as it is; where the release lies beyond the study's bad side as a lower bound; where it
-        lies beyond good and bad sides as what the nearest row has, which says nothing.
+        Qualification of `expected`: exact within the study; a lower bound beyond its bad side; unknown, that of the
+        nearest row, where the release lies beyond good and bad sides.
     uniform : float
         The same distance of a uniform intensity, which needs no data, on the study's intensities.
     alternatives : tuple of Alternative

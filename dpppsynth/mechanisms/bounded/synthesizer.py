@@ -52,8 +52,8 @@ class BoundedErrorSynthesizer(PointSynthesizer):
     mesh : Mesh, optional
         Cells of your own instead, such as `regular_squares(window, shape=(9, 9))`.
     postprocess : {"clip", "keep-n"}, optional
-        How the intensity is made: "clip", the default, sets negative counts to zero and keeps to the bound; "keep-n"
-        makes the counts sum to the public n, and they may be off by twice the bound.
+        Post-processing into an intensity: "clip", the default, sets negative counts to zero and keeps to the bound;
+        "keep-n" makes the counts sum to the public n, and they may be off by twice the bound.
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
 

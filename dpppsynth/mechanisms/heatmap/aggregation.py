@@ -109,11 +109,11 @@ def aggregate(
     w : int
         Cells kept per level; like all parameters chosen without looking at the data.
     variant : {"practical", "theory"}
-        Which levels are measured, see `level_budgets`.
+        Levels that are measured, see `level_budgets`.
     decay : float, optional
         Of the levels' budgets, in (0, 1].
     fit : {"l1", "least-squares"}
-        How masses are made from the noised counts, at no privacy cost; see `fitted`. "l1" is the published one, for
+        Fit of masses to the noised counts, at no privacy cost; see `fitted`. "l1" is the published one, for
         which the error bound is proved, "least-squares" the more accurate one.
     pad : bool
         Accept arrays whose sides are no powers of two, and rectangles.

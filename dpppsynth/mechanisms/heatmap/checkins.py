@@ -102,7 +102,7 @@ def read_checkins(
     box : tuple of float, optional
         `(west, south, east, north)` in degrees, west and south edges included.
     incomplete : {"raise", "drop"}
-        What to do with lines that lack a field, or whose time or position cannot be read.
+        Treatment of lines that lack a field, or whose time or position cannot be read.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def busiest_cells(checkins: CheckIns, box: Box, shape: int | Shape = (300, 300),
     shape : int or (int, int)
         Numbers of columns and rows, at most 4096 of either.
     most : int
-        How many cells at most; those without check-ins are left out.
+        Largest number of cells; those without check-ins are left out.
 
     Returns
     -------

@@ -150,7 +150,7 @@ class _Sharing:
     node, slope, total, before : (g,) arrays
         Groups: number of the kept cell, slope, what the group can take, and all groups before it together.
     demand : (k,) array
-        What all finite segments of a kept cell can take; the rest goes to the infinite ones.
+        Capacity of all finite segments of a kept cell; the rest goes to the infinite ones.
     """
 
     child: np.ndarray

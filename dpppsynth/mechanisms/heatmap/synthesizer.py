@@ -41,7 +41,7 @@ class HeatmapSynthesizer(Synthesizer):
         of its own.
 
     fit : {"least-squares", "l1"}
-        How a distribution is made from the noised counts, which costs nothing: by weighted least squares on all that
+        Fit of a distribution to the noised counts, at no privacy cost: by weighted least squares on all that
         was looked at, or as published. `release.refit` changes it afterwards.
 
     References

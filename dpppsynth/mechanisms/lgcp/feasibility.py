@@ -37,7 +37,7 @@ def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
     asked : str
         The caller's choice.
     otherwise : str
-        What "auto" takes where exact draws are not feasible.
+        Sampler of "auto" where exact draws are not feasible.
     """
     if asked not in ("auto", "exact"):
         return build(asked)

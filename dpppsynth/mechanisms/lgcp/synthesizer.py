@@ -30,7 +30,7 @@ class LGCPSynthesizer(PointSynthesizer):
     alpha : float, optional
         Privacy radius in the domain's unit; give it or `relation`.
     mechanism : {"tents", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9"}
-        What is made private. "tents": P1 masses with discrete Laplace noise, delta = 0; "field": smooth functionals of
+        Private quantity. "tents": P1 masses with discrete Laplace noise, delta = 0; "field": smooth functionals of
         the points with discrete Gaussian noise; both are followed by Bayesian inference at no privacy cost.
         "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
         bounded slope, delta = 0. "kim-lim-...": the paper's own, private on average over its model only.
@@ -46,14 +46,14 @@ class LGCPSynthesizer(PointSynthesizer):
         Instead of `sigma` and `length_scale`: another kind than the squared exponential, on networks than the
         exponential of the resistance metric.
     sampler : {"auto", "exact", "nuts", "proximal"}
-        Who makes a draw. "auto" is settled by `plan` from public parameters: exact where surrogate data let it
+        Sampler of a draw. "auto" is settled by `plan` from public parameters: exact where surrogate data let it
         expect a draw within a minute, else proximal ("lipschitz": else NUTS).
     mesh : Mesh, optional
         Mesh of the tents or of the field; None takes a public rule.
     inference : {"nuts", "laplace"}
         After a private statistic: NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics).
     engine : {"nutpie", "pymc"}
-        Who runs NUTS.
+        Implementation of NUTS.
     offset : Offset, optional
         Public base intensity, such as population density, that multiplies the fitted one.
     relation : CappedRelation, optional

@@ -168,7 +168,7 @@ def local_target(
     ----------
     randomizer : Randomizer
     guarantee : Guarantee, optional
-        What is claimed where that is less than the client's integers certify; under geo-indistinguishability of values
+        Claimed epsilon where that is less than the client's integers certify; under geo-indistinguishability of values
         one cell apart.
     pair : tuple of two int, optional
         Two values; unless given, `hard_values`.

@@ -153,7 +153,7 @@ def trace_target(
     ----------
     plan : TracePlan
     guarantee : Guarantee, optional
-        What is claimed where that is less than the clients' integers certify.
+        Claimed epsilon where that is less than the clients' integers certify.
     pair : tuple of two GridTrajectories, optional
         One trajectory each; unless given, `hard_walks`.
     statistics : sequence of Statistic or callable

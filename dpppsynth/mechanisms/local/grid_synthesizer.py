@@ -485,7 +485,7 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
     margin : float
         Share of a cell that a cut leaves on either side at least; in [0, 0.5).
     pieces : {"exact", "literal_floor", "literal_ceil"}
-        How many pieces the sides of a cut have: so that there are as many cells as intended, or as printed.
+        Rule of the number of pieces of a cut: so that there are as many cells as intended, or as printed.
     consistent, rounding_g1, rounding_g2, oracle, post
         As in `PrivAG`.
 

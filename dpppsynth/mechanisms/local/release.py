@@ -63,8 +63,8 @@ class GridEstimator:
     Attributes
     ----------
     post : {"norm-sub", "clip"}
-        How an intensity is made from estimates of which some are negative: the nearest ones that sum to the number of
-        persons, or without the negative ones. Answers to queries use the estimates as they are.
+        Post-processing of estimates, some of them negative, into an intensity: the nearest ones that sum to the number
+        of persons, or without the negative ones. Answers to queries use the estimates as they are.
     consistent : bool
         Let the first level of two take part in the estimate.
     """

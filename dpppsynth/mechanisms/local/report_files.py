@@ -110,7 +110,7 @@ def aggregate_files(
     Parameters
     ----------
     mechanism : Mechanism
-        Whose clients sent the reports.
+        Mechanism whose clients sent the reports.
     paths : str or Path, or a sequence of them
         CSV and Parquet files, folders with all files below them, or patterns such as ``reports/*.parquet``. Every file
         once.

@@ -107,7 +107,7 @@ class Counts:
     Attributes
     ----------
     mechanism : Mechanism
-        Whose clients sent them.
+        Mechanism whose clients sent them.
     values : (size,) array of int
     n : int
         Number of reports.
@@ -157,7 +157,7 @@ class Counts:
         Parameters
         ----------
         domain : Window
-            Whose grid the reports are about.
+            Window whose grid the reports are about.
 
         Returns
         -------

@@ -215,7 +215,7 @@ class CellMechanism(Mechanism):
         window : Window
             Public; the grid divides its bounding box.
         outside : {"raise", "clip"}
-            What to do with a point beyond the box: refuse it, or take the nearest cell, which keeps the promise.
+            Treatment of a point beyond the box: refuse it, or take the nearest cell, which keeps the promise.
         """
         bounds = instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one").bounds
         xy = within(PointPattern.checked([place]), bounds, everybody(outside))

@@ -147,7 +147,7 @@ class LDPTrace(Synthesizer):
         expected_n : None
             n is public here.
         clients : (int, int), optional
-            How many persons report in either round; all of them unless given.
+            Number of persons who report in either round; all of them unless given.
         """
         window, number = require_window(domain), public_number(n, expected_n)
         split = {"clients": clients, "user": self.user}
@@ -235,7 +235,7 @@ class CombinedTraces:
         Parameters
         ----------
         domain : Window
-            Whose grid the trajectories are on.
+            Window whose grid the trajectories are on.
         """
         plan = self.mechanism.plan(domain, n=self.n, clients=(self.lengths.n, self.mobility.n))
         return TraceRelease(plan.mechanism, plan.statistic.counted(self.lengths, self.mobility), plan.estimator)

@@ -32,7 +32,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
     Parameters
     ----------
     epsilon : float
-        What a move by alpha costs; twice as far costs twice as much.
+        Privacy loss of a move by alpha; twice as far costs twice as much.
     delta : float, optional
         Budget where moves are bounded; None takes what `max_error` costs.
     alpha : float, optional

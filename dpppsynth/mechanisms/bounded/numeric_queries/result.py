@@ -31,7 +31,7 @@ class Answers:
     Attributes
     ----------
     terms : ErrorTerms
-        What is promised, from public parameters alone.
+        Terms of the release, from public parameters alone.
     raw : (N,) array of int
         Noised answers; some may be negative.
     noise : str

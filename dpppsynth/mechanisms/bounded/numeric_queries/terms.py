@@ -32,7 +32,7 @@ class ErrorTerms:
     max_error : int or float
         No answer is off by more; infinite without a bound.
     sensitivity, queries, joint
-        How the answers of neighbouring data sets differ, as in `BoundedErrorAnswers`.
+        Change of the answers between neighbouring data sets, as in `BoundedErrorAnswers`.
 
     Raises
     ------

@@ -76,7 +76,7 @@ class NetworkIncrements:
     start, end, length : (2T,) arrays
         Vertices and lengths of the segments, in both directions.
     margin : float
-        What each variance may have lost.
+        Largest rounding error of each variance.
     """
 
     path: Floats

@@ -101,7 +101,7 @@ def kim_lim_38(
         `sigma / length_scale` of a squared exponential of random length scale l; on networks `sigma / sqrt(l)` of an
         exponential.
     sampler : {"nuts", "exact", "proximal"}
-        How the draw is made.
+        Sampler of the draw.
 
     Raises
     ------

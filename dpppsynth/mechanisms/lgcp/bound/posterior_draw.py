@@ -99,7 +99,7 @@ def theorem_a(
     delta : float
         The delta at which the guarantee is quoted; strictly between 0 and 1.
     sampler : {"exact", "nuts", "proximal"}
-        How the draw is made; it decides what is assumed.
+        Sampler of the draw, which decides the assumptions.
     eta, steps : float, int
         Step size and number of steps of the proximal sampler.
     """
@@ -140,7 +140,7 @@ def lipschitz(
     covariance : Covariance, optional
         Covariance of the Gaussian field that is restricted; for the exact sampler.
     sampler : {"exact", "nuts"}
-        How the draw is made.
+        Sampler of the draw.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def largest_sigma(
     mu : float
         Budget, such as `gaussian_mu(epsilon, delta)`.
     factor : float
-        What the sampler multiplies mu by: `proximal_factor(eta, steps)`, or 1.
+        Factor of the sampler on mu: `proximal_factor(eta, steps)`, or 1.
     intercept_sd : float, optional
         Under `AddRemove`, standard deviation of the intercept; by default it takes half of the variance.
 

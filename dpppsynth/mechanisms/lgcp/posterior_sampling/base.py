@@ -87,7 +87,7 @@ class DrawPlan(LatticePlan):
         Budget asked for; the guarantee spends at most this.
     sampler : {"exact", "nuts", "proximal"}
     engine : {"nutpie", "pymc"}
-        Who runs NUTS.
+        Implementation of NUTS.
     offset : Offset, optional
         Public base intensity that multiplies the drawn one.
     intercept_sd : float or None

@@ -114,7 +114,7 @@ class HybridArea(AreaRandomizer):
 class LiteralHybridArea(HybridArea):
     """Hybrid mechanism as the main text prints it, without epsilon in the exponent: for comparison, never for release.
 
-    What it spends is 1 whatever epsilon is: too much below 1, too little above. Only radius 0 obeys epsilon.
+    It spends 1 whatever epsilon is: too much below 1, too little above. Only radius 0 obeys epsilon.
 
     Attributes
     ----------

@@ -91,7 +91,7 @@ def distinct(sizes: Ints, taken: Ints, rng: np.random.Generator) -> Ints:
     sizes : (n, 2) array of int
         Lengths of the runs: the first one's positions start at 0, the second one's follow.
     taken : (n, 2) array of int
-        How many from each; k in all, the same in every row.
+        Number of positions from each run; k in all, the same in every row.
     rng : numpy.random.Generator
 
     References

@@ -43,7 +43,7 @@ class Match:
     subset : int
         Cells in a report.
     local_privacy, target : float
-        What the budget gives and what was asked for, in cell sides.
+        Local privacy of the budget, and that asked for, in cell sides.
     jump : bool
         Whether the target lies between the two sides of a jump, where the subset's size changes; the budget is then
         the one on the side nearer to the target.

@@ -43,7 +43,7 @@ class SubsetLaw:
     weights : tuple of int
         Weight of one subset at each of the (A,) distances of `Shells`.
     numbers : tuple of tuple of int
-        How many subsets there are at each distance, for a cell of each of the (B,) orbits.
+        Numbers of subsets at each distance, for a cell of each of the (B,) orbits.
     total : int
     empty : tuple of int
         Weight of the empty report, for a cell of each orbit.
