@@ -106,7 +106,7 @@ class Checked(NamedTuple):
 
 
 class Against(NamedTuple):
-    """By which share a mechanism's error is below that of truncated noise on the same data, and the other way round."""
+    """Relative reduction of a mechanism's error against truncated noise on the same data, and the other way round."""
 
     law: str
     kind: str

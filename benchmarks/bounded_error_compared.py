@@ -99,7 +99,7 @@ class Optimum(NamedTuple):
 
 
 def optima() -> list[Optimum]:
-    """By the bound in units of the sensitivity."""
+    """Optima by the bound in units of the sensitivity."""
     rows = []
     for epsilon in (0.1, 1.0):
         for ratio in RATIOS:

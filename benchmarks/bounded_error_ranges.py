@@ -35,7 +35,7 @@ class Ranged(NamedTuple):
 
 
 def workload(cells: int) -> dict[int, Ints]:
-    """For each length (Q, 2) public ranges [first, last) at random places."""
+    """Public ranges [first, last) at random places, (Q, 2) for each length."""
     rng = np.random.default_rng([SEED, 5, cells])
     firsts = {length: rng.integers(0, cells - length + 1, QUERIES) for length in LENGTHS[cells]}
     return {length: np.column_stack([first, first + length]) for length, first in firsts.items()}

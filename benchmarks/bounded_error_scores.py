@@ -27,7 +27,7 @@ class Figure(NamedTuple):
         return (self.value - self.known) / self.error if self.error else math.inf
 
     def below(self, other: "Figure") -> "Figure":
-        """By which share this number is below another one; independent errors."""
+        """Relative difference by which this number is below another one; independent errors."""
         ratio = self.value / other.value
         return Figure(1 - ratio, abs(ratio) * math.hypot(self.error / self.value, other.error / other.value))
 
@@ -92,5 +92,5 @@ def summary(scores: Floats, numbers: int, known: Known | None = None, *, dimensi
 
 
 def batches(repetitions: int, at_once: int) -> list[int]:
-    """So many repetitions, at most `at_once` together."""
+    """Split repetitions into batches of at most `at_once`."""
     return [min(at_once, repetitions - start) for start in range(0, repetitions, at_once)]

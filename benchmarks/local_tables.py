@@ -292,7 +292,7 @@ DUELS = (
 
 
 def range_duels(ranges: Ranges) -> list[str]:
-    """In how many settings one method is better, even or worse: by data, small areas and large ones."""
+    """Numbers of settings in which one method is better, even or worse: by data, small areas and large ones."""
     names, rows = distinct(ranges, 0), []
     for one, other in DUELS:
         row = [f"{one} against {other}"]

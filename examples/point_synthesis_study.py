@@ -175,7 +175,7 @@ class DrawnAnew:
 
 @dataclass(frozen=True)
 class Anew:
-    """Every synthetic set from a release of its own, as in the paper's tables; no two of them share a budget."""
+    """Releases made anew for every synthetic set, as in the paper's tables; no two of them share a budget."""
 
     synthesizer: Any
     source: str = "draws"

@@ -38,7 +38,7 @@ class MassLogDensity(Op):
         outputs[1][0] = gradient @ basis
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
-        """Only z has a gradient; everything else is data."""
+        """Gradient in z alone; everything else is data."""
         return [cotangents[0] * outputs[1], *(grad_undefined(self, i, x) for i, x in enumerate(inputs) if i)]
 
     # PyTensor 2 asks for `L_op`, PyTensor 3 for `pullback`.

@@ -153,7 +153,7 @@ class EveryLevel:
     levels: dict[str, NoiseOf]
 
     def __call__(self, side: int, released: Levels) -> list[Any]:
-        """As many draws as there are levels."""
+        """Draws of all levels, one for each."""
         drawn = [noise(side, released.parts[level]) for level, noise in self.levels.items()]
         shortest = min((len(each) for each in drawn if each is not None), default=0)
         return [None if each is None else each[:shortest] for each in drawn]

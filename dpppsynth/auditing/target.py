@@ -44,11 +44,11 @@ class Statistic:
     claimed: Profile | None = None
 
     def at_claim(self) -> "Statistic":
-        """The same, held to the target's claim alone."""
+        """Copy that is held to the target's claim alone."""
         return replace(self, claimed=None)
 
     def held_to(self, claimed: Profile) -> "Statistic":
-        """The same with a claim of its own."""
+        """Copy with a claim of its own."""
         return replace(self, claimed=claimed)
 
 

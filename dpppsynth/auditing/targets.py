@@ -140,7 +140,7 @@ def target_of_release(
 
 
 def target_of_published(found: certificate.Published, more: tuple[Statistic, ...]) -> Target:
-    """The same of a folder that is open."""
+    """Audit target of an open folder of a release."""
     cert = found.certificate
     claim = guarantee_from_dict(cert["guarantee"])
     try:

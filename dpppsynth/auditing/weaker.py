@@ -48,7 +48,7 @@ class LessLaplace:
     scale: float | Floats
 
     def __call__(self, factor: float) -> Scores:
-        """Under the second input the ratio is distributed as under the first, with its sign changed."""
+        """Scores (N,), (N,) of the likelihood ratio; the second input's are the first's with the sign changed."""
         rng = np.random.default_rng(SEED)
         up, down = rng.geometric(-np.expm1(-factor / self.scale), (2, COUNT, len(self.change)))
         ratio = ((np.abs(up - down + self.change) - np.abs(up - down)) / self.scale).sum(axis=1)

@@ -32,7 +32,7 @@ class Uninferred(FieldModel):
     given: list[Any] = field(default_factory=list)
 
     def fit(self, statistic: Any, *_args: Any, **_options: Any) -> Any:
-        """No posterior."""
+        """Record the statistic instead of a fit."""
         self.given.append(statistic)
 
 
@@ -128,7 +128,7 @@ class OfLevel:
 
 
 def of_level(by: str, level: str, statistics: tuple[Statistic, ...]) -> Iterator[Statistic]:
-    """The same statistics, of one level of a mark."""
+    """Statistics of one level of a mark."""
     for each in statistics:
         yield replace(each, name=f"{by} {level}, {each.name}", features=OfLevel(level, each.features))
 

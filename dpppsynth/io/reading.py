@@ -133,7 +133,7 @@ def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = (
 
 
 def parse_synthetic(content: bytes, name: str, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
-    """The same of the bytes of a GeoJSON file, which messages call by its name."""
+    """Read a synthetic pattern from the bytes of a GeoJSON file, which messages call by its name."""
     return _synthetic(json_table(content, name), domain, name, marks)
 
 

@@ -72,7 +72,7 @@ class Composed:
         object.__setattr__(self, "at", probability("delta", self.at))
 
     def delta(self, epsilon: float) -> float:
-        """From the law of the summed losses; zero from the sum of pure levels on."""
+        """Delta of the law of the summed losses; zero from the sum of pure levels on."""
         if epsilon >= basic_epsilon(self.parts, 0.0):
             return 0.0
         return self._losses.delta(epsilon)

@@ -88,7 +88,7 @@ class OpenDPLaplace:
 
 
 class SeededLaplace:
-    """The same law from a numpy generator: for tests and studies, never for a release."""
+    """Discrete Laplace noise from a numpy generator: for tests and studies, never for a release."""
 
     name = "discrete Laplace from a seeded generator: reproducible, not private"
     seeded = True
@@ -168,7 +168,7 @@ class OpenDPGaussian:
 
 
 class SeededGaussian:
-    """The same law from a numpy generator: for tests and studies, never for a release."""
+    """Discrete Gaussian noise from a numpy generator: for tests and studies, never for a release."""
 
     name = "discrete Gaussian from a seeded generator: reproducible, not private"
     seeded = True

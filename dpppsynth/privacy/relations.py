@@ -256,7 +256,7 @@ class Local(Relation):
 
 @dataclass(frozen=True)
 class GeoIndistinguishability(Relation):
-    """As `Local`, but the bound is for cells of a public grid that share a side, and grows with the distance of cells.
+    """Local privacy with a bound for adjacent cells of a public grid that grows with the distance of cells.
 
     Attributes
     ----------

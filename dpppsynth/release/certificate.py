@@ -205,7 +205,7 @@ class Published:
         return found
 
     def document(self, name: str) -> Any:
-        """The same as strict JSON in the layout of `plain_text`; ValueError or RecursionError when it is none."""
+        """Strict JSON of a file in the layout of `plain_text`; ValueError or RecursionError when it is none."""
         content = self.content(name)
         document = strict_json(content)
         if plain_text(document).encode() != content:

@@ -94,7 +94,7 @@ class Derived:
     remark: str = ""
 
     def source(self, *, seeded: bool) -> str:
-        """The same as `noise`, and what takes its place in a seeded run."""
+        """Name of the noise, or of its substitute in a seeded run."""
         return (
             _SEEDED.get(self.noise, source(self.noise.removesuffix(source("")), seeded=True)) if seeded else self.noise
         )

@@ -99,7 +99,7 @@ def verify(path: str | Path, *, limit: bool = True) -> Verification:
 
 
 def examine(found: certificate.Published) -> Verification:
-    """The same of a folder that is open, from which the release may then be read."""
+    """Verify an open folder, from which the release may then be read."""
     cert = found.certificate
     try:
         claimed = guarantee_from_dict(cert["guarantee"])

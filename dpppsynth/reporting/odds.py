@@ -28,7 +28,7 @@ def guesses(guarantee: Guarantee) -> float:
 
 
 def right(profile: Profile) -> float:
-    """As `guesses`, for a privacy profile."""
+    """Largest number of right guesses out of 100 under a privacy profile, as in `guesses`."""
     return math.ceil(1000 * (1 + profile.delta(0.0)) / 2 - 1e-9) / 10
 
 

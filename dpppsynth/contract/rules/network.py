@@ -61,7 +61,7 @@ def _field_mesh(network: LinearNetwork, most: int) -> Mesh:
 
 
 def kim_lim_mesh(network: LinearNetwork) -> Mesh:
-    """The same in Kim & Lim's experiments: along the edges, however many."""
+    """Mesh of a drawn field in Kim & Lim's experiments: along the edges, however many."""
     return network_mesh(network, FIELD_SEGMENT * network.extent)
 
 

@@ -37,7 +37,7 @@ smooth_mesh = draw_mesh
 
 
 def kim_lim_mesh(window: Window) -> Mesh:
-    """The same in Kim & Lim's experiments."""
+    """Mesh of a drawn field in Kim & Lim's experiments."""
     return regular_triangulation(window, shape=shape(window, KIM_LIM_SIDE))
 
 
@@ -119,7 +119,7 @@ def shape(window: Window, m: int) -> tuple[int, int]:
 
 
 def box_shape(bounds: tuple[float, float, float, float], m: int) -> tuple[int, int]:
-    """The same for a box (x0, y0, x1, y1)."""
+    """Vertices along x and y for a box (x0, y0, x1, y1), as in `shape`."""
     x0, y0, x1, y1 = bounds
     width, height = x1 - x0, y1 - y0
     short = max(2, round(min(width, height) / max(width, height) * (m - 1)) + 1)

@@ -54,8 +54,8 @@ class Recommendation:
         posterior draws, from which `sample()` draws patterns, lie farther off, and `sample(source="mean")` follows the
         mean.
     reading : {"about", "at least", "unknown"}
-        Qualification of `expected`: exact within the study; a lower bound beyond its bad side; unknown, that of the
-        nearest row, where the release lies beyond good and bad sides.
+        Qualification of `expected`: an estimate within the study; a lower bound beyond its bad side; unknown, the
+        nearest row's, where the release lies beyond good and bad sides.
     uniform : float
         The same distance of a uniform intensity, which needs no data, on the study's intensities.
     alternatives : tuple of Alternative
@@ -78,7 +78,7 @@ class Recommendation:
 
     @property
     def mechanism(self) -> str:
-        """Its name, as certificates have it."""
+        """Name of the mechanism on certificates."""
         return self.plan.mechanism
 
     @property

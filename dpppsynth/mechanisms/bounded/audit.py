@@ -105,7 +105,7 @@ class LessTruncated:
     bound: int
 
     def __call__(self, factor: float) -> Scores:
-        """Under the second input the ratio is distributed as under the first, with its sign changed."""
+        """Scores (N,), (N,) of the likelihood ratio; the second input's are the first's with the sign changed."""
         ratio = BoundedRatio(np.arange(len(self.change)), self.change, 0 * self.change, self.scale, self.bound)
         noise = truncated_draws(self.scale / factor, self.bound, (COUNT, len(self.change)))
         scores = ratio.ratios(noise + self.change)

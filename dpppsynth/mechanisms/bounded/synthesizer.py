@@ -129,7 +129,7 @@ class BoundedErrorSynthesizer(PointSynthesizer):
     def plan_by(
         self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
     ) -> StratifiedPlan:
-        """As other synthesizers, with the same cells in all levels: they are a series."""
+        """Settle one release for each level of a public mark, all with the same cells, as a series."""
         if self.mesh is not None or self.spacing is not None:
             return super().plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
         require_domain(domain)

@@ -101,7 +101,7 @@ class OfBranch:
     branches: tuple[Branch, ...]
 
     def seen(self, released: Any) -> list[tuple[Branch, Ints, Ints]]:
-        """For each level the branch, positions of its cells that were looked at, and their noised masses."""
+        """Branches by level, with the positions of their measured cells and the noised masses there."""
         levels, noised = looked_at(self.plan, released)
         found = []
         for branch, level, numbers in zip(self.branches, levels, noised, strict=True):

@@ -34,7 +34,7 @@ class Residuals:
 
     @classmethod
     def at(cls, plan: HeatmapPlan, pair: Pair) -> Self:
-        """With the cells and the masses of the second pattern, level by level, where there are any."""
+        """Test statistic with the cells and the masses of the second pattern, level by level, where there are any."""
         filled = [(np.flatnonzero(masses), masses[masses != 0]) for masses in level_masses(plan, pair[1])]
         return cls(plan, branches(plan, pair), tuple(filled))
 

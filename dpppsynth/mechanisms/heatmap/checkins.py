@@ -61,7 +61,7 @@ class CheckIns:
         return len(self.user)
 
     def within(self, box: Box) -> CheckIns:
-        """Only the check-ins in `(west, south, east, north)`, west and south edges included; persons numbered anew."""
+        """Check-ins in the box `(west, south, east, north)`, west and south edges included; persons numbered anew."""
         west, south, east, north = require_box(box)
         kept = (self.longitude >= west) & (self.longitude < east) & (self.latitude >= south) & (self.latitude < north)
         columns = {each.name: getattr(self, each.name)[kept] for each in fields(self)}

@@ -83,7 +83,7 @@ def laplace_estimate(
     allow_subprobability: bool = False,
     rng: RngLike = None,
 ) -> Estimate:
-    """As `laplace_aggregate`, with the masses before division by their sum."""
+    """Estimate of `laplace_aggregate`, with the masses before division by their sum."""
     epsilon, fraction = positive("epsilon", epsilon), _fraction(top_fraction)
     users = as_users(distributions, pad=pad, allow_subprobability=allow_subprobability)
     noised = noised_grid(users, epsilon, rng)

@@ -143,7 +143,7 @@ class Counts:
         return type(self)(self.mechanism, self.values + other.values, self.n + other.n, seeded)
 
     def __radd__(self, other: Any) -> "Counts":
-        """So that `sum(parts)` works."""
+        """Support for `sum(parts)`, which starts from 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def to_dict(self) -> dict[str, Any]:

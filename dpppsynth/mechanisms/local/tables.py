@@ -107,7 +107,7 @@ def _meant(name: Any) -> list[Path]:
 
 
 def _tables(names: Iterable[Path]) -> list[Path]:
-    """Those that are tables: labels lie among them."""
+    """Files of a folder that are tables; labels lie among them."""
     return sorted(file for file in names if file.suffix.lower() in SUFFIXES and file.is_file())
 
 

@@ -140,7 +140,7 @@ class ShorterMoves:
     bound: float
 
     def __call__(self, factor: float) -> Scores:
-        """Under the second input the ratio is distributed as under the first, with its sign changed."""
+        """Scores (N,), (N,) of the likelihood ratio; the second input's are the first's with the sign changed."""
         rng = np.random.default_rng(SEED)
         share, angle = rng.random((2, COUNT, len(self.shifts)))
         radius = gammaincinv(2, share * gammainc(2, factor * self.bound)) / factor

@@ -187,7 +187,7 @@ def _decided(law: LatticeNoise, point: Floats, words: list[int], rng: np.random.
 
 
 def _interval_cell(law: LatticeNoise, point: Floats, words: list[int], bits: int) -> tuple[int, int] | str | None:
-    """As `_decided`, from intervals that hold the uniforms; "open" where more bits are needed."""
+    """Result of `_decided` by interval arithmetic; "open" where more bits are needed."""
     from mpmath.ctx_iv import MPIntervalContext
 
     if min(words[:2]) < 2:

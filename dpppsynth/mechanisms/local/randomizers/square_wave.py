@@ -121,7 +121,7 @@ class SquareWave(Randomizer):
         return np.bincount(axis * self.outputs + cell, minlength=self.size).astype(np.int64)
 
     def reported(self, counts: Ints) -> int:
-        """Their sum: every report counts once."""
+        """Number of reports, the sum of the counts: every report counts once."""
         return int(self.tallies(counts).sum())
 
     def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:

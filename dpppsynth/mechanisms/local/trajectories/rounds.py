@@ -351,7 +351,7 @@ class TraceCounts:
         return TraceCounts(self.round, self.n + other.n, counts, self.seeded or other.seeded)
 
     def __radd__(self, other: Any) -> "TraceCounts":
-        """So that `sum(parts)` works."""
+        """Support for `sum(parts)`, which starts from 0."""
         return self if type(other) is int and other == 0 else self + other
 
     def to_dict(self) -> dict[str, Any]:
