@@ -97,7 +97,7 @@ def _others(plan: HeatmapPlan) -> Floats:
 
 
 def _rank(plan: HeatmapPlan, places: Floats, level: int) -> Ints:
-    """(k,) position of the cell that holds each place, among all cells of a level in the order they are looked at."""
+    """(k,) rank of the cell that holds each place, among all cells of a level in the order of selection."""
     i, j = plan.places[plan.mesh.locate(places)].T
     first, depth = plan.budgets.first, plan.depth
     rank: Ints = (i >> depth - first) * 2**first + (j >> depth - first)

@@ -91,7 +91,7 @@ class Added:
 
 @dataclass(frozen=True, eq=False)
 class AddedToPyramid:
-    """Noise added to the masses of the cells that were looked at, level by level."""
+    """Noise added to the masses of the measured cells, level by level."""
 
     plan: HeatmapPlan
     pair: Pair

@@ -27,7 +27,7 @@ DIRECTIONS = ("first against second", "second against first")
 
 
 def grid(claimed: Profile, delta: float) -> tuple[float, ...]:
-    """Epsilons at which a claim is looked at, rising; without those where it says next to nothing."""
+    """Increasing epsilons at which a claim is tested, without those where it is practically empty."""
     level = claimed.epsilon(delta)
     epsilons = {*EPSILONS, level} if level <= LARGEST_EPSILON else set(EPSILONS)
     return tuple(epsilon for epsilon in sorted(epsilons) if claimed.delta(epsilon) < TRIVIAL)

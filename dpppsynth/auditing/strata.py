@@ -66,7 +66,7 @@ def strata_target(planned: StratifiedPlan, claim: Guarantee, pair: Any, statisti
 
 
 def _of_level(by: str, level: str, plan: Any, pair: Pair, claim: Profile) -> list[Statistic]:
-    """Statistics of one level, held to a claim and to what the stated noise gives away at the level's pair."""
+    """Statistics of one level, held to a claim and to the stated noise's own profile at the level's pair."""
     stated = as_stated(plan, pair, claim)
     found = of_level(by, level, built_in(plan, pair))
     return [each if each.claimed else each.held_to(stated) for each in found]

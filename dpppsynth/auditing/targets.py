@@ -163,7 +163,7 @@ def target_of_published(found: certificate.Published, more: tuple[Statistic, ...
 
 
 def seconds_per_trial(target: Target) -> float:
-    """Time of a run on each of the two inputs, and all that is looked at; a first run, which compiles, is not timed.
+    """Time of a run on each input with its statistics; a first run, which compiles, is not timed.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class InformationWarning(UserWarning):
 
 
 def outside() -> int:
-    """The `stacklevel` of whoever called the package, at whose line a warning points."""
+    """The `stacklevel` of the package's caller, at whose line a warning points."""
     level, frame = 1, inspect.currentframe()
     frame = None if frame is None else frame.f_back
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:

@@ -38,7 +38,7 @@ _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0
 
 
 class PublishedFolder:
-    """A folder that is held open, so that nobody can put another one in its place.
+    """A folder held open by descriptor, so that it cannot be replaced while it is read.
 
     Parameters
     ----------

@@ -48,7 +48,7 @@ class Authorisation(str):
 
 
 def new_token() -> str:
-    """A secret nobody can guess."""
+    """A random secret that cannot be guessed."""
     return secrets.token_hex(32)
 
 

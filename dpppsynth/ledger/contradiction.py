@@ -6,7 +6,7 @@ from dpppsynth.ledger.reading import Reading, Values, described
 
 
 def contradiction(now: Reading, before: Reading) -> str | None:
-    """The number told by `before` that `now` makes impossible, in words; None where both can be true.
+    """The number stated by `before` that `now` makes impossible, in words; None where both can be true.
 
     Parts have at most as many points as the whole, and a level that a release of all levels does not have, none.
     """

@@ -217,7 +217,7 @@ class Ledger:
 
     @property
     def head(self) -> str:
-        """SHA-256 of the last event, which commits to all of the ledger: whoever knows it sees what is gone later."""
+        """SHA-256 of the last event, which commits to the whole ledger: with it later removals are detected."""
         return self._read().head
 
     @property

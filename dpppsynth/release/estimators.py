@@ -61,7 +61,7 @@ def drawn(estimator: Mapping[str, Any]) -> str | None:
 
 
 def fitted(estimator: Mapping[str, Any], tents: Mesh) -> tuple[Mesh, str | None]:
-    """Mesh and offset of a field model for a statistic on a mesh, once all of its settings were looked at."""
+    """Mesh and offset of a field model for a statistic on a mesh, with all of its settings validated."""
     require(estimator.keys() == FIELD, f"a field model states exactly {', '.join(sorted(FIELD))}")
     require(_positive(estimator["sigma"]), "sigma is a positive number")
     scales = estimator["length_scales"]

@@ -82,7 +82,7 @@ def save(release: Saveable, folder: Path, patterns: list[PointPattern]) -> Path:
 
 
 def _warn_of_excess(release: Saveable) -> None:
-    """Tell whoever saves what others will have to ask for."""
+    """Warn whoever saves a release that is too large to verify by default."""
     excess = effort.excess(release.parameters(), release.domain)
     if excess is not None:
         warnings.warn(f"release: {excess}", InformationWarning, stacklevel=4)
@@ -201,7 +201,7 @@ def release_folder(path: str | Path) -> Path:
 
 
 def load_verified(found: Published, verification: Verification) -> Release | StratifiedRelease:
-    """Load the release in a folder which `examine` has just looked at; errors as in `load_release`."""
+    """Load the release in a folder that `examine` has just verified; errors as in `load_release`."""
     failed = [c for c in verification.checks if not c.holds and c.name != "randomness"]
     reasons = " ".join(f"{c.name}: {c.detail}" for c in failed)
     if failed and all(c.too_large for c in failed):

@@ -49,7 +49,7 @@ def choose(name: str, value: Any, known: tuple[str, ...]) -> None:
 
 
 def require_progress(progress: Any) -> None:
-    """Refuse what cannot be told what is going on: found out in the middle of a release, it would cost the budget."""
+    """Refuse a progress callback that cannot be called, before the release: later it would cost the budget."""
     if progress is not None and not callable(progress):
         msg = f"progress: must be a function of one text, such as print, got {shown(progress)}."
         raise InputError(msg)

@@ -130,7 +130,7 @@ def require_reach(relation: CappedRelation, max_error: int) -> int:
 
 
 def require_modest(delta: float, size: Size, *, bound: str, remedy: str) -> None:
-    """Refuse a delta that nobody asked for, but a bound on the error costs, and that is so large that it says little.
+    """Refuse a large delta that was not asked for but follows from a bound on the error.
 
     Raises
     ------

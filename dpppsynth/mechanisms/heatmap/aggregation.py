@@ -197,7 +197,7 @@ def measure_tree(
     rng: RngLike = None,
     inside: Any = None,
 ) -> CellTree:
-    """Spend the budgets: noised counts of a pyramid's cells, as many as selection looks at.
+    """Spend the budgets: noised counts of the pyramid cells that selection visits.
 
     Cells that are not looked at get no noise, since nothing depends on it; each of the others gets it once.
 

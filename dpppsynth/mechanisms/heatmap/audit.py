@@ -95,7 +95,7 @@ def looked_at(plan: HeatmapPlan, released: Any) -> tuple[tuple[Level, ...], list
 
 @dataclass(frozen=True, eq=False)
 class OfBranch:
-    """Base of statistics of the cells in which two patterns differ, as far as they were looked at."""
+    """Base of statistics of the measured cells in which two patterns differ."""
 
     plan: HeatmapPlan
     branches: tuple[Branch, ...]
@@ -115,13 +115,13 @@ class LevelRatios(OfBranch):
     """Log-likelihood ratio of two patterns on each level, given the levels above."""
 
     def __call__(self, released: Any) -> Floats:
-        """(levels,) numbers `sum((|o - T'| - |o - T|) / scale)`; 0 where no cell that differs is looked at."""
+        """(levels,) numbers `sum((|o - T'| - |o - T|) / scale)`; 0 where no cell that differs is measured."""
         return np.array([branch.ratio(at, o).sum() for branch, at, o in self.seen(released)])
 
 
 @dataclass(frozen=True, eq=False)
 class PyramidRatio(LevelRatios):
-    """Log-likelihood ratio of two patterns, given the noised cells that were looked at."""
+    """Log-likelihood ratio of two patterns, given the noised counts of all measured cells."""
 
     def __call__(self, released: Any) -> float:  # type: ignore[override]
         """Sum over all levels."""
@@ -142,7 +142,7 @@ class CellRatio:
         return int(np.argmax(np.abs(self.branch.first - self.branch.second)))
 
     def __call__(self, released: Any) -> float:
-        """0 where the cell is not looked at."""
+        """Log-likelihood ratio of the cell; 0 where it is not measured."""
         levels, noised = looked_at(self.plan, released)
         at = np.flatnonzero(levels[self.number].cells == self.branch.cells[self.place])
         return float(self.branch.ratio(self.place, noised[self.number][at]).sum())
@@ -176,7 +176,7 @@ def lengths(plan: HeatmapPlan) -> tuple[int, ...]:
 
 
 def always_seen(plan: HeatmapPlan, pair: Pair) -> tuple[Ints, Floats]:
-    """Changes (k,) between two patterns in lattice units and scales (k,) of their noise, of cells that are looked at.
+    """Changes (k,) between two patterns in lattice units, and scales (k,) of their noise, of measured cells.
 
     Left out are cells that are not looked at in some runs, but for one run in a thousand.
     """
@@ -186,7 +186,7 @@ def always_seen(plan: HeatmapPlan, pair: Pair) -> tuple[Ints, Floats]:
 
 
 def sure_branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
-    """The branches of a pair without the cells that are not looked at in some runs, but for `MISSED` of them."""
+    """The branches of a pair, restricted to cells that are measured in every run, up to probability `MISSED`."""
     sums = [level_masses(plan, pattern) for pattern in pair]
     found: list[Branch] = []
     parents = None

@@ -26,7 +26,7 @@ class Noise(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """Base of statistics of the noise itself: of all cells looked at, less what they hold without the change."""
+    """Base of statistics of the noise: the measured counts less the masses without the change."""
 
     plan: HeatmapPlan
     branches: tuple[Branch, ...]
@@ -63,7 +63,7 @@ class SharedNoise(Residuals):
     """
 
     def __call__(self, released: Any) -> Floats:
-        """(levels (levels - 1) 3 / 2 + 2 levels - 1,) numbers; 0 for cells that are not looked at."""
+        """(levels (levels - 1) 3 / 2 + 2 levels - 1,) numbers; 0 for cells that are not measured."""
         noise = self.noise(released)
         places = [int(each.own.argmax()) for each in noise]
         mine = [each.residuals[place] if each.own.any() else 0.0 for place, each in zip(places, noise, strict=True)]

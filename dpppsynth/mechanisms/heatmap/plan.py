@@ -180,7 +180,7 @@ class HeatmapPlan(LatticePlan):
         return Users.from_columns(marks, i, j, side=2**self.depth)
 
     def tree(self, lattice: Ints) -> CellTree:
-        """The cells that were looked at, level by level, with their noised counts (released, in lattice units)."""
+        """The measured cells, level by level, with their noised counts (released, in lattice units)."""
         counts = iter(np.split(lattice / 2.0**self.bits, np.cumsum(self._layout)[:-1]))
         return grow(self.budgets.first, self.depth, self.w, lambda *_: next(counts), self.inside)
 

@@ -16,7 +16,7 @@ ALL_INSIDE = "None takes the whole grid"
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """The cells of one level that were looked at.
+    """The measured cells of one level.
 
     Attributes
     ----------

@@ -84,7 +84,7 @@ def tally_files(
 
 
 def announcer(progress: Progress | None) -> Progress:
-    """The function that is told in words what is going on; one that says nothing for None."""
+    """The progress callback; one that does nothing for None."""
     return (lambda _: None) if progress is None else function("progress", progress, "words")
 
 

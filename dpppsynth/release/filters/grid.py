@@ -181,7 +181,7 @@ def _smoothed(grid: _Grid) -> Floats:
 def _solved(
     solve: Callable[[_Grid], Floats], observations: Any, scale: Any, bound: Any, step: Any, spacing: Any
 ) -> Floats:
-    """(N,) or (N, T) means, of one series after the other; all are looked at before the first is solved."""
+    """(N,) or (N, T) means, one series after another; all are validated before the first is solved."""
     noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
     width = None if spacing is None else checks.size("spacing", spacing)
     series = noisy[:, None] if noisy.ndim == 1 else noisy

@@ -66,7 +66,7 @@ def _require_geopackage(source: Path) -> None:
 
 
 def _for_one_driver(source: Path) -> str:
-    """Address the file so that no other driver of GDAL looks at it; two characters have a meaning there."""
+    """Address of the file that no other driver of GDAL opens; two characters have a meaning there."""
     path = source.resolve()
     if set(':"') & set(str(path)[len(path.drive) :]):
         msg = "path: the path of a GeoPackage must not contain a colon or a quotation mark; move the file, or rename it"

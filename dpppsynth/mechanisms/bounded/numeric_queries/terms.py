@@ -115,7 +115,7 @@ class ErrorTerms:
         return TruncatedLaplaceDP(self.scale, int(self.max_error), (self.sensitivity,) * self.queries, self.delta)
 
     def noise(self, rng: RngLike) -> DiscreteNoise:
-        """The noise, unless it is as good as uniform, or beyond 64-bit integers: then an InputError."""
+        """The noise; an InputError where it is practically uniform, or beyond 64-bit integers."""
         budget: dict[str, Any] = {"sensitivity": self.total, "epsilon": self.epsilon, "rng": rng}
         if self.max_error == math.inf:
             return laplace_noise(self.scale, **budget)

@@ -112,7 +112,7 @@ def average_query_error(truth: Any, answers: Any, n: int, bound: float = 0.02) -
 
 
 def zero_answers_error(truth: Any, n: int, bound: float = 0.02) -> float:
-    """Average query error of answering 0 to everything, to be told beside every other one."""
+    """Average query error of answering 0 to everything, the reference for all others."""
     return average_query_error(truth, np.zeros(np.shape(reals("truth", truth, (None,)))), n, bound)
 
 

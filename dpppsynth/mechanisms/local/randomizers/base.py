@@ -89,7 +89,7 @@ class Randomizer:
         raise NotImplementedError
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
-        """(n,) logarithms of Pr[report | value] / Pr[report | other]: what an auditor looks at."""
+        """(n,) logarithms of Pr[report | value] / Pr[report | other], the likelihood ratio of an audit."""
         raise NotImplementedError
 
     def parameters(self) -> dict[str, Any]:
