@@ -36,7 +36,7 @@ from dpppsynth.models.likelihood import NoisyField, NoisyMasses
 from dpppsynth.models.target import FieldPrior
 from dpppsynth.models.trace import around
 from dpppsynth.privacy.profiles import gaussian_mu
-from dpppsynth.release.lgcp_inference import SIGMA
+from dpppsynth.release.lgcp_inference import FIELD_SIGMA as SIGMA
 from dpppsynth.release.projection import project_to_simplex
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.mesh import Mesh
@@ -183,7 +183,7 @@ def located(mesh: Mesh, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def mixed(found: dict[float, tuple[np.ndarray, float]], chosen: tuple[float, ...]) -> np.ndarray:
-    """Average over length scales with the weights of `FieldModel`."""
+    """Average over length scales with the weights of `LGCPInference`."""
     log_weight = np.array([found[share][1] for share in chosen]) + 2 * np.log(chosen)
     weight = np.exp(log_weight - log_weight.max())
     return weight @ np.array([found[share][0] for share in chosen]) / weight.sum()
@@ -223,7 +223,7 @@ def cells(case: Case) -> Tried:
 
 
 def fields(case: Case) -> Tried:
-    """Smoothed masses with Gaussian noise; then as `FieldModel` infers, with one round instead of two."""
+    """Smoothed masses with Gaussian noise; then as `LGCPInference` infers, with one round instead of two."""
     mesh, town = street_mesh(case.town, rules.FIELD_SEGMENT), case.town
     mu, masses = gaussian_mu(case.epsilon, DELTA), tent_masses(case.pattern, mesh)
     uniform = mesh.measure * case.n / mesh.measure.sum()

@@ -1,8 +1,9 @@
 """Synthesizers: one module for each mechanism, each with `check`, `plan`, `rehearse` and `release`."""
 
-from dpppsynth.contract.base import Plan, PointSynthesizer, Synthesizer
+from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.rehearsal import Rehearsal, Run
 from dpppsynth.contract.strata import StratifiedPlan
+from dpppsynth.contract.synthesizer import PointSynthesizer, Synthesizer
 from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
 from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
 from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer

@@ -21,11 +21,12 @@ from dpppsynth.auditing.repeats import NoiseOf, noise_of, numbers
 from dpppsynth.auditing.statistics import Pair, patterns_of
 from dpppsynth.auditing.target import Number, StatedLaw
 from dpppsynth.auditing.whole import Levels
-from dpppsynth.contract.additive_noise import FieldStatisticPlan, MeasurementPlan
+from dpppsynth.contract.additive_noise import MeasurementPlan
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.heatmap.audit import lengths
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.kernel.plan import KernelPlan
+from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.gaussian_kernel import hull, mass

@@ -24,12 +24,13 @@ from scipy.stats import binom
 
 from dpppsynth.auditing.target import Draws
 from dpppsynth.auditing.whole import Levels
-from dpppsynth.contract.additive_noise import FieldStatisticPlan, MeasurementPlan, StatisticPlan
+from dpppsynth.contract.additive_noise import MeasurementPlan, StatisticPlan
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.heatmap.audit import looked_at, own_masses
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan, PatternPlan
+from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.spatial.gaussian_kernel import hull, mass

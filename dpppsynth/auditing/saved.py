@@ -17,10 +17,9 @@ from dpppsynth.auditing.target import Target
 from dpppsynth.auditing.whole import Whole, WholeStrata, inferred
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
-from dpppsynth.release.certificate import COUNTS, FILENAME
+from dpppsynth.release.certificate import COUNTS, FILENAME, prefix
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.folder import open_release
-from dpppsynth.release.rederive import prefix
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern

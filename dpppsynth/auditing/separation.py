@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import FieldStatisticPlan, StatisticPlan
+from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
+from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.spatial.gaussian_kernel import hull, mass

@@ -15,11 +15,12 @@ from scipy.special import gammainc, gammaincinv
 
 from dpppsynth.auditing.pairs import changed
 from dpppsynth.auditing.persons import MISSED, Pair
-from dpppsynth.contract.additive_noise import FieldStatisticPlan, StatisticPlan
+from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.heatmap.audit import branches
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.kernel.plan import KernelPlan
+from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import PosteriorDrawPlan
 from dpppsynth.mechanisms.planar_laplace.audit import move_shifts
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan

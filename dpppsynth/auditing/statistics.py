@@ -14,7 +14,7 @@ import numpy as np
 from dpppsynth.auditing.pairs import changed, unchanged
 from dpppsynth.auditing.stated import of_number
 from dpppsynth.auditing.target import Statistic
-from dpppsynth.contract.additive_noise import FieldStatisticPlan, LatticePlan, MeasurementPlan, StatisticPlan
+from dpppsynth.contract.additive_noise import LatticePlan, MeasurementPlan, StatisticPlan
 from dpppsynth.core.arguments import elements
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.diffusion import diffusion_density
@@ -33,6 +33,7 @@ from dpppsynth.mechanisms.heatmap.audit import (
 from dpppsynth.mechanisms.heatmap.audit_residuals import Extremes, SharedNoise
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan, PatternPlan
+from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
 from dpppsynth.mechanisms.planar_laplace.audit import move_statistics
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan

@@ -17,8 +17,9 @@ from dpppsynth.auditing.trials import Task, run_block
 from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.auditing.whole import Measure, Whole
 from dpppsynth.contract.additive_noise import MeasurementPlan
-from dpppsynth.contract.base import Plan, Synthesizer
-from dpppsynth.contract.strata import StratifiedPlan
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.strata import STRATA, StratifiedPlan
+from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.kernel.plan import PatternPlan
@@ -32,9 +33,7 @@ from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
-from dpppsynth.release.folder import estimator_from_dict
-from dpppsynth.release.measurements import measurement
-from dpppsynth.release.rederive import STRATA
+from dpppsynth.release.folder import plan_of
 from dpppsynth.spatial.domains import Domain
 
 # Errors of building a mechanism, and a pair for it, from invalid parameters.
@@ -107,7 +106,7 @@ def target_of(
     if isinstance(thing, Plan):
         return _target(Whole(thing), thing.mechanism, thing.guarantee, pair, statistics, relation)
     if isinstance(thing, MeasurementPlan | MovedPlan | DrawPlan | PatternPlan | HeatmapPlan):
-        claim: Guarantee = thing.guarantee  # type: ignore[union-attr]
+        claim: Guarantee = thing.guarantee
         return _target(Measure(thing), type(thing).__name__, claim, pair, statistics)
     msg = (
         f"target: needs a Synthesizer, a plan, the path of a saved release, or a callable with pair=, claimed= and "
@@ -181,13 +180,7 @@ def _rebuilt(found: certificate.Published, relation: Relation, domain: Domain) -
     mechanism, parameters = found.certificate["mechanism"], found.certificate["parameters"]
 
     def plan(mechanism: str, parameters: dict[str, Any]) -> Plan:
-        held = measurement(mechanism, parameters, relation, domain)
-        if isinstance(held, PatternPlan | MovedPlan):
-            return Plan(mechanism, held, None)
-        estimator = estimator_from_dict(parameters["estimator"], domain, found)
-        if isinstance(held, DrawPlan):
-            held = replace(held, offset=getattr(estimator, "offset", None))
-        return Plan(mechanism, held, estimator)
+        return Plan(*plan_of(found, domain, relation, mechanism, parameters))
 
     if mechanism != STRATA:
         return plan(mechanism, parameters)

@@ -13,13 +13,14 @@ from scipy.special import ndtri
 
 from dpppsynth.auditing.pairs import changed
 from dpppsynth.auditing.target import Weakened
-from dpppsynth.contract.additive_noise import FieldStatisticPlan, StatisticPlan
+from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.core.errors import QualityError
 from dpppsynth.mechanisms.bounded.audit import LessTruncated
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.heatmap.audit import always_seen, branches
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan
+from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import PosteriorDrawPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan
 from dpppsynth.mechanisms.planar_laplace.audit import ShorterMoves, move_shifts

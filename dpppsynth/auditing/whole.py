@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from dpppsynth.auditing.target import Statistic
-from dpppsynth.contract.base import Plan
+from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.strata import StratifiedPlan
 from dpppsynth.core.errors import ReleaseBlocked
-from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.patterns import PointPattern
 
 # Runs blocked by their diagnostics one after the other, after which an audit gives up.
@@ -20,7 +20,7 @@ MOST_BLOCKED = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Uninferred(FieldModel):
+class Uninferred(LGCPInference):
     """Estimator without inference: its releases hold the private statistic, and no draws.
 
     Attributes
@@ -136,7 +136,7 @@ def of_level(by: str, level: str, statistics: tuple[Statistic, ...]) -> Iterator
 def uninferred(plan: Plan) -> Plan:
     """A plan that releases without inference; the same one where there is none."""
     model = plan.estimator
-    if not isinstance(model, FieldModel) or isinstance(model, Uninferred):
+    if not isinstance(model, LGCPInference) or isinstance(model, Uninferred):
         return plan
     return replace(plan, estimator=Uninferred(**{each.name: getattr(model, each.name) for each in fields(model)}))
 

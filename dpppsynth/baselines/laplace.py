@@ -19,7 +19,7 @@ from dpppsynth.models.planar import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import ReplaceOne
-from dpppsynth.release.folder import save
+from dpppsynth.release import writing
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -152,9 +152,20 @@ class BaselineRelease:
         rng = generator(rng)
         return [poisson_pattern(self.intensity, rng) for _ in range(m)]
 
+    def bought(self) -> dict[str, str]:
+        """Nothing: a baseline spends no budget."""
+        return {}
+
+    def write(self, folder: Path) -> None:
+        """Write nothing beside domain and patterns."""
+
+    def stated(self) -> dict[str, Any]:
+        """The certificate, which says that it must not be released."""
+        return writing.stated(self)
+
     def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None) -> Path:
         """Write patterns and a certificate that says `releasable: false`; no command opens them as a release."""
-        return save(self, Path(path), self.sample(patterns, rng))
+        return writing.save(self, Path(path), self.sample(patterns, rng))
 
     @property
     def _mesh(self) -> Mesh:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from dpppsynth.cli.limits import moves, noise_of
 from dpppsynth.cli.screen import show_table, show_text
 from dpppsynth.contract.additive_noise import StatisticPlan
-from dpppsynth.contract.base import Plan
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.strata import STRATA
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.mechanisms.heatmap import words as heatmaps
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
@@ -15,7 +16,7 @@ from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, PatternPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan, KimLimPlan, LipschitzPlan
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, GridPlan
 from dpppsynth.mechanisms.local.plan import LocalPlan
-from dpppsynth.mechanisms.local.release import Estimator, GridEstimator
+from dpppsynth.mechanisms.local.release import GridEstimator, ReportEstimator
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.models.trace import around
 from dpppsynth.plotting.words import what_changes
@@ -23,8 +24,7 @@ from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.release import Projection
-from dpppsynth.release.lgcp_inference import FieldModel
-from dpppsynth.release.rederive import STRATA
+from dpppsynth.release.lgcp_inference import LGCPInference
 
 if TYPE_CHECKING:
     from dpppsynth.contract.strata import StratifiedPlan
@@ -212,7 +212,7 @@ def _estimated(estimator: Any) -> list[tuple[str, str]]:
     """Rows of the estimator of the intensity."""
     if isinstance(estimator, Reconstruction):
         return [("intensity", f"of persons, {heatmaps.fitted(estimator)}")]
-    if isinstance(estimator, Estimator):
+    if isinstance(estimator, ReportEstimator):
         chosen = ", ".join(f"{name} {value}" for name, value in estimator.settings.items())
         return [("intensity", "shares of the cells, estimated from counts of reports" + (chosen and f" ({chosen})"))]
     if isinstance(estimator, GridEstimator):
@@ -220,7 +220,7 @@ def _estimated(estimator: Any) -> list[tuple[str, str]]:
     if isinstance(estimator, Projection):
         return [("intensity", f"masses made non-negative ({estimator.postprocess})")]
     rows = []
-    if isinstance(estimator, FieldModel):
+    if isinstance(estimator, LGCPInference):
         engine = f" ({estimator.engine})" if estimator.inference == "nuts" else ""
         rows = [
             ("field", f"log-Gaussian, sigma {estimator.sigma:g}, on {_mesh_words(estimator.mesh)}"),

@@ -15,7 +15,7 @@ from dpppsynth.cli.options import Basis, Mechanism, Method, Neighbours
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.contract.base import Synthesizer
+    from dpppsynth.contract.synthesizer import Synthesizer
     from dpppsynth.privacy import CappedRelation, Relation
     from dpppsynth.spatial.domains import Domain
 

@@ -10,7 +10,7 @@ from dpppsynth.core.errors import InputError
 if TYPE_CHECKING:
     from dpppsynth.cli.job import Job
     from dpppsynth.cli.people import People
-    from dpppsynth.contract.base import Synthesizer
+    from dpppsynth.contract.synthesizer import Synthesizer
     from dpppsynth.privacy import Relation
     from dpppsynth.spatial.domains import Domain, Window
 

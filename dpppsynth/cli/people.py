@@ -14,9 +14,9 @@ from dpppsynth.cli.laws import LOCAL, require_no_levels
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:
-    from dpppsynth.contract.base import Plan
+    from dpppsynth.contract.account import Levels
+    from dpppsynth.contract.plan import Plan
     from dpppsynth.contract.strata import StratifiedPlan
-    from dpppsynth.ledger.ledger import Levels
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern
 

@@ -123,7 +123,7 @@ def _public(
     from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.plotting import plot_epsilon_curve, plot_pattern, save_picture
     from dpppsynth.release import StratifiedRelease
-    from dpppsynth.release.rederive import prefix
+    from dpppsynth.release.certificate import prefix
 
     along = "the streets" if isinstance(release.domain, LinearNetwork) else None
     axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit, along=along)}
@@ -154,7 +154,7 @@ def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str,
     from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease
     from dpppsynth.plotting import plot_intensity, plot_mesh
     from dpppsynth.release import CoxRelease, Drawn
-    from dpppsynth.release.lgcp_inference import FieldModel
+    from dpppsynth.release.lgcp_inference import LGCPInference
 
     if not isinstance(release, CoxRelease):
         return {}
@@ -163,8 +163,8 @@ def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str,
     mesh = release.intensity.mesh if isinstance(release, GridRelease) else plan.mesh
     of_whom: dict[str, Any] = {"of": "persons"} if isinstance(release, GridRelease | LocalRelease) else {}
     axes = {"mesh": plot_mesh(mesh, title=f"Mesh of the {plan.basis}{of}")}
-    if not isinstance(release.estimator, FieldModel) or release.draws is not None:
-        kinds = {FieldModel: ", posterior mean", Drawn: ", one posterior draw"}
+    if not isinstance(release.estimator, LGCPInference) or release.draws is not None:
+        kinds = {LGCPInference: ", posterior mean", Drawn: ", one posterior draw"}
         title = f"Private intensity{kinds.get(type(release.estimator), '')}{of}"
         axes["intensity"] = plot_intensity(release.intensity, title=title, **of_whom, **marks)
     return axes

@@ -27,7 +27,7 @@ class Promise:
 
     def recommend(self, place: Place) -> "Recommendation":
         """The recommendation for a place."""
-        from dpppsynth.contract.base import need_size
+        from dpppsynth.contract.synthesizer import need_size
         from dpppsynth.evaluation.recommendation import recommend
         from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 

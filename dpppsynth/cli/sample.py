@@ -55,7 +55,8 @@ def sample(
         require_new_folder(out)
 
     from dpppsynth.release import append_patterns, load_release
-    from dpppsynth.release.folder import release_folder, save
+    from dpppsynth.release.folder import release_folder
+    from dpppsynth.release.writing import save
 
     folder, failed = release_folder(release), None
     with progress() as say:
@@ -88,7 +89,7 @@ def sample(
 def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
     from dpppsynth.mechanisms.planar_laplace.release import PointRelease
     from dpppsynth.release import CoxRelease, StratifiedRelease
-    from dpppsynth.release.lgcp_inference import FieldModel
+    from dpppsynth.release.lgcp_inference import LGCPInference
 
     parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     cox = [part for part in parts if isinstance(part, CoxRelease)]
@@ -107,7 +108,7 @@ def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_
     if fixed_n and not release.guarantee.relation.n_is_public:
         msg = "fixed_n: the number of points is secret in this release; leave --fixed-n out"
         raise InputError(msg)
-    fitted = [part for part in cox if isinstance(part.estimator, FieldModel)]
+    fitted = [part for part in cox if isinstance(part.estimator, LGCPInference)]
     if again and not fitted:
         msg = f"inference: a {cox[0].mechanism} release has no posterior; leave --inference out"
         raise InputError(msg)

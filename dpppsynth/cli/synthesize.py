@@ -21,7 +21,7 @@ from dpppsynth.core.errors import InputError, QualityError
 
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Ceiling
-    from dpppsynth.contract.base import Plan
+    from dpppsynth.contract.plan import Plan
     from dpppsynth.contract.strata import StratifiedPlan
     from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.spatial.domains import Domain

@@ -1,27 +1,73 @@
-"""Ledger accounting of a release: authorised before the points are touched, settled and recorded after."""
+"""Accounts of releases: authorised before the points are touched, recorded once there is something to publish."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from dpppsynth.core.arguments import instance
+from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, outside
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.release.base import Saveable
-from dpppsynth.release.folder import stated
 from dpppsynth.spatial.domains import Domain
 
-if TYPE_CHECKING:
-    from dpppsynth.ledger import Ledger
-    from dpppsynth.ledger.ledger import Levels, Subset
+# Mark and value of the points, where they are not all points of the domain.
+Subset = Mapping[str, str | int] | None
+# Mark, and the public number of points of each of its levels.
+Levels = Mapping[str, Mapping[Any, int | None]] | None
+
+
+class Account:
+    """Base of ledgers: all that a release asks of one."""
+
+    def knows(self, entry: str) -> bool:
+        """Whether it holds an authorisation."""
+        raise NotImplementedError
+
+    def authorise(
+        self,
+        guarantee: Guarantee,
+        *,
+        mechanism: str,
+        domain: Domain,
+        n: int | None = None,
+        counted_by: str | None = None,
+        subset: Subset = None,
+        levels: Levels = None,
+        taken: bool = False,
+    ) -> str:
+        """Spend part of the budget, before the data are touched."""
+        raise NotImplementedError
+
+    def settle(
+        self,
+        entry: str,
+        guarantee: Guarantee,
+        *,
+        mechanism: str | None = None,
+        domain: Domain | None = None,
+        n: int | None = None,
+        counted_by: str | None = None,
+        subset: Subset = None,
+        levels: Levels = None,
+    ) -> None:
+        """Take up an authorisation, once, by a release whose guarantee is known only now."""
+        raise NotImplementedError
+
+    def give_up(self, entry: str) -> None:
+        """Take up an authorisation for nothing: it counts as spent."""
+        raise NotImplementedError
+
+    def record(self, entry: str, cert: Mapping[str, Any], *, domain: Domain) -> None:
+        """Note that a release happened, by its certificate."""
+        raise NotImplementedError
 
 
 class Planned(Protocol):
-    """Facts about a plan that a ledger is given."""
+    """A plan, in so far as a ledger is told of it."""
 
     @property
     def mechanism(self) -> str:
-        """Name of the mechanism, for instance "lgcp-tents"."""
+        """For instance "lgcp-tents"."""
 
     @property
     def domain(self) -> Domain:
@@ -29,7 +75,7 @@ class Planned(Protocol):
 
     @property
     def guarantee(self) -> Guarantee:
-        """Guarantee of the release, which is its spending."""
+        """The privacy that the release spends."""
 
     @property
     def n(self) -> int | None:
@@ -40,34 +86,34 @@ class Planned(Protocol):
         """Mark that tells what n counts, such as trajectories; None counts points."""
 
     @property
-    def levels(self) -> "Levels":
-        """The mark of a stratified release, its levels and their public numbers of points."""
+    def levels(self) -> Levels:
+        """Where each level of a mark is released by itself: the mark and their public numbers of points."""
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Stand-in for a plan before the number of points is known: an upper bound of its spending."""
+    """Stand-in for a plan before the number of points is known."""
 
     mechanism: str
     domain: Domain
     guarantee: Guarantee
     n: int | None = None
     counted_by: str | None = None
-    levels: "Levels" = None
+    levels: Levels = None
 
 
-def points_of(plan: Planned, subset: "Subset") -> dict[str, Any]:
-    """Facts about a plan's points that a ledger is given."""
+def points_of(plan: Planned, subset: Subset) -> dict[str, Any]:
+    """Facts about the points that a plan reads, for a ledger."""
     return {"n": plan.n, "counted_by": plan.counted_by, "subset": subset, "levels": plan.levels}
 
 
 def authorise(
     plan: Planned,
-    ledger: "Ledger | None",
+    ledger: Account | None,
     entry: str | None,
     rng: Any,
     *,
-    subset: "Subset" = None,
+    subset: Subset = None,
     taken: bool = True,
 ) -> str | None:
     """The ledger's name for its authorisation of a plan, which nothing else can take up; None without a ledger.
@@ -94,9 +140,10 @@ def authorise(
     if ledger is None:
         require_no_ledger_needed(entry=entry, subset=subset)
         return None
-    from dpppsynth.ledger import Ledger
-
-    instance("ledger", ledger, Ledger, "open it with Ledger.open('ledger.json')")
+    if not isinstance(ledger, Account):
+        got = type(ledger).__name__
+        msg = f"ledger: needs a Ledger, got {got}; open it with Ledger.open('ledger.json')."
+        raise InputError(msg)
     if rng is not None:
         msg = "rng: a seeded release is not private, and no ledger can account for it; leave rng= or ledger= out."
         raise InputError(msg)
@@ -108,10 +155,8 @@ def authorise(
 
 
 def paid_before(ledger: Any, entry: Any) -> bool:
-    """Whether a ledger authorised the release before it began."""
-    from dpppsynth.ledger import Ledger
-
-    return isinstance(ledger, Ledger) and entry is not None and ledger.knows(entry)
+    """Whether a ledger gave an authorisation before the release began."""
+    return isinstance(ledger, Account) and entry is not None and ledger.knows(entry)
 
 
 def require_no_ledger_needed(**given: Any) -> None:
@@ -122,12 +167,12 @@ def require_no_ledger_needed(**given: Any) -> None:
             raise InputError(msg)
 
 
-def record(release: Saveable, ledger: "Ledger | None", entry: str | None) -> None:
+def record(release: Result, ledger: Account | None, entry: str | None) -> None:
     """Tell the ledger that an authorised release happened. What was paid for is never lost because that fails."""
     if ledger is None or entry is None:
         return
     try:
-        ledger.record(entry, stated(release), domain=release.domain)
+        ledger.record(entry, release.stated(), domain=release.domain)
     except (DpppsynthError, OSError):
         msg = (
             "ledger: the release could not be recorded. It counts as spent, at all that was authorised for it; its "

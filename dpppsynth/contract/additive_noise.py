@@ -1,39 +1,35 @@
-"""Additive-noise measurements of counts, tent masses and field statistics.
+"""Counts and tent masses with discrete Laplace noise, and the parts that all noised statistics share.
 
 A plan is made from public parameters alone and knows its guarantee; `measure` spends the budget and returns a
-`PrivateStatistic`, public from then on. `StatisticPlan` measures counts or tent masses with discrete Laplace noise,
-`FieldStatisticPlan` smoothed tent masses with discrete Gaussian noise.
+`PrivateStatistic`, public from then on.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
-from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.contract.measurement import Measurement, Parameters, require
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.lgcp.bound.fields import (
-    LARGEST_MU,
-    UNIT_SCALE,
-    discrete_mu,
-    field_sensitivity,
-    field_statistic,
-    largest_field_sigma,
-)
-from dpppsynth.models.covariances import Covariance, square_root
+from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
+from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy import bounds
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import DiscreteNoise, gaussian_noise, laplace_noise, laplace_scale, require_room
-from dpppsynth.privacy.profiles import gaussian_mu
+from dpppsynth.privacy.noise import (
+    DiscreteNoise,
+    OpenDPLaplace,
+    SeededLaplace,
+    laplace_noise,
+    laplace_scale,
+    require_room,
+)
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
-
-# Points whose field values are held in memory at once.
-BATCH = 4096
 
 
 def require_few_made_up(number: float, most: float, epsilon: float, *, of: str, remedy: str) -> None:
@@ -67,31 +63,7 @@ def lattice_masses(mesh: Mesh, positions: Floats, bits: int) -> Ints:
     return total
 
 
-def lattice_field(mesh: Mesh, root: Floats, positions: Floats, bits: int) -> Ints:
-    """(V,) sum over points of `root phi(x)` in units of `2^-bits`, each point's vector rounded to integers on its own.
-
-    A point's vector depends on nothing but the point: no matrix product, whose rounding may depend on its neighbours in
-    memory, takes part.
-
-    Parameters
-    ----------
-    mesh : Mesh
-    root : (V, V) array
-        Symmetric root of a covariance at the vertices.
-    positions : (n, 2) array
-    bits : int
-    """
-    element, weight = mesh.values(positions)
-    vertices = mesh.elements[element]
-    total = np.zeros(len(root), dtype=np.int64)
-    for start in range(0, len(positions), BATCH):
-        part = slice(start, start + BATCH)
-        value = sum(weight[part, k, None] * root[vertices[part, k]] for k in range(weight.shape[1]))
-        total += np.rint(value * 2.0**bits).astype(np.int64).sum(axis=0)
-    return total
-
-
-class LatticePlan:
+class LatticePlan(Measurement):
     """Base of plans whose result is whole numbers on a lattice, one per vertex or element of a mesh.
 
     Attributes
@@ -111,14 +83,6 @@ class LatticePlan:
     def domain(self) -> Domain:
         """Public window or network."""
         return self.mesh.domain
-
-    def prepare(self) -> None:
-        """Make everything that `measure` needs besides the points, and refuse here what it would refuse without them.
-
-        Raises
-        ------
-        InputError, PrivacyCheckError
-        """
 
     def restore(self, data: Mapping[str, Any]) -> "PrivateStatistic":
         """The released statistic from its JSON form."""
@@ -224,6 +188,14 @@ class StatisticPlan(MeasurementPlan):
             return bounds.counts(self.relation, scale=self.scale, domain=self.domain)
         return bounds.tents(self.mesh, self.relation, scale=self.scale, bits=self.bits)
 
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate; the mechanism's name ends with the basis."""
+        p = parameters
+        require(p["basis"] == mechanism.rpartition("-")[2], "the basis is the mechanism's")
+        mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
+        return cls(p["basis"], mesh, relation, *sizes, p["epsilon"])
+
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
@@ -235,6 +207,19 @@ class StatisticPlan(MeasurementPlan):
             "n": self.n,
             "expected_n": self.expected_n,
         }
+
+    @property
+    def size(self) -> int:
+        """Number of cells or vertices."""
+        return len(self.mesh.elements if self.basis == "cells" else self.mesh.vertices)
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the sampler."""
+        return (SeededLaplace if seeded else OpenDPLaplace).name
+
+    def likelihood(self, statistic: Any, measure: Floats, tents: Any) -> MassLikelihood:
+        """Likelihood of a field whose mesh has the integrals `measure` and shares `tents` of the statistic's."""
+        return NoisyMasses(statistic.masses, statistic.noise_scale, measure, tents, self.n)
 
     def exact(self, positions: Floats) -> Ints:
         """(T,) counts or (V,) lattice masses of points at positions (n, 2), without noise."""
@@ -245,113 +230,6 @@ class StatisticPlan(MeasurementPlan):
     def source(self, rng: RngLike) -> DiscreteNoise:
         """Discrete Laplace noise."""
         return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.epsilon, rng=rng)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class FieldStatisticPlan(MeasurementPlan):
-    """Tent masses smoothed by the root of a covariance, with discrete Gaussian noise of standard deviation 1.
-
-    Attributes
-    ----------
-    mesh : Mesh
-    covariance : Covariance
-        Its sigma weighs the statistic against the noise: `largest_field_sigma` tells how large the budget lets it be.
-    relation : CappedRelation
-    n : int or None
-        Public number of points; None when the relation keeps it secret.
-    expected_n : float or None
-        Public guess that stands in for n where n is secret.
-    epsilon, delta : float
-        Budget; the guarantee's own epsilon at this delta is at most this.
-
-    Raises
-    ------
-    PrivacyCheckError
-        When sigma is too large for the budget.
-    """
-
-    mesh: Mesh
-    covariance: Covariance
-    relation: CappedRelation
-    n: int | None
-    expected_n: float | None
-    epsilon: float
-    delta: float
-    basis: ClassVar[str] = "field"
-
-    def __post_init__(self) -> None:
-        budget = min(gaussian_mu(self.epsilon, self.delta), LARGEST_MU)
-        if not self.mu <= budget:
-            unit = replace(self.covariance, sigma=1.0)
-            largest = largest_field_sigma(self.mesh, unit, self.relation, budget)
-            msg = (
-                f"covariance: sigma must be at most {largest!r} for epsilon = {self.epsilon:g} at delta = "
-                f"{self.delta:g}, got {self.covariance.sigma!r}; lower it or spend more."
-            )
-            raise PrivacyCheckError(msg)
-
-    def __repr__(self) -> str:
-        budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
-        return f"FieldStatisticPlan({self.covariance!r} on {self.mesh!r}, {self.relation!r}, {budget})"
-
-    @property
-    def bits(self) -> int:
-        """Binary digits of the lattice."""
-        return bounds.LATTICE_BITS
-
-    @property
-    def scale(self) -> float:
-        """Standard deviation of the noise in lattice units: 1 in the covariance's."""
-        return UNIT_SCALE
-
-    @cached_property
-    def root(self) -> Floats:
-        """(V, V) symmetric root of the covariance, which smooths the tent masses."""
-        return square_root(self.covariance.matrix(self.mesh))
-
-    @cached_property
-    def sensitivity(self) -> float:
-        """L2 sensitivity in lattice units."""
-        return field_sensitivity(self.mesh, self.covariance, self.relation, bits=self.bits)
-
-    @property
-    def mu(self) -> float:
-        """Gaussian parameter of the noised statistic."""
-        return discrete_mu(self.sensitivity, self.scale)
-
-    @cached_property
-    def guarantee(self) -> Guarantee:
-        """The bound that `measure` satisfies."""
-        return field_statistic(
-            self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
-        )
-
-    def parameters(self) -> dict[str, Any]:
-        """Public parameters for the certificate: enough to derive the guarantee again."""
-        return {
-            "basis": self.basis,
-            "mesh": self.mesh.recipe,
-            "covariance": self.covariance.to_dict(),
-            "lattice_bits": self.bits,
-            "scale": self.scale,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "n": self.n,
-            "expected_n": self.expected_n,
-        }
-
-    def prepare(self) -> None:
-        """Make the root of the covariance and the noise."""
-        super().prepare()
-        _ = self.root
-
-    def exact(self, positions: Floats) -> Ints:
-        """(V,) smoothed masses of points at positions (n, 2) in lattice units, without noise."""
-        return lattice_field(self.mesh, self.root, positions, self.bits)
-
-    def source(self, rng: RngLike) -> DiscreteNoise:
-        """Discrete Gaussian noise."""
-        return gaussian_noise(self.scale, sensitivity=self.sensitivity, mu=self.mu, rng=rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

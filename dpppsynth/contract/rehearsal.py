@@ -5,32 +5,24 @@ unaccounted query. A rehearsal shows what to expect from public parameters alone
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from dpppsynth.contract import rules
+from dpppsynth.contract.measurement import Measurement, Trial
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
-from dpppsynth.mechanisms.heatmap.exact_maps import heat_maps
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
-from dpppsynth.mechanisms.kernel.plan import PatternPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
-from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.core.progress import Progress
 from dpppsynth.models.covariances import PoweredExponential, factor
-from dpppsynth.release import CoxRelease
-from dpppsynth.release.drawn import Drawn
-from dpppsynth.release.lgcp_inference import SIGMA, Progress
 from dpppsynth.spatial.intensity import mass_distance
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern
 from dpppsynth.spatial.surrogates import Surrogate, surrogates
 
-if TYPE_CHECKING:
-    from dpppsynth.contract.base import Plan
-
-
-TOTAL_VARIATION, EARTH_MOVERS = "total variation", "earth mover's distance"
+# From a pattern and a generator to a whole release.
+Releasing = Callable[[PointPattern, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """Expected time, diagnostics and utility of a release, from runs on surrogate data.
+    """What to expect of a release: time, diagnostics and utility, on surrogate data.
 
     Attributes
     ----------
@@ -80,7 +72,7 @@ class Rehearsal:
 
     mechanism: str
     runs: tuple[Run, ...]
-    measure: str = TOTAL_VARIATION
+    measure: str = Measurement.distance
 
     @property
     def passed(self) -> bool:
@@ -93,85 +85,70 @@ class Rehearsal:
         )
 
 
-def rehearse(plan: "Plan", rng: np.random.Generator, say: Progress | None = None) -> Rehearsal:
-    """Run a plan on the three kinds of surrogate patterns."""
-    statistic = plan.statistic
-    size = statistic.n if statistic.n is not None else statistic.expected_n
+def rehearse(
+    mechanism: str, plan: Measurement, release: Releasing, rng: np.random.Generator, say: Progress | None = None
+) -> Rehearsal:
+    """Run a mechanism on the three kinds of surrogate patterns.
+
+    Parameters
+    ----------
+    mechanism : str
+        Its name.
+    plan : Measurement
+        What the budget is to be spent on.
+    release : callable
+        From a pattern and a generator to a whole release.
+    rng : Generator
+    say : callable, optional
+        Told which surrogate is at work.
+    """
+    size = plan.n if plan.n is not None else plan.expected_n
     if size is None:
-        msg = f"expected_n: a rehearsal needs a public guess of the number of {_counted(plan)}, such as expected_n=500."
+        msg = (
+            f"expected_n: a rehearsal needs a public guess of the number of {plan.individuals}, such as expected_n=500."
+        )
         raise InputError(msg)
-    # A separate mesh: a mechanism is not assessed on its own.
+    # A mesh of its own: what to expect of a mechanism is not measured on its own mesh.
     rule = rules.of(plan.domain)
     mesh = rule.fine_mesh(plan.domain)
     scale = rule.length_scale(plan.domain, size)
-    covariance = getattr(statistic, "covariance", None)
+    covariance = getattr(plan, "covariance", None)
     scale = scale if covariance is None else covariance.length_scale
-    root = factor(PoweredExponential(SIGMA, scale, mesh.smoothest_power).matrix(mesh))
+    root = factor(PoweredExponential(rules.FIELD_SIGMA, scale, mesh.smoothest_power).matrix(mesh))
     runs = []
     for surrogate in surrogates(mesh, root, float(size), scale):
         if say is not None:
             say(f"surrogate pattern: {surrogate.name}")
         pattern = binomial_pattern(surrogate.intensity, round(size), rng)
-        run = _heatmap_run if _is_heatmap(plan) else _run
-        runs.append(run(plan, surrogate, _of_persons(pattern, plan), rng))
-    return Rehearsal(plan.mechanism, tuple(runs), EARTH_MOVERS if _is_heatmap(plan) else TOTAL_VARIATION)
+        runs.append(_run(plan, release, surrogate, _of_persons(pattern, plan), rng))
+    return Rehearsal(mechanism, tuple(runs), plan.distance)
 
 
-def _is_heatmap(plan: "Plan") -> bool:
-    return isinstance(plan.statistic, HeatmapPlan)
-
-
-def _counted(plan: "Plan") -> str:
-    """Unit that the size of a surrogate counts, such as points or persons."""
-    return "persons" if _is_heatmap(plan) else "points"
-
-
-def _of_persons(pattern: PointPattern, plan: "Plan") -> PointPattern:
+def _of_persons(pattern: PointPattern, plan: Measurement) -> PointPattern:
     """The same points, marked as those of so many persons where a plan asks whose they are."""
-    user = getattr(plan.statistic, "user", None)
+    user = plan.counted_by
     if user is None:
         return pattern
     return PointPattern.at(pattern.positions, pattern.domain, {user: np.arange(len(pattern))})
 
 
-def _run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator) -> Run:
+def _run(
+    plan: Measurement, release: Releasing, surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator
+) -> Run:
     xy, weight = surrogate.intensity.mesh.midpoints()
-    truth = surrogate.intensity(xy) * weight
-    attempts, diagnostics, estimate = None, None, None
     start = time.perf_counter()
+    trial, estimate = Trial(None), None
     try:
-        if isinstance(plan.statistic, DrawPlan):
-            fit = plan.statistic.fit(pattern, rng)
-            attempts, diagnostics = fit.attempts, fit.diagnostics
-            estimate = CoxRelease(plan.mechanism, fit.draw, Drawn(plan.statistic.offset)).intensity(xy)
-        elif isinstance(plan.statistic, PatternPlan | MovedPlan):
-            plan.statistic.measure(pattern, rng)
-            estimate = plan.statistic.density(pattern, xy)
-        else:
-            estimate = plan.release(pattern, rng).intensity(xy)
+        trial = plan.trial(release, pattern, rng)
+        estimate = None if trial.estimate is None else trial.estimate(xy)
     except (QualityError, ReleaseBlocked):
         pass
     seconds = time.perf_counter() - start
-    return Run(
-        surrogate.name,
-        seconds,
-        estimate is not None,
-        attempts,
-        None if diagnostics is None else diagnostics.rhat,
-        None if diagnostics is None else diagnostics.ess,
-        None if estimate is None else mass_distance(estimate * weight, truth),
-        mass_distance(weight, truth),
-    )
-
-
-def _heatmap_run(plan: "Plan", surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator) -> Run:
-    """Rehearsal of a heat map, scored by earth mover's distance: masses of single fine cells are mostly noise."""
-    start = time.perf_counter()
-    release = plan.release(pattern, rng)
-    seconds = time.perf_counter() - start
-    maps = heat_maps(release, pattern)
-    distance, uniform = maps.moved(maps.released), maps.moved(maps.uniform)
-    return Run(surrogate.name, seconds, True, None, None, None, distance, uniform)
+    distance, uniform = trial.distances or (None, mass_distance(weight, surrogate.intensity(xy) * weight))
+    if estimate is not None:
+        distance = mass_distance(estimate * weight, surrogate.intensity(xy) * weight)
+    passed = distance is not None
+    return Run(surrogate.name, seconds, passed, trial.attempts, trial.rhat, trial.ess, distance, uniform)
 
 
 def _line(run: Run, measure: str) -> str:

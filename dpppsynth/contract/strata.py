@@ -3,30 +3,26 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.account import authorise, paid_before, record
+from dpppsynth.contract.account import Account, Levels, Subset, authorise, paid_before, record
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.registry import stratified
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.progress import Progress, require_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.bounds import Size, all_points
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.release.build_release import together
-from dpppsynth.release.lgcp_inference import Progress, require_progress
-from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.marks import words
 from dpppsynth.spatial.patterns import PointPattern, require_number
 
-if TYPE_CHECKING:
-    from dpppsynth.contract.base import Plan
-    from dpppsynth.ledger import Ledger
-    from dpppsynth.ledger.ledger import Levels, Subset
-
-
+# Name on certificates of releases by levels of a mark.
+STRATA = "strata"
 # Names that released files need for themselves.
 TAKEN = ("x", "y", "geometry")
 
@@ -44,7 +40,7 @@ class StratifiedPlan:
     """
 
     by: str
-    plans: dict[str, "Plan"]
+    plans: dict[str, Plan]
 
     def __post_init__(self) -> None:
         # Promises that have no common bound are refused before a point is touched.
@@ -65,8 +61,8 @@ class StratifiedPlan:
 
     @property
     def mechanism(self) -> str:
-        """Name of the mechanism of the release."""
-        return StratifiedRelease.mechanism
+        """How the release calls itself."""
+        return STRATA
 
     @property
     def domain(self) -> Domain:
@@ -83,7 +79,7 @@ class StratifiedPlan:
         """None: n counts points."""
 
     @property
-    def levels(self) -> "Levels":
+    def levels(self) -> Levels:
         """The mark and the public number of points of each level; None where these are secret."""
         return None if self.n is None else {self.by: {level: plan.n for level, plan in self.plans.items()}}
 
@@ -93,20 +89,20 @@ class StratifiedPlan:
         rng: RngLike = None,
         *,
         progress: Progress | None = None,
-        ledger: "Ledger | None" = None,
+        ledger: Account | None = None,
         entry: str | None = None,
-        subset: "Subset" = None,
-    ) -> StratifiedRelease:
+        subset: Subset = None,
+    ) -> Any:
         """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`.
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
         """
-        # Errors in the public parts of a pattern cost no budget.
+        # What is public about a pattern costs nothing to get wrong.
         require_progress(progress)
         require_other_mark(self.by, subset)
         require_mark(pattern, self.by, self.domain)
         require_number(pattern, self.n)
-        # An earlier authorisation is not bound to numbers of levels that the points do not have.
+        # What was paid for before is not held to numbers of levels that the points do not have.
         parts = self._parts(pattern) if paid_before(ledger, entry) else None
         entry = authorise(self, ledger, entry, rng, subset=subset)
         try:
@@ -129,9 +125,9 @@ class StratifiedPlan:
         parts: Mapping[str, PointPattern],
         rng: RngLike,
         progress: Progress | None,
-        ledger: "Ledger | None",
+        ledger: Account | None,
         entry: str | None,
-    ) -> StratifiedRelease:
+    ) -> Any:
         """Release the patterns of the levels under an authorisation that was taken up."""
         rng = None if rng is None else generator(rng)
         releases, failed = {}, None
@@ -143,7 +139,7 @@ class StratifiedPlan:
             except QualityError as error:
                 releases[level], failed = error.release, error
         name = None if entry is None else str(entry)
-        release = together(releases)(self.by, releases, self.guarantee, name)
+        release = stratified(releases)(self.by, releases, self.guarantee, name)
         record(release, ledger, entry)
         if failed is not None:
             raise QualityError(str(failed), release) from None
@@ -214,7 +210,7 @@ def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, Po
 def sizes(levels: Sequence[str], given: Any, name: str) -> dict[str, Any]:
     """One size for each level: from a mapping or, where all levels may share one, a number."""
     if not isinstance(given, Mapping):
-        # Without n each level's own plan states its requirements.
+        # Without an n each level's own plan says what it needs.
         if given is None or name == "expected_n":
             return dict.fromkeys(levels, given)
         msg = f"{name}: needs a dictionary with the number of points of each level, such as {{'2021': 10, '2022': 12}}."

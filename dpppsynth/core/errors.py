@@ -52,10 +52,13 @@ class InformationWarning(UserWarning):
     """A release keeps its privacy bound, but may be of little use."""
 
 
+PACKAGE = __name__.partition(".")[0]
+
+
 def outside() -> int:
     """The `stacklevel` of the package's caller, at whose line a warning points."""
     level, frame = 1, inspect.currentframe()
     frame = None if frame is None else frame.f_back
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
         level, frame = level + 1, frame.f_back
     return level

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from dpppsynth.contract.strata import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.ledger.authorisation import hashed
 from dpppsynth.ledger.budget import Budget, budget_from_dict
@@ -15,7 +16,6 @@ from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.reading import Reading, reading_from_dict
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import Profile
-from dpppsynth.release.rederive import STRATA
 from dpppsynth.spatial.domains import canonical_json
 
 AUTHORISED, SETTLED, RELEASED = "authorised", "settled", "released"

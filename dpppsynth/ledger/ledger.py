@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.atomic_files import locked, whole_file
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, outside
@@ -45,11 +46,9 @@ PATIENCE = 10.0
 PRIVATE = 0o600
 # Schema version of the events that are written.
 VERSION = SCHEMA_VERSION
-Subset = Mapping[str, str | int] | None
-Levels = Mapping[str, Mapping[Any, int | None]] | None
 
 
-class Ledger:
+class Ledger(Account):
     """The privacy budget of one data set over time.
 
     A release is authorised before the data are touched, and counts as spent from then on, whatever becomes of it. The

@@ -3,16 +3,17 @@
 from dpppsynth.release.base import Release
 from dpppsynth.release.cox import CoxRelease, CredibleInterval
 from dpppsynth.release.drawn import Drawn
-from dpppsynth.release.folder import append_patterns, load_release
-from dpppsynth.release.lgcp_inference import FieldModel, Posterior
+from dpppsynth.release.folder import load_release
+from dpppsynth.release.lgcp_inference import LGCPInference, Posterior
 from dpppsynth.release.projection import Projection, project_to_simplex
 from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.release.writing import append_patterns
 
 __all__ = [
     "CoxRelease",
     "CredibleInterval",
     "Drawn",
-    "FieldModel",
+    "LGCPInference",
     "Posterior",
     "Projection",
     "Release",

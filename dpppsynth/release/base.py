@@ -1,72 +1,16 @@
-"""`Release`: the interface of all releases."""
+"""`Release`: what every result has, whatever the budget bought."""
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Self
 
+from dpppsynth.core.published_files import plain_text
 from dpppsynth.privacy.bounds import Size
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.release import certificate
+from dpppsynth.release import certificate, writing
+from dpppsynth.release.certificate import STATISTIC
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
-
-
-class Saveable(Protocol):
-    """Interface of results that are saved into a folder."""
-
-    @property
-    def mechanism(self) -> str:
-        """Name of the mechanism, for instance "lgcp-tents"."""
-
-    @property
-    def warning(self) -> str | None:
-        """Reason why it must not be released, or None."""
-
-    @property
-    def domain(self) -> Domain:
-        """Public window."""
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The proved guarantee."""
-
-    @property
-    def noise(self) -> str:
-        """Sampler and entropy of the randomness that protects."""
-
-    @property
-    def seeded(self) -> bool:
-        """True when that randomness can be reproduced."""
-
-    @property
-    def entry(self) -> str | None:
-        """Name of its authorisation in a ledger."""
-
-    def parameters(self) -> dict[str, Any]:
-        """Public parameters, as they stand on the certificate."""
-
-
-# Name of the domain's file in a saved release.
-DOMAIN = "domain.geojson"
-
-
-def state(release: Saveable, hashes: Mapping[str, str]) -> dict[str, Any]:
-    """The certificate of a release whose files have the given SHA-256, by name."""
-    domain = release.domain
-    place = {"file": DOMAIN, "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
-    scale = {} if domain.stated_scale is None else {"scale_factor": domain.stated_scale}
-    return certificate.build(
-        mechanism=release.mechanism,
-        parameters=release.parameters(),
-        guarantee=release.guarantee,
-        domain=place | scale,
-        noise=release.noise,
-        seeded=release.seeded,
-        warning=release.warning,
-        hashes=hashes,
-        entry=release.entry,
-    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,6 +31,24 @@ class Release:
     statistic: Any
     _: KW_ONLY
     entry: str | None = None
+    # Whether the budget bought numbers, in a file of their own; otherwise it bought patterns.
+    has_statistic: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, mechanism: str, measured: Any, estimator: Any, draws: Any = None, *, entry: str | None = None) -> Self:
+        """The release of what was measured, and of the estimator and posterior draws where there are any."""
+        return cls(mechanism, measured, entry=entry)
+
+    @classmethod
+    def opened(cls, plan: Any, saved: Any) -> Self:
+        """A saved release.
+
+        Parameters
+        ----------
+        plan : PublishedPlan
+        saved : SavedPart
+        """
+        return cls.of(plan.mechanism, plan.statistic.restore(saved.document(STATISTIC)), plan.estimator)
 
     def __repr__(self) -> str:
         tail = ", seeded: not private" if self.seeded else ""
@@ -129,7 +91,18 @@ class Release:
         """Public parameters, as they stand on the certificate."""
         return self.statistic.plan.parameters()
 
-    def _save(self, path: str | Path, patterns: list[PointPattern]) -> Path:
-        from dpppsynth.release.folder import save
+    def bought(self) -> dict[str, str]:
+        """Text of the files that hold what the budget was spent on, by name: sampling leaves them as they are."""
+        return {STATISTIC: plain_text(self.statistic.to_dict())}
 
-        return save(self, Path(path), patterns)
+    def write(self, folder: Path, start: str = "") -> None:
+        """Write the release's own files, beside domain and patterns; their names begin with `start`."""
+        if self.has_statistic:
+            writing.put(self.bought()[STATISTIC], folder / (start + STATISTIC))
+
+    def stated(self) -> dict[str, Any]:
+        """The certificate, saved or not, with the files that were paid for alone."""
+        return writing.stated(self)
+
+    def _save(self, path: str | Path, patterns: list[PointPattern]) -> Path:
+        return writing.save(self, Path(path), patterns)

@@ -25,6 +25,7 @@ from dpppsynth.spatial.domains import canonical_json
 SCHEMA_VERSION = 1
 FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
 COUNTS = "counts.geojson"
+DOMAIN = "domain.geojson"
 SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
 STATISTICS = re.compile(r"(level_\d+_)?statistic\.json")
 # Bytes of a certificate, and entries of its lists, which the schema describes one by one.
@@ -60,6 +61,11 @@ def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
 def synthetic(k: int) -> str:
     """Name of the file of the k-th synthetic pattern."""
     return f"synthetic_{k:03d}.geojson"
+
+
+def prefix(k: int) -> str:
+    """Beginning of the names of the k-th level's files."""
+    return f"level_{k:03d}_"
 
 
 def content_hash(certificate: Mapping[str, Any]) -> str:

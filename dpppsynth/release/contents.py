@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import shapely
 
+from dpppsynth.contract.measurement import require
 from dpppsynth.core.crs import crs_member
 from dpppsynth.core.published_files import strict_json
-from dpppsynth.release.estimators import require
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Ints, Mesh
 

@@ -4,14 +4,18 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.progress import Progress
+from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.release import writing
 from dpppsynth.release.base import Release
-from dpppsynth.release.lgcp_inference import FieldModel, Posterior, Progress
+from dpppsynth.release.certificate import OFFSET, POSTERIOR, STATISTIC
+from dpppsynth.release.lgcp_inference import LGCPInference, Posterior
 from dpppsynth.spatial.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
@@ -41,15 +45,35 @@ class CoxRelease(Release):
     mechanism : str
         For instance "lgcp-tents".
     statistic : PrivateStatistic or PrivateDraw
-        The private statistic or draw that the budget was spent on.
-    estimator : Projection, FieldModel or Drawn
-        Estimator of the intensity from it.
+        What the budget was spent on.
+    estimator : Projection, LGCPInference or Drawn
+        How the intensity was made from it.
     draws : Posterior or None
         Posterior draws, where the estimator has a posterior; None also when inference has not succeeded yet.
     """
 
     estimator: Any
     draws: Posterior | None = None
+
+    @classmethod
+    def of(cls, mechanism: str, measured: Any, estimator: Any, draws: Any = None, *, entry: str | None = None) -> Self:
+        """The release of what was measured, estimated in this way."""
+        return cls(mechanism, measured, estimator, draws, entry=entry)
+
+    @classmethod
+    def opened(cls, plan: Any, saved: Any) -> Self:
+        """A saved release, with its posterior draws where there are any."""
+        statistic = plan.statistic.restore(saved.document(STATISTIC))
+        return cls.of(plan.mechanism, statistic, plan.estimator, plan.estimator.draws(saved.content(POSTERIOR)))
+
+    def write(self, folder: Path, start: str = "") -> None:
+        """Write statistic, offset and posterior."""
+        super().write(folder, start)
+        offset = getattr(self.estimator, "offset", None)
+        if offset is not None:
+            writing.put(plain_text(offset.to_geojson()), folder / OFFSET)
+        if self.draws is not None:
+            self.posterior.to_netcdf(folder / (start + POSTERIOR), engine="scipy")
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters, as they stand on the certificate."""
@@ -58,7 +82,7 @@ class CoxRelease(Release):
     @cached_property
     def intensity(self) -> PiecewiseConstant | PiecewiseLinear | LogLinear | LogLinearMean:
         """Private intensity, callable at points (n, 2): posterior mean per unit area for field models."""
-        if isinstance(self.estimator, FieldModel):
+        if isinstance(self.estimator, LGCPInference):
             return self.estimator.intensity(self._require_draws())
         return self.estimator.intensity(self.statistic)
 
@@ -129,7 +153,7 @@ class CoxRelease(Release):
         rng : None, int or Generator
         progress : callable, optional
         **changes
-            New `FieldModel` settings: `inference`, `engine`, `sigma`, `length_scales`.
+            New `LGCPInference` settings: `inference`, `engine`, `sigma`, `length_scales`.
 
         Raises
         ------
@@ -169,8 +193,8 @@ class CoxRelease(Release):
         """
         return self._save(path, self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
 
-    def _field_model(self) -> FieldModel:
-        if not isinstance(self.estimator, FieldModel):
+    def _field_model(self) -> LGCPInference:
+        if not isinstance(self.estimator, LGCPInference):
             msg = (
                 f"posterior: a {self.mechanism} release has none; mechanisms 'tents' and 'field' of LGCPSynthesizer "
                 "have one."

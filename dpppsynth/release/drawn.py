@@ -1,17 +1,22 @@
 """Estimator of posterior draws: the draw is the log-intensity itself."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.measurement import Measurement
+from dpppsynth.release.certificate import OFFSET
+from dpppsynth.release.estimators import drawn
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
 from dpppsynth.spatial.offset import Offset, weighted_pieces
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawn(Estimator):
     """The intensity of a drawn field: exp of its values, linear between the vertices.
 
     Attributes
@@ -21,6 +26,7 @@ class Drawn:
     """
 
     offset: Offset | None = None
+    kind: ClassVar[str] = "drawn"
 
     def intensity(self, draw: Any) -> LogLinear:
         """Log-linear intensity with the drawn vertex values, and the total that the field was drawn for.
@@ -34,4 +40,15 @@ class Drawn:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""
-        return {"kind": "drawn", "offset": None if self.offset is None else self.offset.fingerprint}
+        return {"kind": self.kind, "offset": None if self.offset is None else self.offset.fingerprint}
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+        """The offset, where there is one."""
+        offset = drawn(stated)
+        return Beside(frozenset() if offset is None else frozenset({OFFSET}), offset)
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+        """The estimator with the offset of the release."""
+        return cls(offset)

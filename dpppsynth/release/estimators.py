@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.bound import FITS
+from dpppsynth.contract.measurement import require
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.spatial.domains import canonical_json
@@ -22,13 +21,6 @@ MOST_SCALES = 16
 DIGEST = re.compile("[0-9a-f]{64}")
 
 
-def require(holds: bool, rule: str) -> None:
-    """Refuse parameters that break a rule."""
-    if not holds:
-        msg = f"parameters: {rule}; these are not so."
-        raise InputError(msg)
-
-
 def among(estimator: Any, known: list[dict[str, Any]], rule: str) -> None:
     """Refuse an estimator that is not word for word one of those known; 1 is not true here, nor 1.0."""
     require(canonical_json(estimator) in map(canonical_json, known), rule)
@@ -38,12 +30,6 @@ def projected(estimator: Mapping[str, Any], *, n_is_public: bool) -> None:
     """Refuse all but the projections that there are."""
     known = [{"kind": "projection", "postprocess": post} for post in POSTPROCESSES[: 1 + n_is_public]]
     among(estimator, known, "negative counts are clipped, or where n is public made to sum to it")
-
-
-def reconstructed(estimator: Mapping[str, Any]) -> None:
-    """Refuse all but the fits of pyramids that there are."""
-    known = [{"kind": "reconstruction", "fit": fit} for fit in FITS]
-    among(estimator, known, f"the estimator is reconstruction by {' or '.join(FITS)}")
 
 
 def offset_of(estimator: Mapping[str, Any]) -> str | None:

@@ -3,29 +3,36 @@
 Pure post-processing: it may fail, be run again, be tuned on the release, at no privacy cost.
 """
 
-from collections.abc import Callable
+import io
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import threadpoolctl
 
-from dpppsynth.contract.additive_noise import FieldStatisticPlan, PrivateStatistic
-from dpppsynth.core.arguments import positive, shown
-from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.measurement import Following
+from dpppsynth.contract.rules import FIELD_SIGMA
+from dpppsynth.core.arguments import choose, positive
+from dpppsynth.core.errors import InputError, QualityError, TooLargeError
+from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.models.covariances import PoweredExponential, factor, require_few_vertices
 from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
-from dpppsynth.models.likelihood import MassLikelihood, NoisyField, NoisyMasses
-from dpppsynth.release.estimators import ENGINES, INFERENCES, MOST_SCALES
+from dpppsynth.models.likelihood import MassLikelihood, NoisyField
+from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.release.certificate import OFFSET, POSTERIOR
+from dpppsynth.release.contents import require_posterior
+from dpppsynth.release.estimators import ENGINES, INFERENCES, MOST_SCALES, fitted
 from dpppsynth.spatial.intensity import LogLinearMean
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
 from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
 from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
 
-# Standard deviation of the denoiser's field and of the intercept's prior where n is secret (log scale).
-SIGMA = 1.6
+# Standard deviation of the intercept's prior where n is secret (log scale).
 INTERCEPT_SD = 2.0
 # A length scale with less posterior weight than this is not worth a run of its own.
 NEGLIGIBLE = 0.01
@@ -36,23 +43,6 @@ KEPT_DRAWS = 2000
 NUTS_DRAWS, NUTS_TUNE = 1500, 500
 # Rough fields on networks diverge now and then at the usual target of 0.8.
 ROUGH_ACCEPT = 0.9
-
-Progress = Callable[[str], None]
-
-
-def choose(name: str, value: Any, known: tuple[str, ...]) -> None:
-    """Refuse a setting that is not known."""
-    if not isinstance(value, str) or value not in known:
-        words = [repr(each) for each in known]
-        msg = f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, got {value!r}."
-        raise InputError(msg)
-
-
-def require_progress(progress: Any) -> None:
-    """Refuse a progress callback that cannot be called, before the release: later it would cost the budget."""
-    if progress is not None and not callable(progress):
-        msg = f"progress: must be a function of one text, such as print, got {shown(progress)}."
-        raise InputError(msg)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +79,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FieldModel:
+class LGCPInference(Estimator):
     """Prior and inference settings of the noise-aware posterior; all public.
 
     Attributes
@@ -108,10 +98,11 @@ class FieldModel:
 
     mesh: Mesh
     length_scales: tuple[float, ...]
-    sigma: float = SIGMA
+    sigma: float = FIELD_SIGMA
     offset: Offset | None = None
     inference: str = "nuts"
     engine: str = "nutpie"
+    kind: ClassVar[str] = "field"
 
     def __post_init__(self) -> None:
         scales = self.length_scales
@@ -129,7 +120,7 @@ class FieldModel:
         require_somewhere(self.measure)
 
     def __repr__(self) -> str:
-        return f"FieldModel({self.mesh!r}, length_scales={self.length_scales}, inference={self.inference!r})"
+        return f"LGCPInference({self.mesh!r}, length_scales={self.length_scales}, inference={self.inference!r})"
 
     @cached_property
     def measure(self) -> Floats:
@@ -143,15 +134,10 @@ class FieldModel:
 
     def likelihood(self, statistic: PrivateStatistic) -> MassLikelihood:
         """Likelihood of the field given the private statistic; a field statistic's is set to uniform masses."""
-        plan = statistic.plan
-        tents = self.mesh.shares(plan.mesh)
-        if not isinstance(plan, FieldStatisticPlan):
-            return NoisyMasses(statistic.masses, statistic.noise_scale, self.measure, tents, plan.n)
-        # The root of the covariance has its eigenvectors, those of the smallest eigenvalues being of no use.
-        columns = factor(plan.covariance.matrix(plan.mesh))
-        values = statistic.values @ (columns / np.linalg.norm(columns, axis=0))
-        uniform = self.measure * ((plan.n or plan.expected_n or 1.0) / self.measure.sum())
-        return NoisyField(values, columns, statistic.noise_scale, self.measure, tents, plan.n, uniform)
+        likelihood: MassLikelihood = statistic.plan.likelihood(
+            statistic, self.measure, self.mesh.shares(statistic.plan.mesh)
+        )
+        return likelihood
 
     def covariance(self, length_scale: float) -> PoweredExponential:
         """Prior covariance of the field."""
@@ -266,7 +252,7 @@ class FieldModel:
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""
         return {
-            "kind": "field",
+            "kind": self.kind,
             "mesh": self.mesh.recipe,
             "length_scales": list(self.length_scales),
             "sigma": self.sigma,
@@ -274,6 +260,58 @@ class FieldModel:
             "inference": self.inference,
             "engine": self.engine,
         }
+
+    def finish(self, release: Any, rng: RngLike, progress: Progress | None) -> Any:
+        """The release with its posterior draws."""
+        return release.infer(rng, progress=progress)
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any], plan: Any) -> Beside:
+        """The posterior draws, and the offset where there is one."""
+        mesh, offset = fitted(stated, plan.mesh)
+        files = {POSTERIOR} | (set() if offset is None else {OFFSET})
+        check = partial(_require_posterior, mesh=mesh, length_scales=stated["length_scales"])
+        return Beside(frozenset(files), offset, (Following(POSTERIOR, (), check),))
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any], plan: Any, offset: Offset | None) -> Self:
+        """The model that is stated."""
+        return cls(
+            mesh=mesh_from_recipe(stated["mesh"], plan.domain),
+            length_scales=tuple(stated["length_scales"]),
+            sigma=stated["sigma"],
+            offset=offset,
+            inference=stated["inference"],
+            engine=stated["engine"],
+        )
+
+    def draws(self, content: bytes | None) -> Posterior | None:
+        """Posterior draws in the file of a saved release, where there is one."""
+        return None if content is None else _posterior(content, len(self.mesh.vertices))
+
+
+def _require_posterior(content: bytes, _: Any, *, mesh: Mesh, length_scales: Any) -> None:
+    require_posterior(content, mesh, length_scales)
+
+
+def _posterior(content: bytes, vertices: int) -> Posterior:
+    """Draws at so many vertices, from a netCDF file."""
+    from scipy.io import netcdf_file
+
+    try:
+        with netcdf_file(io.BytesIO(content), mmap=False) as data:
+            fields = np.array(data.variables["log_intensity"].data, dtype=np.float32)
+            scales = np.array(data.variables["length_scale"].data, dtype=float)
+        whole = fields.shape == (*fields.shape[:2], vertices) and scales.shape == fields.shape[1:2]
+        whole = whole and fields.size > 0 and bool(np.isfinite(fields).all() and np.isfinite(scales).all())
+    except TooLargeError:
+        raise
+    except Exception:  # noqa: BLE001 - the reader raises whatever a broken header leads to
+        whole = False
+    if not whole:
+        msg = f"release: {POSTERIOR} is no posterior on the mesh of this release; the folder is not whole."
+        raise InputError(msg)
+    return Posterior(fields, scales)
 
 
 def _silent(text: str) -> None:

@@ -1,16 +1,20 @@
 """Intensities from noised masses without a model: clipping at zero, or projection onto the public total."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan, require_few_made_up
+from dpppsynth.contract.additive_noise import PrivateStatistic, require_few_made_up
+from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.simplex import norm_sub
-from dpppsynth.release.estimators import POSTPROCESSES
+from dpppsynth.release.estimators import POSTPROCESSES, projected
 from dpppsynth.spatial.intensity import PiecewiseConstant, PiecewiseLinear, held
 from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.offset import Offset
 
 # Points that noise may make up on average: its patterns would fill gigabytes, and say nothing.
 MOST_MADE_UP = 1e7
@@ -22,7 +26,7 @@ def project_to_simplex(masses: Floats, total: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Projection:
+class Projection(Estimator):
     """Post-processing of noised masses into a non-negative intensity.
 
     Attributes
@@ -33,13 +37,14 @@ class Projection:
     """
 
     postprocess: str
+    kind: ClassVar[str] = "projection"
 
     def __post_init__(self) -> None:
         if not isinstance(self.postprocess, str) or self.postprocess not in POSTPROCESSES:
             msg = f"postprocess: expected 'clip' or 'keep-n', got {self.postprocess!r}."
             raise InputError(msg)
 
-    def require_few(self, plan: StatisticPlan) -> None:
+    def require(self, plan: Any) -> None:
         """Refuse noise whose positive half would be taken for more points than a pattern can hold."""
         if self.postprocess == "clip":
             places = len(plan.mesh.elements if plan.basis == "cells" else plan.mesh.vertices)
@@ -63,4 +68,15 @@ class Projection:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""
-        return {"kind": "projection", "postprocess": self.postprocess}
+        return {"kind": self.kind, "postprocess": self.postprocess}
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+        """Nothing, once the settings are known ones."""
+        projected(stated, n_is_public=plan.n is not None)
+        return Beside()
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+        """The projection that is stated."""
+        return cls(stated["postprocess"])

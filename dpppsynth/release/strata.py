@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpppsynth.contract.strata import STRATA
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.io.writing import geojson_text
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.release import certificate
+from dpppsynth.release import certificate, writing
 from dpppsynth.release.base import Release
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.lgcp_inference import Progress
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -38,7 +40,7 @@ class StratifiedRelease:
     releases: dict[str, Release]
     guarantee: Guarantee
     entry: str | None = None
-    mechanism: ClassVar[str] = "strata"
+    mechanism: ClassVar[str] = STRATA
 
     def __repr__(self) -> str:
         return f"StratifiedRelease(by={self.by!r}, {', '.join(map(repr, self.releases.values()))})"
@@ -93,11 +95,28 @@ class StratifiedRelease:
 
     def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, fixed_n: bool = False) -> Path:
         """Write the release to a new or empty folder; parameters as in `CoxRelease.save`."""
-        from dpppsynth.release.folder import save
-
         if not isinstance(self._first, CoxRelease):
-            return save(self, Path(path), self.patterns)
-        return save(self, Path(path), self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
+            return writing.save(self, Path(path), self.patterns)
+        return writing.save(self, Path(path), self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
+
+    def bought(self) -> dict[str, str]:
+        """Text of the files that hold what the budget was spent on, by name."""
+        if not self._first.has_statistic:
+            return {certificate.synthetic(k): geojson_text(pattern) for k, pattern in enumerate(self.patterns)}
+        return {
+            certificate.prefix(k) + name: text
+            for k, release in enumerate(self.releases.values())
+            for name, text in release.bought().items()
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write the files of all levels, each with a beginning of its own."""
+        for k, release in enumerate(self.releases.values()):
+            release.write(folder, certificate.prefix(k))
+
+    def stated(self) -> dict[str, Any]:
+        """The certificate, saved or not, with the files that were paid for alone."""
+        return writing.stated(self)
 
     @property
     def _first(self) -> Release:

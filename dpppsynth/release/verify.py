@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from shapely.errors import ShapelyError
 
+from dpppsynth.contract.strata import STRATA
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.models.recipes import domain_of_release
@@ -19,7 +20,7 @@ from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.truncated.rules import LARGEST
 from dpppsynth.release import certificate, contents, work
-from dpppsynth.release.rederive import RECOMPUTE, STRATA, Derived, budget, spends
+from dpppsynth.release.rederive import Derived, alike, budget, knows, rederive, spends
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.offset import Offset
@@ -233,10 +234,14 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
 
 def check_claim(cert: Mapping[str, Any], domain: Domain) -> Check:
     """Whether the guarantee that a certificate claims follows from its parameters, on a domain at hand."""
-    recompute = RECOMPUTE.get(cert["mechanism"])
-    if recompute is None or not certificate.parameters_make_sense(cert["parameters"]):
+    if not knows(cert["mechanism"]) or not certificate.parameters_make_sense(cert["parameters"]):
         return Check("bound", False, "its parameters are not those of a release")
-    return _check_bound(cert, recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain))
+    relation = relation_from_dict(cert["guarantee"]["relation"])
+    try:
+        derived = rederive(cert["mechanism"], cert["parameters"], relation, domain)
+    except (InputError, PrivacyCheckError) as err:
+        return Check("bound", False, str(err))
+    return _check_bound(cert, derived)
 
 
 def _misplaced(found: certificate.Published, derived: Derived, released: Mapping[str, Ints]) -> str | None:
@@ -267,8 +272,7 @@ def _domain(found: certificate.Published) -> Domain:
 def _derive(found: certificate.Published) -> "Derived | str | Check":
     """The guarantee that follows from the parameters and the domain file, or why none does."""
     cert = found.certificate
-    recompute = RECOMPUTE.get(cert["mechanism"])
-    if recompute is None:
+    if not knows(cert["mechanism"]):
         return f"mechanism {cert['mechanism']!r} is not known to this version."
     if not certificate.parameters_make_sense(cert["parameters"]):
         return "its parameters are not those of a release."
@@ -280,7 +284,9 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
         too_much = work.excess(cert["parameters"], domain)
         _require_little(found, too_much is None, too_much or "")
         require_scale(domain)
-        derived = recompute(cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain)
+        derived = rederive(
+            cert["mechanism"], cert["parameters"], relation_from_dict(cert["guarantee"]["relation"]), domain
+        )
     except TooLargeError as err:
         return Check("bound", False, str(err), too_large=True)
     except (InputError, PrivacyCheckError) as err:
@@ -358,19 +364,3 @@ def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[
             for (distance, epsilon), (said, loss) in zip(derived.by_distance, claimed.by_distance, strict=True)
         )
     )
-
-
-def alike(claimed: Any, derived: Any) -> bool:
-    """Whether two JSON values agree, numbers to rounding across machines."""
-    if isinstance(derived, dict):
-        return (
-            isinstance(claimed, dict)
-            and claimed.keys() == derived.keys()
-            and all(alike(claimed[key], value) for key, value in derived.items())
-        )
-    if isinstance(derived, list):
-        return isinstance(claimed, list) and len(claimed) == len(derived) and all(map(alike, claimed, derived))
-    if isinstance(derived, float):
-        whole = isinstance(claimed, int | float) and not isinstance(claimed, bool)
-        return whole and math.isclose(claimed, derived, rel_tol=1e-9)
-    return type(claimed) is type(derived) and bool(claimed == derived)

@@ -10,11 +10,11 @@ from dpppsynth.mechanisms.bounded import words as bounded
 from dpppsynth.mechanisms.heatmap import words as heatmaps
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
 from dpppsynth.mechanisms.local import words as local
-from dpppsynth.mechanisms.local.release import Estimator, GridEstimator
+from dpppsynth.mechanisms.local.release import GridEstimator, ReportEstimator
 from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator
 from dpppsynth.release import Drawn
 from dpppsynth.release.certificate import FILENAME
-from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.reporting import cautions, distances, mechanisms, pictures, promise, tables
 from dpppsynth.reporting.rounding import upward
 from dpppsynth.reporting.second_order import gathering
@@ -167,8 +167,12 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
 
 
 def _intensities(subject: Subject) -> list[tuple[str, pictures.Picture]]:
-    persons = {Reconstruction: "from the noisy numbers", Estimator: ESTIMATED, GridEstimator: ESTIMATED}
-    points = {FieldModel: "posterior mean", Drawn: "the released draw", TraceEstimator: "expected visits of the walks"}
+    persons = {Reconstruction: "from the noisy numbers", ReportEstimator: ESTIMATED, GridEstimator: ESTIMATED}
+    points = {
+        LGCPInference: "posterior mean",
+        Drawn: "the released draw",
+        TraceEstimator: "expected visits of the walks",
+    }
     shown = []
     for level, intensity in list(subject.intensities().items())[:LEVELS]:
         kind = type(getattr(subject.levels[level], "estimator", None))

@@ -9,7 +9,7 @@ from typing import Any
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import CoxRelease, Release, StratifiedRelease, certificate
 from dpppsynth.release.folder import OpenedRelease, load_verified, release_folder
-from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.verify import Verification, examine
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity
@@ -75,7 +75,8 @@ class Subject:
         return {
             level: each.intensity
             for level, each in self.levels.items()
-            if isinstance(each, CoxRelease) and (not isinstance(each.estimator, FieldModel) or each.draws is not None)
+            if isinstance(each, CoxRelease)
+            and (not isinstance(each.estimator, LGCPInference) or each.draws is not None)
         }
 
     def of_level(self, pattern: PointPattern, level: str) -> PointPattern:

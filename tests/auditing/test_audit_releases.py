@@ -256,7 +256,7 @@ def test_release_whose_points_have_many_decimals_opens_again(monkeypatch, tmp_pa
 
 def test_inference_is_left_out_and_nothing_else(monkeypatch):
     made = LGCPSynthesizer(1.0, alpha=25.0, length_scale=300.0).plan(SQUARE, n=N)
-    monkeypatch.setattr("dpppsynth.release.lgcp_inference.FieldModel.fit", None)
+    monkeypatch.setattr("dpppsynth.release.lgcp_inference.LGCPInference.fit", None)
     target = target_of(made)
     release = target.run.release(target.pair[0])
     assert (type(release).__name__, release.draws) == ("CoxRelease", None)

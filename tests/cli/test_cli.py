@@ -19,7 +19,7 @@ from dpppsynth.cli.screen import exit_code
 from dpppsynth.core import errors
 from dpppsynth.models.draws import BLOCKED
 from dpppsynth.plotting import plot_pattern
-from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.release.lgcp_inference import LGCPInference
 
 ROOT = Path(__file__).resolve().parents[2]
 SOHO = str(dps.datasets.path("soho_addresses"))
@@ -452,7 +452,7 @@ class TestSynthesize:
         assert not (tmp_path / "out").exists()
 
     def test_failed_diagnostics_of_one_level_keep_all_levels(self, points, tmp_path, monkeypatch):
-        fit = FieldModel.fit
+        fit = LGCPInference.fit
 
         def fail(self, statistic, *more):
             if statistic.plan.n == 80:
@@ -462,7 +462,7 @@ class TestSynthesize:
 
         words = [*CRS, *SQUARE, *FAST, *YEARS, "--out", tmp_path / "out"]
         with monkeypatch.context() as patch:
-            patch.setattr(FieldModel, "fit", fail)
+            patch.setattr(LGCPInference, "fit", fail)
             run("synthesize", points[0], *words, code=5)
         assert "--inference laplace" in spoken(run("sample", tmp_path / "out", code=2))
         run("sample", tmp_path / "out", "--inference", "laplace", "--out", tmp_path / "new")
@@ -503,7 +503,7 @@ class TestSynthesize:
             raise errors.QualityError(msg)
 
         with monkeypatch.context() as patch:
-            patch.setattr(FieldModel, "fit", fail)
+            patch.setattr(LGCPInference, "fit", fail)
             said = spoken(run("synthesize", points[0], *CRS, *SQUARE, *LGCP, "--out", out, code=5))
         assert "R-hat 1.200" in said
         assert f"sample {out} --inference laplace" in said.replace(" /", "/").replace("sample/", "sample /")

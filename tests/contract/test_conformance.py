@@ -24,7 +24,9 @@ from chance import Chance
 
 from dpppsynth import local
 from dpppsynth.contract import additive_noise as statistic_module
+from dpppsynth.contract import registry
 from dpppsynth.contract.additive_noise import StatisticPlan, cell_counts, lattice_masses
+from dpppsynth.contract.strata import STRATA
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.linear_network import LinearNetwork, diffusion, network_mesh
 from dpppsynth.mechanisms.bounded import plan as bounded_plan
@@ -32,7 +34,7 @@ from dpppsynth.mechanisms.heatmap import aggregation
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.mechanisms.kernel import plan as kernel_plan
-from dpppsynth.mechanisms.lgcp import feasibility
+from dpppsynth.mechanisms.lgcp import feasibility, field_plan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import ConfidentialFit
 from dpppsynth.mechanisms.lgcp.posterior_sampling import lipschitz as lipschitz_module
 from dpppsynth.mechanisms.lgcp.posterior_sampling import posterior as posterior_module
@@ -68,7 +70,6 @@ from dpppsynth.privacy.noise import (
 from dpppsynth.release import lgcp_inference as field_module
 from dpppsynth.release import load_release
 from dpppsynth.release.base import Release
-from dpppsynth.release.rederive import RECOMPUTE
 from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.offset import Offset
@@ -468,9 +469,9 @@ def noisy(masses, rng):
 
 
 def test_every_registered_mechanism_has_a_case():
-    assert {case.mechanism for case in FAST} == set(RECOMPUTE)
+    assert {case.mechanism for case in FAST} == {*registry.names(), STRATA}
     assert {f"lgcp-{name}" for name in MECHANISMS} <= {case.mechanism for case in FAST}
-    for mechanism in RECOMPUTE:
+    for mechanism in (*registry.names(), STRATA):
         seen = {case.synthesizer.neighbouring() for case in FAST if case.mechanism == mechanism}
         if mechanism == "heatmap":
             assert seen == {AddRemovePerson()}
@@ -591,7 +592,7 @@ def forget(monkeypatch, case):
     Attempts and diagnostics, which must stay with the custodian, still tell of the pattern.
     """
     monkeypatch.setattr(statistic_module, "laplace_noise", Constant)
-    monkeypatch.setattr(statistic_module, "gaussian_noise", ConstantGaussian)
+    monkeypatch.setattr(field_plan, "gaussian_noise", ConstantGaussian)
     monkeypatch.setattr(aggregation, "laplace_noise", Constant)
     monkeypatch.setattr(bounded_plan, "truncated_laplace_noise", ConstantTruncated)
     monkeypatch.setattr(moved_plan, "move", lambda xy, **public: np.arange(2 * len(xy)).reshape(-1, 2))
@@ -995,7 +996,7 @@ class TestCertificate:
             asked.append((scale, arguments["sensitivity"], arguments["mu"]))
             return gaussian_noise(scale, **arguments)
 
-        monkeypatch.setattr(statistic_module, "gaussian_noise", spy)
+        monkeypatch.setattr(field_plan, "gaussian_noise", spy)
         plan = case.known_plan
         plan.statistic.measure(case.patterns()[0])
         ((scale, sensitivity, mu),) = asked

@@ -17,6 +17,7 @@ from test_conformance import RING, SQUARE, STREETS, N, points
 
 from dpppsynth import local
 from dpppsynth.contract import additive_noise as statistic_module
+from dpppsynth.contract import registry
 from dpppsynth.core.errors import InputError, PrivacyCheckError, QualityError
 from dpppsynth.ledger import Ledger
 from dpppsynth.linear_network import LinearNetwork, network_mesh
@@ -26,7 +27,6 @@ from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.release import lgcp_inference as field_module
-from dpppsynth.release.rederive import RECOMPUTE
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import (
@@ -239,7 +239,7 @@ def use(release, folder):
 
 
 def test_every_registered_mechanism_is_driven_to_extremes():
-    assert {extreme.mechanism for extreme in EXTREMES} | {"strata"} == set(RECOMPUTE)
+    assert {extreme.mechanism for extreme in EXTREMES} | {"strata"} == {*registry.names(), "strata"}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -377,7 +377,7 @@ def test_a_statistic_outlives_whatever_ends_its_inference(error, monkeypatch, tm
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(field_module.FieldModel, "fit", fail)
+    monkeypatch.setattr(field_module.LGCPInference, "fit", fail)
     ledger = Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=1e-5, alpha=25.0)
     with pytest.raises(QualityError, match="Nothing is lost") as caught:
         LGCPSynthesizer(**NEAR, mesh=COARSE).release(points(1, FEW, SQUARE), ledger=ledger)

@@ -11,20 +11,6 @@ CHECKOUT = Path(__file__).parents[2]
 LINKED = ("models", "linear_network")
 # Circles that are still to be broken. A circle may become smaller; strike it out when it is gone.
 KNOWN = (
-    {
-        "dpppsynth.release.base",
-        "dpppsynth.mechanisms.bounded.release",
-        "dpppsynth.release.cox",
-        "dpppsynth.release.folder",
-        "dpppsynth.mechanisms.heatmap.release",
-        "dpppsynth.mechanisms.local.release",
-        "dpppsynth.mechanisms.planar_laplace.release",
-        "dpppsynth.mechanisms.kernel.release",
-        "dpppsynth.release.build_release",
-        "dpppsynth.release.strata",
-        "dpppsynth.mechanisms.local.trajectory_release",
-    },
-    {"dpppsynth.contract.base", "dpppsynth.contract.rehearsal", "dpppsynth.contract.strata"},
     {"dpppsynth.mechanisms.lgcp.synthesizer", "dpppsynth.mechanisms.lgcp.plans"},
     {
         "dpppsynth.cli.bounded",

@@ -13,13 +13,14 @@ import shapely
 
 import dpppsynth
 from dpppsynth import local
-from dpppsynth.contract.additive_noise import cell_counts, lattice_field, lattice_masses
+from dpppsynth.contract.additive_noise import cell_counts, lattice_masses
 from dpppsynth.datasets import soho_deaths, soho_streets
 from dpppsynth.grids import even_cells, uniform_grid
 from dpppsynth.heatmaps import Users
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.mechanisms.heatmap.columns import cells_at
 from dpppsynth.mechanisms.heatmap.rounding import rounded
+from dpppsynth.mechanisms.lgcp.field_plan import lattice_field
 from dpppsynth.models import regular_squares, regular_triangulation, trace_mesh
 from dpppsynth.models.covariances import PoweredExponential, square_root
 from dpppsynth.models.planar import cell_places

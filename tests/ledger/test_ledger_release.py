@@ -32,7 +32,7 @@ from dpppsynth.privacy import (
     verify,
 )
 from dpppsynth.release import append_patterns, certificate, load_release
-from dpppsynth.release.folder import stated
+from dpppsynth.release.writing import stated
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
@@ -192,13 +192,13 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
         assert Ledger.open(path).spent == pytest.approx(0.5, abs=1e-4)
 
     def test_poor_inference_loses_nothing(self, path, monkeypatch):
-        from dpppsynth.release.lgcp_inference import FieldModel
+        from dpppsynth.release.lgcp_inference import LGCPInference
 
         def fail(*_):
             msg = "no"
             raise QualityError(msg)
 
-        monkeypatch.setattr(FieldModel, "fit", fail)
+        monkeypatch.setattr(LGCPInference, "fit", fail)
         with pytest.raises(QualityError) as caught:
             COX.release(PATTERN, ledger=Ledger.open(path))
         assert states(path) == ["released"]

@@ -54,7 +54,7 @@ TOLD = ("shifted_masses", "measure", "response", "n", "shift")
 
 
 def _nuts(likelihood, basis, **settings):
-    """Draws (4, draws, r) of z; columns of zeros, as `FieldModel` adds them, leave the field alone."""
+    """Draws (4, draws, r) of z; columns of zeros, as `LGCPInference` adds them, leave the field alone."""
     told = dict(zip(TOLD, (np.asarray(value, dtype=float) for value in likelihood.arguments), strict=True))
     told["basis"] = np.pad(basis, ((0, 0), (0, WIDTH - basis.shape[1])))
     return _compiled().sample(data=told, **settings).z[..., : basis.shape[1]]

@@ -10,6 +10,8 @@ from scipy import integrate, stats
 from dpppsynth import filters
 from dpppsynth.core.errors import InputError
 from dpppsynth.filters import Filtered, estimated_step, likely_step, particle_filter, relative_variance
+from dpppsynth.release.filters import particle
+from dpppsynth.release.filters import steps as steps_module
 from dpppsynth.release.filters.cloud import effective_size, follow, resampled, updated
 from dpppsynth.release.filters.particle import _Walks
 
@@ -83,7 +85,7 @@ def test_a_single_observation_and_the_first_are_returned_as_they_are():
 
 def test_the_first_particles_follow_the_exact_posterior():
     # A wrong one, such as a Gaussian, would still have the right mean.
-    model = _Walks(np.zeros((1, 1)), filters.particle.TruncatedLaplace(1.0, 5.0), 2000, None, None)
+    model = _Walks(np.zeros((1, 1)), particle.TruncatedLaplace(1.0, 5.0), 2000, None, None)
     first = model.start(0, np.array([True]), None)[0]
     law = stats.truncexpon(5.0)
     np.testing.assert_allclose(np.sort(np.abs(first))[::2], law.ppf((np.arange(1000) + 0.5) / 1000), atol=2e-2)
@@ -146,7 +148,7 @@ def test_the_order_of_particles_does_not_matter():
             moved = particles + normals
             return moved, self.likelihood(k, moved)
 
-    law = filters.particle.TruncatedLaplace(1.0, 4.0)
+    law = particle.TruncatedLaplace(1.0, 4.0)
     observations = np.array([[0.0], [1.0], [3.0], [2.0]])
     estimates = []
     for order in (np.arange(40), np.random.default_rng(9).permutation(40)):
@@ -158,7 +160,7 @@ def test_the_order_of_particles_does_not_matter():
 def test_blocks_of_series_give_what_series_of_their_own_give(monkeypatch):
     rng = np.random.default_rng(2)
     noisy = np.cumsum(rng.normal(size=(12, 7)), axis=0) + noise(1.0, 4.0, (12, 7), rng)
-    monkeypatch.setattr(filters.particle, "BLOCK", 4000)
+    monkeypatch.setattr(particle, "BLOCK", 4000)
     together = particle_filter(noisy, **LINE, particles=4000, rng=1).estimate
     alone = np.column_stack([filters.grid_filter(column, **LINE) for column in noisy.T])
     # Standard deviations are about 0.02: a series taken for its neighbour is off by much more.
@@ -218,7 +220,7 @@ def test_the_likely_step_finds_steps_far_below_the_noise():
     # Against the covariance matrix of a walk with noise, first value given and flat.
     few, variance = noisy[:6, :3], 100.0
     steps = np.array([0.5, 3.0, 20.0])
-    values = filters.steps._log_likelihoods(few, variance, steps[:, None]).sum(axis=1)
+    values = steps_module._log_likelihoods(few, variance, steps[:, None]).sum(axis=1)
     lags = np.minimum.outer(np.arange(1, 6), np.arange(1, 6))
     for step, value in zip(steps, values, strict=True):
         law = stats.multivariate_normal(np.zeros(5), step**2 * lags + variance * (np.eye(5) + 1))

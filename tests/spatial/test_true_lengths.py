@@ -26,7 +26,7 @@ from dpppsynth import (
 )
 from dpppsynth.auditing.pairs import hard_pair
 from dpppsynth.contract.additive_noise import StatisticPlan
-from dpppsynth.contract.base import Plan
+from dpppsynth.contract.plan import Plan
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network import network_mesh
 from dpppsynth.models import regular_squares, regular_triangulation

@@ -9,6 +9,8 @@ from typing import Any
 from dpppsynth.contract.rules import network, planar
 from dpppsynth.linear_network import LinearNetwork
 
+# Standard deviation of the field of a log-Gaussian Cox model (log scale).
+FIELD_SIGMA = 1.6
 # Largest standard deviation that a drawn field takes unless told.
 DRAW_SIGMA = 2.0
 # Most points for which exact draws of a field of bounded slope serve as well as NUTS.

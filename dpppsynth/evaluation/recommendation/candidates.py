@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from dpppsynth.contract.base import Synthesizer
+from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.evaluation.recommendation.evidence import DELTA
 from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
 from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from dpppsynth.contract.base import Plan, Synthesizer, require_domain
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.synthesizer import Synthesizer, require_domain
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.recommendation.candidates import Budget

@@ -3,7 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from dpppsynth.contract.base import Plan, Synthesizer
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.evaluation.recommendation.evidence import DOCUMENT, Reading
 
 # Largest useful ratio of an expected distance to a uniform intensity's.

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from dpppsynth.contract.base import Plan
+from dpppsynth.contract.plan import Plan
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.models.trace import around
-from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.mesh import Mesh
 
 
@@ -43,7 +43,7 @@ def settings(plan: Plan) -> dict[str, Any]:
         found |= {"sigma": statistic.covariance.sigma, "length_scale": statistic.covariance.length_scale}
     if hasattr(statistic, "noise_scale"):
         found["noise"] = statistic.noise_scale
-    if isinstance(estimator, FieldModel):
+    if isinstance(estimator, LGCPInference):
         found |= {
             "field_vertices": len(estimator.mesh.vertices),
             "field_sigma": estimator.sigma,

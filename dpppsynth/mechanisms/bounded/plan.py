@@ -2,14 +2,22 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
+
+import numpy as np
 
 from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.measurement import Following, Parameters, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_positive, require_reach
+from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import DiscreteNoise, require_narrow, truncated_laplace_noise
+from dpppsynth.privacy.noise import TRUNCATED, DiscreteNoise, require_narrow, truncated_laplace_noise
+from dpppsynth.release.certificate import COUNTS, STATISTIC
+from dpppsynth.release.contents import require_counts
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,9 +60,37 @@ class BoundedCountsPlan(StatisticPlan):
         public: dict[str, Any] = {"scale": self.scale, "max_error": self.max_error, "delta": self.delta}
         return bounded_counts(self.relation, **public, domain=self.domain)
 
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p = parameters
+        require(type(p["max_error"]) is int, "max_error is a whole number")
+        mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
+        return cls(p["basis"], mesh, relation, *sizes, p["epsilon"], p["delta"], p["max_error"])
+
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return super().parameters() | {"delta": self.delta, "max_error": self.max_error}
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the sampler."""
+        return TRUNCATED + super().noise_name(seeded=seeded)
+
+    def possible(self, lattice: Ints) -> None:
+        """Refuse counts (k,) that are off by more than `max_error`, alone or together."""
+        low, high = int(lattice.min()), int(lattice.max())
+        total, room = int(lattice.sum()), self.max_error * len(lattice)
+        require(low >= -self.max_error, "no count is off by more than max_error")
+        near = self.n is None or (high <= self.n + self.max_error and abs(total - self.n) <= room)
+        require(near, "no count is off by more than max_error")
+
+    @property
+    def following(self) -> tuple[Following, ...]:
+        """The table of counts."""
+        return (Following(COUNTS, (STATISTIC,), self._require_counts),)
+
+    def _require_counts(self, content: bytes, lattice: Ints) -> None:
+        require_counts(content, self.mesh, np.maximum(lattice, 0))
 
     def source(self, rng: RngLike) -> DiscreteNoise:
         """Discrete Laplace noise within the bound."""

@@ -1,11 +1,16 @@
 """`BoundedErrorRelease`: counts with bounded errors; `BoundedErrorSeries`: a series of them over levels."""
 
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.release import writing
+from dpppsynth.release.certificate import COUNTS
 from dpppsynth.release.contents import counted_cells
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.filters.particle import particle_filter
@@ -19,6 +24,8 @@ if TYPE_CHECKING:
 
 class BoundedErrorRelease(CoxRelease):
     """Result of counting points in cells with bounded error: everything in it is public."""
+
+    series: ClassVar[type["BoundedErrorSeries"]]
 
     @property
     def max_error(self) -> int:
@@ -39,6 +46,11 @@ class BoundedErrorRelease(CoxRelease):
         counts.flags.writeable = False
         return counts
 
+    def write(self, folder: Path, start: str = "") -> None:
+        """Write statistic and table of counts."""
+        super().write(folder, start)
+        writing.put(plain_text(self.to_geojson()), folder / (start + COUNTS))
+
     def to_geojson(self) -> dict[str, Any]:
         """Cells with their counts, as the file of a saved release holds them, in the CRS of the domain.
 
@@ -58,6 +70,12 @@ class BoundedErrorRelease(CoxRelease):
 
 class BoundedErrorSeries(StratifiedRelease):
     """Counts with bounded error for each level of a mark, such as months, in the order of the levels."""
+
+    @staticmethod
+    def fits(releases: Mapping[str, Any]) -> bool:
+        """Whether the levels' counts are of the same cells: only then they are a series."""
+        meshes = [release.statistic.plan.mesh.recipe for release in releases.values()]
+        return all(mesh == meshes[0] for mesh in meshes)
 
     @property
     def max_error(self) -> int:
@@ -118,3 +136,7 @@ class BoundedErrorSeries(StratifiedRelease):
     @property
     def _parts(self) -> list[Any]:
         return list(self.releases.values())
+
+
+# The result of a release by levels.
+BoundedErrorRelease.series = BoundedErrorSeries

@@ -6,9 +6,16 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.base import Plan, PointSynthesizer, covering, exact_or_guess, need_size, require_domain
+from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.strata import StratifiedPlan, level_names, sizes
-from dpppsynth.core.arguments import positive
+from dpppsynth.contract.synthesizer import (
+    PointSynthesizer,
+    covering,
+    exact_or_guess,
+    need_size,
+    require_domain,
+)
+from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.bounded.bound import (
     FROM_BOUND,
@@ -27,7 +34,6 @@ from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.privacy.truncated.searches import ErrorBudget, with_third
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-from dpppsynth.release.lgcp_inference import choose
 from dpppsynth.release.projection import Projection
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh

@@ -4,27 +4,31 @@ A plan is made from public parameters alone; `measure` spends the budget. What i
 cells looked at, is public, and everything after it is post-processing (docs/theory/heatmaps.md).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, require_few_made_up
+from dpppsynth.contract.measurement import Parameters, Trial, require
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, require_exact
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, grid_depth, heatmap, layout, level_budgets, level_scales
+from dpppsynth.mechanisms.heatmap.exact_maps import heat_maps
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.heatmap.tree import CellTree, grow
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.models.planar import cells_along, grid_cells
+from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import laplace_noise
+from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, laplace_noise
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
@@ -61,6 +65,9 @@ class HeatmapPlan(LatticePlan):
     decay: float | None = None
     user: str | None = "user"
     basis: ClassVar[str] = "heatmap"
+    capped: ClassVar[bool] = False
+    individuals: ClassVar[str] = "persons"
+    distance: ClassVar[str] = "earth mover's distance"
     n: None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -127,6 +134,29 @@ class HeatmapPlan(LatticePlan):
     def guarantee(self) -> Guarantee:
         """The bound that `measure` satisfies."""
         return heatmap(self.scales, bits=self.bits, user=self.user)
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p = parameters
+        split = {"w": p["w"], "variant": p["variant"], "decay": p["decay"], "user": p["user"]}
+        plan = cls(mesh_from_recipe(p["mesh"], domain), p["expected_n"], p["epsilon"], **split)
+        require(relation == plan.relation, "the user is the one that the relation names")
+        return plan
+
+    @property
+    def size(self) -> int:
+        """Number of cells looked at, in all levels."""
+        return sum(self._layout)
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the sampler."""
+        return (SeededLaplace if seeded else OpenDPLaplace).name
+
+    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
+        """One release, as far from the exact map as a uniform one or not: masses of single fine cells are noise."""
+        maps = heat_maps(release(pattern, rng), pattern)
+        return Trial(None, distances=(maps.moved(maps.released), maps.moved(maps.uniform)))
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to derive the guarantee again."""

@@ -1,18 +1,23 @@
 """`HeatmapRelease`: a private distribution over a grid, and the heat maps and patterns made from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.mechanisms.heatmap.bound import FITS
 from dpppsynth.mechanisms.heatmap.fitting import fitted
 from dpppsynth.mechanisms.heatmap.rendering import gaussian_heatmap
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.estimators import among
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.offset import Offset
 
 # Standard deviation of a heat map's filter unless given, as a share of the window's longer side.
 BLUR = 0.02
@@ -25,7 +30,7 @@ def usual_bandwidth(domain: Domain) -> float:
 
 
 @dataclass(frozen=True)
-class Reconstruction:
+class Reconstruction(Estimator):
     """Estimator of grid masses from noised counts of a pyramid's cells.
 
     Attributes
@@ -35,6 +40,7 @@ class Reconstruction:
     """
 
     fit: str = FITS[0]
+    kind: ClassVar[str] = "reconstruction"
 
     def __post_init__(self) -> None:
         one_of("fit", self.fit, FITS)
@@ -52,7 +58,19 @@ class Reconstruction:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""
-        return {"kind": "reconstruction", "fit": self.fit}
+        return {"kind": self.kind, "fit": self.fit}
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+        """Nothing, once the fit is a known one."""
+        known = [{"kind": cls.kind, "fit": fit} for fit in FITS]
+        among(stated, known, f"the estimator is reconstruction by {' or '.join(FITS)}")
+        return Beside()
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+        """The reconstruction that is stated."""
+        return cls(stated["fit"])
 
 
 class HeatmapRelease(CoxRelease):

@@ -3,7 +3,8 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from dpppsynth.contract.base import Plan, Synthesizer, require_domain
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.synthesizer import Synthesizer, require_domain
 from dpppsynth.core.arguments import one_of, positive, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, FITS, VARIANTS, advise_decay, require_decay

@@ -4,15 +4,18 @@ What is released are Poisson patterns with intensity `sum_i f_i`, a kernel at ea
 on networks. Their own randomness protects, so every pattern is paid for: the number of patterns is part of the plan.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
 
+from dpppsynth.contract.measurement import Measurement, Parameters, Trial
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import CHILDREN, RngLike, generator, source
 from dpppsynth.linear_network import NetworkMesh, diffusion
 from dpppsynth.mechanisms.kernel.bound.heat import diffusion as diffusion_guarantee
 from dpppsynth.mechanisms.kernel.bound.kernels import kim_lim_36, superposition
+from dpppsynth.models.recipes import mesh_from_recipe, segments, window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Domain, Window
@@ -22,7 +25,7 @@ from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.sampling import MOST_POINTS
 
 
-class PatternPlan:
+class PatternPlan(Measurement):
     """Base of plans of Poisson cluster patterns and their guarantee, from public parameters alone.
 
     Attributes
@@ -52,15 +55,25 @@ class PatternPlan:
     bandwidth: float
     patterns: int
 
-    expected_n = None
+    expected_n: ClassVar[None] = None
+    size: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         self.guarantee.require(self.epsilon, self.delta)
 
     @property
-    def guarantee(self) -> Guarantee:
-        """The bound that all patterns together satisfy."""
-        raise NotImplementedError
+    def paid_patterns(self) -> int:
+        """All of them."""
+        return self.patterns
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the patterns' randomness."""
+        return source(CHILDREN, seeded=seeded)
+
+    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
+        """One draw; what it is drawn from is known."""
+        self.measure(pattern, rng)
+        return Trial(partial(self.density, pattern))
 
     def prepare(self) -> None:
         """Refuse more patterns than memory holds.
@@ -115,7 +128,7 @@ class PatternPlan:
         # In random order: rows must not tell which point a child belongs to.
         patterns = tuple(PointPattern.at(secret.permutation(at), self.domain, synthetic=True) for at in drawn)
         seeded = rng is not None
-        return self.restore(patterns, source(CHILDREN, seeded=seeded), seeded=seeded)
+        return self.restore(patterns, self.noise_name(seeded=seeded), seeded=seeded)
 
     def restore(self, patterns: tuple[PointPattern, ...], noise: str, *, seeded: bool) -> "PrivatePatterns":
         """Released patterns of this plan."""
@@ -151,6 +164,13 @@ class KernelPlan(PatternPlan):
         if self.bound == "superposition":
             return superposition(self.domain, self.relation, **public)
         return kim_lim_36(self.domain, self.relation, n=self.n, epsilon=self.epsilon, **public)
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p = parameters
+        budget = p["n"], p["epsilon"], p["delta"]
+        return cls(window(domain), relation, *budget, p["bandwidth"], p["bound"], p["patterns"])
 
     def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
         """(m, 2) positions of one draw, in the order of their parents."""
@@ -197,6 +217,12 @@ class DiffusionPlan(PatternPlan):
         return diffusion_guarantee(
             self.mesh, self.relation, bandwidth=self.bandwidth, delta=self.delta, patterns=self.patterns
         )
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p, mesh = parameters, segments(mesh_from_recipe(parameters["mesh"], domain))
+        return cls(mesh, relation, p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"])
 
     @cached_property
     def matrix(self) -> Floats:

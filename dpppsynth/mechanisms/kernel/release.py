@@ -1,8 +1,11 @@
 """`PoissonRelease`: Poisson patterns of the kernel synthesizer, each paid for by the budget."""
 
 from pathlib import Path
+from typing import Any, ClassVar, Self
 
+from dpppsynth.io.writing import geojson_text
 from dpppsynth.release.base import Release
+from dpppsynth.release.certificate import synthetic
 from dpppsynth.spatial.patterns import PointPattern
 
 
@@ -12,6 +15,19 @@ class PoissonRelease(Release):
     It holds no intensity: the intensity is the data. Further patterns are a new spend; plan all of them at once, with
     `release(pattern, patterns=m)`.
     """
+
+    has_statistic: ClassVar[bool] = False
+
+    @classmethod
+    def opened(cls, plan: Any, saved: Any) -> Self:
+        """A saved release: its patterns are what was bought."""
+        cert = saved.certificate
+        measured = plan.statistic.restore(tuple(saved.patterns()), cert["noise"], seeded=cert["seeded"])
+        return cls.of(plan.mechanism, measured, None)
+
+    def bought(self) -> dict[str, str]:
+        """Text of the patterns' files, by name."""
+        return {synthetic(k): geojson_text(pattern) for k, pattern in enumerate(self.patterns)}
 
     @property
     def patterns(self) -> list[PointPattern]:

@@ -6,8 +6,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.base import Plan, PointSynthesizer, require_domain, safe_digits
-from dpppsynth.core.arguments import positive, whole
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain, safe_digits
+from dpppsynth.core.arguments import choose, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mechanisms.kernel.bound.heat import smallest_diffusion_bandwidth
@@ -16,7 +17,6 @@ from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.profiles import ApproximateDP, Profile
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.release.lgcp_inference import choose
 from dpppsynth.spatial.domains import Domain
 
 BOUNDS = ("superposition", "kim-lim-3.6")

@@ -5,12 +5,18 @@ from typing import Any
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import StatisticPlan
-from dpppsynth.contract.base import Plan, PointSynthesizer, covering, exact_or_guess, need_size, require_domain
-from dpppsynth.core.arguments import positive
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.synthesizer import (
+    PointSynthesizer,
+    covering,
+    exact_or_guess,
+    need_size,
+    require_domain,
+)
+from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.release.lgcp_inference import choose
 from dpppsynth.release.projection import Projection
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.additive_noise import FieldStatisticPlan, StatisticPlan
-from dpppsynth.contract.base import Plan, covering, exact_or_guess, need_size, safe_digits
+from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.synthesizer import covering, exact_or_guess, need_size, safe_digits
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
 from dpppsynth.mechanisms.lgcp.feasibility import choose_sampler
+from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim import require_few
@@ -22,7 +24,7 @@ from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation
 from dpppsynth.release.drawn import Drawn
-from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
@@ -134,11 +136,13 @@ def _tents(request: Request) -> Plan:
     return Plan("lgcp-tents", statistic, _denoiser(request, mesh))
 
 
-def _denoiser(request: Request, mesh: Mesh) -> FieldModel:
+def _denoiser(request: Request, mesh: Mesh) -> LGCPInference:
     """The posterior after a private statistic."""
     s = request.settings
     scales = (s.length_scale,) if s.length_scale else request.rules.length_scales(request.domain)
-    return FieldModel(request.rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine)
+    return LGCPInference(
+        request.rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine
+    )
 
 
 def _field(request: Request) -> Plan:

@@ -3,8 +3,9 @@
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
-from dpppsynth.contract.base import Plan, PointSynthesizer, require_domain
-from dpppsynth.core.arguments import positive
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain
+from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import AVERAGED
 from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, SAMPLERS
@@ -13,7 +14,6 @@ from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.estimators import ENGINES, INFERENCES
-from dpppsynth.release.lgcp_inference import choose
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset

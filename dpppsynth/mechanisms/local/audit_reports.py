@@ -14,7 +14,7 @@ from scipy.special import rel_entr
 
 from dpppsynth.auditing.steps import uniform_places
 from dpppsynth.auditing.whole import Measure, Whole
-from dpppsynth.contract.base import Plan
+from dpppsynth.contract.plan import Plan
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
 from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.randomizers.area_law import AreaRandomizer

@@ -8,11 +8,12 @@ counts, so anybody can make it again (docs/theory/local.md).
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -26,6 +27,7 @@ from dpppsynth.mechanisms.local.plan import ReportsPlan, named, tally
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.registry import oracle
 from dpppsynth.models.planar import regular_squares
+from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
@@ -140,6 +142,23 @@ class UniformGridPlan(GridPlan):
     def guarantee(self) -> Guarantee:
         """The bound that every report satisfies, and so all of them together."""
         return local_report(self.randomizers[0])
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p = parameters
+        plan = cls(window(domain), p["epsilon"], p["n"], p["columns"], p["rows"], p["oracle"])
+        plan.require_relation(relation)
+        return plan
+
+    @property
+    def size(self) -> int:
+        """Number of counts."""
+        return self.randomizers[0].size
+
+    def possible(self, lattice: Ints) -> None:
+        """Refuse counts (size,) that n reports do not give."""
+        self.randomizers[0].counts_of(lattice, self.n)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to derive the guarantee again."""
@@ -261,6 +280,34 @@ class AdaptiveGridPlan(GridPlan):
         clients, reports = self.randomizers[0], self.reports[0]
         grid = self.second(estimated(self.first, clients, counts, reports).masses)
         return grid, oracle(self.oracle, epsilon=self.epsilon, domain=len(grid))
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        stated = ("cuts", "alpha", "sigma", "rounding", "margin", "pieces", "oracle", "cells")
+        p, chosen = parameters, {name: parameters[name] for name in stated}
+        first = first_side(p["epsilon"], p["n"], alpha=p["alpha"][0], rounding=p["rounding"][0])
+        # Before so large a grid is made that no second level follows from it.
+        require(p["cells"] >= first**2, "the second level has no fewer cells than the first")
+        plan = cls(window(domain), p["epsilon"], p["n"], p["reports"], **chosen)
+        plan.require_relation(relation)
+        return plan
+
+    @property
+    def _rounds(self) -> tuple[tuple[FrequencyOracle, int], ...]:
+        """Client mechanism and number of reports of both rounds; the second level's cells are known by now."""
+        second = oracle(self.oracle, epsilon=self.epsilon, domain=whole("cells", self.cells, 1))
+        return (self.randomizers[0], self.reports[0]), (second, self.reports[1])
+
+    @property
+    def size(self) -> int:
+        """Number of counts of both levels."""
+        return sum(clients.size for clients, _ in self._rounds)
+
+    def possible(self, lattice: Ints) -> None:
+        """Refuse counts (size,) that so many reports in both rounds do not give."""
+        for (clients, reports), counts in zip(self._rounds, self.parts(lattice), strict=True):
+            clients.counts_of(counts, reports)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to derive the guarantee again."""

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.contract.base import Plan
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.registry import mechanism
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -23,7 +24,6 @@ from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.synthesizer import Mechanism, everybody, public_number, within
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.privacy.relations import Local
-from dpppsynth.release.build_release import made
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -302,7 +302,7 @@ class AdaptiveCounts:
         self.mechanism.own_window(domain)
         plan = self.mechanism.settled(self.plan)
         statistic = self.plan.counted(self._values, seeded=self.seeded)
-        return made(plan.mechanism, statistic, plan.estimator)
+        return mechanism(plan.mechanism).build_release(statistic, plan.estimator)
 
     @property
     def _values(self) -> Ints:

@@ -7,19 +7,23 @@ the reports, is public, and everything after it is post-processing (docs/theory/
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, square_grid
 from dpppsynth.mechanisms.local.randomizers.base import Randomizer
+from dpppsynth.mechanisms.local.randomizers.registry import randomizer_from_dict
 from dpppsynth.models.planar import cells_along, grid_cells
+from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import held
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -46,11 +50,20 @@ class ReportsPlan(LatticePlan):
 
     guarantee: Any
     expected_n: ClassVar[None] = None
+    capped: ClassVar[bool] = False
 
     @property
     def bits(self) -> int:
         """Zero: counts are whole."""
         return 0
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the reports' randomness."""
+        return named(seeded)
+
+    def require_relation(self, relation: Relation) -> None:
+        """Refuse a relation stated on a certificate that is not the clients' own."""
+        require(relation == self.relation, "the relation is that of the clients' mechanism")
 
     @property
     def relation(self) -> Relation:
@@ -120,6 +133,25 @@ class LocalPlan(ReportsPlan):
         inside = np.zeros(self.randomizer.inputs, dtype=bool)
         inside[self.element_values[held(self.mesh.element_measure)]] = True
         return inside
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate; the mechanism's name is the clients' kind."""
+        p, clients = parameters, randomizer_from_dict(parameters["randomizer"])
+        require(clients.kind == mechanism, f"the clients' mechanism is {mechanism}")
+        plan = cls(mesh_from_recipe(p["mesh"], domain), clients, p["n"])
+        plan.require_relation(relation)
+        return plan
+
+    @property
+    def size(self) -> int:
+        """Number of counts."""
+        size: int = self.randomizer.size
+        return size
+
+    def possible(self, lattice: Ints) -> None:
+        """Refuse counts (size,) that n reports do not give."""
+        self.randomizer.counts_of(lattice, self.n)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to derive the guarantee again."""

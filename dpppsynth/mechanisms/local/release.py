@@ -3,23 +3,27 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.mechanisms.local.bound import POSTS
 from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
 from dpppsynth.models.rectangles import rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.estimators import among
 from dpppsynth.release.projection import project_to_simplex
 from dpppsynth.spatial.intensity import PiecewiseConstant, held
 from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.offset import Offset
 
 
 @dataclass(frozen=True)
-class Estimator:
+class ReportEstimator(Estimator):
     """Estimator of the cells' shares from counts of reports, by the method of their client mechanism.
 
     Attributes
@@ -29,6 +33,7 @@ class Estimator:
     """
 
     settings: Mapping[str, Any] = field(default_factory=dict)
+    kind: ClassVar[str] = "reports"
 
     def shares(self, statistic: PrivateStatistic) -> Floats:
         """(inputs,) estimated shares of the values; they sum to one."""
@@ -43,7 +48,19 @@ class Estimator:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""
-        return {"kind": "reports", "settings": dict(self.settings)}
+        return {"kind": self.kind, "settings": dict(self.settings)}
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any], plan: Any) -> Beside:
+        """Nothing, once the clients' estimator has all its settings."""
+        settled = {"kind": cls.kind, "settings": plan.randomizer.settings(**stated.get("settings", {}))}
+        among(stated, [settled], "the estimator has all its settings")
+        return Beside()
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+        """The estimator that is stated."""
+        return cls(stated["settings"])
 
 
 class LocalRelease(CoxRelease):
@@ -57,7 +74,7 @@ class LocalRelease(CoxRelease):
 
 
 @dataclass(frozen=True)
-class GridEstimator:
+class GridEstimator(Estimator):
     """Estimator of persons in the cells of a grid from counts of a frequency oracle's reports.
 
     Attributes
@@ -71,6 +88,7 @@ class GridEstimator:
 
     post: str = "norm-sub"
     consistent: bool = False
+    kind: ClassVar[str] = "grid"
 
     def __post_init__(self) -> None:
         one_of("post", self.post, POSTS)
@@ -93,7 +111,19 @@ class GridEstimator:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""
-        return {"kind": "grid", "post": self.post, "consistent": self.consistent}
+        return {"kind": self.kind, "post": self.post, "consistent": self.consistent}
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+        """Nothing, once the settings are known ones."""
+        known = [{"kind": cls.kind, "post": post, "consistent": both} for post in POSTS for both in (False, True)]
+        among(stated, known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
+        return Beside()
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+        """The estimator that is stated."""
+        return cls(stated["post"], stated["consistent"])
 
 
 class GridRelease(CoxRelease):

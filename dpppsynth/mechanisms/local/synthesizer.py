@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.contract.base import Plan, Synthesizer, require_domain
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.registry import mechanism
+from dpppsynth.contract.synthesizer import Synthesizer, require_domain
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -15,12 +17,11 @@ from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.plan import LocalPlan, tally
 from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
-from dpppsynth.mechanisms.local.release import Estimator
+from dpppsynth.mechanisms.local.release import ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.models.planar import cell_places, regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.release.build_release import made
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -151,8 +152,9 @@ class Mechanism(Synthesizer):
         """Certified result of counts of reports; see `Counts.release`."""
         counts = self.own(counts)
         plan = self.plan(domain, n=counts.n)
-        statistic = plan.statistic.counted(counts.values, seeded=counts.seeded)
-        return made(plan.mechanism, statistic, plan.estimator)
+        measurement: Any = plan.statistic
+        statistic = measurement.counted(counts.values, seeded=counts.seeded)
+        return mechanism(plan.mechanism).build_release(statistic, plan.estimator)
 
 
 def counts_from_dict(mechanism: Mechanism, data: Mapping[str, Any]) -> Counts:
@@ -262,7 +264,7 @@ class CellMechanism(Mechanism):
             n is public here.
         """
         plan = LocalPlan(self.mesh(domain), self.randomizer, public_number(n, expected_n))
-        return Plan(self.randomizer.kind, plan, Estimator(self.settings()))
+        return Plan(self.randomizer.kind, plan, ReportEstimator(self.settings()))
 
     def mesh(self, domain: Domain) -> Any:
         """The grid on a window; InputError on a network."""
@@ -281,7 +283,8 @@ class CellMechanism(Mechanism):
             Draw the counts at once from their law with floating-point numbers: for studies, never private.
         """
         domain = self._domain(pattern)
-        return self.counts(self.plan(domain, n=len(pattern)).statistic.values(pattern), rng, fast=fast)
+        measurement: Any = self.plan(domain, n=len(pattern)).statistic
+        return self.counts(measurement.values(pattern), rng, fast=fast)
 
 
 def fast_counts(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Ints:

@@ -8,11 +8,12 @@ everything after the counts is post-processing (docs/theory/local.md).
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -21,6 +22,7 @@ from dpppsynth.mechanisms.local.plan import ReportsPlan, named
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.grid import starts
 from dpppsynth.models.planar import grid_cells, regular_squares
+from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints, Mesh
@@ -111,6 +113,24 @@ class TracePlan(ReportsPlan):
         inside = np.zeros(self.cells**2, dtype=bool)
         inside[self.element_values] = True
         return inside
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p, known = parameters, {name: parameters[name] for name in ("clients", "user", "longest")}
+        require(p["longest"] is not None, "the longest length is known")
+        plan = cls(window(domain), p["epsilon"], p["cells"], p["max_length"], p["n"], **known)
+        plan.require_relation(relation)
+        return plan
+
+    @property
+    def size(self) -> int:
+        """Number of counts of both rounds; the longest length is known by now."""
+        return self.protocol.first.size + self.protocol.second(whole("longest", self.longest, 1)).size
+
+    def possible(self, lattice: Ints) -> None:
+        """Refuse counts (size,) of both rounds that do not belong together; the longest length follows from them."""
+        self.counts(lattice)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to derive the guarantee again."""

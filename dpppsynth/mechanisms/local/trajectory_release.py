@@ -1,22 +1,29 @@
 """`TraceRelease`: random walks learned from reports about trajectories, and the intensity of their visits."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceModel
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
 
 @dataclass(frozen=True)
-class TraceEstimator:
+class TraceEstimator(Estimator):
     """Estimator of random walks and their expected visits from counts of reports about trajectories."""
+
+    kind: ClassVar[str] = "trajectories"
 
     def model(self, statistic: PrivateStatistic) -> TraceModel:
         """The walks."""
@@ -27,9 +34,16 @@ class TraceEstimator:
         """Visits per unit area, constant on every cell: those of as many walks as there were trajectories."""
         return self.model(statistic).intensity(statistic.plan.window)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form, as it stands on a certificate."""
-        return {"kind": "trajectories"}
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+        """Nothing: the estimator has no settings."""
+        among(stated, [{"kind": cls.kind}], "the estimator has no settings")
+        return Beside()
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+        """The estimator."""
+        return cls()
 
 
 class TraceRelease(CoxRelease):

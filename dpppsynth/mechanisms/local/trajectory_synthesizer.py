@@ -1,11 +1,13 @@
 """LDPTrace as a mechanism: clients and aggregator in two rounds, and its releases."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from dpppsynth.contract.account import Ceiling, authorise
-from dpppsynth.contract.base import Plan, Synthesizer
+from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import instance, whole
+from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.synthesizer import public_number, require_window
@@ -22,13 +24,8 @@ from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator, TraceR
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, Relation
 from dpppsynth.privacy.relations import Local as LocalRelation
-from dpppsynth.release.lgcp_inference import Progress
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern, require_match
-
-if TYPE_CHECKING:
-    from dpppsynth.ledger import Ledger
-    from dpppsynth.ledger.ledger import Subset
 
 __all__ = ["CombinedTraces", "LDPTrace", "TraceCounts", "TraceReports", "TraceRound"]
 
@@ -161,8 +158,8 @@ class LDPTrace(Synthesizer):
         *,
         expected_n: float | None = None,
         progress: Progress | None = None,
-        ledger: "Ledger | None" = None,
-        subset: "Subset" = None,
+        ledger: Account | None = None,
+        subset: Subset = None,
         **options: Any,
     ) -> TraceRelease:
         """Run one client for every trajectory of a pattern, and make a release of their reports.
@@ -238,7 +235,8 @@ class CombinedTraces:
             Window whose grid the trajectories are on.
         """
         plan = self.mechanism.plan(domain, n=self.n, clients=(self.lengths.n, self.mobility.n))
-        return TraceRelease(plan.mechanism, plan.statistic.counted(self.lengths, self.mobility), plan.estimator)
+        measurement: Any = plan.statistic
+        return TraceRelease(plan.mechanism, measurement.counted(self.lengths, self.mobility), plan.estimator)
 
 
 def _fuller(lengths: TraceCounts, mobility: TraceCounts) -> int:

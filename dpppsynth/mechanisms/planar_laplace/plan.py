@@ -5,16 +5,19 @@ window is post-processing (docs/theory/bounded_error.md, Theorem M).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import shapely
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.measurement import Following, Parameters, Trial, require
 from dpppsynth.core.arguments import flag, instance, positive, probability, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.published_files import strict_json
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.planar_laplace.bound import (
     MOVES,
@@ -25,13 +28,15 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
     rate,
     require_visible,
 )
+from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours
 from dpppsynth.privacy.truncated.lattice import FARTHEST, FINEST, move
 from dpppsynth.privacy.truncated.lengths import scaled
 from dpppsynth.privacy.truncated.planar import PlanarLaplace
-from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.release.certificate import STATISTIC, synthetic
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
 # Points outside a window that is no rectangle are moved to its inner part, a share of the grid from the border.
@@ -73,6 +78,7 @@ class MovedPlan(LatticePlan):
     _: KW_ONLY
     track: bool = False
     basis: ClassVar[str] = "moved"
+    paid_patterns: ClassVar[int] = 1
     expected_n: ClassVar[None] = None
 
     def __post_init__(self) -> None:
@@ -168,6 +174,49 @@ class MovedPlan(LatticePlan):
         shapely.prepare(inner)
         return inner
 
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p = parameters
+        require(isinstance(p["track"], bool), "a track is one or none")
+        return cls(window(domain), relation, p["n"], p["epsilon"], p["delta"], p["max_error"], track=p["track"])
+
+    @property
+    def size(self) -> int:
+        """Two coordinates of each point."""
+        return 2 * self.n
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the moves' randomness."""
+        return SEEDED if seeded else MOVES
+
+    def possible(self, lattice: Ints) -> None:
+        """Refuse positions (2 n,) beyond the window by more than `max_error`."""
+        xy, (x0, y0, x1, y1) = lattice.reshape(-1, 2) * self.step, self.window.bounds
+        near = math.inf if self.max_error is None else self.max_error
+        require(bool(((xy >= [x0 - near, y0 - near]) & (xy <= [x1 + near, y1 + near])).all()), "no move is longer")
+
+    @property
+    def following(self) -> tuple[Following, ...]:
+        """The pattern of moved points."""
+        return (Following(synthetic(0), (STATISTIC,), self._require_placed),)
+
+    def _require_placed(self, content: bytes, lattice: Ints) -> None:
+        """Refuse a pattern that is not made of the positions as they were drawn."""
+        document, raw = strict_json(content), lattice.reshape(-1, 2) * self.step
+        points = np.array([feature["geometry"]["coordinates"] for feature in document["features"]], dtype=float)
+        require(points.shape == raw.shape and bool(self.window.contains(points).all()), "all points are there")
+        # Into the window, and there to its inner part, is no further than to its border and a step.
+        border = shapely.distance(self.window.geometry, shapely.points(raw)) * (1 + 1e-9)
+        moved = np.hypot(*(points - raw).T)
+        allowed = np.where(self.window.contains(raw), 0, border + self.step)
+        require(bool((moved <= allowed).all()), "points are those drawn")
+
+    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
+        """One run; what it is drawn from is known."""
+        self.measure(pattern, rng)
+        return Trial(partial(self.density, pattern))
+
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
@@ -201,7 +250,7 @@ class MovedPlan(LatticePlan):
         # In random order: rows must not tell which point is whose.
         moved = moved if self.track else secret.permutation(moved)
         seeded = rng is not None
-        return PrivateStatistic(self, moved.ravel(), SEEDED if seeded else MOVES, seeded)
+        return PrivateStatistic(self, moved.ravel(), self.noise_name(seeded=seeded), seeded)
 
     def density(self, pattern: PointPattern, xy: Floats) -> Floats:
         """(m,) intensity, at (m, 2), of what is drawn. Not private: it is a function of the points."""

@@ -4,7 +4,8 @@ import math
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
-from dpppsynth.contract.base import Plan, PointSynthesizer, require_domain
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain
 from dpppsynth.core.arguments import flag, instance, positive, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.bounded.bound import FROM_BOUND, WHY_DELTA, require_modest

@@ -13,10 +13,10 @@ import scipy.stats
 import shapely
 
 from dpppsynth import datasets
-from dpppsynth.contract import additive_noise as statistic_module
-from dpppsynth.contract.additive_noise import BATCH, FieldStatisticPlan, lattice_field
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.mechanisms.lgcp import field_plan
 from dpppsynth.mechanisms.lgcp.bound.fields import discrete_mu, field_sensitivity, field_statistic, largest_field_sigma
+from dpppsynth.mechanisms.lgcp.field_plan import BATCH, FieldStatisticPlan, lattice_field
 from dpppsynth.models import (
     NoisyField,
     PoweredExponential,
@@ -31,7 +31,7 @@ from dpppsynth.models import (
 )
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, delta_gaussian, gaussian_mu
 from dpppsynth.privacy.noise import SeededGaussian
-from dpppsynth.release.lgcp_inference import FieldModel
+from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.mesh import Mesh
@@ -367,9 +367,7 @@ class TestRelease:
         pattern, neighbour = steepest_pair(0.7)
         plan = planned(AlphaNeighbours(0.7), 10.0, n=1)
         assert 0.8 * plan.guarantee.mu < audit(plan, pattern, neighbour) <= plan.guarantee.mu
-        monkeypatch.setattr(
-            statistic_module, "gaussian_noise", lambda scale, *, rng, **_: SeededGaussian(scale / 2, rng)
-        )
+        monkeypatch.setattr(field_plan, "gaussian_noise", lambda scale, *, rng, **_: SeededGaussian(scale / 2, rng))
         assert audit(plan, pattern, neighbour) > plan.guarantee.mu
 
     def test_opendp_confirms_the_budget_before_noise_is_drawn(self, monkeypatch):
@@ -495,7 +493,7 @@ def coverage(noise_sd):
     True length scale, 30 patterns of 400 points, the noise taken to have the given standard deviation.
     """
     rng = np.random.default_rng(6)
-    plan, model = planned(AlphaNeighbours(0.7)), FieldModel(FINE, (3.0,), inference="laplace")
+    plan, model = planned(AlphaNeighbours(0.7)), LGCPInference(FINE, (3.0,), inference="laplace")
     root, hits, error = model.prior_factor(3.0, intercept=False), [], []
     for _ in range(30):
         w = root @ rng.normal(size=root.shape[1])
@@ -526,6 +524,6 @@ def test_secret_n_is_estimated():
     rng = np.random.default_rng(7)
     plan = planned(AddRemove(), 5.0, n=100)
     pattern = binomial_pattern(LogLinear(MESH, np.zeros(49)), 300, rng)
-    model = FieldModel(MESH, (3.0,), inference="laplace")
+    model = LGCPInference(MESH, (3.0,), inference="laplace")
     total = model.intensity(model.fit(plan.measure(pattern, rng), rng)).total
     assert 240 < total < 360

@@ -17,8 +17,8 @@ from dpppsynth.models.rectangles import rectangle_mesh
 from dpppsynth.privacy import GeoIndistinguishability, Local, ReplaceOne, local_rounds, verify
 from dpppsynth.privacy.relations import AlphaNeighbours, relation_from_dict
 from dpppsynth.randomizers import LocalHashing, RandomizedResponse, randomizer_from_dict
-from dpppsynth.release.base import state
 from dpppsynth.release.certificate import content_hash, file_hash
+from dpppsynth.release.writing import state
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.patterns import PointPattern

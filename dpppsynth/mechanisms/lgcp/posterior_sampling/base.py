@@ -6,13 +6,14 @@ A `DrawPlan` is made from public parameters alone and knows its guarantee; `meas
 
 import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.measurement import Trial
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.models.covariances import Covariance, factor
 from dpppsynth.models.draws import blocking
@@ -21,6 +22,7 @@ from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.models.target import FieldPrior
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.release.drawn import Drawn
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -143,6 +145,28 @@ class DrawPlan(LatticePlan):
             "expected_n": self.expected_n,
         }
 
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.mesh.vertices)
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the draw's randomness."""
+        return source(drawn_by(self.sampler), seeded=seeded)
+
+    def with_estimator(self, estimator: Any) -> Self:
+        """The plan with the estimator's offset."""
+        return replace(self, offset=estimator.offset)
+
+    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
+        """One draw, with what the run was like."""
+        fit = self.fit(pattern, rng)
+        estimate = Drawn(self.offset).intensity(fit.draw)
+        found = fit.diagnostics
+        return Trial(
+            estimate, fit.attempts, None if found is None else found.rhat, None if found is None else found.ess
+        )
+
     @cached_property
     def prior(self) -> FieldPrior:
         """Gaussian prior of intercept and field: the intercept is wide, centred at the homogeneous intensity."""
@@ -195,7 +219,7 @@ class DrawPlan(LatticePlan):
         seconds = time.perf_counter() - start
         lattice = np.round(outcome.field * 2.0**self.bits).astype(np.int64)
         seeded = rng is not None
-        draw = PrivateStatistic(self, lattice, source(drawn_by(self.sampler), seeded=seeded), seeded)
+        draw = PrivateStatistic(self, lattice, self.noise_name(seeded=seeded), seeded)
         return ConfidentialFit(draw, seconds, outcome.attempts, outcome.diagnostics)
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:

@@ -3,16 +3,20 @@
 See docs/theory/kim_lim.md.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from dpppsynth.mechanisms.lgcp.bound.kim_lim import kim_lim_38, kim_lim_39
+from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan, Outcome
+from dpppsynth.mechanisms.lgcp.stated import on_field, run_of
 from dpppsynth.models.kim_lim import KimLimModel
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
 
@@ -49,6 +53,21 @@ class KimLimPlan(DrawPlan):
         """The paper's theorem, model-averaged."""
         bound = {"3.8": kim_lim_38, "3.9": kim_lim_39}[self.bound]
         return bound(self.mesh, None, self.relation, epsilon=self.epsilon, ratio=self.ratio, sampler=self.sampler)
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate; the mechanism's name ends with the bound."""
+        require(parameters["sampler"] == "nuts", "Kim & Lim's draws are made by NUTS")
+        field = on_field(parameters, relation, domain)
+        mesh, covariance = field[:2]
+        require(mesh.recipe["builder"] in ("regular", "network"), "the mesh is regular")
+        ratio = parameters["ratio"]
+        median = RandomScale(ratio, mesh.smoothest_power).at(covariance.length_scale)
+        same = replace(covariance, sigma=1.0) == replace(median, sigma=1.0)
+        same = same and math.isclose(covariance.sigma, median.sigma, rel_tol=1e-9)
+        require(same, "sigma and power are those of the ratio at the median length scale")
+        bound = mechanism.rpartition("-")[2]
+        return cls(*field, **run_of(parameters), bound=bound, ratio=ratio)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate."""

@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz
 from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan, Outcome
+from dpppsynth.mechanisms.lgcp.stated import on_field, run_of
 from dpppsynth.models.draws import nuts_draw
 from dpppsynth.models.exact import NestedBoxes
 from dpppsynth.models.lipschitz import LipschitzSet
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
 
@@ -36,6 +39,15 @@ class LipschitzPlan(DrawPlan):
     def support(self) -> LipschitzSet:
         """Fields nowhere steeper than `slope`."""
         return LipschitzSet(self.mesh, self.slope)
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        require(parameters["delta"] == 0, "a field of bounded slope spends no delta")
+        plan = cls(*on_field(parameters, relation, domain), **run_of(parameters), slope=parameters["slope"])
+        # The bound does not depend on it, but a field with this covariance must exist.
+        plan.covariance.matrix(plan.mesh)
+        return plan
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate."""

@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a
 from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan, Outcome
+from dpppsynth.mechanisms.lgcp.stated import on_field, run_of
 from dpppsynth.models.draws import nuts_draw
 from dpppsynth.models.exact import NestedBoxes
 from dpppsynth.models.proximal import proximal_draw
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
 
@@ -30,6 +33,13 @@ class PosteriorDrawPlan(DrawPlan):
             intercept_sd=self.intercept_sd,
             sampler=self.sampler,
         )
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        intercept_sd = parameters["intercept_sd"]
+        require((intercept_sd is None) == relation.n_is_public, "the intercept protects n where n is secret")
+        return cls(*on_field(parameters, relation, domain), **run_of(parameters), intercept_sd=intercept_sd)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate."""

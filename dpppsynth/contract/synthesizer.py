@@ -1,13 +1,14 @@
-"""`Synthesizer`: validation of public arguments, and the methods `check`, `plan`, `rehearse` and `release`."""
+"""`Synthesizer`: public settings, checked, and check / plan / rehearse / release that all synthesizers share."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from dpppsynth.contract.account import Ceiling, authorise, record, require_no_ledger_needed
-from dpppsynth.contract.rehearsal import Rehearsal, rehearse
+from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.rehearsal import Rehearsal
 from dpppsynth.contract.strata import (
+    STRATA,
     StratifiedPlan,
     level_names,
     mark_name,
@@ -19,148 +20,24 @@ from dpppsynth.contract.strata import (
 from dpppsynth.core.arguments import instance, positive, shown, whole_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import scale_factor
-from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.heatmap.release import Reconstruction
-from dpppsynth.mechanisms.local.release import Estimator, GridEstimator
-from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator
+from dpppsynth.core.progress import Progress, require_progress
+from dpppsynth.core.randomness import RngLike
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
-from dpppsynth.release.build_release import made
-from dpppsynth.release.drawn import Drawn
-from dpppsynth.release.lgcp_inference import FieldModel, Progress, require_progress
-from dpppsynth.release.projection import Projection
-from dpppsynth.release.strata import StratifiedRelease
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
-from dpppsynth.spatial.patterns import PointPattern, require_match
-
-if TYPE_CHECKING:
-    from dpppsynth.ledger import Ledger
-    from dpppsynth.ledger.ledger import Subset
+from dpppsynth.spatial.patterns import PointPattern
 
 # Whole numbers up to here are floating-point numbers.
 MOST_POINTS = 2**53
-# Assumptions of an authorisation before the plan.
+# What an authorisation before the plan takes for granted.
 KEPT = "The release keeps to its budget, which is checked before the points are used."
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Plan:
-    """A release settled down to the last public number, before any data are touched.
-
-    Attributes
-    ----------
-    mechanism : str
-    statistic : LatticePlan or PatternPlan
-        What the budget will be spent on: a noised statistic, a posterior draw, moved points or patterns.
-    estimator : Projection, FieldModel, Drawn, Reconstruction, Estimator, GridEstimator, TraceEstimator or None
-        How the intensity will be made from it; None where patterns are all that is released.
-    """
-
-    mechanism: str
-    statistic: Any
-    estimator: Projection | FieldModel | Drawn | Reconstruction | Estimator | GridEstimator | TraceEstimator | None
-
-    def __post_init__(self) -> None:
-        # Errors in public parameters are raised here, before a ledger or a point is touched.
-        self.statistic.prepare()
-        if isinstance(self.estimator, Projection):
-            self.estimator.require_few(self.statistic)
-        _ = self.guarantee
-
-    def __repr__(self) -> str:
-        made = "" if self.estimator is None else f", {self.estimator!r}"
-        return f"Plan({self.mechanism}, {self.statistic!r}{made})"
-
-    @property
-    def domain(self) -> Domain:
-        """Public window or network."""
-        return self.statistic.domain
-
-    @property
-    def guarantee(self) -> Guarantee:
-        """The bound of this release."""
-        return self.statistic.guarantee
-
-    @property
-    def n(self) -> int | None:
-        """Public number of points, or of what `counted_by` tells; None where it is secret."""
-        number: int | None = self.statistic.n
-        return number
-
-    @property
-    def counted_by(self) -> str | None:
-        """Mark that tells what n counts, such as trajectories; None counts points."""
-        mark: str | None = getattr(self.statistic, "user", None)
-        return mark
-
-    @property
-    def levels(self) -> None:
-        """None: all points are released at once."""
-
-    def release(
-        self,
-        pattern: PointPattern,
-        rng: RngLike = None,
-        *,
-        progress: Progress | None = None,
-        ledger: "Ledger | None" = None,
-        entry: str | None = None,
-        subset: "Subset" = None,
-    ) -> Any:
-        """Spend the budget on a pattern.
-
-        Parameters
-        ----------
-        pattern : PointPattern
-        rng : None, int or Generator
-            None for a private release. Anything else makes it reproducible, not private, and marks it so.
-        progress : callable, optional
-            Told in words what is going on; the words depend on public parameters and the private statistic only.
-        ledger : Ledger, optional
-            Must authorise the release before the pattern is touched. From then on it counts as spent, whatever happens.
-        entry : str, optional
-            What `ledger.authorise` returned, where that was done before the data were read.
-        subset : dict, optional
-            For the ledger: the points are those of one value of a mark that neighbouring patterns share, such as
-            {"year": 2021}, and not all points of the domain. It selects nothing.
-
-        Returns
-        -------
-        CoxRelease, PoissonRelease or PointRelease
-
-        Raises
-        ------
-        BudgetError
-            When the ledger has too little left: nothing is spent.
-        InputError
-            When the pattern does not match the plan.
-        ReleaseBlocked
-            When a draw by NUTS fails its diagnostics: the budget is spent.
-        QualityError
-            When inference on a private statistic fails them: nothing is lost.
-        """
-        # Errors in a pattern's public parts (domain, names of marks, n) cost no budget.
-        require_progress(progress)
-        require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
-        entry = authorise(self, ledger, entry, rng, subset=subset)
-        # One generator for both, so that a seeded run's noise and inference do not share a stream.
-        rng = None if rng is None else generator(rng)
-        statistic = self.statistic.measure(pattern, rng)
-        # Without its secret: a release is for publication.
-        release = made(self.mechanism, statistic, self.estimator, entry=None if entry is None else str(entry))
-        record(release, ledger, entry)
-        return release.infer(rng, progress=progress) if isinstance(self.estimator, FieldModel) else release
-
-    def rehearse(self, rng: RngLike = None, *, progress: Progress | None = None) -> Rehearsal:
-        """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""
-        return rehearse(self, generator(rng), progress)
-
-
 class Synthesizer:
-    """Base of synthesizers: each defines `plan`, from which `check` and `release` follow."""
+    """Base: `plan` is each synthesizer's own; `check` and `release` follow from it."""
 
     epsilon: float
 
@@ -212,8 +89,8 @@ class Synthesizer:
         *,
         expected_n: float | None = None,
         progress: Progress | None = None,
-        ledger: "Ledger | None" = None,
-        subset: "Subset" = None,
+        ledger: Account | None = None,
+        subset: Subset = None,
         **options: Any,
     ) -> Any:
         """Spend the budget on a pattern once; see `Plan.release`, and `check` for the other parameters."""
@@ -246,7 +123,7 @@ class PointSynthesizer(Synthesizer):
     """Base of synthesizers under the capped relations, where a point changes or up to a number of a person's points."""
 
     relation: CappedRelation | None
-    # Remedy for a delta that promises nothing.
+    # How a delta that promises nothing becomes smaller, or is accepted.
     smaller_delta: ClassVar[str] = ""
 
     def require_delta(self, delta: float, n: int | None, expected_n: float | None) -> None:
@@ -293,10 +170,10 @@ class PointSynthesizer(Synthesizer):
         levels: Sequence[Any],
         expected_n: Any = None,
         progress: Progress | None = None,
-        ledger: "Ledger | None" = None,
-        subset: "Subset" = None,
+        ledger: Account | None = None,
+        subset: Subset = None,
         **options: Any,
-    ) -> StratifiedRelease:
+    ) -> Any:
         """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`.
 
         Where the points tell how many there are in each level, a `ledger` authorises `ceiling` before.
@@ -314,11 +191,11 @@ class PointSynthesizer(Synthesizer):
         if ledger is None:
             require_no_ledger_needed(subset=subset)
         if ledger is not None:
-            # Errors in public parameters cost no budget.
+            # What public parameters alone get wrong costs nothing.
             self.plan(domain, n=len(pattern), **options)
             # Before the levels are counted: one that nobody has would be an answer.
             known: dict[str, Any] = {"n": len(pattern), "levels": {by: dict.fromkeys(names)}}
-            most = Ceiling(StratifiedRelease.mechanism, domain, self.ceiling(domain, **options), **known)
+            most = Ceiling(STRATA, domain, self.ceiling(domain, **options), **known)
             entry = authorise(most, ledger, None, rng, subset=subset)
         parts = split(pattern, by, names)
         n = {name: len(part) for name, part in parts.items()}

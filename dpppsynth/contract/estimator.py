@@ -1,0 +1,69 @@
+"""`Estimator`: from what was measured to an intensity, as post-processing."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
+
+from dpppsynth.contract.measurement import Following, Measurement
+from dpppsynth.core.progress import Progress
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.spatial.offset import Offset
+
+
+class Beside(NamedTuple):
+    """Files that an estimator brings into a release, beside domain, statistic and synthetic patterns."""
+
+    files: frozenset[str] = frozenset()
+    # Fingerprint of the public offset.
+    offset: str | None = None
+    following: tuple[Following, ...] = ()
+
+
+class Estimator:
+    """Base of estimators: free to fail and to be run again, since nothing is spent.
+
+    Attributes
+    ----------
+    kind : str
+        Name on certificates.
+    """
+
+    kind: ClassVar[str]
+
+    def require(self, plan: Measurement) -> None:
+        """Refuse, from public parameters, a measurement that it makes no intensity of.
+
+        Raises
+        ------
+        InputError
+        """
+
+    def intensity(self, measured: Any) -> Any:
+        """Intensity from what was measured."""
+        raise NotImplementedError
+
+    def finish(self, release: Any, rng: RngLike, progress: Progress | None) -> Any:
+        """The release with all that is to be inferred, once the ledger knows of the measurement."""
+        return release
+
+    def draws(self, content: bytes | None) -> Any:
+        """Posterior draws in the file of a saved release, where there is one."""
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, as it stands on a certificate."""
+        return {"kind": self.kind}
+
+    @classmethod
+    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+        """Files beside a release that states this estimator; anything but exactly its settings is refused.
+
+        Raises
+        ------
+        InputError
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+        """The estimator that `beside` found to be stated, with the offset of the release."""
+        raise NotImplementedError

@@ -1,0 +1,207 @@
+"""`Measurement`: what the budget is spent on, settled from public parameters; `Measured`: what came out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.patterns import PointPattern
+
+Parameters = Mapping[str, Any]
+
+
+class Following(NamedTuple):
+    """A file of a release that follows from its statistics, and the check that refuses it where it does not.
+
+    The check takes the file's bytes, and the statistics' numbers one after the other.
+    """
+
+    file: str
+    statistics: tuple[str, ...]
+    check: Callable[[bytes, Ints], object]
+
+
+class Measured(Protocol):
+    """The outcome of a measurement: public from then on."""
+
+    @property
+    def plan(self) -> "Measurement":
+        """The measurement."""
+
+    @property
+    def noise(self) -> str:
+        """Sampler and entropy of the randomness that protects."""
+
+    @property
+    def seeded(self) -> bool:
+        """True when that randomness can be reproduced: then nothing is private."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run of a mechanism on a surrogate pattern.
+
+    Attributes
+    ----------
+    estimate : callable or None
+        From coordinates (k, 2) to the intensity that was released, or drawn from; None where distances are given.
+    attempts : int or None
+        Attempts of the exact sampler.
+    rhat, ess : float or None
+        Worst R-hat and effective sample size of a draw by NUTS.
+    distances : (float, float) or None
+        From the surrogate to what was released, and to what needs no data, in a measure of the mechanism's own.
+    """
+
+    estimate: Callable[..., Any] | None
+    attempts: int | None = None
+    rhat: float | None = None
+    ess: float | None = None
+    distances: tuple[float, float] | None = None
+
+
+class Measurement:
+    """Base of plans that settle what the budget is spent on, from public parameters alone.
+
+    Attributes
+    ----------
+    domain : Window or LinearNetwork
+    n : int or None
+        Public number of points (or persons, or trajectories); None when the relation keeps it secret.
+    expected_n : float or None
+        Public guess that stands in for n where n is secret.
+    """
+
+    # Whether neighbours differ by a capped number of points.
+    capped: ClassVar[bool] = True
+    # Things whose number is n or guessed, and the measure of distance in rehearsals.
+    individuals: ClassVar[str] = "points"
+    distance: ClassVar[str] = "total variation"
+    if not TYPE_CHECKING:
+        paid_patterns = 0
+
+    # Fields of some plans, properties of others; a property here would be the default of a field there.
+    if TYPE_CHECKING:
+
+        @property
+        def domain(self) -> Domain:
+            """Public window or network."""
+
+        @property
+        def guarantee(self) -> Guarantee:
+            """The bound that `measure` satisfies."""
+
+        @property
+        def n(self) -> Any:
+            """Public number of points, or of what `counted_by` tells; None where it is secret."""
+
+        @property
+        def expected_n(self) -> Any:
+            """Public guess of it, where it is secret."""
+
+        @property
+        def paid_patterns(self) -> int:
+            """Synthetic patterns that the budget pays for one by one; any number is free where it is 0."""
+
+    @property
+    def counted_by(self) -> str | None:
+        """Mark that tells what n counts, such as trajectories; None counts points."""
+        mark: str | None = getattr(self, "user", None)
+        return mark
+
+    @property
+    def size(self) -> int:
+        """Number of released numbers; 0 where only patterns are released."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
+        """The measurement that a certificate's public parameters describe.
+
+        Parameters
+        ----------
+        parameters : mapping
+            As `parameters` gives them.
+        relation : Relation
+        domain : Window or LinearNetwork
+        mechanism : str
+            Name on the certificate, where one class serves several mechanisms.
+
+        Raises
+        ------
+        InputError, PrivacyCheckError
+            When they are those of no release.
+        """
+        raise NotImplementedError
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to make this plan, and derive its guarantee, again."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Make everything that `measure` needs besides the points, and refuse here what it would refuse without them.
+
+        Raises
+        ------
+        InputError, PrivacyCheckError
+        """
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> Any:
+        """Spend the budget on a pattern.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None: secret randomness. Anything else makes the run reproducible and therefore not private.
+
+        Returns
+        -------
+        Measured
+        """
+        raise NotImplementedError
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Sampler and entropy of the randomness that protects, as certificates name them."""
+        raise NotImplementedError
+
+    def possible(self, lattice: Ints) -> None:
+        """Refuse released numbers (k,) that no run gives, where that follows from public parameters.
+
+        Raises
+        ------
+        InputError
+        """
+
+    @property
+    def following(self) -> tuple[Following, ...]:
+        """Files of a release that follow from its numbers."""
+        return ()
+
+    def with_estimator(self, estimator: Any) -> Self:
+        """The plan with what a certificate states of its estimator alone, such as the offset of a drawn field."""
+        return self
+
+    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> "Trial":
+        """One run on a surrogate pattern, for a rehearsal.
+
+        Parameters
+        ----------
+        release : callable
+            From a pattern and a generator to a whole release.
+        pattern : PointPattern
+        rng : Generator
+        """
+        return Trial(release(pattern, rng).intensity)
+
+
+def require(holds: bool, rule: str) -> None:
+    """Refuse public parameters that break a rule."""
+    if not holds:
+        msg = f"parameters: {rule}; these are not so."
+        raise InputError(msg)

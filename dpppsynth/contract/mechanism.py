@@ -1,0 +1,35 @@
+"""`Mechanism`: the record by which all tools reach a mechanism."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.measurement import Measurement
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mechanism:
+    """A mechanism, from its settings to its examples; every field is required.
+
+    Attributes
+    ----------
+    name : str
+        As on certificates.
+    settings : type of Synthesizer
+        Class that users call.
+    plan : type of Measurement
+        What the budget is spent on: `guarantee`, `measure`, `parameters`, `from_parameters`, `possible`.
+    estimator : type of Estimator, or None
+        From what was measured to an intensity; None where patterns are all that is released.
+    result : type of Release
+    """
+
+    name: str
+    settings: type[Any]
+    plan: type[Measurement]
+    estimator: type[Estimator] | None
+    result: type[Any]
+
+    def build_release(self, measured: Any, estimator: Estimator | None, *, entry: str | None = None) -> Any:
+        """The release of what was measured, before anything is inferred from it."""
+        return self.result.of(self.name, measured, estimator, entry=entry)

@@ -1,0 +1,131 @@
+"""`Plan`: a release settled from public parameters, and the one way to spend its budget."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from dpppsynth.contract.account import Account, Subset, authorise, record
+from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.registry import mechanism
+from dpppsynth.contract.rehearsal import Rehearsal, rehearse
+from dpppsynth.core.progress import Progress, require_progress
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.patterns import PointPattern, require_match
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """A release settled down to the last public number, before any data are touched.
+
+    Attributes
+    ----------
+    mechanism : str
+    statistic : Measurement
+        What the budget will be spent on: a noised statistic, a posterior draw, moved points or patterns.
+    estimator : Estimator or None
+        How the intensity will be made from it; None where patterns are all that is released.
+    """
+
+    mechanism: str
+    statistic: Measurement
+    estimator: Estimator | None
+
+    def __post_init__(self) -> None:
+        # Whatever public parameters alone get wrong is said here, before a ledger or a point is touched.
+        self.statistic.prepare()
+        if self.estimator is not None:
+            self.estimator.require(self.statistic)
+        _ = self.guarantee
+
+    def __repr__(self) -> str:
+        made = "" if self.estimator is None else f", {self.estimator!r}"
+        return f"Plan({self.mechanism}, {self.statistic!r}{made})"
+
+    @property
+    def domain(self) -> Domain:
+        """Public window or network."""
+        return self.statistic.domain
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The bound of this release."""
+        return self.statistic.guarantee
+
+    @property
+    def n(self) -> int | None:
+        """Public number of points, or of what `counted_by` tells; None where it is secret."""
+        number: int | None = self.statistic.n
+        return number
+
+    @property
+    def counted_by(self) -> str | None:
+        """Mark that tells what n counts, such as trajectories; None counts points."""
+        return self.statistic.counted_by
+
+    @property
+    def levels(self) -> None:
+        """None: all points are released at once."""
+
+    def release(
+        self,
+        pattern: PointPattern,
+        rng: RngLike = None,
+        *,
+        progress: Progress | None = None,
+        ledger: Account | None = None,
+        entry: str | None = None,
+        subset: Subset = None,
+    ) -> Any:
+        """Spend the budget on a pattern.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : None, int or Generator
+            None for a private release. Anything else makes it reproducible, not private, and marks it so.
+        progress : callable, optional
+            Told in words what is going on; the words depend on public parameters and the private statistic only.
+        ledger : Ledger, optional
+            Must authorise the release before the pattern is touched. From then on it counts as spent, whatever happens.
+        entry : str, optional
+            What `ledger.authorise` returned, where that was done before the data were read.
+        subset : dict, optional
+            For the ledger: the points are those of one value of a mark that neighbouring patterns share, such as
+            {"year": 2021}, and not all points of the domain. It selects nothing.
+
+        Returns
+        -------
+        CoxRelease, PoissonRelease or PointRelease
+
+        Raises
+        ------
+        BudgetError
+            When the ledger has too little left: nothing is spent.
+        InputError
+            When the pattern does not match the plan.
+        ReleaseBlocked
+            When a draw by NUTS fails its diagnostics: the budget is spent.
+        QualityError
+            When inference on a private statistic fails them: nothing is lost.
+        """
+        # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
+        require_progress(progress)
+        require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
+        described = mechanism(self.mechanism)
+        entry = authorise(self, ledger, entry, rng, subset=subset)
+        # One generator for both, so that a seeded run's noise and inference do not share a stream.
+        rng = None if rng is None else generator(rng)
+        measured = self.statistic.measure(pattern, rng)
+        # Without its secret: a release is for publication.
+        release = described.build_release(measured, self.estimator, entry=None if entry is None else str(entry))
+        record(release, ledger, entry)
+        return release if self.estimator is None else self.estimator.finish(release, rng, progress)
+
+    def rehearse(self, rng: RngLike = None, *, progress: Progress | None = None) -> Rehearsal:
+        """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""
+        return rehearse(self.mechanism, self.statistic, self._unrecorded, generator(rng), progress)
+
+    def _unrecorded(self, pattern: PointPattern, rng: RngLike) -> Any:
+        return self.release(pattern, rng)

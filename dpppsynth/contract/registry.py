@@ -1,0 +1,77 @@
+"""The registry of mechanisms: names as on certificates, and where their records stand; loaded when asked for.
+
+To add a mechanism, write its folder and add a line here (docs/adding_a_mechanism.md).
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.core.errors import InputError
+
+HOME = "dpppsynth.mechanisms"
+# Name on certificates, and the module and variable of the record.
+PLACES = {
+    "laplace-cells": f"{HOME}.laplace.mechanism:CELLS",
+    "laplace-tents": f"{HOME}.laplace.mechanism:TENTS",
+    "bounded-cells": f"{HOME}.bounded.mechanism:CELLS",
+    "planar-laplace": f"{HOME}.planar_laplace.mechanism:POINTS",
+    "lgcp-tents": f"{HOME}.lgcp.mechanism:TENTS",
+    "lgcp-field": f"{HOME}.lgcp.mechanism:FIELD",
+    "lgcp-posterior-draw": f"{HOME}.lgcp.mechanism:POSTERIOR_DRAW",
+    "lgcp-lipschitz": f"{HOME}.lgcp.mechanism:LIPSCHITZ",
+    "lgcp-kim-lim-3.8": f"{HOME}.lgcp.mechanism:KIM_LIM_38",
+    "lgcp-kim-lim-3.9": f"{HOME}.lgcp.mechanism:KIM_LIM_39",
+    "kernel": f"{HOME}.kernel.mechanism:KERNEL",
+    "kernel-diffusion": f"{HOME}.kernel.mechanism:DIFFUSION",
+    "heatmap": f"{HOME}.heatmap.mechanism:HEATMAP",
+    "disk-area": f"{HOME}.local.mechanism:DISK_AREA",
+    "hybrid-area": f"{HOME}.local.mechanism:HYBRID_AREA",
+    "square-wave": f"{HOME}.local.mechanism:SQUARE_WAVE",
+    "subset-exponential": f"{HOME}.local.mechanism:SUBSET_EXPONENTIAL",
+    "uniform-grid": f"{HOME}.local.mechanism:UNIFORM_GRID",
+    "adaptive-grid": f"{HOME}.local.mechanism:ADAPTIVE_GRID",
+    "trajectories": f"{HOME}.local.mechanism:TRAJECTORIES",
+}
+# The result of a release by levels, unless that of each level has one of its own (`series`).
+STRATIFIED = "dpppsynth.release.strata:StratifiedRelease"
+
+
+def names() -> list[str]:
+    """Names of all registered mechanisms."""
+    return list(PLACES)
+
+
+def is_known(name: Any) -> bool:
+    """Whether a mechanism of this name is registered."""
+    return isinstance(name, str) and name in PLACES
+
+
+def mechanism(name: Any) -> Mechanism:
+    """The record of a mechanism.
+
+    Raises
+    ------
+    InputError
+        When none of this name is registered.
+    """
+    if not is_known(name):
+        msg = f"mechanism: {name!r} is not known to this version; it has {', '.join(PLACES)}."
+        raise InputError(msg)
+    record: Mechanism = _loaded(PLACES[name])
+    return record
+
+
+def stratified(releases: Mapping[str, Any]) -> Any:
+    """The class of one release for each level of a mark."""
+    first = next(iter(releases.values()))
+    own = getattr(type(first), "series", None)
+    return own if own is not None and own.fits(releases) else _loaded(STRATIFIED)
+
+
+@cache
+def _loaded(place: str) -> Any:
+    module, variable = place.split(":")
+    return getattr(import_module(module), variable)

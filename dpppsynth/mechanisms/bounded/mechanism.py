@@ -1,0 +1,15 @@
+"""Record of counts with bounded error."""
+
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
+from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
+from dpppsynth.release.projection import Projection
+
+CELLS = Mechanism(
+    name="bounded-cells",
+    settings=BoundedErrorSynthesizer,
+    plan=BoundedCountsPlan,
+    estimator=Projection,
+    result=BoundedErrorRelease,
+)

@@ -1,0 +1,14 @@
+"""Record of private heat maps."""
+
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
+from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
+from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
+
+HEATMAP = Mechanism(
+    name="heatmap",
+    settings=HeatmapSynthesizer,
+    plan=HeatmapPlan,
+    estimator=Reconstruction,
+    result=HeatmapRelease,
+)

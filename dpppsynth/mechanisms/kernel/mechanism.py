@@ -1,0 +1,22 @@
+"""Records of the kernel mechanisms, on windows and on networks."""
+
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
+from dpppsynth.mechanisms.kernel.release import PoissonRelease
+from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
+
+KERNEL = Mechanism(
+    name="kernel",
+    settings=KernelSynthesizer,
+    plan=KernelPlan,
+    estimator=None,
+    result=PoissonRelease,
+)
+
+DIFFUSION = Mechanism(
+    name="kernel-diffusion",
+    settings=KernelSynthesizer,
+    plan=DiffusionPlan,
+    estimator=None,
+    result=PoissonRelease,
+)

@@ -1,0 +1,23 @@
+"""Records of the Laplace mechanisms."""
+
+from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.projection import Projection
+
+CELLS = Mechanism(
+    name="laplace-cells",
+    settings=LaplaceSynthesizer,
+    plan=StatisticPlan,
+    estimator=Projection,
+    result=CoxRelease,
+)
+
+TENTS = Mechanism(
+    name="laplace-tents",
+    settings=LaplaceSynthesizer,
+    plan=StatisticPlan,
+    estimator=Projection,
+    result=CoxRelease,
+)

@@ -1,0 +1,186 @@
+"""`FieldStatisticPlan`: smoothed tent masses with discrete Gaussian noise (docs/theory/field.md, Theorem C)."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import MeasurementPlan
+from dpppsynth.contract.measurement import Parameters
+from dpppsynth.core.errors import PrivacyCheckError
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.mechanisms.lgcp.bound.fields import (
+    LARGEST_MU,
+    UNIT_SCALE,
+    discrete_mu,
+    field_sensitivity,
+    field_statistic,
+    largest_field_sigma,
+)
+from dpppsynth.mechanisms.lgcp.stated import on_field
+from dpppsynth.models.covariances import Covariance, factor, square_root
+from dpppsynth.models.likelihood import MassLikelihood, NoisyField
+from dpppsynth.privacy import bounds
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.noise import DiscreteNoise, OpenDPGaussian, SeededGaussian, gaussian_noise
+from dpppsynth.privacy.profiles import gaussian_mu
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+
+# Points whose field values are held in memory at once.
+BATCH = 4096
+
+
+def lattice_field(mesh: Mesh, root: Floats, positions: Floats, bits: int) -> Ints:
+    """(V,) sum over points of `root phi(x)` in units of `2^-bits`, each point's vector rounded to integers on its own.
+
+    A point's vector depends on nothing but the point: no matrix product, whose rounding may depend on its neighbours in
+    memory, takes part.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    root : (V, V) array
+        Symmetric root of a covariance at the vertices.
+    positions : (n, 2) array
+    bits : int
+    """
+    element, weight = mesh.values(positions)
+    vertices = mesh.elements[element]
+    total = np.zeros(len(root), dtype=np.int64)
+    for start in range(0, len(positions), BATCH):
+        part = slice(start, start + BATCH)
+        value = sum(weight[part, k, None] * root[vertices[part, k]] for k in range(weight.shape[1]))
+        total += np.rint(value * 2.0**bits).astype(np.int64).sum(axis=0)
+    return total
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FieldStatisticPlan(MeasurementPlan):
+    """Tent masses smoothed by the root of a covariance, with discrete Gaussian noise of standard deviation 1.
+
+    Attributes
+    ----------
+    mesh : Mesh
+    covariance : Covariance
+        Its sigma weighs the statistic against the noise: `largest_field_sigma` tells how large the budget lets it be.
+    relation : CappedRelation
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    expected_n : float or None
+        Public guess that stands in for n where n is secret.
+    epsilon, delta : float
+        Budget; the guarantee's own epsilon at this delta is at most this.
+
+    Raises
+    ------
+    PrivacyCheckError
+        When sigma is too large for the budget.
+    """
+
+    mesh: Mesh
+    covariance: Covariance
+    relation: CappedRelation
+    n: int | None
+    expected_n: float | None
+    epsilon: float
+    delta: float
+    basis: ClassVar[str] = "field"
+
+    def __post_init__(self) -> None:
+        budget = min(gaussian_mu(self.epsilon, self.delta), LARGEST_MU)
+        if not self.mu <= budget:
+            unit = replace(self.covariance, sigma=1.0)
+            largest = largest_field_sigma(self.mesh, unit, self.relation, budget)
+            msg = (
+                f"covariance: sigma must be at most {largest!r} for epsilon = {self.epsilon:g} at delta = "
+                f"{self.delta:g}, got {self.covariance.sigma!r}; lower it or spend more."
+            )
+            raise PrivacyCheckError(msg)
+
+    def __repr__(self) -> str:
+        budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
+        return f"FieldStatisticPlan({self.covariance!r} on {self.mesh!r}, {self.relation!r}, {budget})"
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the lattice."""
+        return bounds.LATTICE_BITS
+
+    @property
+    def scale(self) -> float:
+        """Standard deviation of the noise in lattice units: 1 in the covariance's."""
+        return UNIT_SCALE
+
+    @cached_property
+    def root(self) -> Floats:
+        """(V, V) symmetric root of the covariance, which smooths the tent masses."""
+        return square_root(self.covariance.matrix(self.mesh))
+
+    @cached_property
+    def sensitivity(self) -> float:
+        """L2 sensitivity in lattice units."""
+        return field_sensitivity(self.mesh, self.covariance, self.relation, bits=self.bits)
+
+    @property
+    def mu(self) -> float:
+        """Gaussian parameter of the noised statistic."""
+        return discrete_mu(self.sensitivity, self.scale)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies."""
+        return field_statistic(
+            self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
+        )
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        return cls(*on_field(parameters, relation, domain))
+
+    def parameters(self) -> dict[str, Any]:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "basis": self.basis,
+            "mesh": self.mesh.recipe,
+            "covariance": self.covariance.to_dict(),
+            "lattice_bits": self.bits,
+            "scale": self.scale,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "n": self.n,
+            "expected_n": self.expected_n,
+        }
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.mesh.vertices)
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the sampler."""
+        return (SeededGaussian if seeded else OpenDPGaussian).name
+
+    def likelihood(self, statistic: Any, measure: Floats, tents: Any) -> MassLikelihood:
+        """Likelihood of a field, set to uniform masses; other arguments as in `StatisticPlan.likelihood`."""
+        # The root of the covariance has its eigenvectors, those of the smallest eigenvalues being of no use.
+        columns = factor(self.covariance.matrix(self.mesh))
+        values = statistic.values @ (columns / np.linalg.norm(columns, axis=0))
+        uniform = measure * ((self.n or self.expected_n or 1.0) / measure.sum())
+        return NoisyField(values, columns, statistic.noise_scale, measure, tents, self.n, uniform)
+
+    def prepare(self) -> None:
+        """Make the root of the covariance and the noise."""
+        super().prepare()
+        _ = self.root
+
+    def exact(self, positions: Floats) -> Ints:
+        """(V,) smoothed masses of points at positions (n, 2) in lattice units, without noise."""
+        return lattice_field(self.mesh, self.root, positions, self.bits)
+
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        """Discrete Gaussian noise."""
+        return gaussian_noise(self.scale, sensitivity=self.sensitivity, mu=self.mu, rng=rng)

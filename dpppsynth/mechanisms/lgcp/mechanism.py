@@ -1,0 +1,60 @@
+"""Records of the log-Gaussian Cox mechanisms."""
+
+from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim import KimLimPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz import LipschitzPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior import PosteriorDrawPlan
+from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.drawn import Drawn
+from dpppsynth.release.lgcp_inference import LGCPInference
+
+TENTS = Mechanism(
+    name="lgcp-tents",
+    settings=LGCPSynthesizer,
+    plan=StatisticPlan,
+    estimator=LGCPInference,
+    result=CoxRelease,
+)
+
+FIELD = Mechanism(
+    name="lgcp-field",
+    settings=LGCPSynthesizer,
+    plan=FieldStatisticPlan,
+    estimator=LGCPInference,
+    result=CoxRelease,
+)
+
+POSTERIOR_DRAW = Mechanism(
+    name="lgcp-posterior-draw",
+    settings=LGCPSynthesizer,
+    plan=PosteriorDrawPlan,
+    estimator=Drawn,
+    result=CoxRelease,
+)
+
+LIPSCHITZ = Mechanism(
+    name="lgcp-lipschitz",
+    settings=LGCPSynthesizer,
+    plan=LipschitzPlan,
+    estimator=Drawn,
+    result=CoxRelease,
+)
+
+KIM_LIM_38 = Mechanism(
+    name="lgcp-kim-lim-3.8",
+    settings=LGCPSynthesizer,
+    plan=KimLimPlan,
+    estimator=Drawn,
+    result=CoxRelease,
+)
+
+KIM_LIM_39 = Mechanism(
+    name="lgcp-kim-lim-3.9",
+    settings=LGCPSynthesizer,
+    plan=KimLimPlan,
+    estimator=Drawn,
+    result=CoxRelease,
+)

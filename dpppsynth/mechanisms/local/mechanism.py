@@ -1,0 +1,72 @@
+"""Records of the local mechanisms."""
+
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.local.area_synthesizers import (
+    DiskAreaMechanism,
+    HybridUniformExponential,
+    MultidimensionalSquareWave,
+    SEMGeoI,
+)
+from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
+from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, UniformGrid
+from dpppsynth.mechanisms.local.plan import LocalPlan
+from dpppsynth.mechanisms.local.release import GridEstimator, GridRelease, LocalRelease, ReportEstimator
+from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
+from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator, TraceRelease
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
+
+DISK_AREA = Mechanism(
+    name="disk-area",
+    settings=DiskAreaMechanism,
+    plan=LocalPlan,
+    estimator=ReportEstimator,
+    result=LocalRelease,
+)
+
+HYBRID_AREA = Mechanism(
+    name="hybrid-area",
+    settings=HybridUniformExponential,
+    plan=LocalPlan,
+    estimator=ReportEstimator,
+    result=LocalRelease,
+)
+
+SQUARE_WAVE = Mechanism(
+    name="square-wave",
+    settings=MultidimensionalSquareWave,
+    plan=LocalPlan,
+    estimator=ReportEstimator,
+    result=LocalRelease,
+)
+
+SUBSET_EXPONENTIAL = Mechanism(
+    name="subset-exponential",
+    settings=SEMGeoI,
+    plan=LocalPlan,
+    estimator=ReportEstimator,
+    result=LocalRelease,
+)
+
+UNIFORM_GRID = Mechanism(
+    name="uniform-grid",
+    settings=UniformGrid,
+    plan=UniformGridPlan,
+    estimator=GridEstimator,
+    result=GridRelease,
+)
+
+ADAPTIVE_GRID = Mechanism(
+    name="adaptive-grid",
+    settings=AdvancedAdaptiveGrid,
+    plan=AdaptiveGridPlan,
+    estimator=GridEstimator,
+    result=GridRelease,
+)
+
+TRAJECTORIES = Mechanism(
+    name="trajectories",
+    settings=LDPTrace,
+    plan=TracePlan,
+    estimator=TraceEstimator,
+    result=TraceRelease,
+)

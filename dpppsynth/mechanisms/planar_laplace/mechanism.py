@@ -1,0 +1,14 @@
+"""Record of points moved by planar Laplace noise."""
+
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.mechanisms.planar_laplace.release import PointRelease
+from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
+
+POINTS = Mechanism(
+    name="planar-laplace",
+    settings=PlanarLaplaceSynthesizer,
+    plan=MovedPlan,
+    estimator=None,
+    result=PointRelease,
+)

@@ -1,0 +1,136 @@
+"""Writing a release to disk: plain files that an auditor, QGIS or the next script can open. No pickle."""
+
+import hashlib
+import shutil
+import tempfile
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from dpppsynth.contract.result import Result
+from dpppsynth.core.atomic_files import name_leftovers
+from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.core.published_files import plain_text
+from dpppsynth.io import write_pattern
+from dpppsynth.release import certificate
+from dpppsynth.release import work as effort
+from dpppsynth.release.certificate import DOMAIN, SYNTHETIC, synthetic
+from dpppsynth.spatial.patterns import PointPattern
+
+# Contents of a folder that a killed process left behind: nothing is written before it is private.
+UNFINISHED = (
+    "it holds no more than a release does: parts of one, or in `old` a whole one that was being replaced, which may be "
+    "moved back if it is missing."
+)
+
+
+def scratch_prefix(folder: Path) -> str:
+    """Prefix of the temporary folders, beside the target, in which a release is written."""
+    return f".{folder.name}-"
+
+
+class Writable(Result, Protocol):
+    """A result that writes its own files."""
+
+    def write(self, folder: Path) -> None:
+        """Write what the budget was spent on and what was made of it, beside domain, patterns and certificate."""
+
+
+def state(release: Result, hashes: Mapping[str, str]) -> dict[str, Any]:
+    """The certificate of a release whose files have the given SHA-256, by name."""
+    domain = release.domain
+    place = {"file": DOMAIN, "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
+    scale = {} if domain.stated_scale is None else {"scale_factor": domain.stated_scale}
+    return certificate.build(
+        mechanism=release.mechanism,
+        parameters=release.parameters(),
+        guarantee=release.guarantee,
+        domain=place | scale,
+        noise=release.noise,
+        seeded=release.seeded,
+        warning=release.warning,
+        hashes=hashes,
+        entry=release.entry,
+    )
+
+
+def save(release: Writable, folder: Path, patterns: list[PointPattern]) -> Path:
+    """Write everything into a temporary folder beside `folder`, then rename it into place."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        msg = f"path: {folder} exists and is not an empty folder; choose another, releases are never overwritten."
+        raise InputError(msg)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        msg = f"path: cannot make the folder {folder.parent}: {err.strerror}; choose another."
+        raise InputError(msg) from None
+    name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder)) as scratch:
+        work = Path(scratch) / "release"
+        work.mkdir()
+        put(plain_text(release.domain.to_geojson()), work / DOMAIN)
+        release.write(work)
+        for k, pattern in enumerate(patterns):
+            write_pattern(pattern, work / synthetic(k))
+        _write_certificate(release, work, {f.name for f in work.iterdir()})
+        if folder.exists():
+            folder.rmdir()
+        work.replace(folder)
+    _warn_of_excess(release)
+    return folder
+
+
+def _warn_of_excess(release: Writable) -> None:
+    """Tell whoever saves what others will have to ask for."""
+    excess = effort.excess(release.parameters(), release.domain)
+    if excess is not None:
+        warnings.warn(f"release: {excess}", InformationWarning, stacklevel=4)
+
+
+def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern]) -> None:
+    """Add synthetic patterns to a saved release, numbered on, and renew the certificate's file list.
+
+    Files that are not the release's own stay out of the certificate.
+    """
+    known = set(certificate.read(folder)["files"])
+    first = 1 + max((int(name[10:-8]) for name in known if SYNTHETIC.fullmatch(name)), default=-1)
+    name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder)) as scratch:
+        work = Path(scratch) / "release"
+        shutil.copytree(folder, work, symlinks=True, copy_function=_copy)
+        for k, pattern in enumerate(patterns, first):
+            known.add(synthetic(k))
+            write_pattern(pattern, work / synthetic(k))
+        _write_certificate(release, work, known)
+        old = Path(scratch) / "old"
+        folder.replace(old)
+        try:
+            work.replace(folder)
+        except OSError:
+            old.replace(folder)
+            raise
+
+
+def _copy(source: str, target: str) -> None:
+    """Copy what lies beside a release, links as such; a pipe or a device would keep the copy busy for ever."""
+    if not Path(source).is_symlink() and not Path(source).is_file():
+        msg = f"release: {source} is no plain file; take it out of the folder."
+        raise InputError(msg)
+    shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _write_certificate(release: Writable, work: Path, names: set[str]) -> None:
+    cert = state(release, {name: certificate.file_hash(work / name) for name in sorted(names)})
+    certificate.write(cert, work)
+
+
+def put(text: str, path: Path) -> None:
+    """Write a text file, the same on all systems."""
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def stated(release: Result) -> dict[str, Any]:
+    """The certificate of a release, saved or not, with the files that were paid for alone."""
+    hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in release.bought().items()}
+    return state(release, hashes)
