@@ -87,7 +87,7 @@ class Planned(Protocol):
 
     @property
     def levels(self) -> Levels:
-        """Where each level of a mark is released by itself: the mark and their public numbers of points."""
+        """Mark and public numbers of points, where each level of the mark is released by itself."""
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What to expect of a release: time, diagnostics and utility, on surrogate data.
+    """Expected time, diagnostics and utility of a release, from runs on surrogate data.
 
     Attributes
     ----------

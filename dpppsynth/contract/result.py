@@ -15,7 +15,7 @@ class Result(Protocol):
 
     @property
     def warning(self) -> str | None:
-        """Why it must not be released, if so."""
+        """Reason why it must not be released, if there is one."""
 
     @property
     def domain(self) -> Domain:

@@ -61,7 +61,7 @@ class StratifiedPlan:
 
     @property
     def mechanism(self) -> str:
-        """How the release calls itself."""
+        """Name of the mechanism of the release."""
         return STRATA
 
     @property

@@ -218,7 +218,7 @@ class SavedPart:
 
     @property
     def certificate(self) -> dict[str, Any]:
-        """Of the whole release."""
+        """Certificate of the whole release."""
         return self.found.certificate
 
     def document(self, name: str) -> dict[str, Any]:

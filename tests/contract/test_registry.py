@@ -1,0 +1,98 @@
+"""The registry: complete records, loaded when asked for, and unknown mechanisms refused by name."""
+
+import json
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from dpppsynth.contract import registry
+from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.strata import STRATA
+from dpppsynth.core.errors import InputError
+from dpppsynth.models.recipes import domain_of_release
+from dpppsynth.privacy.guarantee import guarantee_from_dict
+from dpppsynth.release.rederive import alike
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.synthesizers import LaplaceSynthesizer, Synthesizer
+
+STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+SQUARE = Window.rectangle(0, 0, 1000, 1000)
+
+
+def parts(cert):
+    """Mechanism and public parameters of a release, or of each of its levels."""
+    return (
+        [(part["mechanism"], part["parameters"]) for part in cert["parameters"]["strata"]]
+        if cert["mechanism"] == STRATA
+        else [(cert["mechanism"], cert["parameters"])]
+    )
+
+
+@pytest.mark.parametrize("name", registry.names())
+def test_records_are_complete(name):
+    record = registry.mechanism(name)
+    assert record.name == name
+    assert issubclass(record.settings, Synthesizer)
+    assert issubclass(record.plan, Measurement)
+    assert record.plan.from_parameters.__func__ is not Measurement.from_parameters.__func__
+    assert record.plan.parameters is not Measurement.parameters
+    if record.estimator is not None:
+        assert issubclass(record.estimator, Estimator)
+        assert record.estimator.beside.__func__ is not Estimator.beside.__func__
+
+
+def test_every_field_is_required():
+    whole = registry.mechanism("laplace-cells")
+    given = {each.name: getattr(whole, each.name) for each in fields(Mechanism)}
+    assert Mechanism(**given).name == "laplace-cells"
+    for name in given:
+        with pytest.raises(TypeError, match=name):
+            Mechanism(**{key: value for key, value in given.items() if key != name})
+
+
+@pytest.mark.parametrize("name", ["lgcp", "Laplace-cells", "", None, 3, STRATA])
+def test_unknown_mechanisms_are_refused_by_name(name):
+    assert not registry.is_known(name)
+    with pytest.raises(InputError, match=f"^mechanism: {name!r} is not known to this version; it has laplace-cells, "):
+        registry.mechanism(name)
+
+
+def test_a_plan_of_an_unknown_mechanism_spends_nothing():
+    plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=2)
+    renamed = Plan("no-such", plan.statistic, plan.estimator)
+    with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
+        renamed.release(PointPattern([[1, 2], [3, 4]], SQUARE))
+
+
+def test_registry_and_package_load_no_family():
+    code = (
+        "import sys, dpppsynth, dpppsynth.contract.registry as registry; registry.names(); "
+        "print([name for name in sys.modules if name.startswith('dpppsynth.mechanisms')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in STORED.iterdir() if path.is_dir()))
+def test_plans_are_made_again_from_their_parameters(name):
+    """From a certificate to a plan and back, with the guarantee that is claimed."""
+    cert = json.loads((STORED / name / "certificate.json").read_text(encoding="utf-8"))
+    written = json.loads((STORED / name / cert["domain"]["file"]).read_text(encoding="utf-8"))
+    domain, claimed = (
+        domain_of_release(written, cert["domain"].get("scale_factor")),
+        guarantee_from_dict(cert["guarantee"]),
+    )
+    for mechanism, stated in parts(cert):
+        record = registry.mechanism(mechanism)
+        plan = record.plan.from_parameters(stated, claimed.relation, domain, mechanism=mechanism)
+        own = {key: value for key, value in stated.items() if key != "estimator"}
+        assert alike(own, plan.parameters())
+        assert plan.guarantee.epsilon() <= claimed.epsilon() * (1 + 1e-9)
+        assert plan.guarantee.theorem == claimed.theorem or cert["mechanism"] == STRATA
