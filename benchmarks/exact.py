@@ -15,7 +15,7 @@ from pages import fill, table
 
 import dpppsynth as dps
 from dpppsynth.models import tent_masses
-from dpppsynth.models.exact import NestedBoxes
+from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.spatial.sampling import binomial_pattern
 from dpppsynth.spatial.surrogates import surrogates
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import layout
-from dpppsynth.mechanisms.heatmap.laplace import laplace_aggregate
+from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_aggregate
 from dpppsynth.mechanisms.heatmap.linear_programs import objective
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, select_cells, solve

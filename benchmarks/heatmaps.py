@@ -26,9 +26,9 @@ from pages import fill, table
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
-from dpppsynth.mechanisms.heatmap.laplace import laplace_aggregate
+from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_aggregate
 from dpppsynth.mechanisms.heatmap.least_squares import least_squares
-from dpppsynth.mechanisms.heatmap.metrics import emd, kl, pearson, similarity
+from dpppsynth.mechanisms.heatmap.map_distances import emd, kl, pearson, similarity
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct
 from dpppsynth.mechanisms.heatmap.rendering import gaussian_heatmap
 from dpppsynth.mechanisms.heatmap.shuffle import (

@@ -16,7 +16,7 @@ import numpy as np
 import pages
 
 from dpppsynth.baselines.pivot_trace import pivot_trace
-from dpppsynth.mechanisms.local.trajectories.paths import (
+from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
     GridTrajectories,
     Trajectories,
     points_budget,

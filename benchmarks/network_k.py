@@ -18,7 +18,7 @@ from pages import fill
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from dpppsynth.linear_network import LinearNetwork, k_function
-from dpppsynth.linear_network.paths import from_positions
+from dpppsynth.linear_network.shortest_paths import from_positions
 from dpppsynth.spatial.patterns import PointPattern
 
 # Seconds that an established implementation with a core in C needed for n points on 503 edges, on two cores.

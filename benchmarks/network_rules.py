@@ -22,18 +22,18 @@ from pages import fill, table
 import dpppsynth as dps
 from dpppsynth.contract.additive_noise import StatisticPlan, cell_counts
 from dpppsynth.contract.rules import DRAW_SIGMA
-from dpppsynth.contract.rules import network as rules
-from dpppsynth.contract.rules.planar import box_shape
+from dpppsynth.contract.rules import network_rules as rules
+from dpppsynth.contract.rules.planar_rules import box_shape
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.diffusion import diffusion_matrix
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import increment_sd
-from dpppsynth.mechanisms.lgcp.posterior_sampling.base import INTERCEPT_SD
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import INTERCEPT_SD
 from dpppsynth.models import PoweredExponential, trace_mesh
 from dpppsynth.models.covariances import factor
-from dpppsynth.models.laplace import laplace_posterior
+from dpppsynth.models.laplace_approximation import laplace_posterior
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.likelihood import NoisyField, NoisyMasses
-from dpppsynth.models.target import FieldPrior
+from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.models.trace import around
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.release.lgcp_inference import FIELD_SIGMA as SIGMA

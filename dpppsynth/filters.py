@@ -6,12 +6,12 @@ that the hidden series changes little from one step to the next; where that is w
 twice the bound of the truth: the bound of the release itself is lost.
 """
 
-from dpppsynth.release.filters.grid import grid_filter, grid_smoother
+from dpppsynth.release.filters.filtered_series import Filtered
+from dpppsynth.release.filters.grid_filters import grid_filter, grid_smoother
 from dpppsynth.release.filters.particle import particle_filter
-from dpppsynth.release.filters.planar import cartesian_filter
 from dpppsynth.release.filters.polar import polar_filter
-from dpppsynth.release.filters.result import Filtered
-from dpppsynth.release.filters.steps import estimated_step, likely_step
+from dpppsynth.release.filters.position_filters import cartesian_filter
+from dpppsynth.release.filters.step_sizes import estimated_step, likely_step
 from dpppsynth.release.filters.variance import relative_variance
 
 __all__ = [

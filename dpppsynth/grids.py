@@ -6,7 +6,7 @@ that are private already.
 
 from dpppsynth.mechanisms.local.grids.consistency import Agreeing, central_consistency, local_consistency, pooled_levels
 from dpppsynth.mechanisms.local.grids.cuts import PIECES, Ratios, adaptive_cells, even_cells, split_ratios
-from dpppsynth.mechanisms.local.grids.errors import (
+from dpppsynth.mechanisms.local.grids.error_formulas import (
     noise_variance,
     non_uniformity_bound,
     report_variance,

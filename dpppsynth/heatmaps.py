@@ -25,23 +25,23 @@ References
 Ghazi, He, Kohlhoff, Kumar, Manurangsi, Navalpakkam and Valliappan (2023), Differentially private heatmaps, AAAI.
 """
 
-from dpppsynth.mechanisms.heatmap import limits
+from dpppsynth.mechanisms.heatmap import error_bounds as limits
 from dpppsynth.mechanisms.heatmap.aggregation import Aggregation, Estimate, aggregate, measure_tree, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, level_budgets, start_level
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, Level, grow
 from dpppsynth.mechanisms.heatmap.checkins import CheckIns, busiest_cells, read_checkins
 from dpppsynth.mechanisms.heatmap.dense import dense_aggregate
+from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_aggregate, laplace_estimate
 from dpppsynth.mechanisms.heatmap.fitting import fitted
 from dpppsynth.mechanisms.heatmap.kmedian import kmedian, kmedian_coreset, kmedian_cost
-from dpppsynth.mechanisms.heatmap.laplace import laplace_aggregate, laplace_estimate
 from dpppsynth.mechanisms.heatmap.least_squares import least_squares
 from dpppsynth.mechanisms.heatmap.linear_programs import Optimum, compact_lp, full_lp, objective
-from dpppsynth.mechanisms.heatmap.metrics import emd, emd_norm, kl, pearson, similarity
+from dpppsynth.mechanisms.heatmap.map_distances import emd, emd_norm, kl, pearson, similarity
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, select_cells, solve
 from dpppsynth.mechanisms.heatmap.rendering import InfiniteHeatmap, gaussian_heatmap, gaussian_kernel, infinite_heatmap
 from dpppsynth.mechanisms.heatmap.shuffle import ShuffleProtocol, communication_bits
-from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, grow
 from dpppsynth.mechanisms.heatmap.users import Users, user_distribution
 
 __all__ = [

@@ -12,7 +12,6 @@ Each mechanism is a frozen object of public numbers with a law of integer weight
 """
 
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousDiskArea, ContinuousHybrid, SpatialAreaMechanism
 from dpppsynth.mechanisms.local.randomizers.em import Fit, expectation_maximisation
 from dpppsynth.mechanisms.local.randomizers.footprint import closed_form_sizes
@@ -31,7 +30,8 @@ from dpppsynth.mechanisms.local.randomizers.radius import (
     information_bound,
     optimal_radius,
 )
-from dpppsynth.mechanisms.local.randomizers.registry import KINDS, ORACLES, oracle, randomizer_from_dict
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer_names import KINDS, ORACLES, oracle, randomizer_from_dict
 from dpppsynth.mechanisms.local.randomizers.simplex import clip, norm_mul, norm_sub
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave, square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size

@@ -2,7 +2,7 @@
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.rehearsal import Rehearsal, Run
-from dpppsynth.contract.strata import StratifiedPlan
+from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.contract.synthesizer import PointSynthesizer, Synthesizer
 from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
 from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer

@@ -18,10 +18,10 @@ from dpppsynth.privacy.truncated.geometric import (
     truncated_geometric_delta,
 )
 from dpppsynth.privacy.truncated.inverses import truncated_laplace_bound, truncated_laplace_epsilon
-from dpppsynth.privacy.truncated.laplace import TruncatedLaplace
-from dpppsynth.privacy.truncated.lattice import move
+from dpppsynth.privacy.truncated.lattice_noise import move
 from dpppsynth.privacy.truncated.optimal import TruncatedStaircase, optimal_delta, smallest_delta
-from dpppsynth.privacy.truncated.planar import PlanarLaplace, planar_laplace_bound, planar_laplace_delta
+from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace, planar_laplace_bound, planar_laplace_delta
 
 __all__ = [
     "Calibration",

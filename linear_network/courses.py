@@ -8,7 +8,7 @@ import shapely
 from shapely.ops import substring
 
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.paths import edge_numbers
+from dpppsynth.linear_network.shortest_paths import edge_numbers
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 
 

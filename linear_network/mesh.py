@@ -13,8 +13,8 @@ from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.courses import cut, shares
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.paths import distances, edge_numbers
 from dpppsynth.linear_network.resistance import resistances
+from dpppsynth.linear_network.shortest_paths import distances, edge_numbers
 from dpppsynth.spatial.domains import LARGEST
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 

@@ -19,10 +19,10 @@ from dpppsynth.linear_network.build import line_parts, require_distance
 from dpppsynth.linear_network.collapse import collapsed
 from dpppsynth.linear_network.geojson import network_geojson, read_geojson
 from dpppsynth.linear_network.graphs import graph_crs, network_graph, skeleton_of_graph
-from dpppsynth.linear_network.layers import skeleton_of_table, table_of_lines
+from dpppsynth.linear_network.line_layers import skeleton_of_table, table_of_lines
 from dpppsynth.linear_network.overlaps import noting_overlaps
-from dpppsynth.linear_network.paths import diameter, distances, edge_numbers
 from dpppsynth.linear_network.resistance import resistances
+from dpppsynth.linear_network.shortest_paths import diameter, distances, edge_numbers
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
     Floats,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from dpppsynth.linear_network.paths import to_ends
+from dpppsynth.linear_network.shortest_paths import to_ends
 from dpppsynth.linear_network.skeleton import Streets
 
 Floats = npt.NDArray[np.float64]

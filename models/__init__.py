@@ -15,12 +15,12 @@ from dpppsynth.models.covariances import (
     factor,
     square_root,
 )
-from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
+from dpppsynth.models.laplace_approximation import LaplacePosterior, laplace_posterior
 from dpppsynth.models.lgcp import build_lgcp, build_noise_aware, dual_measure, tent_masses
 from dpppsynth.models.likelihood import NoisyField, NoisyMasses
 from dpppsynth.models.nuts import Chains, Diagnostics, Sampler, diagnose
-from dpppsynth.models.planar import refine, regular_squares, regular_triangulation
 from dpppsynth.models.recipes import domain_from_geojson, mesh_from_recipe
+from dpppsynth.models.regular_meshes import refine, regular_squares, regular_triangulation
 from dpppsynth.models.trace import trace_mesh
 
 __all__ = [

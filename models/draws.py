@@ -15,9 +15,9 @@ import threadpoolctl
 
 from dpppsynth.core.errors import QualityError, ReleaseBlocked
 from dpppsynth.models.lgcp import log_likelihood
-from dpppsynth.models.lipschitz import LipschitzSet
+from dpppsynth.models.lipschitz_prior import LipschitzSet
 from dpppsynth.models.nuts import Diagnostics, Sampler, diagnose
-from dpppsynth.models.target import PointPosterior
+from dpppsynth.models.target_posterior import PointPosterior
 from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:

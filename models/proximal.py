@@ -6,7 +6,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.models.target import PointPosterior, maximise
+from dpppsynth.models.target_posterior import PointPosterior, maximise
 from dpppsynth.spatial.mesh import Floats
 
 # Step size and number of steps: mu grows by a factor 1.004.

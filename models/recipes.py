@@ -7,7 +7,7 @@ from dpppsynth.core.arguments import entries, instance
 from dpppsynth.core.crs import crs_from_member, projected_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
-from dpppsynth.models.planar import regular
+from dpppsynth.models.regular_meshes import regular
 from dpppsynth.models.trace import trace_mesh
 from dpppsynth.spatial.domains import Domain, Window, canonical_json
 from dpppsynth.spatial.mesh import Mesh

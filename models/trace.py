@@ -14,7 +14,7 @@ import shapely
 from dpppsynth.core.arguments import instance
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.courses import cut, shares
-from dpppsynth.models.planar import Finder, grid, settle_shape
+from dpppsynth.models.regular_meshes import Finder, grid, settle_shape
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh
 
 # Straight parts shorter than this share of the diameter are rounding, not street.

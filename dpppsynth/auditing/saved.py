@@ -20,7 +20,7 @@ from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
 from dpppsynth.release.certificate import COUNTS, FILENAME, prefix
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.folder import open_release
-from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import shapely
 
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.linear_network.paths import distances, from_positions
+from dpppsynth.linear_network.shortest_paths import distances, from_positions
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, triangulate
 

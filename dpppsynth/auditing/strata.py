@@ -18,7 +18,7 @@ from dpppsynth.auditing.statistics import Pair, built_in
 from dpppsynth.auditing.target import Statistic, Target
 from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.auditing.whole import WholeStrata, of_level
-from dpppsynth.contract.strata import StratifiedPlan
+from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.patterns import PointPattern

@@ -18,7 +18,7 @@ from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.auditing.whole import Measure, Whole
 from dpppsynth.contract.additive_noise import MeasurementPlan
 from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.strata import STRATA, StratifiedPlan
+from dpppsynth.contract.stratified_plan import STRATA, StratifiedPlan
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan

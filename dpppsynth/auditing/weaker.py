@@ -22,11 +22,11 @@ from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import PosteriorDrawPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan
 from dpppsynth.mechanisms.planar_laplace.audit import ShorterMoves, move_shifts
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.models.lgcp import tent_masses
-from dpppsynth.models.target import FieldPrior
+from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 

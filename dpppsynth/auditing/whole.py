@@ -10,7 +10,7 @@ from typing import Any
 
 from dpppsynth.auditing.target import Statistic
 from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.strata import StratifiedPlan
+from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.core.errors import ReleaseBlocked
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.patterns import PointPattern

@@ -17,12 +17,12 @@ Beside release with bounded error stand, all with floating-point noise:
 
 from dpppsynth.baselines.accuracy import ErrorSummary, error_summary
 from dpppsynth.baselines.bounded_output import BoundedOutput, bounded_output_scale
-from dpppsynth.baselines.gaussian import analytic_gaussian_scale, probabilistic_gaussian_scale
+from dpppsynth.baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
 from dpppsynth.baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
+from dpppsynth.baselines.hierarchical_counts import NoisyDegrees, NoisyTree, hay_degree, hay_tree, tree_consistency
 from dpppsynth.baselines.interval import Intervals, blum_intervals
-from dpppsynth.baselines.laplace import BaselineRelease, PaperLaplaceSynthesizer
-from dpppsynth.baselines.local import BestUniformGrid, LiteralHybridUniformExponential, best_uniform_grid
-from dpppsynth.baselines.noise import (
+from dpppsynth.baselines.local_baselines import BestUniformGrid, LiteralHybridUniformExponential, best_uniform_grid
+from dpppsynth.baselines.noisy_answers import (
     NoisyAnswers,
     gaussian_answers,
     generalised_gaussian_answers,
@@ -31,9 +31,9 @@ from dpppsynth.baselines.noise import (
     staircase_answers,
     uniform_answers,
 )
+from dpppsynth.baselines.paper_laplace import BaselineRelease, PaperLaplaceSynthesizer
 from dpppsynth.baselines.pivot_trace import PivotTrace, pivot_trace
 from dpppsynth.baselines.staircase import Staircase, optimal_gamma
-from dpppsynth.baselines.tree import NoisyDegrees, NoisyTree, hay_degree, hay_tree, tree_consistency
 from dpppsynth.baselines.uniform import UniformNoise
 
 __all__ = [

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.checks import budget, numbers, uniforms
+from dpppsynth.baselines.baseline_arguments import budget, numbers, uniforms
 from dpppsynth.baselines.generalised_gaussian import convex_power, half_length, half_mass
 from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.local.grids.checks import reals
-from dpppsynth.privacy.truncated.laplace import LARGEST, SMALLEST, in_range
+from dpppsynth.mechanisms.local.grids.grid_arguments import reals
+from dpppsynth.privacy.truncated.truncated_laplace import LARGEST, SMALLEST, in_range
 from dpppsynth.spatial.mesh import Floats
 
 

@@ -14,11 +14,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc, gammaincinv, gammaln
 
-from dpppsynth.baselines.checks import bound, budget, budgets, numbers, uniforms
+from dpppsynth.baselines.baseline_arguments import bound, budget, budgets, numbers, uniforms
 from dpppsynth.core.arguments import finite, real, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.privacy.truncated.laplace import LARGEST, SMALLEST, in_range
+from dpppsynth.privacy.truncated.truncated_laplace import LARGEST, SMALLEST, in_range
 from dpppsynth.spatial.mesh import Floats
 
 LARGEST_POWER = 100.0

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.checks import budget, numbers, uniforms
+from dpppsynth.baselines.baseline_arguments import budget, numbers, uniforms
 from dpppsynth.core.arguments import finite, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.privacy.truncated.laplace import in_range
+from dpppsynth.privacy.truncated.truncated_laplace import in_range
 from dpppsynth.spatial.mesh import Floats
 
 # Below it, squares of `1 - e^-epsilon` are lost in rounding.

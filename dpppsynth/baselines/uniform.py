@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.checks import numbers, uniforms
+from dpppsynth.baselines.baseline_arguments import numbers, uniforms
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.privacy.truncated.laplace import in_range
+from dpppsynth.privacy.truncated.truncated_laplace import in_range
 from dpppsynth.spatial.mesh import Floats
 
 

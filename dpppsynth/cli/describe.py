@@ -7,7 +7,7 @@ from dpppsynth.cli.limits import moves, noise_of
 from dpppsynth.cli.screen import show_table, show_text
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.mechanisms.heatmap import words as heatmaps
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
@@ -27,7 +27,7 @@ from dpppsynth.release import Projection
 from dpppsynth.release.lgcp_inference import LGCPInference
 
 if TYPE_CHECKING:
-    from dpppsynth.contract.strata import StratifiedPlan
+    from dpppsynth.contract.stratified_plan import StratifiedPlan
     from dpppsynth.models import Covariance
     from dpppsynth.privacy import Guarantee
     from dpppsynth.spatial.domains import Domain

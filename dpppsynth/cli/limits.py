@@ -6,7 +6,7 @@ from dpppsynth.mechanisms.bounded.words import errors, farthest, measured
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
-from dpppsynth.privacy.truncated.planar import PlanarLaplace
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.release import Release, StratifiedRelease
 
 

@@ -16,7 +16,7 @@ from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckEr
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Levels
     from dpppsynth.contract.plan import Plan
-    from dpppsynth.contract.strata import StratifiedPlan
+    from dpppsynth.contract.stratified_plan import StratifiedPlan
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern
 
@@ -54,7 +54,7 @@ class People:
         """Facts stated about the rows of a file: the mark, its levels and the numbers of points."""
         if self.by is None:
             return {"n": self.n}
-        from dpppsynth.contract.strata import level_names
+        from dpppsynth.contract.stratified_plan import level_names
 
         return {"by": self.by, "levels": level_names(self._names()), "n": self._counts()}
 
@@ -104,14 +104,14 @@ class People:
 
     def require_other_mark(self, subset: Mapping[str, str] | None) -> None:
         """Refuse levels of a mark of which all points have one value."""
-        from dpppsynth.contract.strata import require_other_mark
+        from dpppsynth.contract.stratified_plan import require_other_mark
 
         if self.by is not None:
             require_other_mark(self.by, subset)
 
     def plan_for(self, pattern: "PointPattern", job: Job, patterns: int) -> "Plan | StratifiedPlan":
         """Settle them where the data tell the public number of points."""
-        from dpppsynth.contract.strata import split
+        from dpppsynth.contract.stratified_plan import split
 
         if self.by is None:
             return self._settle(job, pattern.domain, patterns, len(pattern))

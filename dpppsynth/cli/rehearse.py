@@ -48,7 +48,7 @@ def rehearse(
     Settle everything by it: what a run on the data shows must not be acted upon. Exit code 5 when a run would be
     blocked.
     """
-    from dpppsynth.contract.strata import StratifiedPlan
+    from dpppsynth.contract.stratified_plan import StratifiedPlan
 
     plan = people.plan(job, place.domain(), patterns)
     plans = plan.plans if isinstance(plan, StratifiedPlan) else {"": plan}

@@ -56,7 +56,7 @@ def sample(
 
     from dpppsynth.release import append_patterns, load_release
     from dpppsynth.release.folder import release_folder
-    from dpppsynth.release.writing import save
+    from dpppsynth.release.folder_writing import save
 
     folder, failed = release_folder(release), None
     with progress() as say:

@@ -22,7 +22,7 @@ from dpppsynth.core.errors import InputError, QualityError
 if TYPE_CHECKING:
     from dpppsynth.contract.account import Ceiling
     from dpppsynth.contract.plan import Plan
-    from dpppsynth.contract.strata import StratifiedPlan
+    from dpppsynth.contract.stratified_plan import StratifiedPlan
     from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern

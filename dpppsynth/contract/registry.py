@@ -36,7 +36,7 @@ PLACES = {
     "trajectories": f"{HOME}.local.mechanism:TRAJECTORIES",
 }
 # The result of a release by levels, unless that of each level has one of its own (`series`).
-STRATIFIED = "dpppsynth.release.strata:StratifiedRelease"
+STRATIFIED = "dpppsynth.release.stratified_release:StratifiedRelease"
 
 
 def names() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.rehearsal import Rehearsal
-from dpppsynth.contract.strata import (
+from dpppsynth.contract.stratified_plan import (
     STRATA,
     StratifiedPlan,
     level_names,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.models.planar import regular_squares
+from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.intensity import mass_distance
 from dpppsynth.spatial.patterns import PointPattern

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpppsynth.linear_network.layers import skeleton_of_table
+from dpppsynth.linear_network.line_layers import skeleton_of_table
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.spatial.tables.formats import read_layer
 

@@ -2,7 +2,7 @@
 
 import math
 
-from dpppsynth.ledger.reading import Reading, Values, described
+from dpppsynth.ledger.readings import Reading, Values, described
 
 
 def contradiction(now: Reading, before: Reading) -> str | None:

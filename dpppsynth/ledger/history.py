@@ -6,14 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.ledger.authorisation import hashed
 from dpppsynth.ledger.budget import Budget, budget_from_dict
 from dpppsynth.ledger.contradiction import contradiction
 from dpppsynth.ledger.document import Event, damaged, identify, version_of
 from dpppsynth.ledger.dominance import nowhere_worse
-from dpppsynth.ledger.reading import Reading, reading_from_dict
+from dpppsynth.ledger.readings import Reading, reading_from_dict
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.domains import canonical_json

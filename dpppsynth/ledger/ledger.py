@@ -33,9 +33,9 @@ from dpppsynth.ledger.history import (
     require_stated,
     stored,
 )
-from dpppsynth.ledger.promise import narrowed, together, void
+from dpppsynth.ledger.joint_guarantee import narrowed, together, void
 from dpppsynth.ledger.proof import Proof, proof
-from dpppsynth.ledger.reading import Reading, reading
+from dpppsynth.ledger.readings import Reading, reading
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours, Relation
 from dpppsynth.spatial.domains import Domain

@@ -8,7 +8,7 @@ from typing import Any
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import Entry
-from dpppsynth.ledger.reading import Reading
+from dpppsynth.ledger.readings import Reading
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate

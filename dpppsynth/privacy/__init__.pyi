@@ -73,7 +73,7 @@ from dpppsynth.privacy.relations import (
 from dpppsynth.privacy.stored_profiles import profile_from_dict
 from dpppsynth.privacy.truncated.costs import truncated_laplace_delta
 from dpppsynth.privacy.truncated.inverses import truncated_laplace_bound
-from dpppsynth.privacy.truncated.planar import planar_laplace_bound, planar_laplace_delta
+from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_bound, planar_laplace_delta
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.release.verify import Check, Verification, verify
 

@@ -10,8 +10,8 @@ from dpppsynth.core.arguments import elements, entries, positive, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.gaussian import RULE
 from dpppsynth.privacy.profiles import ApproximateDP
+from dpppsynth.privacy.truncated.bound_arguments import require_whole
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
-from dpppsynth.privacy.truncated.rules import require_whole
 
 __all__ = ["TruncatedLaplaceDP"]
 

@@ -12,10 +12,10 @@ from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.release import writing
-from dpppsynth.release.base import Release
+from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import OFFSET, POSTERIOR, STATISTIC
 from dpppsynth.release.lgcp_inference import LGCPInference, Posterior
+from dpppsynth.release.release import Release
 from dpppsynth.spatial.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
@@ -71,7 +71,7 @@ class CoxRelease(Release):
         super().write(folder, start)
         offset = getattr(self.estimator, "offset", None)
         if offset is not None:
-            writing.put(plain_text(offset.to_geojson()), folder / OFFSET)
+            folder_writing.put(plain_text(offset.to_geojson()), folder / OFFSET)
         if self.draws is not None:
             self.posterior.to_netcdf(folder / (start + POSTERIOR), engine="scipy")
 

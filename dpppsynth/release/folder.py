@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.registry import mechanism, stratified
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.models.recipes import domain_of_release
@@ -18,7 +18,7 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
 from dpppsynth.release.certificate import DOMAIN, OFFSET, SYNTHETIC, Published, prefix
 from dpppsynth.release.rederive import alike
-from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.release.verify import Verification, examine
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.offset import Offset

@@ -21,7 +21,7 @@ from dpppsynth.core.errors import InputError, QualityError, TooLargeError
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.models.covariances import PoweredExponential, factor, require_few_vertices
-from dpppsynth.models.laplace import LaplacePosterior, laplace_posterior
+from dpppsynth.models.laplace_approximation import LaplacePosterior, laplace_posterior
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.release.certificate import OFFSET, POSTERIOR

@@ -12,7 +12,7 @@ from typing import Any
 from dpppsynth.contract.estimator import Beside
 from dpppsynth.contract.measurement import Following, Measurement, Parameters, require
 from dpppsynth.contract.registry import is_known, mechanism
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee, PureDP

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from shapely.errors import ShapelyError
 
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.models.recipes import domain_of_release
@@ -18,7 +18,7 @@ from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.lengths import require_scale, undeclared
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
-from dpppsynth.privacy.truncated.rules import LARGEST
+from dpppsynth.privacy.truncated.bound_arguments import LARGEST
 from dpppsynth.release import certificate, contents, work
 from dpppsynth.release.rederive import Derived, alike, budget, knows, rederive, spends
 from dpppsynth.spatial.domains import Domain, canonical_json

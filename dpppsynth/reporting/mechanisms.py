@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 
 _FITTED = "A log-Gaussian Cox model that knows the law of the noise was fitted to these numbers alone"
 _UNMARKED = "Marks are not released."

@@ -35,7 +35,7 @@ from dpppsynth.mechanisms.lgcp.bound import posterior_draw
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, TruncatedNoise
 from dpppsynth.release import CoxRelease
-from dpppsynth.release import base as release_base
+from dpppsynth.release import release as release_base
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.verify import verify
 from dpppsynth.spatial.domains import Window

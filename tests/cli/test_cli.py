@@ -244,7 +244,7 @@ class TestRehearse:
             msg = "no"
             raise errors.ReleaseBlocked(msg)
 
-        monkeypatch.setattr("dpppsynth.mechanisms.lgcp.posterior_sampling.posterior.proximal_draw", block)
+        monkeypatch.setattr("dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan.proximal_draw", block)
         words = ["rehearse", *PROXIMAL, *SQUARE, *CRS, "--n", 392]
         assert spoken(run(*words, code=5)).count("would be blocked") == 3
         assert json.loads(run(*words, "--json", code=5).stdout)["passed"] is False
@@ -474,7 +474,7 @@ class TestSynthesize:
         def block(posterior, *_, **__):
             raise errors.ReleaseBlocked(BLOCKED) from ValueError(f"{posterior}")
 
-        monkeypatch.setattr("dpppsynth.mechanisms.lgcp.posterior_sampling.posterior.nuts_draw", block)
+        monkeypatch.setattr("dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan.nuts_draw", block)
         nuts = [*DRAW, "--sampler", "nuts", "--out", tmp_path / "out"]
         result = run("synthesize", points[0], *CRS, *SQUARE, *nuts, code=5)
         is_silent_about(result.output, points[1])

@@ -26,7 +26,7 @@ from dpppsynth import local
 from dpppsynth.contract import additive_noise as statistic_module
 from dpppsynth.contract import registry
 from dpppsynth.contract.additive_noise import StatisticPlan, cell_counts, lattice_masses
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.linear_network import LinearNetwork, diffusion, network_mesh
 from dpppsynth.mechanisms.bounded import plan as bounded_plan
@@ -36,9 +36,9 @@ from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.mechanisms.kernel import plan as kernel_plan
 from dpppsynth.mechanisms.lgcp import feasibility, field_plan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import ConfidentialFit
-from dpppsynth.mechanisms.lgcp.posterior_sampling import lipschitz as lipschitz_module
-from dpppsynth.mechanisms.lgcp.posterior_sampling import posterior as posterior_module
-from dpppsynth.mechanisms.lgcp.posterior_sampling.base import Outcome
+from dpppsynth.mechanisms.lgcp.posterior_sampling import lipschitz_plan as lipschitz_module
+from dpppsynth.mechanisms.lgcp.posterior_sampling import posterior_draw_plan as posterior_module
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import Outcome
 from dpppsynth.mechanisms.lgcp.synthesizer import MECHANISMS
 from dpppsynth.mechanisms.local import grid_plan
 from dpppsynth.mechanisms.local import plan as local_plan
@@ -47,8 +47,8 @@ from dpppsynth.mechanisms.planar_laplace import plan as moved_plan
 from dpppsynth.models import draws as draws_module
 from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.models.draws import NutsDraw
-from dpppsynth.models.exact import Draw, NestedBoxes
-from dpppsynth.models.kim_lim import KimLimModel
+from dpppsynth.models.kim_lim_model import KimLimModel
+from dpppsynth.models.nested_boxes import Draw, NestedBoxes
 from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.privacy import (
     AddRemove,
@@ -69,8 +69,8 @@ from dpppsynth.privacy.noise import (
 )
 from dpppsynth.release import lgcp_inference as field_module
 from dpppsynth.release import load_release
-from dpppsynth.release.base import Release
-from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.release.release import Release
+from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern

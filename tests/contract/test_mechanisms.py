@@ -23,7 +23,7 @@ from dpppsynth.mechanisms.kernel.release import PoissonRelease
 from dpppsynth.mechanisms.lgcp import feasibility
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_sigma
 from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.base import Outcome
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import Outcome
 from dpppsynth.mechanisms.lgcp.synthesizer import MECHANISMS
 from dpppsynth.models import draws, regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
@@ -555,7 +555,7 @@ class TestKimLim:
 
 class TestKernel:
     def test_bandwidth_rule_or_the_smallest_admissible(self):
-        rule = rules.planar.bandwidth(SQUARE, N)
+        rule = rules.planar_rules.bandwidth(SQUARE, N)
         assert plan(kernel(epsilon=100.0)).statistic.bandwidth == rule
         tight = plan(kernel(epsilon=1.0)).statistic.bandwidth
         assert tight > rule
@@ -607,7 +607,7 @@ class TestKernel:
         pair = PointPattern(np.repeat([[200.0, 200.0], [800.0, 800.0]], N // 2, axis=0), SQUARE)
         xy = kernel(epsilon=1000.0).release(pair, 1).patterns[0].xy
         left = xy[:, 0] < 500
-        assert np.abs(xy - np.where(left[:, None], 200, 800)).max() < 7 * rules.planar.bandwidth(SQUARE, N)
+        assert np.abs(xy - np.where(left[:, None], 200, 800)).max() < 7 * rules.planar_rules.bandwidth(SQUARE, N)
         # Sorted by parent there is one change of side; in random order about 150, standard deviation 9.
         assert np.count_nonzero(np.diff(left)) > 90
 

@@ -13,7 +13,7 @@ from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.guarantee import guarantee_from_dict

@@ -8,7 +8,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpppsynth.contract.rules import planar as rules
+from dpppsynth.contract.rules import planar_rules as rules
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.spatial.domains import Window

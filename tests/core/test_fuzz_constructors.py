@@ -24,7 +24,7 @@ from test_fuzz_readers import LOOKS, fuzz
 import dpppsynth as dps
 from dpppsynth import evaluation, heatmaps, io, linear_network, models, privacy
 from dpppsynth.core.errors import DpppsynthError, InformationWarning
-from dpppsynth.mechanisms.heatmap import limits
+from dpppsynth.mechanisms.heatmap import error_bounds
 from dpppsynth.spatial.offset import Offset
 
 # There are a hundred callables; the values are the point, not their combinations.
@@ -140,20 +140,20 @@ HEATMAPS = {
     "ShuffleProtocol.encode": (PROTOCOL.encode, {"distribution": [[0.5, 0.5], [0.0, 0.0]], "rng": 1}),
     "ShuffleProtocol.decode": (PROTOCOL.decode, {"messages": MESSAGES}),
     "ShuffleProtocol.simulate": (PROTOCOL.simulate, {"distributions": [np.eye(2) / 2] * 3, "rng": 1}),
-    "limits.sparse_parameters": (limits.sparse_parameters, {"factor": 0.5, "k": 2, "constant": 1.0}),
-    "limits.sparse_order": (limits.sparse_order, {"factor": 0.5, "k": 2, "epsilon": 1.0, "n": 4}),
-    "limits.noise_term": (limits.noise_term, {"budgets": BUDGETS, "w": 4}),
-    "limits.sparse_bound": (limits.sparse_bound, {"budgets": BUDGETS, "w": 4, "n": 4}),
-    "limits.domination": (limits.domination, {"first": 0, "depth": 2}),
-    "limits.normalised_bound": (limits.normalised_bound, {"distance": 1.0, "n": 4}),
-    "limits.decay_cost": (limits.decay_cost, {"decay": 0.7}),
-    "limits.dense_noise_bound": (limits.dense_noise_bound, {"depth": 2, "epsilon": 1.0}),
-    "limits.dense_bound": (limits.dense_bound, {"depth": 2, "epsilon": 1.0, "n": 4}),
-    "limits.dense_order": (limits.dense_order, {"epsilon": 1.0, "n": 4}),
-    "limits.lower_order": (limits.lower_order, {"k": 2, "epsilon": 1.0, "n": 4}),
-    "limits.kmedian_order": (limits.kmedian_order, {"k": 2, "epsilon": 1.0}),
-    "limits.packing": (limits.packing, {"k": 2, "epsilon": 1.0, "n": 40, "separation": None}),
-    "limits.separation_bound": (limits.separation_bound, {"p": GRID[0], "q": GRID[1]}),
+    "limits.sparse_parameters": (error_bounds.sparse_parameters, {"factor": 0.5, "k": 2, "constant": 1.0}),
+    "limits.sparse_order": (error_bounds.sparse_order, {"factor": 0.5, "k": 2, "epsilon": 1.0, "n": 4}),
+    "limits.noise_term": (error_bounds.noise_term, {"budgets": BUDGETS, "w": 4}),
+    "limits.sparse_bound": (error_bounds.sparse_bound, {"budgets": BUDGETS, "w": 4, "n": 4}),
+    "limits.domination": (error_bounds.domination, {"first": 0, "depth": 2}),
+    "limits.normalised_bound": (error_bounds.normalised_bound, {"distance": 1.0, "n": 4}),
+    "limits.decay_cost": (error_bounds.decay_cost, {"decay": 0.7}),
+    "limits.dense_noise_bound": (error_bounds.dense_noise_bound, {"depth": 2, "epsilon": 1.0}),
+    "limits.dense_bound": (error_bounds.dense_bound, {"depth": 2, "epsilon": 1.0, "n": 4}),
+    "limits.dense_order": (error_bounds.dense_order, {"epsilon": 1.0, "n": 4}),
+    "limits.lower_order": (error_bounds.lower_order, {"k": 2, "epsilon": 1.0, "n": 4}),
+    "limits.kmedian_order": (error_bounds.kmedian_order, {"k": 2, "epsilon": 1.0}),
+    "limits.packing": (error_bounds.packing, {"k": 2, "epsilon": 1.0, "n": 40, "separation": None}),
+    "limits.separation_bound": (error_bounds.separation_bound, {"p": GRID[0], "q": GRID[1]}),
     "reconstruct": (heatmaps.reconstruct, {"levels": LEVELS, "w": 2, "solver": "tree", "inside": None}),
     "least_squares": (heatmaps.least_squares, {"tree": TREE, "budgets": BUDGETS, "shrink": True}),
     "fitted": (heatmaps.fitted, {"tree": TREE, "budgets": BUDGETS, "fit": "l1"}),

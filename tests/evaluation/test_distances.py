@@ -9,7 +9,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.distances import misplaced_share, quadrature, total_variation
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.models.planar import regular_squares
+from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.patterns import PointPattern

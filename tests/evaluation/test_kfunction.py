@@ -15,7 +15,7 @@ from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network import k_function as network_k
 from dpppsynth.linear_network import pair_correlation as network_g
-from dpppsynth.models.planar import regular_squares
+from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.patterns import PointPattern

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from dpppsynth import cli
-from dpppsynth.contract.strata import split
+from dpppsynth.contract.stratified_plan import split
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import inspect_points, read_pattern, require_head
 from dpppsynth.ledger import Ledger

@@ -27,7 +27,7 @@ from dpppsynth.ledger.authorisation import claim, recording, settling
 from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import replay, stored
-from dpppsynth.ledger.promise import COMPLETE, EVERYWHERE, MAP_LENGTHS, POINTWISE, SAME_POINTS
+from dpppsynth.ledger.joint_guarantee import COMPLETE, EVERYWHERE, MAP_LENGTHS, POINTWISE, SAME_POINTS
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import AVERAGED
 from dpppsynth.privacy import (
     AddRemove,

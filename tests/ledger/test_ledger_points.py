@@ -16,7 +16,7 @@ from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.ledger import Ledger
 from dpppsynth.ledger.document import dump, identify
-from dpppsynth.ledger.promise import COMPLETE, POINTWISE, SAME_POINTS, UNKNOWN
+from dpppsynth.ledger.joint_guarantee import COMPLETE, POINTWISE, SAME_POINTS, UNKNOWN
 from dpppsynth.local import DiskAreaMechanism, LDPTrace
 from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
 from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne

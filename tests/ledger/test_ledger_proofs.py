@@ -21,8 +21,8 @@ from dpppsynth.ledger.history import replay, stored
 from dpppsynth.ledger.proof import public_number
 from dpppsynth.privacy import GaussianDP, PureDP, ReplaceOne
 from dpppsynth.release import certificate, load_release
+from dpppsynth.release.folder_writing import stated
 from dpppsynth.release.verify import check_claim
-from dpppsynth.release.writing import stated
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer

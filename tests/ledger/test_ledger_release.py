@@ -32,7 +32,7 @@ from dpppsynth.privacy import (
     verify,
 )
 from dpppsynth.release import append_patterns, certificate, load_release
-from dpppsynth.release.writing import stated
+from dpppsynth.release.folder_writing import stated
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer

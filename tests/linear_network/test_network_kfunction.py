@@ -10,9 +10,9 @@ from dpppsynth import datasets
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.linear_network import LinearNetwork, k_function, pair_correlation
-from dpppsynth.linear_network import kfunction as module
-from dpppsynth.linear_network.paths import distances, from_positions
+from dpppsynth.linear_network import network_kfunction as module
 from dpppsynth.linear_network.perimeter import perimeter
+from dpppsynth.linear_network.shortest_paths import distances, from_positions
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import rounding
@@ -223,7 +223,7 @@ def test_sums_do_not_depend_on_blocks(monkeypatch):
     pattern, r = uniform(GRID, 30, np.random.default_rng(9)), np.linspace(0, 5, 11)
     whole = k_function(pattern, r).k
     monkeypatch.setattr(module, "SHARE", 7)
-    monkeypatch.setattr("dpppsynth.linear_network.paths.BLOCK", 100)
+    monkeypatch.setattr("dpppsynth.linear_network.shortest_paths.BLOCK", 100)
     np.testing.assert_allclose(k_function(pattern, r).k, whole, rtol=1e-13)
 
 

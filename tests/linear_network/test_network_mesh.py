@@ -13,7 +13,7 @@ from dpppsynth.contract.additive_noise import cell_counts, lattice_masses
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.courses import common
-from dpppsynth.models import build_lgcp, domain_from_geojson, laplace, mesh_from_recipe, trace_mesh
+from dpppsynth.models import build_lgcp, domain_from_geojson, laplace_approximation, mesh_from_recipe, trace_mesh
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.models.lgcp import dual_measure
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, tents
@@ -437,7 +437,7 @@ def test_uniform_masses_give_a_constant_mode():
     masses = 400 * tents_.measure / TOWN.length
     likelihood = NoisyMasses(masses, 0.0, mesh.measure, mesh.shares(tents_), 400)
     root = np.linalg.cholesky(PoweredExponential(1.0, 50.0, 1.0).matrix(mesh) + 1e-12 * np.eye(len(mesh.vertices)))
-    mode = laplace.laplace_posterior(likelihood, root, 0.0).field_mode
+    mode = laplace_approximation.laplace_posterior(likelihood, root, 0.0).field_mode
     assert np.ptp(mode) < 1e-6
 
 

@@ -10,8 +10,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from dpppsynth import datasets
-from dpppsynth.linear_network import LinearNetwork, paths
-from dpppsynth.linear_network.paths import diameter, distances, from_positions
+from dpppsynth.linear_network import LinearNetwork, shortest_paths
+from dpppsynth.linear_network.shortest_paths import diameter, distances, from_positions
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -89,7 +89,7 @@ def test_blocks_and_columns_make_no_difference(monkeypatch):
     a, b = places(network, 30, rng), places(network, 7, rng)
     whole = distances(network, a, b)
     expected = network.diameter
-    monkeypatch.setattr(paths, "BLOCK", 50)
+    monkeypatch.setattr(shortest_paths, "BLOCK", 50)
     np.testing.assert_array_equal(distances(network, a, b), whole)
     np.testing.assert_allclose(distances(network, b, a).T, whole, rtol=1e-13)
     assert diameter(network) == pytest.approx(expected, rel=1e-14)
@@ -125,9 +125,9 @@ def test_diameter_of_simple_networks():
 @pytest.mark.parametrize("seed", range(8))
 def test_search_for_the_diameter_ends_no_sooner_than_it_may(seed, monkeypatch):
     # One edge at a time.
-    monkeypatch.setattr(paths, "BLOCK", 1)
+    monkeypatch.setattr(shortest_paths, "BLOCK", 1)
     network = web(np.random.default_rng(seed))
-    d = paths.vertex_distances(network, np.arange(12))
+    d = shortest_paths.vertex_distances(network, np.arange(12))
     (u, v), length = network.edges.T, network.lengths
     between = (d[u][:, u] + d[u][:, v] + d[v][:, u] + d[v][:, v]) / 4 + (length[:, None] + length) / 2
     np.fill_diagonal(between, (length + d[u, v]) / 2)

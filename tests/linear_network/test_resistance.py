@@ -10,8 +10,8 @@ import shapely
 import shapely.ops
 
 from dpppsynth.linear_network import LinearNetwork, resistance
-from dpppsynth.linear_network.paths import distances
 from dpppsynth.linear_network.resistance import resistances
+from dpppsynth.linear_network.shortest_paths import distances
 
 
 def web(rng, extra=8):

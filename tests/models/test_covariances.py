@@ -12,8 +12,8 @@ from scipy.special import gamma
 
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.paths import distances
 from dpppsynth.linear_network.resistance import resistances
+from dpppsynth.linear_network.shortest_paths import distances
 from dpppsynth.models import covariances, regular_triangulation
 from dpppsynth.models.covariances import (
     GeneralisedCauchy,

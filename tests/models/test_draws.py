@@ -12,10 +12,10 @@ from chance import Chance
 from dpppsynth import Window, datasets
 from dpppsynth.core.errors import InformationWarning, InputError, QualityError, ReleaseBlocked
 from dpppsynth.models import PoweredExponential, Sampler, draws, regular_squares, regular_triangulation
-from dpppsynth.models.kim_lim import KimLimModel, line_factor
-from dpppsynth.models.lipschitz import LipschitzSet
+from dpppsynth.models.kim_lim_model import KimLimModel, line_factor
+from dpppsynth.models.lipschitz_prior import LipschitzSet
 from dpppsynth.models.nuts import Chains, diagnose
-from dpppsynth.models.target import FieldPrior
+from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LGCPSynthesizer
 

@@ -21,15 +21,17 @@ from dpppsynth.models import (
     Sampler,
     build_lgcp,
     diagnose,
-    exact,
     factor,
     regular_triangulation,
-    target,
+    target_posterior,
     tent_masses,
 )
-from dpppsynth.models.exact import BATCH, Attempts, NestedBoxes, curvature
-from dpppsynth.models.lipschitz import LipschitzSet
-from dpppsynth.models.target import FieldPrior, PointPosterior
+from dpppsynth.models import (
+    nested_boxes as exact,
+)
+from dpppsynth.models.lipschitz_prior import LipschitzSet
+from dpppsynth.models.nested_boxes import BATCH, Attempts, NestedBoxes, curvature
+from dpppsynth.models.target_posterior import FieldPrior, PointPosterior
 
 SIZE = 100_000
 MEASURE = np.array([2.0, 1.0, 3.0])
@@ -306,7 +308,7 @@ class TestMode:
         assert gradient @ np.linalg.solve(posterior.information(mode), gradient) < 1e-12
 
     def test_says_so_without_a_figure_when_not_found(self, monkeypatch):
-        monkeypatch.setattr(target, "STEPS", 2)
+        monkeypatch.setattr(target_posterior, "STEPS", 2)
         with pytest.raises(QualityError, match=r"^sampler: the posterior mode was not found; [^0-9]*$"):
             NestedBoxes(POSTERIORS["three vertices, many points"])
 

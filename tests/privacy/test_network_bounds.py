@@ -12,13 +12,13 @@ from scipy.sparse import csgraph
 
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.linear_network.paths import distances
+from dpppsynth.linear_network.shortest_paths import distances
 from dpppsynth.mechanisms.lgcp.bound.fields import field_sensitivity
 from dpppsynth.mechanisms.lgcp.bound.increments import element_pairs, farthest_corners, increments
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale
 from dpppsynth.mechanisms.lgcp.field_plan import lattice_field
 from dpppsynth.models.covariances import GeneralisedCauchy, Matern, PoweredExponential, square_root
-from dpppsynth.models.kim_lim import KimLimModel
+from dpppsynth.models.kim_lim_model import KimLimModel
 from dpppsynth.privacy import (
     AddRemove,
     AlphaNeighbours,

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated import lattice
-from dpppsynth.privacy.truncated.lattice import BITS, LatticeNoise
+from dpppsynth.privacy.truncated import lattice_noise
+from dpppsynth.privacy.truncated.lattice_noise import BITS, LatticeNoise
 from dpppsynth.truncated import PlanarLaplace, move
 
 # False alarms of a statistical test.
@@ -56,9 +56,9 @@ def chi_square(counts, probabilities):
 def test_intervals_agree_with_floating_point(epsilon, bound, step, monkeypatch):
     points = np.random.default_rng(4).uniform(-1e5, 1e5, (40, 2))
     fast = move(points, epsilon=epsilon, bound=bound, step=step, rng=9)
-    monkeypatch.setattr(lattice, "SLACK", 1.0)
-    asked, decided = [], lattice._decided
-    monkeypatch.setattr(lattice, "_decided", lambda *given: asked.append(1) or decided(*given))
+    monkeypatch.setattr(lattice_noise, "SLACK", 1.0)
+    asked, decided = [], lattice_noise._decided
+    monkeypatch.setattr(lattice_noise, "_decided", lambda *given: asked.append(1) or decided(*given))
     assert (move(points, epsilon=epsilon, bound=bound, step=step, rng=9) == fast).all()
     assert len(asked) >= 40
 
@@ -66,7 +66,7 @@ def test_intervals_agree_with_floating_point(epsilon, bound, step, monkeypatch):
 @pytest.mark.parametrize(("epsilon", "bound", "step"), LAWS)
 def test_lengths_are_within_their_stated_errors(epsilon, bound, step):
     law = LatticeNoise(epsilon, bound, step)
-    words = lattice._words(np.random.default_rng(2), 30)
+    words = lattice_noise._words(np.random.default_rng(2), 30)
     words[:2, :4] = [[2**20, TOP, TOP - 3, 2**21 + 1], [TOP, 2**20, TOP, TOP - 1]]
     lengths, errors, _ = law.lengths(words)
     for k, (first, second, _) in enumerate(words.T.tolist()):
@@ -171,14 +171,14 @@ def test_clamped_lengths_are_found(monkeypatch):
 
 
 def test_biased_directions_are_found(monkeypatch):
-    words = lattice._words
+    words = lattice_noise._words
 
     def biased(rng, m):
         drawn = words(rng, m)
         drawn[2, : m // 20] //= 2
         return drawn
 
-    monkeypatch.setattr(lattice, "_words", biased)
+    monkeypatch.setattr(lattice_noise, "_words", biased)
     _, angles = radii_and_angles(offsets(1.0, 3.0), PlanarLaplace(1.0, 3.0))
     assert angles < ALARM
 
@@ -215,7 +215,7 @@ def test_seeds_batches_and_no_points(monkeypatch):
     assert (move(points, **arguments, rng=1) == move(points, **arguments, rng=1)).all()
     assert (move(points, **arguments) != move(points, **arguments)).any()
     assert move(np.empty((0, 2)), **arguments).shape == (0, 2)
-    monkeypatch.setattr(lattice, "BATCH", 7)
+    monkeypatch.setattr(lattice_noise, "BATCH", 7)
     moved = move(points, **arguments, rng=1)
     assert len(np.unique(moved, axis=0)) == 50
     assert np.hypot(*(moved * 1e-3 - points).T).max() < 10.001

@@ -11,7 +11,7 @@ from dpppsynth import filters
 from dpppsynth.core.errors import InputError
 from dpppsynth.filters import Filtered, estimated_step, likely_step, particle_filter, relative_variance
 from dpppsynth.release.filters import particle
-from dpppsynth.release.filters import steps as steps_module
+from dpppsynth.release.filters import step_sizes as steps_module
 from dpppsynth.release.filters.cloud import effective_size, follow, resampled, updated
 from dpppsynth.release.filters.particle import _Walks
 

@@ -13,7 +13,7 @@ import shapely
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.io import read_pattern
 from dpppsynth.privacy import AddRemove, verify
-from dpppsynth.release import CoxRelease, Projection, append_patterns, load_release, project_to_simplex, writing
+from dpppsynth.release import CoxRelease, Projection, append_patterns, folder_writing, load_release, project_to_simplex
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinearMean, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.offset import Offset
@@ -312,7 +312,7 @@ class TestFolder:
         def fail(*args):
             raise OSError(28, "disk full")
 
-        monkeypatch.setattr(writing, step, fail)
+        monkeypatch.setattr(folder_writing, step, fail)
         (tmp_path / "empty").mkdir()
         for target in ("out", "empty"):
             with pytest.raises(OSError, match="disk full"):

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from dpppsynth.cli import app
 from dpppsynth.contract import registry
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy import verify
 from dpppsynth.release import certificate, load_release, rederive

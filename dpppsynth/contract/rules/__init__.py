@@ -1,12 +1,12 @@
 """Default settings from public inputs: domain, number of points, budget, relation.
 
-`planar` holds those of windows, `network` those of networks, under the same names; `of` chooses. A caller's own choice
-always wins.
+`planar_rules` holds those of windows, `network_rules` those of networks, under the same names; `of` chooses. A caller's
+own choice always wins.
 """
 
 from typing import Any
 
-from dpppsynth.contract.rules import network, planar
+from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.linear_network import LinearNetwork
 
 # Standard deviation of the field of a log-Gaussian Cox model (log scale).
@@ -19,7 +19,7 @@ LIPSCHITZ_EXACT = 400
 
 def of(domain: Any) -> Any:
     """The rules of this kind of domain."""
-    return network if isinstance(domain, LinearNetwork) else planar
+    return network_rules if isinstance(domain, LinearNetwork) else planar_rules
 
 
 def lipschitz_sigma(slope: float, length_scale: float, n: float, sampler: str) -> float:

@@ -13,8 +13,8 @@ from dpppsynth.privacy.bounds import EXAMPLE, Size, assumptions, counts_sensitiv
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
+from dpppsynth.privacy.truncated.bound_arguments import WHY_DELTA, require_delta, whole_bound
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
-from dpppsynth.privacy.truncated.rules import WHY_DELTA, require_delta, whole_bound
 from dpppsynth.privacy.truncated.searches import least_whole_epsilon, least_whole_error
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 

@@ -9,13 +9,13 @@ import numpy as np
 
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.release import writing
+from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import COUNTS
 from dpppsynth.release.contents import counted_cells
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.filters.filtered_series import Filtered
 from dpppsynth.release.filters.particle import particle_filter
-from dpppsynth.release.filters.result import Filtered
-from dpppsynth.release.strata import StratifiedRelease
+from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.spatial.mesh import Floats, Ints
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class BoundedErrorRelease(CoxRelease):
     def write(self, folder: Path, start: str = "") -> None:
         """Write statistic and table of counts."""
         super().write(folder, start)
-        writing.put(plain_text(self.to_geojson()), folder / (start + COUNTS))
+        folder_writing.put(plain_text(self.to_geojson()), folder / (start + COUNTS))
 
     def to_geojson(self) -> dict[str, Any]:
         """Cells with their counts, as the file of a saved release holds them, in the CRS of the domain.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.strata import StratifiedPlan, level_names, sizes
+from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import (
     PointSynthesizer,
     covering,

@@ -16,9 +16,9 @@ from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.heatmap.bound import FITS, LevelBudgets, advise_decay, level_budgets, level_scales
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
 from dpppsynth.mechanisms.heatmap.fitting import fitted
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
-from dpppsynth.mechanisms.heatmap.tree import CellTree, grow
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.noise import laplace_noise

@@ -12,9 +12,9 @@ import numpy as np
 
 from dpppsynth.auditing.persons import Pair, attention
 from dpppsynth.mechanisms.heatmap.bound import layout
+from dpppsynth.mechanisms.heatmap.cell_tree import Level
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
-from dpppsynth.mechanisms.heatmap.tree import Level
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.persons import persons

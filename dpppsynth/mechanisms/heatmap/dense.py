@@ -12,8 +12,8 @@ from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.heatmap.aggregation import Estimate
-from dpppsynth.mechanisms.heatmap.laplace import noised_grid
-from dpppsynth.mechanisms.heatmap.metrics import DIAMETER
+from dpppsynth.mechanisms.heatmap.dense_laplace import noised_grid
+from dpppsynth.mechanisms.heatmap.map_distances import DIAMETER
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.minimum_cost_flow import grid_arcs

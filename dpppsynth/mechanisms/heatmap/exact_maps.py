@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dpppsynth.mechanisms.heatmap.metrics import emd
+from dpppsynth.mechanisms.heatmap.map_distances import emd
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern

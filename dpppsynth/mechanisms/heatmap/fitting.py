@@ -4,9 +4,9 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, one_of
 from dpppsynth.mechanisms.heatmap.bound import FITS, LevelBudgets
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree
 from dpppsynth.mechanisms.heatmap.least_squares import least_squares
 from dpppsynth.mechanisms.heatmap.reconstruct import solve
-from dpppsynth.mechanisms.heatmap.tree import CellTree
 
 
 def fitted(tree: CellTree, budgets: LevelBudgets, fit: str) -> np.ndarray:

@@ -11,8 +11,8 @@ import numpy as np
 from dpppsynth.core.arguments import flag, instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree
 from dpppsynth.mechanisms.heatmap.spreading import divisor, spread
-from dpppsynth.mechanisms.heatmap.tree import CellTree
 
 # Smallest ratio of two levels' noise: smaller noise is negligible, and its square is still a float.
 LEAST_RATIO = 1e-50

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpppsynth.core.errors import DpppsynthError
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, Level
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
-from dpppsynth.mechanisms.heatmap.tree import CellTree, Level
 
 # HiGHS stops at 1e-7 by itself, which would be the larger part of a difference to the tree solver.
 TOLERANCE = 1e-10

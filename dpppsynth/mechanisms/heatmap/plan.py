@@ -18,12 +18,12 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, require_exact
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, grid_depth, heatmap, layout, level_budgets, level_scales
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
 from dpppsynth.mechanisms.heatmap.exact_maps import heat_maps
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
-from dpppsynth.mechanisms.heatmap.tree import CellTree, grow
 from dpppsynth.mechanisms.heatmap.users import Users
-from dpppsynth.models.planar import cells_along, grid_cells
 from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.models.regular_meshes import cells_along, grid_cells
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, laplace_noise

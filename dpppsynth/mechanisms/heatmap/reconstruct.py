@@ -13,10 +13,10 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, one_of, shown
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, Level, grow
 from dpppsynth.mechanisms.heatmap.linear_programs import compact_lp, full_lp
 from dpppsynth.mechanisms.heatmap.pyramid import square
 from dpppsynth.mechanisms.heatmap.spreading import divisor, spread
-from dpppsynth.mechanisms.heatmap.tree import CellTree, Level, grow
 
 SOLVERS = ("tree", "compact-lp", "full-lp")
 

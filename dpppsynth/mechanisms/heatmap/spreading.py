@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpppsynth.mechanisms.heatmap.tree import CellTree
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree
 
 
 def spread(tree: CellTree, masses: Sequence[np.ndarray], areas: Sequence[np.ndarray]) -> np.ndarray:

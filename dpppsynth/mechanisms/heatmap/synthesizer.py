@@ -10,7 +10,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, FITS, VARIANTS, advise_decay, require_decay
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import Reconstruction
-from dpppsynth.models.planar import MOST_VERTICES, regular_squares
+from dpppsynth.models.regular_meshes import MOST_VERTICES, regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain, Window

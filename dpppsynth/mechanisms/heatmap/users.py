@@ -11,7 +11,8 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import instance, one_of, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, grid_depth
-from dpppsynth.mechanisms.heatmap.columns import (
+from dpppsynth.mechanisms.heatmap.mass_rounding import FINEST, rounded, sums
+from dpppsynth.mechanisms.heatmap.person_tables import (
     Shape,
     cells_at,
     grid_shape,
@@ -22,7 +23,6 @@ from dpppsynth.mechanisms.heatmap.columns import (
     weights,
     whole_column,
 )
-from dpppsynth.mechanisms.heatmap.rounding import FINEST, rounded, sums
 from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.spatial.domains import Window, as_reals
 from dpppsynth.spatial.mesh import Floats, Ints

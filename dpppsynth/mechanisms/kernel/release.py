@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from dpppsynth.io.writing import geojson_text
-from dpppsynth.release.base import Release
 from dpppsynth.release.certificate import synthetic
+from dpppsynth.release.release import Release
 from dpppsynth.spatial.patterns import PointPattern
 
 

@@ -126,7 +126,9 @@ class KernelSynthesizer(PointSynthesizer):
             raise InputError(msg)
         relation = self.neighbouring()
         mesh: NetworkMesh = (
-            rules.network.kernel_mesh(domain, relation) if self.spacing is None else network_mesh(domain, self.spacing)
+            rules.network_rules.kernel_mesh(domain, relation)
+            if self.spacing is None
+            else network_mesh(domain, self.spacing)
         )
         bandwidth = self._bandwidth(partial(smallest_diffusion_bandwidth, mesh), domain, n, patterns)
         budget = relation, n, float(self.epsilon), float(self.delta)

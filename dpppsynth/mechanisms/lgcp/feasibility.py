@@ -12,8 +12,8 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
-from dpppsynth.models.exact import NestedBoxes
 from dpppsynth.models.lgcp import tent_masses
+from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.sampling import binomial_pattern
 from dpppsynth.spatial.surrogates import SEED, surrogates

@@ -18,7 +18,7 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     field_statistic,
     largest_field_sigma,
 )
-from dpppsynth.mechanisms.lgcp.stated import on_field
+from dpppsynth.mechanisms.lgcp.field_parameters import on_field
 from dpppsynth.models.covariances import Covariance, factor, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.privacy import bounds

@@ -18,7 +18,7 @@ from dpppsynth.mechanisms.lgcp.feasibility import choose_sampler
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
 from dpppsynth.models.covariances import Covariance, PoweredExponential
-from dpppsynth.models.kim_lim import require_few
+from dpppsynth.models.kim_lim_model import require_few
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu

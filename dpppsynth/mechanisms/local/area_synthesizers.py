@@ -4,9 +4,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.matching import matched_epsilon
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave, square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism

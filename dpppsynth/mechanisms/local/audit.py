@@ -20,8 +20,8 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, GridPlan
 from dpppsynth.mechanisms.local.plan import LocalPlan
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
-from dpppsynth.mechanisms.local.randomizers.registry import oracle
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
 from dpppsynth.mechanisms.local.synthesizer import Mechanism
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP

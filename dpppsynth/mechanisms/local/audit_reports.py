@@ -18,8 +18,8 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
 from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.randomizers.area_law import AreaRandomizer
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpppsynth.core.arguments import instance, positive, several, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee, PureDP

@@ -19,9 +19,9 @@ from dpppsynth.core.arguments import function, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.workers import worker_pool
 from dpppsynth.mechanisms.local.labels import label_of
-from dpppsynth.mechanisms.local.randomizers.base import LARGEST, Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
+from dpppsynth.mechanisms.local.report_tables import Piece, batches, files, integers, pieces, quietly
 from dpppsynth.mechanisms.local.synthesizer import Mechanism
-from dpppsynth.mechanisms.local.tables import Piece, batches, files, integers, pieces, quietly
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Ints
 

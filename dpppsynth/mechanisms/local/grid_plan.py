@@ -25,9 +25,9 @@ from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides
 from dpppsynth.mechanisms.local.plan import ReportsPlan, named, tally
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.registry import oracle
-from dpppsynth.models.planar import regular_squares
+from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
 from dpppsynth.models.recipes import window
+from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh

@@ -18,7 +18,7 @@ from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, uniform_side
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
-from dpppsynth.mechanisms.local.randomizers.registry import AUTO, ORACLES, oracle
+from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.mechanisms.local.synthesizer import Mechanism, everybody, public_number, within

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.report_tables import quietly
 from dpppsynth.mechanisms.local.synthesizer import Mechanism
-from dpppsynth.mechanisms.local.tables import quietly
 from dpppsynth.spatial.domains import Window
 
 # Key of a Parquet file's metadata; CSV files have their label beside them.

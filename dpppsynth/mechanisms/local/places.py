@@ -11,8 +11,8 @@ from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.plan import LocalPlan
+from dpppsynth.mechanisms.local.report_tables import header, quietly, require_format
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
-from dpppsynth.mechanisms.local.tables import header, quietly, require_format
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern

@@ -17,10 +17,10 @@ from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, square_grid
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
-from dpppsynth.mechanisms.local.randomizers.registry import randomizer_from_dict
-from dpppsynth.models.planar import cells_along, grid_cells
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer_names import randomizer_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.models.regular_meshes import cells_along, grid_cells
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain

@@ -13,7 +13,7 @@ from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.mechanisms.local.bound import POSTS
 from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
-from dpppsynth.models.rectangles import rectangle_mesh
+from dpppsynth.models.grid_meshes import rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
 from dpppsynth.release.projection import project_to_simplex

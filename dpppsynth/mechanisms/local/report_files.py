@@ -28,10 +28,10 @@ from dpppsynth.mechanisms.local.gathering import (
 from dpppsynth.mechanisms.local.grid_synthesizer import Round
 from dpppsynth.mechanisms.local.labels import Label, label_for, label_of
 from dpppsynth.mechanisms.local.places import FEWEST, point_batches, values_in
+from dpppsynth.mechanisms.local.report_tables import files
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.sinks import new_file, writing
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, Mechanism
-from dpppsynth.mechanisms.local.tables import files
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.tables.formats import as_path
 

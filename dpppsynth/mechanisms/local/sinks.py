@@ -9,7 +9,7 @@ from typing import Protocol
 from dpppsynth.core.atomic_files import drafted
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.labels import KEY, Label, beside
-from dpppsynth.mechanisms.local.tables import require_format
+from dpppsynth.mechanisms.local.report_tables import require_format
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.tables.formats import as_path, there
 

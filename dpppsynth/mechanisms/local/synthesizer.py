@@ -15,11 +15,11 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.plan import LocalPlan, tally
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.release import ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.models.planar import cell_places, regular_squares
+from dpppsynth.models.regular_meshes import cell_places, regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain, Window

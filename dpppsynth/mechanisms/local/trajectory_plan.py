@@ -20,9 +20,9 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.plan import ReportsPlan, named
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
-from dpppsynth.mechanisms.local.trajectories.grid import starts
-from dpppsynth.models.planar import grid_cells, regular_squares
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import starts
 from dpppsynth.models.recipes import window
+from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints, Mesh

@@ -31,9 +31,9 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours
-from dpppsynth.privacy.truncated.lattice import FARTHEST, FINEST, move
-from dpppsynth.privacy.truncated.lengths import scaled
-from dpppsynth.privacy.truncated.planar import PlanarLaplace
+from dpppsynth.privacy.truncated.lattice_noise import FARTHEST, FINEST, move
+from dpppsynth.privacy.truncated.length_arguments import scaled
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.release.certificate import STATISTIC, synthetic
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints

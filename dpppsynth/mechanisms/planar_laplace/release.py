@@ -7,9 +7,9 @@ from typing import Any
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.release.base import Release
-from dpppsynth.release.filters.planar import cartesian_filter
-from dpppsynth.release.filters.result import Filtered
+from dpppsynth.release.filters.filtered_series import Filtered
+from dpppsynth.release.filters.position_filters import cartesian_filter
+from dpppsynth.release.release import Release
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from dpppsynth.privacy.truncated.costs import LARGEST, SMALLEST, truncated_laplace_delta
 from dpppsynth.privacy.truncated.inverses import truncated_laplace_bound, truncated_laplace_epsilon
-from dpppsynth.privacy.truncated.laplace import in_range
 from dpppsynth.privacy.truncated.searches import with_third
+from dpppsynth.privacy.truncated.truncated_laplace import in_range
 
 
 @dataclass(frozen=True)

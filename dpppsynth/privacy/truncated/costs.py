@@ -10,8 +10,8 @@ from typing import Any
 
 from dpppsynth.core.arguments import elements, finite, flag
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.laplace import TruncatedLaplace, in_range
-from dpppsynth.privacy.truncated.losses import at_least_one
+from dpppsynth.privacy.truncated.shifted_losses import at_least_one
+from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace, in_range
 
 # Epsilons, bounds and sensitivities whose ratios are scales that a law may have.
 SMALLEST, LARGEST = 1e-50, 1e50

@@ -14,9 +14,9 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, finite, plain_array, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.losses import ULP, at_least_one, exposed_part, finite_part
-from dpppsynth.privacy.truncated.rules import require_delta, require_whole
+from dpppsynth.privacy.truncated.bound_arguments import require_delta, require_whole
 from dpppsynth.privacy.truncated.searches import least_whole_error
+from dpppsynth.privacy.truncated.shifted_losses import ULP, at_least_one, exposed_part, finite_part
 from dpppsynth.privacy.truncated.sums import geometric_sum, power_sums, two_sided_sum
 from dpppsynth.spatial.mesh import Floats
 

@@ -2,10 +2,10 @@
 
 import math
 
+from dpppsynth.privacy.truncated.bound_arguments import require_delta
 from dpppsynth.privacy.truncated.costs import LARGEST, SMALLEST, require_reach, truncated_laplace_delta
-from dpppsynth.privacy.truncated.laplace import in_range
-from dpppsynth.privacy.truncated.rules import require_delta
 from dpppsynth.privacy.truncated.searches import least_epsilon
+from dpppsynth.privacy.truncated.truncated_laplace import in_range
 
 SMALLEST_DELTA = 1e-300
 # Relative width at which the search for an epsilon stops.

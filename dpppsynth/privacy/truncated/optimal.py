@@ -16,7 +16,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.truncated.costs import LARGEST, SMALLEST, truncated_laplace_delta
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric, truncated_geometric_delta
-from dpppsynth.privacy.truncated.laplace import in_range, numbers, shape_of
+from dpppsynth.privacy.truncated.truncated_laplace import in_range, numbers, shape_of
 from dpppsynth.spatial.mesh import Floats
 
 # Coefficients of the program range from 1 to e^epsilon; up to here its solution was seen to be right to 2e-7.

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.rules import LARGEST, WIDEST
+from dpppsynth.privacy.truncated.bound_arguments import LARGEST, WIDEST
 
 # Relative width at which the search for an epsilon stops.
 CLOSE = 1e-12

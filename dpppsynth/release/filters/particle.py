@@ -10,11 +10,11 @@ import numpy as np
 from dpppsynth.core.arguments import flag, one_of, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.privacy.truncated.laplace import TruncatedLaplace
-from dpppsynth.release.filters import checks
+from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace
+from dpppsynth.release.filters import filter_arguments
 from dpppsynth.release.filters.cloud import follow
-from dpppsynth.release.filters.result import Filtered
-from dpppsynth.release.filters.steps import of_series
+from dpppsynth.release.filters.filtered_series import Filtered
+from dpppsynth.release.filters.step_sizes import of_series
 from dpppsynth.spatial.mesh import Floats
 
 # Particles that are moved at once: blocks of series that a processor's cache holds.
@@ -87,8 +87,11 @@ def particle_filter(
     >>> found.estimate.round(), found.bound
     (array([0., 1., 2.]), 8.0)
     """
-    noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
-    size, chosen = whole("particles", particles, 1, most=checks.MOST_PARTICLES), _chosen(proposal, proposal_sd, law)
+    noisy, law = filter_arguments.series(observations), TruncatedLaplace(scale, bound)
+    size, chosen = (
+        whole("particles", particles, 1, most=filter_arguments.MOST_PARTICLES),
+        _chosen(proposal, proposal_sd, law),
+    )
     used = of_series(step, noisy, law)
     resample, literal, rng = flag("resample", resample), flag("literal", literal), generator(rng)
     series = noisy[:, None] if noisy.ndim == 1 else noisy
@@ -169,5 +172,5 @@ def _chosen(proposal: Any, sd: Any, law: TruncatedLaplace) -> Proposal:
         msg = "proposal: 'uniform' draws within the bound, which is infinite here; take 'bootstrap' or 'gaussian'."
         raise InputError(msg)
     if proposal == "gaussian":
-        return _gaussian(math.sqrt(law.variance) if sd is None else checks.size("proposal_sd", sd))
+        return _gaussian(math.sqrt(law.variance) if sd is None else filter_arguments.size("proposal_sd", sd))
     return _bootstrap if proposal == "bootstrap" else _uniform

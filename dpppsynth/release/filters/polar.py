@@ -9,13 +9,13 @@ import numpy as np
 from dpppsynth.core.arguments import flag, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.privacy.truncated.laplace import TruncatedLaplace
-from dpppsynth.privacy.truncated.planar import PlanarLaplace
-from dpppsynth.release.filters import checks
+from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
+from dpppsynth.release.filters import filter_arguments
 from dpppsynth.release.filters.cloud import follow
+from dpppsynth.release.filters.filtered_series import Filtered
 from dpppsynth.release.filters.particle import particle_filter
-from dpppsynth.release.filters.result import Filtered
-from dpppsynth.release.filters.steps import settled
+from dpppsynth.release.filters.step_sizes import settled
 from dpppsynth.spatial.mesh import Floats
 
 # Distances, in lengths of 1 / epsilon, that count as zero.
@@ -78,7 +78,7 @@ def polar_filter(
     >>> found.estimate.shape, found.bound
     ((2, 2), 10.0)
     """
-    reports, centre, rng = checks.positions(points), _origin(origin), generator(rng)
+    reports, centre, rng = filter_arguments.positions(points), _origin(origin), generator(rng)
     offsets, noise = reports - centre, PlanarLaplace(epsilon, bound)
     step, turn = _steps(offsets, noise, radial_step, angular_step)
     settings: dict[str, Any] = {"particles": particles, "resample": resample, "rng": rng}
@@ -94,7 +94,7 @@ def _angles(
 ) -> tuple[Floats, int]:
     """Filtered angles (N,), and restarts."""
     laws = [_law(float(distance), noise.epsilon, noise.bound) for distance in np.hypot(*offsets.T)]
-    size = whole("particles", particles, 1, most=checks.MOST_PARTICLES)
+    size = whole("particles", particles, 1, most=filter_arguments.MOST_PARTICLES)
     model = _Turns(np.arctan2(offsets[:, 1], offsets[:, 0]), laws, size, step)
     found, restarts = follow(model, len(offsets), rng=rng, resample=flag("resample", resample))
     return found[:, 0], restarts
@@ -171,7 +171,7 @@ def _within(estimate: Floats, reports: Floats, bound: float) -> Floats:
 def _origin(origin: Any) -> Floats:
     array = plain_array(origin)
     right = array is not None and array.shape == (2,) and array.dtype.kind in "iuf"
-    if array is None or not right or not (np.abs(array.astype(float)) <= checks.LARGEST).all():
+    if array is None or not right or not (np.abs(array.astype(float)) <= filter_arguments.LARGEST).all():
         msg = "origin: must be the two finite coordinates of a public point."
         raise InputError(msg)
     return array.astype(float)

@@ -4,8 +4,8 @@
 `dpppsynth.models` and `dpppsynth.linear_network`.
 """
 
-from dpppsynth.spatial.mesh.base import Mesh
+from dpppsynth.spatial.mesh.abstract_mesh import Mesh
 from dpppsynth.spatial.mesh.pieces import Floats, Ints, Pieces, triangulate
-from dpppsynth.spatial.mesh.planar import PlanarMesh, clip
+from dpppsynth.spatial.mesh.planar_mesh import PlanarMesh, clip
 
 __all__ = ["Floats", "Ints", "Mesh", "Pieces", "PlanarMesh", "clip", "triangulate"]

@@ -17,10 +17,10 @@ from dpppsynth.mechanisms.heatmap import aggregation
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, measure_tree, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets, layout, level_budgets, level_scales
 from dpppsynth.mechanisms.heatmap.dense import dense_aggregate, dense_depth, nearest_masses
-from dpppsynth.mechanisms.heatmap.laplace import laplace_aggregate, laplace_estimate, largest, noised_grid
+from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_aggregate, laplace_estimate, largest, noised_grid
+from dpppsynth.mechanisms.heatmap.mass_rounding import rounded
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, solve
-from dpppsynth.mechanisms.heatmap.rounding import rounded
 from dpppsynth.mechanisms.heatmap.users import Users, user_distribution
 from dpppsynth.privacy.noise import laplace_noise
 from dpppsynth.spatial.domains import Window

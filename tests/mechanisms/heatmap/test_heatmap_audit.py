@@ -27,9 +27,9 @@ from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.heatmap import aggregation
 from dpppsynth.mechanisms.heatmap.audit import always_seen, branches
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
+from dpppsynth.mechanisms.heatmap.cell_tree import grow
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
-from dpppsynth.mechanisms.heatmap.tree import grow
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy import AddRemovePerson, PureDP
 from dpppsynth.privacy.noise import SeededLaplace

@@ -9,10 +9,10 @@ from scipy.optimize import linprog
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import layout, start_level
+from dpppsynth.mechanisms.heatmap.cell_tree import grow
 from dpppsynth.mechanisms.heatmap.linear_programs import compact_lp, full_lp, objective
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, select_cells, solve
-from dpppsynth.mechanisms.heatmap.tree import grow
 
 SMALL = np.array([[4, 3], [2, 1]])
 

@@ -17,7 +17,7 @@ from pyarrow import parquet as pq
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI, UniformGrid
-from dpppsynth.mechanisms.local import gathering, places, tables
+from dpppsynth.mechanisms.local import gathering, places, report_tables
 from dpppsynth.mechanisms.local.report_files import (
     aggregate_dask,
     aggregate_files,
@@ -137,7 +137,7 @@ class TestPartitions:
                 text = "j , i" + ends + ends.join(f"{j},{i}" for i, j in rows) + last
                 (tmp_path / "a.csv").write_bytes(b"\xef\xbb\xbf" + text.encode())
                 for size in (*range(1, 10), 50, 10_000):
-                    monkeypatch.setattr(tables, "PIECE_BYTES", size)
+                    monkeypatch.setattr(report_tables, "PIECE_BYTES", size)
                     counts = aggregate_files(DISK, tmp_path / "a.csv")
                     assert counts.n == 14, (ends, last, size)
                     assert (counts.values == expected).all()
@@ -148,7 +148,7 @@ class TestPartitions:
             pq.write_table(whole, tmp_path / "a.parquet", row_group_size=size)
             for batch in (5, 300, 10**6):
                 assert (aggregate_files(DISK, tmp_path / "a.parquet", batch=batch).values == COUNTS).all()
-                held = tables.pieces(tmp_path / "a.parquet", batch)
+                held = report_tables.pieces(tmp_path / "a.parquet", batch)
                 assert [(a.last, a.first) for a in held[:1]] == [(min(-(-batch // size), -(-1000 // size)), 0)]
                 assert all(one.last == two.first for one, two in itertools.pairwise(held))
 
@@ -162,9 +162,9 @@ class TestPartitions:
 
     def test_several_at_a_time(self, tmp_path, monkeypatch):
         """Promises stand in for processes, which are pickled to; few pieces are handed out before they are wanted."""
-        monkeypatch.setattr(tables, "PIECE_BYTES", 100)
+        monkeypatch.setattr(report_tables, "PIECE_BYTES", 100)
         path = write_reports(MANY, tmp_path / "a.csv")
-        number = len(tables.pieces(path, 1))
+        number = len(report_tables.pieces(path, 1))
         out, most, said = [0], [], []
 
         class Promise:
@@ -252,8 +252,8 @@ class TestRefusals:
         assert "cannot be read as Parquet" in refused(lambda: aggregate_files(DISK, path))
 
     def test_a_line_without_end(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(tables, "LONGEST_LINE", 30)
-        monkeypatch.setattr(tables, "PIECE_BYTES", 20)
+        monkeypatch.setattr(report_tables, "LONGEST_LINE", 30)
+        monkeypatch.setattr(report_tables, "PIECE_BYTES", 20)
         (tmp_path / "a.csv").write_text("i,j\n" + "1" * 200)
         assert "a.csv" in refused(lambda: aggregate_files(DISK, tmp_path / "a.csv"))
 
@@ -310,14 +310,14 @@ class TestRefusals:
     def test_files_without_numbers(self, tmp_path, monkeypatch):
         """All files have number 0 on a file system that numbers none."""
         paths = [write_reports(part(slice(k, k + 5)), tmp_path / f"{k}.csv") for k in (0, 5)]
-        whole = tables.Path.stat
+        whole = report_tables.Path.stat
 
         def unnumbered(self, **given):
             found = list(whole(self, **given))
             found[1:3] = 0, 0
             return os.stat_result(found)
 
-        monkeypatch.setattr(tables.Path, "stat", unnumbered)
+        monkeypatch.setattr(report_tables.Path, "stat", unnumbered)
         assert aggregate_files(DISK, paths).n == 10
         assert "named twice" in refused(lambda: aggregate_files(DISK, [*paths, paths[0]]))
 
@@ -575,7 +575,7 @@ class TestDask:
 
     def test_files_on_a_cluster(self, tmp_path, monkeypatch):
         distributed = pytest.importorskip("distributed")
-        monkeypatch.setattr(tables, "PIECE_BYTES", 200)
+        monkeypatch.setattr(report_tables, "PIECE_BYTES", 200)
         write_reports(part(slice(600)), tmp_path / "a.csv")
         write_reports(part(slice(600, 1000), seeded=True), tmp_path / "b.parquet")
         with (

@@ -1,4 +1,4 @@
-"""Trajectories, LDPTrace and PivotTrace (dpppsynth.mechanisms.local.trajectories.paths, .trace, baselines.pivot_trace).
+"""Trajectories, LDPTrace and PivotTrace (dpppsynth.mechanisms.local.trajectories, dpppsynth.baselines.pivot_trace).
 
 Statistical tests stop at six standard deviations, or look at chi-square values with p below 1e-8.
 """
@@ -27,9 +27,9 @@ from dpppsynth.baselines.pivot_trace import (
     pivot_trace,
 )
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.trajectories.grid import MOVES, neighbours
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOVES, neighbours
 from dpppsynth.mechanisms.local.trajectories.model import TraceModel
-from dpppsynth.mechanisms.local.trajectories.paths import (
+from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
     GridTrajectories,
     PointsBudget,
     Trajectories,

@@ -14,9 +14,9 @@ import pytest
 from scipy.stats import chi2
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers import exact, subset_exponential
+from dpppsynth.mechanisms.local.randomizers import exact_sampling, subset_exponential
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
-from dpppsynth.mechanisms.local.randomizers.exact import Choice, below, distinct
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, below, distinct
 from dpppsynth.mechanisms.local.randomizers.matching import local_privacy, matched_epsilon
 from dpppsynth.mechanisms.local.randomizers.shells import mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
@@ -189,7 +189,9 @@ def test_choice_compares_exact_fractions_however_many_bits_it_takes(weights, mon
     asked = []
     for start, one, two in itertools.product(starts, further, further):
         words = iter([one, two, *[12345] * 9])
-        monkeypatch.setattr(exact, "draws", lambda _, n, words=words: np.array([asked.append(1) or next(words)]))
+        monkeypatch.setattr(
+            exact_sampling, "draws", lambda _, n, words=words: np.array([asked.append(1) or next(words)])
+        )
         got = int(choice.pick(np.array([start]), None)[0])
         number = sum(word * Fraction(1, 2 ** (62 * k)) for k, word in enumerate([start, one, two, *[12345] * 9], 1))
         assert got == sum(Fraction(end, choice.total) <= number for end in ends)
@@ -208,7 +210,7 @@ def test_positions_are_uniform():
 
 def test_below_refuses_the_incomplete_run(monkeypatch):
     words = iter([np.array([2**62 - 1]), np.array([5])])
-    monkeypatch.setattr(exact, "draws", lambda *_: next(words))
+    monkeypatch.setattr(exact_sampling, "draws", lambda *_: next(words))
     assert below(np.array([3]), None).tolist() == [2]
 
 

@@ -10,10 +10,10 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.privacy.noise import DiscreteNoise, laplace_noise, laplace_scale, truncated_laplace_noise
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
+from dpppsynth.privacy.truncated.bound_arguments import LARGEST, require_whole, whole_bound
 from dpppsynth.privacy.truncated.geometric import MOST_SHIFTS, MOST_WORK, TruncatedGeometric
-from dpppsynth.privacy.truncated.losses import at_least_one
-from dpppsynth.privacy.truncated.rules import LARGEST, require_whole, whole_bound
 from dpppsynth.privacy.truncated.searches import least_whole_epsilon, least_whole_error
+from dpppsynth.privacy.truncated.shifted_losses import at_least_one
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 
 # Relative safety margin of a stated delta, more than all roundings. Range of probabilities as floats.

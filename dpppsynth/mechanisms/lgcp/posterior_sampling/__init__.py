@@ -5,9 +5,9 @@
 * `KimLimPlan`: Kim & Lim's own synthesizer, private on average over their model only.
 """
 
-from dpppsynth.mechanisms.lgcp.posterior_sampling.base import ConfidentialFit, DrawPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim import KimLimPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz import LipschitzPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior import PosteriorDrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import ConfidentialFit, DrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_plan import LipschitzPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan import PosteriorDrawPlan
 
 __all__ = ["ConfidentialFit", "DrawPlan", "KimLimPlan", "LipschitzPlan", "PosteriorDrawPlan"]

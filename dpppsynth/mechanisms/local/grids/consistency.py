@@ -10,7 +10,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, positive, probability
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.grids.checks import reals, users
+from dpppsynth.mechanisms.local.grids.grid_arguments import reals, users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.spatial.mesh import Floats
 

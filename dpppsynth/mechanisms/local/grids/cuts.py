@@ -11,7 +11,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import one_of, plain_array, real, shown
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.grids.checks import reals, require_cells
+from dpppsynth.mechanisms.local.grids.grid_arguments import reals, require_cells
 from dpppsynth.mechanisms.local.grids.rectangles import Edges, Rectangles, nested, one_level
 from dpppsynth.spatial.mesh import Floats, Ints
 

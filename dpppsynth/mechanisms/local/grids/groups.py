@@ -8,7 +8,7 @@ import numpy as np
 from dpppsynth.core.arguments import probability, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.grids.checks import users
+from dpppsynth.mechanisms.local.grids.grid_arguments import users
 from dpppsynth.spatial.mesh import Ints
 
 

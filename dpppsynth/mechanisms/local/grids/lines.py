@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.grids.checks import reals
+from dpppsynth.mechanisms.local.grids.grid_arguments import reals
 from dpppsynth.spatial.mesh import Floats, Ints
 
 

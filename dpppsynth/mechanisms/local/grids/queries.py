@@ -11,7 +11,14 @@ import numpy as np
 from dpppsynth.core.arguments import one_of, positive, real, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.grids.checks import LARGEST, MOST_CELLS, checked_bounds, checked_queries, reals, users
+from dpppsynth.mechanisms.local.grids.grid_arguments import (
+    LARGEST,
+    MOST_CELLS,
+    checked_bounds,
+    checked_queries,
+    reals,
+    users,
+)
 from dpppsynth.mechanisms.local.grids.rectangles import uniform_grid
 from dpppsynth.spatial.mesh import Floats, Ints
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.grids.checks import (
+from dpppsynth.mechanisms.local.grids.grid_arguments import (
     MOST_CELLS,
     Bounds,
     checked_bounds,

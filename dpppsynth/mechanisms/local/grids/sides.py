@@ -13,7 +13,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import one_of, positive, probability, real, shown
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.grids.checks import LARGEST, MOST_CELLS, reals, users
+from dpppsynth.mechanisms.local.grids.grid_arguments import LARGEST, MOST_CELLS, reals, users
 from dpppsynth.spatial.mesh import Floats, Ints
 
 ROUNDINGS = ("nearest", "ceil", "floor")

@@ -15,7 +15,6 @@ import numpy as np
 
 from dpppsynth.core.arguments import finite, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     FootprintConvolution,
@@ -25,6 +24,7 @@ from dpppsynth.mechanisms.local.randomizers.em import (
     neighbour_smoothing,
 )
 from dpppsynth.mechanisms.local.randomizers.footprint import MOST_CELLS, MOST_SIDE, offsets, output_mask, reached
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law
 from dpppsynth.spatial.mesh import Floats, Ints
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import instance, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.simplex import norm_mul, norm_sub, possible
 from dpppsynth.spatial.mesh import Floats, Ints
 

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import flag, instance, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.shells import MOST_CELLS, all_subsets, mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential
 from dpppsynth.mechanisms.local.randomizers.subset_law import ratios

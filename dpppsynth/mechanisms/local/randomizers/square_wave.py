@@ -14,7 +14,6 @@ import numpy as np
 
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     binomial_smoothing,
@@ -22,6 +21,7 @@ from dpppsynth.mechanisms.local.randomizers.em import (
     expectation_maximisation,
     mask,
 )
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.weights import BITS, TOTAL, ExcessLaw, draws, excess_law
 from dpppsynth.spatial.mesh import Floats, Ints
 

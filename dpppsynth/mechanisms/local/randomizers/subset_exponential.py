@@ -15,8 +15,8 @@ import numpy as np
 
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
-from dpppsynth.mechanisms.local.randomizers.exact import Choice, groups, meeting
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, groups, meeting
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.shells import MOST_CELLS, Shells, all_subsets, mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.simplex import norm_mul, possible
 from dpppsynth.mechanisms.local.randomizers.subset_law import SubsetLaw, ratios, subset_law

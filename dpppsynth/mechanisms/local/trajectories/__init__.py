@@ -6,9 +6,14 @@
 * `TraceModel`, the walks behind the counts: expected visits, an intensity, synthetic trajectories.
 """
 
-from dpppsynth.mechanisms.local.trajectories.grid import GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import GridTrajectories
 from dpppsynth.mechanisms.local.trajectories.model import TraceModel
-from dpppsynth.mechanisms.local.trajectories.paths import PointsBudget, Trajectories, points_budget, random_trajectories
+from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
+    PointsBudget,
+    Trajectories,
+    points_budget,
+    random_trajectories,
+)
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.rounds import TraceCounts, TraceReports, TraceRound
 

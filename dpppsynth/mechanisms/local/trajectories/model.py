@@ -9,8 +9,8 @@ import numpy as np
 from dpppsynth.core.arguments import plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.trajectories.grid import MOST_CELLS, MOVES, GridTrajectories, neighbours
-from dpppsynth.models.planar import grid_cells, regular_squares
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOST_CELLS, MOVES, GridTrajectories, neighbours
+from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Ints

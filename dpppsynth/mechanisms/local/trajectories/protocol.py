@@ -24,7 +24,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, instance, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.trajectories.grid import MOST_CELLS, MOVES
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOST_CELLS, MOVES
 from dpppsynth.mechanisms.local.trajectories.model import TraceModel
 from dpppsynth.mechanisms.local.trajectories.rounds import LONGEST, TraceCounts, TraceRound
 from dpppsynth.spatial.mesh import Floats, Ints

@@ -14,7 +14,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
-from dpppsynth.mechanisms.local.trajectories.grid import MOST_CELLS, MOVES, GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOST_CELLS, MOVES, GridTrajectories
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Longest trajectory that a round may be about.

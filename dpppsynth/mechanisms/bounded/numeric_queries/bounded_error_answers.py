@@ -7,11 +7,11 @@ from typing import Any
 from dpppsynth.core.arguments import probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.bounded.numeric_queries.result import Answers
+from dpppsynth.mechanisms.bounded.numeric_queries.released_answers import Answers
 from dpppsynth.mechanisms.bounded.numeric_queries.terms import ErrorTerms, least_error, smallest_epsilon
 from dpppsynth.mechanisms.bounded.numeric_queries.values import whole_values
 from dpppsynth.privacy.profiles import Profile
-from dpppsynth.privacy.truncated.rules import WHY_DELTA
+from dpppsynth.privacy.truncated.bound_arguments import WHY_DELTA
 from dpppsynth.privacy.truncated.searches import with_third
 
 

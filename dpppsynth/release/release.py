@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.privacy.bounds import Size
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.release import certificate, writing
+from dpppsynth.release import certificate, folder_writing
 from dpppsynth.release.certificate import STATISTIC
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
@@ -98,11 +98,11 @@ class Release:
     def write(self, folder: Path, start: str = "") -> None:
         """Write the release's own files, beside domain and patterns; their names begin with `start`."""
         if self.has_statistic:
-            writing.put(self.bought()[STATISTIC], folder / (start + STATISTIC))
+            folder_writing.put(self.bought()[STATISTIC], folder / (start + STATISTIC))
 
     def stated(self) -> dict[str, Any]:
         """The certificate, saved or not, with the files that were paid for alone."""
-        return writing.stated(self)
+        return folder_writing.stated(self)
 
     def _save(self, path: str | Path, patterns: list[PointPattern]) -> Path:
-        return writing.save(self, Path(path), patterns)
+        return folder_writing.save(self, Path(path), patterns)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.checks import budget, noise_scale
-from dpppsynth.baselines.noise import Unreleasable
+from dpppsynth.baselines.baseline_arguments import budget, noise_scale
+from dpppsynth.baselines.noisy_answers import Unreleasable
 from dpppsynth.core.arguments import one_of, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.grids.checks import MOST_CELLS, reals
-from dpppsynth.privacy.truncated.laplace import LARGEST, in_range
+from dpppsynth.mechanisms.local.grids.grid_arguments import MOST_CELLS, reals
+from dpppsynth.privacy.truncated.truncated_laplace import LARGEST, in_range
 from dpppsynth.spatial.mesh import Floats
 
 

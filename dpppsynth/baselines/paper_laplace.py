@@ -15,11 +15,11 @@ from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator, source
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.models.planar import regular_squares
+from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import ReplaceOne
-from dpppsynth.release import writing
+from dpppsynth.release import folder_writing
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -161,11 +161,11 @@ class BaselineRelease:
 
     def stated(self) -> dict[str, Any]:
         """The certificate, which says that it must not be released."""
-        return writing.stated(self)
+        return folder_writing.stated(self)
 
     def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None) -> Path:
         """Write patterns and a certificate that says `releasable: false`; no command opens them as a release."""
-        return writing.save(self, Path(path), self.sample(patterns, rng))
+        return folder_writing.save(self, Path(path), self.sample(patterns, rng))
 
     @property
     def _mesh(self) -> Mesh:

@@ -14,10 +14,10 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts, UniformGrid
 from dpppsynth.mechanisms.local.grids.queries import average_query_error, true_answers
 from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
-from dpppsynth.models.planar import grid_cells
+from dpppsynth.models.regular_meshes import grid_cells
 from dpppsynth.spatial.patterns import PointPattern
 
 PRINTED = "A baseline for published comparisons: it spends 1 whatever epsilon is, so it must not be released."

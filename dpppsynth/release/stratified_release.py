@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpppsynth.contract.strata import STRATA
+from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.release import certificate, writing
-from dpppsynth.release.base import Release
+from dpppsynth.release import certificate, folder_writing
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.release import Release
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -96,8 +96,8 @@ class StratifiedRelease:
     def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, fixed_n: bool = False) -> Path:
         """Write the release to a new or empty folder; parameters as in `CoxRelease.save`."""
         if not isinstance(self._first, CoxRelease):
-            return writing.save(self, Path(path), self.patterns)
-        return writing.save(self, Path(path), self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
+            return folder_writing.save(self, Path(path), self.patterns)
+        return folder_writing.save(self, Path(path), self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
 
     def bought(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name."""
@@ -116,7 +116,7 @@ class StratifiedRelease:
 
     def stated(self) -> dict[str, Any]:
         """The certificate, saved or not, with the files that were paid for alone."""
-        return writing.stated(self)
+        return folder_writing.stated(self)
 
     @property
     def _first(self) -> Release:

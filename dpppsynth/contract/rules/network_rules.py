@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 
-from dpppsynth.contract.rules.planar import box_shape
+from dpppsynth.contract.rules.planar_rules import box_shape
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
-from dpppsynth.models.planar import Finder, grid
+from dpppsynth.models.regular_meshes import Finder, grid
 from dpppsynth.models.trace import around, trace_mesh
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.spatial.mesh import Floats, Mesh

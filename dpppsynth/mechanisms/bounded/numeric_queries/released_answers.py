@@ -14,9 +14,9 @@ from dpppsynth.mechanisms.bounded.numeric_queries.terms import ErrorTerms
 from dpppsynth.mechanisms.bounded.numeric_queries.values import whole_values
 from dpppsynth.privacy.noise import TRUNCATED, OpenDPLaplace, SeededLaplace
 from dpppsynth.privacy.profiles import Profile
-from dpppsynth.privacy.truncated.rules import LARGEST
+from dpppsynth.privacy.truncated.bound_arguments import LARGEST
+from dpppsynth.release.filters.filtered_series import Filtered
 from dpppsynth.release.filters.particle import particle_filter
-from dpppsynth.release.filters.result import Filtered
 from dpppsynth.spatial.mesh import Floats, Ints
 
 MECHANISM = "bounded-answers"

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import elements, flag, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST
-from dpppsynth.mechanisms.heatmap.rounding import MOST
+from dpppsynth.mechanisms.heatmap.mass_rounding import MOST
 from dpppsynth.spatial.domains import as_reals
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.mesh import Floats, Ints

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import finite, instance, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.grids.checks import checked_queries, reals, users
+from dpppsynth.mechanisms.local.grids.grid_arguments import checked_queries, reals, users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles
 from dpppsynth.mechanisms.local.grids.sides import report_signal
 from dpppsynth.spatial.mesh import Floats

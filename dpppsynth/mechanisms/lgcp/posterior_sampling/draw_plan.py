@@ -19,7 +19,7 @@ from dpppsynth.models.covariances import Covariance, factor
 from dpppsynth.models.draws import blocking
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nuts import Diagnostics
-from dpppsynth.models.target import FieldPrior
+from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.drawn import Drawn

@@ -15,7 +15,7 @@ import scipy.linalg
 from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.models.target import PointPosterior
+from dpppsynth.models.target_posterior import PointPosterior
 from dpppsynth.spatial.mesh import Floats
 
 # First box, in posterior standard deviations; growth from box to box; log-share of mass left to the unbounded box.

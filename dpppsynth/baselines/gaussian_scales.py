@@ -7,9 +7,9 @@ import math
 
 from scipy.special import ndtri
 
-from dpppsynth.baselines.checks import budgets, noise_scale
+from dpppsynth.baselines.baseline_arguments import budgets, noise_scale
 from dpppsynth.privacy.gaussian import gaussian_mu
-from dpppsynth.privacy.truncated.laplace import in_range
+from dpppsynth.privacy.truncated.truncated_laplace import in_range
 
 
 def analytic_gaussian_scale(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:

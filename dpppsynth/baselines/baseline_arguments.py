@@ -8,7 +8,7 @@ import numpy as np
 from dpppsynth.core.arguments import plain_array, positive, probability, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.privacy.truncated.laplace import LARGEST, SMALLEST, in_range
+from dpppsynth.privacy.truncated.truncated_laplace import LARGEST, SMALLEST, in_range
 from dpppsynth.spatial.mesh import Floats
 
 # Beyond it `e^epsilon` leaves the range of floats.

@@ -7,11 +7,11 @@ import numpy as np
 
 from dpppsynth.core.arguments import flag, whole
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.privacy.truncated.planar import PlanarLaplace
-from dpppsynth.release.filters import checks
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
+from dpppsynth.release.filters import filter_arguments
 from dpppsynth.release.filters.cloud import follow
-from dpppsynth.release.filters.result import Filtered
-from dpppsynth.release.filters.steps import settled
+from dpppsynth.release.filters.filtered_series import Filtered
+from dpppsynth.release.filters.step_sizes import settled
 from dpppsynth.spatial.mesh import Floats
 
 
@@ -63,9 +63,9 @@ def cartesian_filter(
     >>> found.estimate.shape, found.bound
     ((3, 2), 10.0)
     """
-    reports, law = checks.positions(points), PlanarLaplace(epsilon, bound)
+    reports, law = filter_arguments.positions(points), PlanarLaplace(epsilon, bound)
     used = settled("step", step, reports, law.variance, 1 / law.epsilon)
-    model = _Track(reports, law, whole("particles", particles, 1, most=checks.MOST_PARTICLES), used)
+    model = _Track(reports, law, whole("particles", particles, 1, most=filter_arguments.MOST_PARTICLES), used)
     found, restarts = follow(model, len(reports), rng=generator(rng), resample=flag("resample", resample))
     return Filtered(found[:, 0], restarts, used, 2 * law.bound)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from dpppsynth.core.arguments import elements, instance, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.trajectories.grid import (
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import (
     MOST_CELLS,
     MOVES,
     GridTrajectories,
@@ -18,7 +18,7 @@ from dpppsynth.mechanisms.local.trajectories.grid import (
     neighbours,
     starts,
 )
-from dpppsynth.models.planar import cell_places
+from dpppsynth.models.regular_meshes import cell_places
 from dpppsynth.spatial.domains import LARGEST, Window, as_reals
 from dpppsynth.spatial.mesh import Floats, Ints
 

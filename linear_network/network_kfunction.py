@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.network import LinearNetwork
-from dpppsynth.linear_network.paths import from_positions
+from dpppsynth.linear_network.shortest_paths import from_positions
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import (
     Floats,

@@ -8,11 +8,11 @@ import numpy as np
 
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz
-from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan, Outcome
-from dpppsynth.mechanisms.lgcp.stated import on_field, run_of
+from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan, Outcome
 from dpppsynth.models.draws import nuts_draw
-from dpppsynth.models.exact import NestedBoxes
-from dpppsynth.models.lipschitz import LipschitzSet
+from dpppsynth.models.lipschitz_prior import LipschitzSet
+from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats

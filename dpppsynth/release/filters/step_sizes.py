@@ -11,8 +11,8 @@ import numpy as np
 
 from dpppsynth.core.arguments import one_of, plain_array
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.laplace import TruncatedLaplace
-from dpppsynth.release.filters import checks
+from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace
+from dpppsynth.release.filters import filter_arguments
 from dpppsynth.spatial.mesh import Floats
 
 # Smallest estimate of a step, in scales of the noise: below it a series is practically constant.
@@ -40,7 +40,7 @@ def estimated_step(observations: Any, scale: float, bound: float) -> float:
     >>> round(estimated_step([0, 30, 0, 30], 2.0, 10.0), 2)
     29.76
     """
-    noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
+    noisy, law = filter_arguments.series(observations), TruncatedLaplace(scale, bound)
     return _differences(noisy, law.variance, law.scale)
 
 
@@ -74,14 +74,14 @@ def likely_step(observations: Any, scale: float, bound: float) -> float:
     >>> round(likely_step(series, 3.0, 20.0), 1), estimated_step(series, 3.0, 20.0)
     (1.7, 0.003)
     """
-    noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
+    noisy, law = filter_arguments.series(observations), TruncatedLaplace(scale, bound)
     return _likely(noisy, law.variance, law.scale)
 
 
 def settled(name: str, step: Any, noisy: Floats, variance: float, scale: float) -> float:
     """A step that was given, or else estimated by the rule named from noisy series (N,) or (N, T)."""
     if not isinstance(step, str):
-        return checks.size(name, step, remedy=checks.PUBLIC)
+        return filter_arguments.size(name, step, remedy=filter_arguments.PUBLIC)
     return RULES[one_of(name, step, RULES, " or a positive number")](noisy, variance, scale)
 
 
@@ -97,8 +97,10 @@ def of_series(step: Any, noisy: Floats, law: TruncatedLaplace) -> Any:
     if step is None or array is None or array.ndim == 0:
         return settled("step", step, noisy, law.variance, law.scale)
     right = noisy.ndim == 2 and array.shape == noisy.shape[1:] and array.dtype.kind in "iuf"
-    if not right or not ((array >= checks.SMALLEST) & (array <= checks.LARGEST)).all():
-        msg = f"step: must be one positive number, or one for each series side by side (N, T); {checks.PUBLIC}."
+    if not right or not ((array >= filter_arguments.SMALLEST) & (array <= filter_arguments.LARGEST)).all():
+        msg = (
+            f"step: must be one positive number, or one for each series side by side (N, T); {filter_arguments.PUBLIC}."
+        )
         raise InputError(msg)
     return array.astype(float)
 

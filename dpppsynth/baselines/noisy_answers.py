@@ -7,18 +7,18 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from dpppsynth.baselines.checks import budget, noise_scale
-from dpppsynth.baselines.gaussian import analytic_gaussian_scale, probabilistic_gaussian_scale
+from dpppsynth.baselines.baseline_arguments import budget, noise_scale
+from dpppsynth.baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
 from dpppsynth.baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
-from dpppsynth.baselines.laplace import WARNING
+from dpppsynth.baselines.paper_laplace import WARNING
 from dpppsynth.baselines.staircase import Staircase, optimal_gamma
 from dpppsynth.baselines.uniform import UniformNoise
 from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.local.grids.checks import reals
-from dpppsynth.privacy.truncated.laplace import TruncatedLaplace, in_range
-from dpppsynth.privacy.truncated.planar import PlanarLaplace
+from dpppsynth.mechanisms.local.grids.grid_arguments import reals
+from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace, in_range
+from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.spatial.mesh import Floats
 
 

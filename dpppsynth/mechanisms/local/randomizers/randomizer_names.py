@@ -7,10 +7,10 @@ from typing import Any
 from dpppsynth.core.arguments import entries, one_of, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
-from dpppsynth.mechanisms.local.randomizers.base import Randomizer
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.hadamard import HadamardResponse
 from dpppsynth.mechanisms.local.randomizers.oracles import LocalHashing, RandomizedResponse, best_oracle
+from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary, SymmetricUnary

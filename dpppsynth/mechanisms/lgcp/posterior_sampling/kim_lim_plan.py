@@ -12,9 +12,9 @@ import numpy as np
 
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
-from dpppsynth.mechanisms.lgcp.posterior_sampling.base import DrawPlan, Outcome
-from dpppsynth.mechanisms.lgcp.stated import on_field, run_of
-from dpppsynth.models.kim_lim import KimLimModel
+from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan, Outcome
+from dpppsynth.models.kim_lim_model import KimLimModel
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats

@@ -14,9 +14,9 @@ from scipy.special import gammainc, gammaincinv
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.privacy.truncated.bound_arguments import require_delta
 from dpppsynth.privacy.truncated.disks import exposed_mass
-from dpppsynth.privacy.truncated.lengths import LARGEST, bounded, coordinates, nonnegative, scaled
-from dpppsynth.privacy.truncated.rules import require_delta
+from dpppsynth.privacy.truncated.length_arguments import LARGEST, bounded, coordinates, nonnegative, scaled
 from dpppsynth.privacy.truncated.searches import smallest_number
 from dpppsynth.spatial.mesh import Floats
 

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
-from dpppsynth.spatial.mesh.base import NODES, Mesh
+from dpppsynth.spatial.mesh.abstract_mesh import NODES, Mesh
 from dpppsynth.spatial.mesh.pieces import Floats, Ints, Pieces, triangulate
 
 PLANAR = ("triangle", "square")

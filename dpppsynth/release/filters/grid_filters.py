@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.laplace import TruncatedLaplace
-from dpppsynth.release.filters import checks
-from dpppsynth.release.filters.steps import of_series
+from dpppsynth.privacy.truncated.truncated_laplace import TruncatedLaplace
+from dpppsynth.release.filters import filter_arguments
+from dpppsynth.release.filters.step_sizes import of_series
 from dpppsynth.spatial.mesh import Floats
 
 # Cells per step, per scale and per bound, by default: means are then right to a few parts in 10^4 of the noise. One
@@ -182,8 +182,8 @@ def _solved(
     solve: Callable[[_Grid], Floats], observations: Any, scale: Any, bound: Any, step: Any, spacing: Any
 ) -> Floats:
     """(N,) or (N, T) means, one series after another; all are validated before the first is solved."""
-    noisy, law = checks.series(observations), TruncatedLaplace(scale, bound)
-    width = None if spacing is None else checks.size("spacing", spacing)
+    noisy, law = filter_arguments.series(observations), TruncatedLaplace(scale, bound)
+    width = None if spacing is None else filter_arguments.size("spacing", spacing)
     series = noisy[:, None] if noisy.ndim == 1 else noisy
     steps = np.broadcast_to(of_series(step, noisy, law), series.shape[1:])
     grids = [_grid(column, law, float(each), width) for column, each in zip(series.T, steps, strict=True)]
