@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
-from dpppsynth.contract.measurement import Following, Measurement
+from dpppsynth.contract.measurement import Following, Measurement, Parameters
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.offset import Offset
 
 
@@ -62,6 +63,11 @@ class Estimator:
         InputError
         """
         raise NotImplementedError
+
+    @classmethod
+    def work(cls, stated: Any, parameters: Parameters, domain: Domain) -> float:
+        """Work of `beside` on top of the measurement's, as in `Measurement.work`."""
+        return 0.0
 
     @classmethod
     def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
+from dpppsynth.contract.effort import mesh_work
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.privacy.guarantee import Guarantee
@@ -138,6 +139,14 @@ class Measurement:
             When they are those of no release.
         """
         raise NotImplementedError
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of `from_parameters`, predicted before any of it is done, in about microseconds.
+
+        Certificates of unknown origin are refused by it; parameters that make no sense may count for nothing.
+        """
+        return mesh_work(parameters.get("mesh"), domain)
 
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate: enough to make this plan, and derive its guarantee, again."""

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.measurement import Measurement, require
 from dpppsynth.release.certificate import OFFSET
-from dpppsynth.release.estimators import drawn
+from dpppsynth.release.estimators import offset_of
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
 from dpppsynth.spatial.offset import Offset, weighted_pieces
@@ -45,7 +45,8 @@ class Drawn(Estimator):
     @classmethod
     def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
         """The offset, where there is one."""
-        offset = drawn(stated)
+        require(stated.keys() == {"kind", "offset"}, "a drawn field has an offset and no other setting")
+        offset = offset_of(stated)
         return Beside(frozenset() if offset is None else frozenset({OFFSET}), offset)
 
     @classmethod

@@ -13,20 +13,28 @@ import numpy as np
 import threadpoolctl
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Following
+from dpppsynth.contract.measurement import Following, Parameters, require
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError, QualityError, TooLargeError
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.models.covariances import PoweredExponential, factor, require_few_vertices
+from dpppsynth.models.covariances import (
+    LARGEST_PARAMETER,
+    SMALLEST_PARAMETER,
+    PoweredExponential,
+    factor,
+    require_few_vertices,
+)
 from dpppsynth.models.laplace_approximation import LaplacePosterior, laplace_posterior
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.release.certificate import OFFSET, POSTERIOR
 from dpppsynth.release.contents import require_posterior
-from dpppsynth.release.estimators import ENGINES, INFERENCES, MOST_SCALES, fitted
+from dpppsynth.release.estimators import offset_of
+from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.intensity import LogLinearMean
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
 from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
@@ -34,6 +42,11 @@ from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
 
 # Standard deviation of the intercept's prior where n is secret (log scale).
 INTERCEPT_SD = 2.0
+INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
+# Settings on a certificate.
+STATED = {"kind", "mesh", "length_scales", "sigma", "offset", "inference", "engine"}
+# Length scales that one model may average over.
+MOST_SCALES = 16
 # A length scale with less posterior weight than this is not worth a run of its own.
 NEGLIGIBLE = 0.01
 # Times the covariance of a field statistic is taken again at the masses estimated with it.
@@ -268,10 +281,16 @@ class LGCPInference(Estimator):
     @classmethod
     def beside(cls, stated: Mapping[str, Any], plan: Any) -> Beside:
         """The posterior draws, and the offset where there is one."""
-        mesh, offset = fitted(stated, plan.mesh)
+        mesh, offset = _validated(stated, plan.mesh)
         files = {POSTERIOR} | (set() if offset is None else {OFFSET})
         check = partial(_require_posterior, mesh=mesh, length_scales=stated["length_scales"])
         return Beside(frozenset(files), offset, (Following(POSTERIOR, (), check),))
+
+    @classmethod
+    def work(cls, stated: Any, parameters: Parameters, domain: Domain) -> float:
+        """Work of the field's mesh, unless it is the statistic's."""
+        mesh = stated.get("mesh") if isinstance(stated, dict) else None
+        return 0.0 if mesh == parameters.get("mesh") else mesh_work(mesh, domain)
 
     @classmethod
     def from_dict(cls, stated: Mapping[str, Any], plan: Any, offset: Offset | None) -> Self:
@@ -288,6 +307,40 @@ class LGCPInference(Estimator):
     def draws(self, content: bytes | None) -> Posterior | None:
         """Posterior draws in the file of a saved release, where there is one."""
         return None if content is None else _posterior(content, len(self.mesh.vertices))
+
+
+def _validated(estimator: Mapping[str, Any], tents: Mesh) -> tuple[Mesh, str | None]:
+    """Mesh and offset of a field model for a statistic on a mesh, with all of its settings validated."""
+    require(estimator.keys() == STATED, f"a field model states exactly {', '.join(sorted(STATED))}")
+    require(_positive(estimator["sigma"]), "sigma is a positive number")
+    scales = estimator["length_scales"]
+    few = isinstance(scales, list) and 0 < len(scales) <= MOST_SCALES
+    require(few and all(map(_positive, scales)), f"there are 1 to {MOST_SCALES} length scales, positive numbers")
+    require(estimator["inference"] in INFERENCES, f"inference is {' or '.join(INFERENCES)}")
+    require(estimator["engine"] in ENGINES, f"the engine is {' or '.join(ENGINES)}")
+    return _field_mesh(estimator["mesh"], tents), offset_of(estimator)
+
+
+def _field_mesh(recipe: Any, tents: Mesh) -> Mesh:
+    """The mesh of the field: the statistic's own, a refinement of it, or along or over the same network."""
+    if canonical_json(recipe) == canonical_json(tents.recipe):
+        return tents
+    require(isinstance(recipe, dict), "the mesh of a field is described by its recipe")
+    builder, own = recipe.get("builder"), tents.recipe
+    if builder == "regular":
+        pairs = [] if own["builder"] != builder else list(zip(recipe["shape"], own["shape"], strict=True))
+        factors = {(fine - 1) / (coarse - 1) for fine, coarse in pairs}
+        nested = len(factors) == 1 and factors.pop().is_integer() and recipe["kind"] == own["kind"]
+        require(nested, "the mesh of a field refines the statistic's")
+    else:
+        require(builder in ("network", "trace"), "the mesh of a field is the statistic's own where that is not regular")
+    return mesh_from_recipe(recipe, tents.domain)
+
+
+def _positive(value: Any) -> bool:
+    """Whether a value is a number that a covariance takes as a positive parameter."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and SMALLEST_PARAMETER <= value <= LARGEST_PARAMETER
 
 
 def _require_posterior(content: bytes, _: Any, *, mesh: Mesh, length_scales: Any) -> None:

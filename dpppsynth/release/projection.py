@@ -11,11 +11,12 @@ from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.simplex import norm_sub
-from dpppsynth.release.estimators import POSTPROCESSES, projected
+from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant, PiecewiseLinear, held
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
 
+POSTPROCESSES = ("clip", "keep-n")
 # Points that noise may make up on average: its patterns would fill gigabytes, and say nothing.
 MOST_MADE_UP = 1e7
 
@@ -73,7 +74,8 @@ class Projection(Estimator):
     @classmethod
     def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
         """Nothing, once the settings are known ones."""
-        projected(stated, n_is_public=plan.n is not None)
+        known = [{"kind": cls.kind, "postprocess": post} for post in POSTPROCESSES[: 1 if plan.n is None else 2]]
+        among(stated, known, "negative counts are clipped, or where n is public made to sum to it")
         return Beside()
 
     @classmethod

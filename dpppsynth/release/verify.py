@@ -281,7 +281,7 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
         written = found.document(stated["file"])
         _require_little(found, work.coordinates(written) <= work.MOST_COORDINATES, MANY)
         domain = _domain(found)
-        too_much = work.excess(cert["parameters"], domain)
+        too_much = work.excess(cert["mechanism"], cert["parameters"], domain)
         _require_little(found, too_much is None, too_much or "")
         require_scale(domain)
         derived = rederive(

@@ -30,7 +30,7 @@ PLACES = [("put", 2), ("write_pattern", 2), ("_write_certificate", 1)]
 KILL = """
 import os, signal, sys
 from test_leftovers import *
-from dpppsynth.release import writing as folder
+from dpppsynth.release import folder_writing as folder
 name, call, target = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 work, calls = getattr(folder, name), []
 def killed(*arguments, **options):

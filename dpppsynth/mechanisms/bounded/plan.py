@@ -11,11 +11,11 @@ from dpppsynth.contract.measurement import Following, Parameters, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_positive, require_reach
+from dpppsynth.mechanisms.bounded.counts_file import require_counts
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import TRUNCATED, DiscreteNoise, require_narrow, truncated_laplace_noise
 from dpppsynth.release.certificate import COUNTS, STATISTIC
-from dpppsynth.release.contents import require_counts
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Ints
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.mechanisms.bounded.counts_file import counted_cells
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import COUNTS
-from dpppsynth.release.contents import counted_cells
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.filters.filtered_series import Filtered
 from dpppsynth.release.filters.particle import particle_filter

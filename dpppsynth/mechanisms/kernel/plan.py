@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
+from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.measurement import Measurement, Parameters, Trial
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import CHILDREN, RngLike, generator, source
@@ -23,6 +24,9 @@ from dpppsynth.spatial.gaussian_kernel import kernel_density, sample_children
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.sampling import MOST_POINTS
+
+# Work of the curves of a kernel's losses, and of the square of the segments of a heat kernel.
+CURVES, HEAT = 2e5, 8.0
 
 
 class PatternPlan(Measurement):
@@ -74,6 +78,12 @@ class PatternPlan(Measurement):
         """One draw; what it is drawn from is known."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of the mesh, of heat flow on it, and of the curves of losses."""
+        size = vertices(parameters.get("mesh"), domain)
+        return super().work(parameters, domain) + CURVES + HEAT * size**2
 
     def prepare(self) -> None:
         """Refuse more patterns than memory holds.

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.models.covariances import Covariance, covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.release.estimators import ENGINES
+from dpppsynth.release.lgcp_inference import ENGINES
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
+# Square and cube of the vertices of a field.
+PAIR, TRIPLE = 0.1, 7e-4
 Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
 
 
@@ -25,3 +28,9 @@ def run_of(parameters: Parameters) -> dict[str, Any]:
     engine = parameters["engine"]
     require(engine is None or engine in ENGINES, f"the engine is {' or '.join(ENGINES)}")
     return {"sampler": parameters["sampler"]} | ({} if engine is None else {"engine": engine})
+
+
+def matrix_work(parameters: Parameters, domain: Domain) -> float:
+    """Work with the matrices of a field."""
+    size = vertices(parameters.get("mesh"), domain)
+    return PAIR * size**2 + TRIPLE * size**3

@@ -18,7 +18,7 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     field_statistic,
     largest_field_sigma,
 )
-from dpppsynth.mechanisms.lgcp.field_parameters import on_field
+from dpppsynth.mechanisms.lgcp.field_parameters import matrix_work, on_field
 from dpppsynth.models.covariances import Covariance, factor, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.privacy import bounds
@@ -135,6 +135,11 @@ class FieldStatisticPlan(MeasurementPlan):
         return field_statistic(
             self.mesh, self.covariance, self.relation, delta=self.delta, scale=self.scale, bits=self.bits
         )
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of the mesh and of the matrices of the field."""
+        return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:

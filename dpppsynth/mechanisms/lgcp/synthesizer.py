@@ -13,7 +13,7 @@ from dpppsynth.models.covariances import Covariance
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation
-from dpppsynth.release.estimators import ENGINES, INFERENCES
+from dpppsynth.release.lgcp_inference import ENGINES, INFERENCES
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset

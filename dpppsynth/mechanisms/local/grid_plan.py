@@ -5,6 +5,7 @@ the oracle's counts, those of the second level after those of the first. The sec
 counts, so anybody can make it again (docs/theory/local.md).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.effort import number
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.core.errors import InputError
@@ -33,6 +35,8 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
+# Work of a cell.
+VALUE = 1.5
 CUTS = ("even", "adaptive")
 
 
@@ -68,6 +72,12 @@ class GridPlan(ReportsPlan):
         object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
         object.__setattr__(self, "n", whole("n", self.n, 1, most=2**53))
         self.guarantee.require(self.epsilon, 0.0)
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of the cells of both levels."""
+        sides = [number(parameters.get(name, 1)) for name in ("columns", "rows")]
+        return VALUE * (math.prod(sides) + number(parameters.get("cells", 0)))
 
     @property
     def domain(self) -> Domain:

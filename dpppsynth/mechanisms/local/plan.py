@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.effort import number
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
@@ -28,6 +29,8 @@ from dpppsynth.spatial.intensity import held
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
+# Work of a cell in a disk around a location, and of a pair of places in a subset's law.
+DISK, SUBSETS = 2.5, 0.07
 # Clients whose reports are in memory at once.
 BATCH = 1_000_000
 
@@ -133,6 +136,15 @@ class LocalPlan(ReportsPlan):
         inside = np.zeros(self.randomizer.inputs, dtype=bool)
         inside[self.element_values[held(self.mesh.element_measure)]] = True
         return inside
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of the mesh and of the clients' law."""
+        clients = parameters.get("randomizer")
+        stated = clients if isinstance(clients, dict) else {}
+        law = DISK * number(stated.get("radius")) ** 2
+        law += SUBSETS * number(stated.get("cells")) ** 4 if "subset" in stated else 0.0
+        return super().work(parameters, domain) + law
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.effort import number
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
@@ -28,6 +29,9 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.persons import persons
+
+# Work of a cell.
+VALUE = 1.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,6 +117,11 @@ class TracePlan(ReportsPlan):
         inside = np.zeros(self.cells**2, dtype=bool)
         inside[self.element_values] = True
         return inside
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of the cells of the grid and of their moves."""
+        return VALUE * number(parameters.get("cells", 0)) ** 2
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:

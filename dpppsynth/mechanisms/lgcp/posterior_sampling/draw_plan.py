@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
-from dpppsynth.contract.measurement import Trial
+from dpppsynth.contract.measurement import Parameters, Trial
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
+from dpppsynth.mechanisms.lgcp.field_parameters import matrix_work
 from dpppsynth.models.covariances import Covariance, factor
 from dpppsynth.models.draws import blocking
 from dpppsynth.models.lgcp import tent_masses
@@ -23,6 +24,7 @@ from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.drawn import Drawn
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -125,6 +127,11 @@ class DrawPlan(LatticePlan):
     def __repr__(self) -> str:
         spent = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
         return f"{type(self).__name__}({self.mesh!r}, {self.relation!r}, {spent}, sampler={self.sampler!r})"
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of the mesh and of the matrices of the field."""
+        return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @property
     def guarantee(self) -> Guarantee:
