@@ -107,19 +107,7 @@ class MeasurementPlan(LatticePlan):
         self.source(None)
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic":
-        """Spend the budget: measure the pattern and add noise.
-
-        Parameters
-        ----------
-        pattern : PointPattern
-        rng : None, int or Generator
-            None: secret noise. Anything else makes the run reproducible and therefore not private.
-
-        Raises
-        ------
-        InputError
-            When the pattern is marked, lives in another window or has another number of points than planned.
-        """
+        """Spend the budget: measure the pattern and add noise."""
         require_match(pattern, self.domain, self.n)
         noise = self.source(rng)
         return PrivateStatistic(self, noise.add(self.exact(pattern.positions)), noise.name, noise.seeded)

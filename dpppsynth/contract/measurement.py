@@ -172,6 +172,12 @@ class Measurement:
         Returns
         -------
         Measured
+
+        Raises
+        ------
+        InputError
+            When the pattern has other marks than the plan asks for, lives in another domain or has another number of
+            points than planned.
         """
         raise NotImplementedError
 

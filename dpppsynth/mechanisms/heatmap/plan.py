@@ -181,17 +181,7 @@ class HeatmapPlan(LatticePlan):
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
         """Spend the budget: count persons and add noise.
 
-        Parameters
-        ----------
-        pattern : PointPattern
-            Marked with `user` and with nothing else, or without marks where every point is a person.
-        rng : None, int or Generator
-            None: secret noise. Anything else makes the run reproducible and therefore not private.
-
-        Raises
-        ------
-        InputError
-            When the pattern has other marks, or lives in another window.
+        The pattern is marked with `user` and with nothing else, or without marks where every point is a person.
         """
         users = self.users(pattern)
         tree = measure_tree(

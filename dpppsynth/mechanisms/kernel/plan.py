@@ -119,19 +119,7 @@ class PatternPlan(Measurement):
         }
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivatePatterns":
-        """Spend the budget: draw all patterns.
-
-        Parameters
-        ----------
-        pattern : PointPattern
-        rng : None, int or Generator
-            None: secret randomness. Anything else makes the run reproducible and therefore not private.
-
-        Raises
-        ------
-        InputError
-            When the pattern is marked, lives in another domain or has another number of points than planned.
-        """
+        """Spend the budget: draw all patterns."""
         require_match(pattern, self.domain, self.n)
         secret = generator(rng)
         drawn = [self.children(pattern, secret) for _ in range(self.patterns)]

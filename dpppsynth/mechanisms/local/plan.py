@@ -182,19 +182,7 @@ class LocalPlan(ReportsPlan):
         return self.element_values[self.mesh.locate(pattern.positions)]
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
-        """Run one client for every point, and count their reports.
-
-        Parameters
-        ----------
-        pattern : PointPattern
-        rng : None, int or Generator
-            None: secret random bits. Anything else makes the run reproducible and therefore not private.
-
-        Raises
-        ------
-        InputError
-            When the pattern is marked, lives in another window or has another number of points than planned.
-        """
+        """Run one client for every point, and count their reports."""
         return self.counted(tally(self.randomizer, self.values(pattern), generator(rng)), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:

@@ -174,12 +174,8 @@ class TracePlan(ReportsPlan):
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
         """Run one client for every trajectory, in two rounds, and count their reports.
 
-        Parameters
-        ----------
-        pattern : PointPattern
-            Marked with `user` and with nothing else; the points of a trajectory in the order of its visits.
-        rng : None, int or Generator
-            None: secret random bits. Anything else makes the run reproducible and therefore not private.
+        The pattern is marked with `user` and with nothing else; the points of a trajectory in the order of its
+        visits.
         """
         walks, source = self.walks(pattern), None if rng is None else generator(rng)
         lengths = self.protocol.first.simulate(walks, source)

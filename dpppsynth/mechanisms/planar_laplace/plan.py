@@ -232,17 +232,7 @@ class MovedPlan(LatticePlan):
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
         """Spend the budget: move every point.
 
-        Parameters
-        ----------
-        pattern : PointPattern
-            Of a track, with rows in the order of time.
-        rng : None, int or Generator
-            None: secret randomness. Anything else makes the run reproducible and therefore not private.
-
-        Raises
-        ------
-        InputError
-            When the pattern is marked, lives in another window or has another number of points than planned.
+        The rows of a track are in the order of time.
         """
         require_match(pattern, self.window, self.n)
         secret = generator(rng)
