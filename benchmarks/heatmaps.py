@@ -28,9 +28,7 @@ from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised, spar
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
 from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_aggregate
 from dpppsynth.mechanisms.heatmap.least_squares import least_squares
-from dpppsynth.mechanisms.heatmap.map_distances import emd, kl, pearson, similarity
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct
-from dpppsynth.mechanisms.heatmap.rendering import gaussian_heatmap
 from dpppsynth.mechanisms.heatmap.shuffle import (
     ShuffleProtocol,
     communication_bits,
@@ -39,6 +37,8 @@ from dpppsynth.mechanisms.heatmap.shuffle import (
     split_cells,
 )
 from dpppsynth.mechanisms.heatmap.users import Users
+from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
+from dpppsynth.spatial.map_distances import emd, kl, pearson, similarity
 
 SEED, SIGMA, SIDE, PEOPLE = 2211, 0.02, 256, 200
 # Side of the coarser grid on which the distance is exact; it differs from that at 256 by at most 2 (1/32 - 1/256).

@@ -36,13 +36,13 @@ from dpppsynth.mechanisms.heatmap.fitting import fitted
 from dpppsynth.mechanisms.heatmap.kmedian import kmedian, kmedian_coreset, kmedian_cost
 from dpppsynth.mechanisms.heatmap.least_squares import least_squares
 from dpppsynth.mechanisms.heatmap.linear_programs import Optimum, compact_lp, full_lp, objective
-from dpppsynth.mechanisms.heatmap.map_distances import emd, emd_norm, kl, pearson, similarity
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, select_cells, solve
-from dpppsynth.mechanisms.heatmap.rendering import InfiniteHeatmap, gaussian_heatmap, gaussian_kernel, infinite_heatmap
 from dpppsynth.mechanisms.heatmap.shuffle import ShuffleProtocol, communication_bits
 from dpppsynth.mechanisms.heatmap.users import Users, user_distribution
+from dpppsynth.spatial.grid_smoothing import InfiniteHeatmap, gaussian_heatmap, gaussian_kernel, infinite_heatmap
+from dpppsynth.spatial.map_distances import emd, emd_norm, kl, pearson, similarity
 
 __all__ = [
     "Aggregation",

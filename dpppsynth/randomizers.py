@@ -32,10 +32,10 @@ from dpppsynth.mechanisms.local.randomizers.radius import (
 )
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import KINDS, ORACLES, oracle, randomizer_from_dict
-from dpppsynth.mechanisms.local.randomizers.simplex import clip, norm_mul, norm_sub
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave, square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary, SymmetricUnary
+from dpppsynth.spatial.simplex import clip, norm_mul, norm_sub
 
 __all__ = [
     "KINDS",

@@ -1,10 +1,10 @@
 """Noise scales and error bounds as rows of a table, for counts and for moved points."""
 
 from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.bounded.words import errors, farthest, measured
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
-from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.release import Release, StratifiedRelease

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpppsynth.evaluation.metrics import Metric
 from dpppsynth.mechanisms.heatmap.exact_maps import SIDE, UNIT, HeatMaps, heat_maps
-from dpppsynth.mechanisms.heatmap.map_distances import kl, pearson, similarity
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+from dpppsynth.spatial.map_distances import kl, pearson, similarity
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import BudgetError, InputError
-from dpppsynth.mechanisms.lgcp.bound.kim_lim import AVERAGED
 from dpppsynth.privacy.accounting import compose, gaussian_filter, largest
+from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import GaussianDP, Profile
 from dpppsynth.privacy.relations import (

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from dpppsynth.ledger.budget import Budget
 from dpppsynth.ledger.history import ACROSS, Entry
-from dpppsynth.mechanisms.local.bound import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
+from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.composition import STRATA
 from dpppsynth.privacy.guarantee import Guarantee

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
+from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 
 if TYPE_CHECKING:
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 POINT, LANDMARK = "#0072b2", "#d55e00"
 LAND, BORDER, STREET, INK = "#f4f2ee", "#8a8580", "#b5aea5", "#2b2b2b"
-ABBREVIATIONS = {"metre": "m", "kilometre": "km", "foot": "ft", "US survey foot": "US ft", "unit": "units"}
-
-
-def short_unit(unit: str) -> str:
-    """Abbreviate the name of a unit of length."""
-    return ABBREVIATIONS.get(unit, unit)
 
 
 def new_figure(width: float, height: float) -> Figure:

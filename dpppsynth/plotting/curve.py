@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title, short_unit
+from dpppsynth.core.units import short_unit
+from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title
 from dpppsynth.plotting.words import distance_moved, what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP

@@ -40,6 +40,10 @@ PUBLISHED = ", or say allow_large_delta=True to reproduce published experiments"
 WIDE_CAP = "Each person has one point in the pattern."
 # The largest delta where the number of points is secret.
 MOST_SECRET_DELTA = 1e-5
+# Largest delta that may follow from a bound on the error without being asked for.
+MOST_DERIVED = 1e-3
+# Remedy for a large delta that follows from the bound.
+FROM_BOUND = ", for which max_error must be larger"
 
 # Number of points where it is public, else None; and a public guess of it, if any.
 Size = tuple[int | None, float | None]
@@ -159,6 +163,21 @@ def require_small_delta(
             f"delta: must be below {most} (publishing one random record whole satisfies delta = 1/n, n being the "
             f"points of all levels together), got {delta!r}; take 1e-6{remedy}."
         )
+        raise InputError(msg)
+
+
+def require_modest(delta: float, size: Size, *, bound: str, remedy: str) -> None:
+    """Refuse a large delta that was not asked for but follows from a bound on the error.
+
+    Raises
+    ------
+    InputError
+        At 1e-3 or more, or where it promises nothing for so many points (`void_delta`).
+    """
+    most = min(MOST_DERIVED, void_delta(*size))
+    if not delta < most:
+        cost = f"{bound} costs delta = {delta:.3g}, which must be below {most:.3g}"
+        msg = f"max_error: {cost}; take a larger one, {remedy}."
         raise InputError(msg)
 
 

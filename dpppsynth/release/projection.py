@@ -10,11 +10,11 @@ from dpppsynth.contract.additive_noise import PrivateStatistic, require_few_made
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.simplex import norm_sub
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant, PiecewiseLinear, held
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.simplex import norm_sub
 
 POSTPROCESSES = ("clip", "keep-n")
 # Points that noise may make up on average: its patterns would fill gigabytes, and say nothing.

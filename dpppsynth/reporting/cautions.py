@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpppsynth.mechanisms.local import words as local
+from dpppsynth.core.rounding import upward
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.reporting.rounding import upward
+from dpppsynth.reporting import local_privacy as local
 
 # Mark of theorems that hold only on average over their model.
 AVERAGED = "model-averaged"

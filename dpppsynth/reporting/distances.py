@@ -2,13 +2,13 @@
 
 import math
 
-from dpppsynth.mechanisms.local import words as local
-from dpppsynth.plotting.canvas import short_unit
+from dpppsynth.core.rounding import upward
+from dpppsynth.core.units import short_unit
 from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, GeoIndistinguishability
+from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.promise import length, several, silent_beyond, way
-from dpppsynth.reporting.rounding import upward
 from dpppsynth.spatial.domains import Domain
 
 

@@ -5,18 +5,18 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
+from dpppsynth.core.rounding import upward
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.bounded import words as bounded
 from dpppsynth.mechanisms.heatmap import words as heatmaps
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
-from dpppsynth.mechanisms.local import words as local
 from dpppsynth.mechanisms.local.release import GridEstimator, ReportEstimator
 from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator
 from dpppsynth.release import Drawn
 from dpppsynth.release.certificate import FILENAME
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.reporting import cautions, distances, mechanisms, pictures, promise, tables
-from dpppsynth.reporting.rounding import upward
+from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.second_order import gathering
 from dpppsynth.reporting.subject import Subject
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import shapely
 
+from dpppsynth.core.rounding import upward
+from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_epsilon_curve, plot_heatmap, plot_intensity, plot_pattern
-from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure, short_unit
+from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure
 from dpppsynth.reporting.promise import several
-from dpppsynth.reporting.rounding import upward
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,17 +8,17 @@ import math
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
+from dpppsynth.core.rounding import upward
+from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.bounded import words as bounded
-from dpppsynth.mechanisms.local import words as local
-from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.lengths import undeclared
+from dpppsynth.privacy.odds import chance, guesses, likelihood, rare
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, CappedRelation, Relation
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.cautions import averaged, cautions
-from dpppsynth.reporting.odds import chance, guesses, likelihood, rare
-from dpppsynth.reporting.rounding import upward
 from dpppsynth.spatial.domains import Domain
 
 GROUPS = (

@@ -5,15 +5,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from dpppsynth.core.crs import crs_label
+from dpppsynth.core.rounding import downward, upward
+from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.bounded import words as bounded
-from dpppsynth.mechanisms.local import words as local
-from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
 from dpppsynth.release.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
 from dpppsynth.release.rederive import budget
-from dpppsynth.reporting.rounding import downward, upward
+from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.subject import Subject, exact
 from dpppsynth.spatial.domains import Domain
 

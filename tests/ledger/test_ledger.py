@@ -28,7 +28,6 @@ from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.dominance import nowhere_worse
 from dpppsynth.ledger.history import replay, stored
 from dpppsynth.ledger.joint_guarantee import COMPLETE, EVERYWHERE, MAP_LENGTHS, POINTWISE, SAME_POINTS
-from dpppsynth.mechanisms.lgcp.bound.kim_lim import AVERAGED
 from dpppsynth.privacy import (
     AddRemove,
     AlphaNeighbours,
@@ -44,6 +43,7 @@ from dpppsynth.privacy import (
     gaussian_mu,
 )
 from dpppsynth.privacy.accounting import FIXED_BEFOREHAND
+from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.release import certificate
 from dpppsynth.spatial.domains import Window
 from dpppsynth.synthesizers import LaplaceSynthesizer

@@ -20,7 +20,6 @@ from dpppsynth.core.errors import BudgetError, InformationWarning, InputError, Q
 from dpppsynth.ledger import Ledger, compare
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI
 from dpppsynth.mechanisms.lgcp.posterior_sampling import PosteriorDrawPlan
-from dpppsynth.mechanisms.local.bound import ONE_REPORT
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import (
     AddRemove,
@@ -31,6 +30,7 @@ from dpppsynth.privacy import (
     ReplaceOne,
     verify,
 )
+from dpppsynth.privacy.assumed import ONE_REPORT
 from dpppsynth.release import append_patterns, certificate, load_release
 from dpppsynth.release.folder_writing import stated
 from dpppsynth.spatial.domains import Window

@@ -1,14 +1,12 @@
 """Candidate mechanisms of a recommendation, and the study's rows that each is compared by."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from dpppsynth.contract import registry
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.evaluation.recommendation.evidence import DELTA
-from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
-from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
-from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.privacy.profiles import GaussianDP, gaussian_mu
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
 
@@ -46,8 +44,8 @@ class Candidate:
         As certificates call it on a window.
     what : str
         In words.
-    build : callable
-        Synthesizer from a `Budget`.
+    settings : mapping
+        Of its synthesizer, beside the budget.
     spends_delta, has_posterior : bool
     gaussian : bool
         Whether its noise depends on the budget through `gaussian_mu` alone.
@@ -55,10 +53,17 @@ class Candidate:
 
     mechanism: str
     what: str
-    build: Callable[[Budget], Synthesizer]
+    settings: Mapping[str, str]
     spends_delta: bool
     has_posterior: bool
     gaussian: bool = False
+
+    def build(self, budget: Budget) -> Synthesizer:
+        """Synthesizer of a budget."""
+        delta = {"delta": budget.delta} if self.spends_delta else {}
+        settings = registry.mechanism(self.mechanism).settings
+        synthesizer: Synthesizer = settings(budget.epsilon, **delta, **budget.neighbours, **self.settings)
+        return synthesizer
 
     def epsilon(self, budget: Budget) -> float:
         """Equivalent budget of this mechanism at the study's delta and with one point per person.
@@ -74,29 +79,15 @@ class Candidate:
         return GaussianDP(mu, at=DELTA).epsilon(DELTA)
 
 
-def _lgcp(mechanism: str) -> Callable[[Budget], Synthesizer]:
-    def build(budget: Budget) -> Synthesizer:
-        delta = 0.0 if mechanism == "tents" else budget.delta
-        return LGCPSynthesizer(budget.epsilon, **budget.neighbours, mechanism=mechanism, delta=delta)
-
-    return build
-
-
-def _laplace(basis: str) -> Callable[[Budget], Synthesizer]:
-    return lambda budget: LaplaceSynthesizer(budget.epsilon, **budget.neighbours, basis=basis)
-
-
-def _kernel(budget: Budget) -> Synthesizer:
-    return KernelSynthesizer(budget.epsilon, budget.delta, **budget.neighbours)
-
-
 # In the order in which they are preferred where the study cannot tell them apart: a promise without delta and a
 # posterior first, then either, then neither.
 CANDIDATES = (
-    Candidate("lgcp-tents", "noisy tent masses with a posterior behind them", _lgcp("tents"), False, True),
-    Candidate("laplace-tents", "noisy tent masses alone", _laplace("tents"), False, False),
-    Candidate("laplace-cells", "noisy counts alone", _laplace("cells"), False, False),
-    Candidate("lgcp-field", "noisy smooth functionals with a posterior behind them", _lgcp("field"), True, True, True),
-    Candidate("lgcp-posterior-draw", "one posterior draw", _lgcp("posterior-draw"), True, False, True),
-    Candidate("kernel", "patterns around the points", _kernel, True, False),
+    Candidate("lgcp-tents", "noisy tent masses with a posterior behind them", {"mechanism": "tents"}, False, True),
+    Candidate("laplace-tents", "noisy tent masses alone", {"basis": "tents"}, False, False),
+    Candidate("laplace-cells", "noisy counts alone", {"basis": "cells"}, False, False),
+    Candidate(
+        "lgcp-field", "noisy smooth functionals with a posterior behind them", {"mechanism": "field"}, True, True, True
+    ),
+    Candidate("lgcp-posterior-draw", "one posterior draw", {"mechanism": "posterior-draw"}, True, False, True),
+    Candidate("kernel", "patterns around the points", {}, True, False),
 )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dpppsynth.contract import registry
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.synthesizer import Synthesizer, require_domain
 from dpppsynth.core.arguments import positive
@@ -12,7 +13,6 @@ from dpppsynth.evaluation.recommendation.ranking import Case, Ranked, rank
 from dpppsynth.evaluation.recommendation.result import Alternative, Recommendation
 from dpppsynth.evaluation.recommendation.settings import settings
 from dpppsynth.evaluation.recommendation.words import left_out, passed_over, reasons
-from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 from dpppsynth.privacy.bounds import require_small_delta, void_delta
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Domain
@@ -71,7 +71,7 @@ def recommend(
     require_domain(domain)
     positive("epsilon", epsilon, remedy="1 is a usual start")
     # This synthesizer accepts every relation, so its error messages for wrong arguments serve here too.
-    asked = LaplaceSynthesizer(epsilon, alpha=alpha, relation=relation)
+    asked = registry.mechanism("laplace-cells").settings(epsilon, alpha=alpha, relation=relation)
     public = asked.neighbouring().n_is_public
     size = asked.public_size(*((n, None) if public else (None, n)))
     sizes = {"n": int(n)} if public else {"expected_n": size}

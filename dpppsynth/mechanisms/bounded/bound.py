@@ -8,8 +8,8 @@ import math
 from typing import Any
 
 from dpppsynth.core.arguments import instance, positive
-from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.privacy.bounds import EXAMPLE, Size, assumptions, counts_sensitivity, void_delta
+from dpppsynth.core.errors import PrivacyCheckError
+from dpppsynth.privacy.bounds import EXAMPLE, assumptions, counts_sensitivity
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
@@ -22,7 +22,6 @@ __all__ = [
     "WHY_DELTA",
     "bounded_counts",
     "bounded_delta",
-    "require_modest",
     "require_positive",
     "require_reach",
     "smallest_bounded_epsilon",
@@ -34,10 +33,6 @@ REDRAWN = (
     "The noise is an exact discrete Laplace variable, drawn with secret randomness of the operating system, and drawn "
     "again where it exceeds the bound on the error."
 )
-# Largest delta that may follow from a bound on the error without being asked for.
-MOST_DERIVED = 1e-3
-# Remedy for a large delta that follows from the bound.
-FROM_BOUND = ", for which max_error must be larger"
 
 
 def worst_shifts(relation: CappedRelation) -> tuple[int, ...]:
@@ -127,18 +122,3 @@ def require_reach(relation: CappedRelation, max_error: int) -> int:
     k = instance("relation", relation, CappedRelation, EXAMPLE).max_points_per_person
     remedy = "a count that changes by more than its error may be tells its neighbours apart" if k > 1 else ""
     return whole_bound(max_error, k, remedy=remedy)
-
-
-def require_modest(delta: float, size: Size, *, bound: str, remedy: str) -> None:
-    """Refuse a large delta that was not asked for but follows from a bound on the error.
-
-    Raises
-    ------
-    InputError
-        At 1e-3 or more, or where it promises nothing for so many points (`void_delta`).
-    """
-    most = min(MOST_DERIVED, void_delta(*size))
-    if not delta < most:
-        cost = f"{bound} costs delta = {delta:.3g}, which must be below {most:.3g}"
-        msg = f"max_error: {cost}; take a larger one, {remedy}."
-        raise InputError(msg)

@@ -18,9 +18,7 @@ from dpppsynth.contract.synthesizer import (
 from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.bounded.bound import (
-    FROM_BOUND,
     bounded_delta,
-    require_modest,
     require_positive,
     require_reach,
     smallest_bounded_epsilon,
@@ -28,7 +26,7 @@ from dpppsynth.mechanisms.bounded.bound import (
     worst_shifts,
 )
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
-from dpppsynth.privacy.bounds import counts_sensitivity
+from dpppsynth.privacy.bounds import FROM_BOUND, counts_sensitivity, require_modest
 from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation

@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dpppsynth.core.rounding import upward
+from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
-from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.odds import fraction
 from dpppsynth.release import Release, StratifiedRelease
-from dpppsynth.reporting.odds import fraction
-from dpppsynth.reporting.rounding import upward
 from dpppsynth.spatial.domains import Domain
 
 # At so large an epsilon delta is what no epsilon covers.

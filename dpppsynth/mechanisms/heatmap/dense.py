@@ -13,8 +13,8 @@ from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.heatmap.aggregation import Estimate
 from dpppsynth.mechanisms.heatmap.dense_laplace import noised_grid
-from dpppsynth.mechanisms.heatmap.map_distances import DIAMETER
 from dpppsynth.mechanisms.heatmap.users import Users
+from dpppsynth.spatial.map_distances import DIAMETER
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.minimum_cost_flow import grid_arcs
 from dpppsynth.spatial.patterns import PointPattern

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from dpppsynth.mechanisms.heatmap.map_distances import emd
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+from dpppsynth.spatial.map_distances import emd
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 

@@ -11,10 +11,10 @@ from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.mechanisms.heatmap.bound import FITS
 from dpppsynth.mechanisms.heatmap.fitting import fitted
-from dpppsynth.mechanisms.heatmap.rendering import gaussian_heatmap
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset

@@ -5,9 +5,9 @@ Everything follows from what is released.
 
 from typing import Any
 
+from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction, usual_bandwidth
-from dpppsynth.plotting.canvas import short_unit
 from dpppsynth.spatial.domains import Domain
 
 # A map with fewer persons than so many times those that noise makes up may be of noise alone.

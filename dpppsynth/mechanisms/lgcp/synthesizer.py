@@ -7,9 +7,9 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain
 from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.lgcp.bound.kim_lim import AVERAGED
 from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, SAMPLERS
 from dpppsynth.models.covariances import Covariance
+from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation

@@ -9,6 +9,7 @@ from dpppsynth.core.arguments import instance, positive, several, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.trajectories.protocol import TraceProtocol
+from dpppsynth.privacy.assumed import ONE_REPORT, TWO_ROUNDS
 from dpppsynth.privacy.bounds import ONE_RELEASE
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local
@@ -21,17 +22,10 @@ SEEDED = "reports drawn from a seeded generator: reproducible, not private"
 POSTS = ("norm-sub", "clip")
 
 PUBLIC = "Window, grid, mechanism and its settings were chosen without looking at anybody's location."
-ONE_REPORT = (
-    "Every person sends one report, drawn with the stated weights from secret bits, and it is never drawn again."
-)
 NOTHING_ELSE = "What else comes with a report (who sent it, when, from where) is not part of the promise."
 NOT_LOCAL = "This is not local differential privacy: locations far apart may be told apart."
 ONE_TRAJECTORY = "Every person has one trajectory, which holds all their points; its length is protected with it."
 GRID = "Window, grid, longest length and budget were chosen without looking at anybody's trajectory."
-TWO_ROUNDS = (
-    "A person reports at most once in either round, from secret bits, and no report is ever drawn again; what was "
-    "announced between the rounds followed from the first one's reports alone."
-)
 TWO_GROUPS = "Who reports in which round does not depend on anybody's location, and nobody reports in both."
 
 

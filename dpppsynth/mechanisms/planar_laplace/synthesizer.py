@@ -8,7 +8,6 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain
 from dpppsynth.core.arguments import flag, instance, positive, probability
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.bounded.bound import FROM_BOUND, WHY_DELTA, require_modest
 from dpppsynth.mechanisms.planar_laplace.bound import (
     RELATION,
     moved_delta,
@@ -18,8 +17,10 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
     smallest_move_bound,
 )
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.privacy.bounds import FROM_BOUND, require_modest
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
+from dpppsynth.privacy.truncated.bound_arguments import WHY_DELTA
 from dpppsynth.spatial.domains import Domain, Window
 
 

@@ -15,9 +15,9 @@ from dpppsynth import BoundedErrorSynthesizer, LaplaceSynthesizer, PlanarLaplace
 from dpppsynth.mechanisms.bounded import words as bounded
 from dpppsynth.plotting import surfaces
 from dpppsynth.privacy import AddRemove, AlphaNeighbours
+from dpppsynth.privacy.odds import fraction
 from dpppsynth.release import StratifiedRelease
 from dpppsynth.reporting import distances, pictures, render_report
-from dpppsynth.reporting.odds import fraction
 from dpppsynth.reporting.promise import not_promised, promise, silent_beyond
 
 # A plane, where lengths on the map are true ones.

@@ -8,7 +8,7 @@ import pytest
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST
 from dpppsynth.mechanisms.heatmap.kmedian import _seeds, coreset_depth, kmedian, kmedian_coreset, kmedian_cost
-from dpppsynth.mechanisms.heatmap.map_distances import emd_norm
+from dpppsynth.spatial.map_distances import emd_norm
 
 
 def grid_points(shape):

@@ -8,9 +8,9 @@ import pytest
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap import error_bounds
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
-from dpppsynth.mechanisms.heatmap.map_distances import emd, emd_norm
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.reconstruct import select_cells, solve
+from dpppsynth.spatial.map_distances import emd, emd_norm
 
 ALARM = 5.0
 

@@ -13,10 +13,10 @@ from scipy.spatial.distance import cdist
 
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.transport import grid_wasserstein
-from dpppsynth.mechanisms.heatmap.map_distances import coarse, emd, emd_norm, kl, pearson, similarity
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid_norm
-from dpppsynth.mechanisms.heatmap.rendering import gaussian_heatmap, gaussian_kernel, infinite_heatmap
 from dpppsynth.spatial import minimum_cost_flow as flow
+from dpppsynth.spatial.grid_smoothing import gaussian_heatmap, gaussian_kernel, infinite_heatmap
+from dpppsynth.spatial.map_distances import coarse, emd, emd_norm, kl, pearson, similarity
 
 # A published worked example of the four metrics.
 H, G = np.array([[0.5, 0.5], [0.0, 0.0]]), np.array([[0.4, 0.3], [0.2, 0.1]])

@@ -25,8 +25,8 @@ from dpppsynth.mechanisms.local.randomizers.oracles import (
     hash_range_rule,
 )
 from dpppsynth.mechanisms.local.randomizers.packing import bit, pack, unpack
-from dpppsynth.mechanisms.local.randomizers.simplex import clip, norm_mul, norm_sub
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary, SymmetricUnary
+from dpppsynth.spatial.simplex import clip, norm_mul, norm_sub
 
 KINDS = (RandomizedResponse, OptimizedUnary, SymmetricUnary, LocalHashing, HadamardResponse)
 every = pytest.mark.parametrize("kind", KINDS, ids=[kind.kind for kind in KINDS])

@@ -13,7 +13,7 @@ from scipy.special import pdtrc
 
 from dpppsynth.core.arguments import COMMON, instance, positive, probability, shown, whole, whole_number
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.mechanisms.lgcp.bound.posterior_draw import REALS, SEED
+from dpppsynth.privacy.assumed import REALS, SEED
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.lengths import on_ground, on_map

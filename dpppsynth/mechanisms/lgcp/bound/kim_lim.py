@@ -15,6 +15,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.lgcp.bound.increments import RELATIVE, element_pairs, farthest_corners, point_sd
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import SAMPLER, draw_assumptions
 from dpppsynth.models.covariances import Covariance, PoweredExponential, covariance_matrix
+from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import ApproximateDP
@@ -22,10 +23,6 @@ from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Mesh
 
-AVERAGED = (
-    "The pattern was itself drawn from the fitted model: delta is a probability over such patterns, so the promise is "
-    "model-averaged and not one for the pattern at hand."
-)
 SILENT_SCALE = (
     "The length scale is drawn together with the field; what its posterior tells about the pattern is not counted."
 )

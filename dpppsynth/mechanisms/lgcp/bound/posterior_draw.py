@@ -15,6 +15,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.mechanisms.lgcp.bound.increments import increment_sd, increments, point_sd
 from dpppsynth.models.covariances import Covariance, covariance_matrix
 from dpppsynth.models.proximal import proximal_factor
+from dpppsynth.privacy.assumed import REALS, SEED
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.lengths import Curve, on_ground, on_map
@@ -35,9 +36,7 @@ __all__ = [
 
 FIXED = "Covariance and intercept of the field, and every setting of the sampler, are public and were fixed beforehand."
 SILENT = "Refusals, the number of attempts, running times, modes and diagnostics of the sampler stay secret."
-SEED = "The draw uses secret randomness of the operating system."
 GENTLE = "No field steeper than the stated slope can be drawn."
-REALS = "Floating-point arithmetic stands for real numbers."
 # Budgets are rounded down by more than the arithmetic can lose.
 DOWN = 1 - 1e-12
 SAMPLER = {

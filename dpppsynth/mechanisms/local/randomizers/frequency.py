@@ -14,8 +14,8 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import instance, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.randomizers.simplex import norm_mul, norm_sub, possible
 from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.simplex import norm_mul, norm_sub, possible
 
 POSTS = ("none", "clip", "norm-sub")
 LARGEST_EPSILON = 50.0

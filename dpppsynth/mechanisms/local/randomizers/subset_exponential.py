@@ -18,10 +18,10 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, groups, meeting
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.shells import MOST_CELLS, Shells, all_subsets, mean_distance, shells
-from dpppsynth.mechanisms.local.randomizers.simplex import norm_mul, possible
 from dpppsynth.mechanisms.local.randomizers.subset_law import SubsetLaw, ratios, subset_law
 from dpppsynth.mechanisms.local.randomizers.weights import draws
 from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.simplex import norm_mul, possible
 
 # Numbers of reports that are drawn at once, and of probabilities that a matrix may have.
 BATCH, MOST_ENTRIES = 2**20, 5 * 10**7

@@ -2,8 +2,8 @@
 
 import math
 
+from dpppsynth.core.rounding import upward
 from dpppsynth.privacy.guarantee import Guarantee, Profile
-from dpppsynth.reporting.rounding import upward
 
 # Guesses out of a hundred above which a promise is called weak, and above which the number says nothing any more.
 WEAK, NEXT_TO_NOTHING = 95.0, 99.9

@@ -6,10 +6,10 @@ Distances under geo-indistinguishability are in squares of the public grid, whic
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeGuard
 
-from dpppsynth.plotting.canvas import short_unit
+from dpppsynth.core.units import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.odds import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
 from dpppsynth.privacy.relations import TRAJECTORY, GeoIndistinguishability, Local, Relation
-from dpppsynth.reporting.odds import NEXT_TO_NOTHING, WEAK, chance, factor, likelihood, right
 from dpppsynth.spatial.domains import Domain
 
 # Distances, in squares, whose factor is given in words where the grid has farther ones.
