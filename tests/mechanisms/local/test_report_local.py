@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from dpppsynth.mechanisms.local import words as local
 from dpppsynth.plotting import plot_epsilon_curve
 from dpppsynth.privacy import AddRemove, GeoIndistinguishability, Guarantee, Local, PureDP, ReplaceOne
 from dpppsynth.reporting import distances, tables
+from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.promise import not_promised, promise
 from dpppsynth.spatial.domains import Window
 
