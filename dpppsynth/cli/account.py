@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpppsynth.cli.screen import note, show_line
+from dpppsynth.cli.console import note, show_line
 from dpppsynth.core.errors import DpppsynthError, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:

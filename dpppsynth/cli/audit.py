@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.job import Job
-from dpppsynth.cli.people import People
-from dpppsynth.cli.place import Place
-from dpppsynth.cli.screen import progress, show_json, show_table, show_text
-from dpppsynth.cli.spread import spread
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import progress, show_json, show_table, show_text
+from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.method_options import OptionalMethodOptions
+from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,39 +48,22 @@ WorkersOption = Annotated[int, Option(min=1, help="Processes that run the trials
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedJob(Job):
-    """A job that need not be there: a saved release names its own."""
-
-    method: Annotated[o.Method | None, Option(help=o.METHODS, rich_help_panel=o.HOW)] = None  # type: ignore[assignment]
+class OptionalDomainOptions(DomainOptions):
+    """Options of a domain that need not be given."""
 
     def __post_init__(self) -> None:
         """Checked when it is settled."""
 
-    def settled(self) -> Job:
-        """The job itself."""
-        if self.method is None:
-            msg = "method: say what to audit, --method with --epsilon, or give the folder of a saved release"
-            raise InputError(msg)
-        return Job(**_values(self))
+    def settled(self) -> DomainOptions:
+        """The options, which must be given."""
+        return DomainOptions(**{field.name: getattr(self, field.name) for field in fields(self)})
 
 
-@dataclass(frozen=True, kw_only=True)
-class AskedPlace(Place):
-    """A place that need not be there."""
-
-    def __post_init__(self) -> None:
-        """Checked when it is settled."""
-
-    def settled(self) -> Place:
-        """The place itself."""
-        return Place(**_values(self))
-
-
-@spread
+@option_groups
 def audit(
-    job: AskedJob,
-    place: AskedPlace,
-    people: People,
+    method: OptionalMethodOptions,
+    place: OptionalDomainOptions,
+    people: PatternOptions,
     release: SavedArgument = None,
     patterns: o.PaidPatternsOption = 1,
     trials: TrialsOption = 5000,
@@ -102,9 +85,10 @@ def audit(
     with progress() as say:
         subject: Any
         if release is None:
-            subject = people.plan(job.settled(), place.settled().domain(), patterns)
+            _require_named(method)
+            subject = people.plan(method.settled(), place.settled().domain(), patterns)
         else:
-            _require_alone(job, place, people, patterns)
+            _require_alone(method, place, people, patterns)
             subject = release
         options: dict[str, Any] = {"false_alarm": false_alarm, "workers": workers, "limit": not no_limit}
         if find is not None:
@@ -123,11 +107,20 @@ def audit(
         raise typer.Exit(3)
 
 
-def _require_alone(job: AskedJob, place: AskedPlace, people: People, patterns: int) -> None:
+def _require_named(method: OptionalMethodOptions) -> None:
+    if not (method.values["method"] or method.values["mechanism"]):
+        msg = "method: say what to audit, --method with --epsilon, or give the folder of a saved release"
+        raise InputError(msg)
+
+
+def _require_alone(
+    method: OptionalMethodOptions, place: OptionalDomainOptions, people: PatternOptions, patterns: int
+) -> None:
     """Refuse options beside a saved release, whose certificate states them all."""
-    given = [
+    given = [name for name, value in method.values.items() if value is not None]
+    given += [
         field.name
-        for group in (job, place, people)
+        for group in (place, people)
         for field in fields(group)
         if getattr(group, field.name) != field.default and field.default is not MISSING
     ]
@@ -151,7 +144,3 @@ def _show(result: "Audit") -> None:
     rows = [(f.statistic, f.direction, f"{f.epsilon:.4g}", f"{f.bound:.3g}", f"{f.claimed:.3g}") for f in found[:SHOWN]]
     header = ("statistic", "direction", "epsilon", "delta at least", "delta claimed")
     show_table("Closest to the claim", rows, header)
-
-
-def _values(group: Any) -> dict[str, Any]:
-    return {field.name: getattr(group, field.name) for field in fields(group)}

@@ -1,18 +1,18 @@
 """`dpppsynth check`: guarantee of a planned release, from public parameters."""
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.job import Job
-from dpppsynth.cli.people import People
-from dpppsynth.cli.place import Place
-from dpppsynth.cli.screen import show_json
-from dpppsynth.cli.spread import spread
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import show_json
+from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.method_options import MethodOptions
+from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.pattern_options import PatternOptions
 
 
-@spread
+@option_groups
 def check(
-    job: Job,
-    place: Place,
-    people: People,
+    method: MethodOptions,
+    place: DomainOptions,
+    people: PatternOptions,
     patterns: o.PaidPatternsOption = 1,
     json: o.JsonOption = False,
 ) -> None:
@@ -22,7 +22,7 @@ def check(
     """
     from dpppsynth.cli.describe import plan_json, show_plan
 
-    plan = people.plan(job, place.domain(), patterns)
+    plan = people.plan(method, place.domain(), patterns)
     if json:
         show_json(plan_json(plan))
     else:

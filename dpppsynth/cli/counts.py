@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.screen import progress, show_json, show_line, show_text
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:

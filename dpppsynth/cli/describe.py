@@ -3,8 +3,8 @@
 import math
 from typing import TYPE_CHECKING, Any
 
+from dpppsynth.cli.console import show_table, show_text
 from dpppsynth.cli.limits import moves, noise_of
-from dpppsynth.cli.screen import show_table, show_text
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from dpppsynth.cli import options as o
+from dpppsynth.cli import common_options as o
 from dpppsynth.cli.columns import require_own_columns
-from dpppsynth.cli.place import Place, require_snap
-from dpppsynth.cli.screen import note, progress, show_json, show_line
-from dpppsynth.cli.spread import spread
+from dpppsynth.cli.console import note, progress, show_json, show_line
+from dpppsynth.cli.domain_options import DomainOptions, require_snap
+from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ ShowOption = Annotated[
 
 
 @dataclass(frozen=True, kw_only=True)
-class Elsewhere(Place):
+class Elsewhere(DomainOptions):
     """Options that say where the points of pattern files lie; a release brings its own domain."""
 
     def __post_init__(self) -> None:
@@ -75,7 +75,7 @@ class Elsewhere(Place):
         return [name for name in names if getattr(self, name) not in (None, False)]
 
 
-@spread
+@option_groups
 def evaluate(
     points: o.PointsArgument,
     synthetic: SyntheticArgument,

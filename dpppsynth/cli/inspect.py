@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dpppsynth.cli import options as o
+from dpppsynth.cli import common_options as o
 from dpppsynth.cli.columns import require_own_columns
-from dpppsynth.cli.people import People
-from dpppsynth.cli.place import Place, require_snap
-from dpppsynth.cli.screen import show_json, show_line
-from dpppsynth.cli.spread import spread
+from dpppsynth.cli.console import show_json, show_line
+from dpppsynth.cli.domain_options import DomainOptions, require_snap
+from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.pattern_options import PatternOptions
 
 UserOption = Annotated[
     str | None,
@@ -22,11 +22,11 @@ UserOption = Annotated[
 ]
 
 
-@spread
+@option_groups
 def inspect(
     points: o.PointsArgument,
-    place: Place,
-    people: People,
+    place: DomainOptions,
+    people: PatternOptions,
     report_to: Annotated[
         Path,
         typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.screen import show_checks, show_json, show_table, show_text
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import show_checks, show_json, show_table, show_text
+from dpppsynth.contract.settings import Neighbours
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,24 +81,24 @@ def show(
         raise typer.Exit(3)
 
 
-def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int, user: str | None) -> "Relation":
+def _neighbours(alpha: float | None, kind: Neighbours | None, cap: int, user: str | None) -> "Relation":
     from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
 
-    if alpha is None and kind in (None, o.Neighbours.ALPHA):
+    if alpha is None and kind in (None, Neighbours.ALPHA):
         msg = (
             "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one, add-remove or "
             "add-remove-person"
         )
         raise InputError(msg)
-    if alpha is not None and kind not in (None, o.Neighbours.ALPHA):
+    if alpha is not None and kind not in (None, Neighbours.ALPHA):
         msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
         raise InputError(msg)
-    if user is not None and kind is not o.Neighbours.ADD_REMOVE_PERSON:
+    if user is not None and kind is not Neighbours.ADD_REMOVE_PERSON:
         msg = "user: goes with --relation add-remove-person, which protects whole persons; leave --user out"
         raise InputError(msg)
     if alpha is not None:
         return AlphaNeighbours(alpha, max_points_per_person=cap)
-    if kind is o.Neighbours.ADD_REMOVE_PERSON:
+    if kind is Neighbours.ADD_REMOVE_PERSON:
         if cap != 1:
             msg = (
                 "max_points_per_person: --relation add-remove-person protects all points of a person, however many; "
@@ -105,7 +106,7 @@ def _neighbours(alpha: float | None, kind: o.Neighbours | None, cap: int, user: 
             )
             raise InputError(msg)
         return AddRemovePerson() if user is None else AddRemovePerson(user)
-    return AddRemove(cap) if kind is o.Neighbours.ADD_REMOVE else ReplaceOne(cap)
+    return AddRemove(cap) if kind is Neighbours.ADD_REMOVE else ReplaceOne(cap)
 
 
 def _warn(ledger: "Ledger") -> None:

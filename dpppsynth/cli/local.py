@@ -5,13 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dpppsynth.cli import options as o
+from dpppsynth.cli import common_options as o
 from dpppsynth.cli.account import Account, values_of
-from dpppsynth.cli.job import require_new_folder
-from dpppsynth.cli.laws import Client
-from dpppsynth.cli.place import Place
-from dpppsynth.cli.screen import progress, show_json, show_line, show_text
-from dpppsynth.cli.spread import spread
+from dpppsynth.cli.console import progress, show_json, show_line, show_text
+from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.method_options import ReportMethodOptions, require_new_folder
+from dpppsynth.cli.option_groups import Command, option_groups
 from dpppsynth.cli.synthesize import show_release
 from dpppsynth.core.errors import InputError
 
@@ -35,13 +34,13 @@ WorkersOption = Annotated[
 CLEAN = "`dpppsynth inspect` finds it first in a CSV file"
 
 
-@local_app.command()
-@spread
+@local_app.command(cls=Command)
+@option_groups
 def perturb(
     points: PointsArgument,
     reports: ReportsArgument,
-    client: Client,
-    place: Place,
+    client: ReportMethodOptions,
+    place: DomainOptions,
     x: o.XOption = None,
     y: o.YOption = None,
     ledger: o.LedgerOption = None,
@@ -65,7 +64,7 @@ def perturb(
 
     _require_own_crs(place)
     domain: Any = place.domain()
-    mechanism = client.on(domain)
+    mechanism = client.synthesizer(domain)
     # What is wrong with public options and names costs nothing.
     new_file(reports, "out")
     columns: dict[str, Any] = {"x": x or "x", "y": y or "y"}
@@ -89,12 +88,12 @@ def perturb(
     account.report(json=json)
 
 
-@local_app.command()
-@spread
+@local_app.command(cls=Command)
+@option_groups
 def aggregate(
     paths: PathsArgument,
-    client: Client,
-    place: Place,
+    client: ReportMethodOptions,
+    place: DomainOptions,
     out: Annotated[Path, typer.Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
     workers: WorkersOption = None,
     unlabelled: Annotated[
@@ -117,7 +116,7 @@ def aggregate(
 
     require_new_folder(out)
     domain: Any = place.domain()
-    mechanism = client.on(domain)
+    mechanism = client.synthesizer(domain)
     with progress() as say:
         say("counting reports")
         known = {"window": domain, "labelled": not unlabelled}
@@ -129,7 +128,7 @@ def aggregate(
     show_release(release, out, json=json)
 
 
-def _require_own_crs(place: Place) -> None:
+def _require_own_crs(place: DomainOptions) -> None:
     """Refuse to re-project points that are read in blocks, as they stand in their columns."""
     if place.crs is not None and place.to_crs is not None:
         msg = (

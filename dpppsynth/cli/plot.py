@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.screen import note, progress, show_line
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import note, progress, show_line
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def plot(
     A release by the levels of a mark also has a pattern, an intensity and a mesh for each level. A heat map release
     has a heat map in place of the mesh.
     """
+    from dpppsynth.cli.domain_options import require_snap
     from dpppsynth.cli.layers import read_landmarks
-    from dpppsynth.cli.place import require_snap
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 
     if (original is None) != (confidential is None):

@@ -21,14 +21,18 @@ from dpppsynth.cli import (
     synthesize,
     verify,
 )
+from dpppsynth.cli.console import complain, exit_code, in_options, own_warnings, report_crash, speaking
 from dpppsynth.cli.ledger import ledger_app
 from dpppsynth.cli.local import local_app
-from dpppsynth.cli.screen import complain, exit_code, in_options, own_warnings, report_crash
+from dpppsynth.cli.option_groups import Command
 from dpppsynth.core.errors import DpppsynthError
 
 EPILOG = (
     "Exit codes: 0 done; 2 bad input; 3 the guarantee does not hold; 4 budget; 5 release blocked, or poor inference."
 )
+
+# Options by names of arguments that no command declares before it is called.
+NAMED = {"marks": "--by", "mechanism": "--mechanism", "method": "--method"}
 
 
 class _Program(TyperGroup):
@@ -37,11 +41,15 @@ class _Program(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         commands = self.commands.values()
         options = {p.name: p.opts[0] for each in commands for p in each.params if p.name and p.opts[0].startswith("--")}
+        with speaking(options | NAMED):
+            return self._answer(ctx)
+
+    def _answer(self, ctx: Any) -> Any:
         try:
-            with own_warnings(options):
+            with own_warnings():
                 return super().invoke(ctx)
         except DpppsynthError as error:
-            complain(in_options(str(error), options))
+            complain(in_options(str(error)))
             raise typer.Exit(exit_code(error)) from None
         except BrokenPipeError:
             raise
@@ -76,7 +84,7 @@ COMMANDS = (
     inspect.inspect,
 )
 for command in COMMANDS:
-    app.command()(command)
+    app.command(cls=Command)(command)
 app.add_typer(ledger_app)
 app.add_typer(local_app)
 

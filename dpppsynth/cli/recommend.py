@@ -3,11 +3,11 @@
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.job import Job
-from dpppsynth.cli.place import Place
-from dpppsynth.cli.screen import show_json, show_line, show_table, show_text
-from dpppsynth.cli.spread import spread
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import show_json, show_line, show_table, show_text
+from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.method_options import MethodOptions
+from dpppsynth.cli.option_groups import option_groups
 
 if TYPE_CHECKING:
     from dpppsynth.evaluation.recommendation import Recommendation
@@ -25,31 +25,31 @@ class Promise:
     n: o.CountOfPointsOption = None
     expected_n: o.ExpectedOption = None
 
-    def recommend(self, place: Place) -> "Recommendation":
+    def recommend(self, place: DomainOptions) -> "Recommendation":
         """The recommendation for a place."""
+        from dpppsynth.contract.registry import mechanism
         from dpppsynth.contract.synthesizer import need_size
         from dpppsynth.evaluation.recommendation import recommend
-        from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 
         given = {"alpha": self.alpha, "relation": self.relation, "max_points_per_person": self.max_points_per_person}
-        # Any method's relation; `lgcp` asks for one to be given.
-        relation = Job(method=o.Method.LGCP, epsilon=self.epsilon, **given).of_points()  # type: ignore[arg-type]
+        # Any mechanism's relation; lgcp asks for one to be given.
+        relation: Any = MethodOptions({"method": "lgcp", "epsilon": self.epsilon} | given).neighbours()
         # Only the relation matters for the size; what is wrong with a budget `recommend` says.
-        size = LaplaceSynthesizer(1.0, relation=relation).public_size(self.n, self.expected_n)
+        size = mechanism("laplace-cells").settings(1.0, relation=relation).public_size(self.n, self.expected_n)
         return recommend(place.domain(), need_size(size), self.epsilon, self.delta, relation=relation)
 
     def words(self, advice: "Recommendation") -> list[str]:
         """Options that ask `check`, `rehearse` and `synthesize` for what is recommended, without place and size."""
         # All digits: rounded, they would ask for another promise.
-        words = [*_method(advice), "--epsilon", f"{self.epsilon!r}"]
+        words = ["--mechanism", advice.mechanism, "--epsilon", f"{self.epsilon!r}"]
         words += ["--delta", f"{self.delta!r}"] if getattr(advice.synthesizer, "delta", 0) else []
         words += ["--alpha", f"{self.alpha!r}"] if self.alpha is not None else ["--relation", f"{self.relation}"]
         cap = self.max_points_per_person
         return words + (["--max-points-per-person", f"{cap}"] if cap > 1 else [])
 
 
-@spread
-def recommend(promise: Promise, place: Place, json: o.JsonOption = False) -> None:
+@option_groups
+def recommend(promise: Promise, place: DomainOptions, json: o.JsonOption = False) -> None:
     """Recommend a mechanism for a budget from public parameters alone; no data file is opened.
 
     Reads a simulation study that comes with the program: how close every mechanism came to known intensities.
@@ -94,15 +94,3 @@ def _as_json(advice: "Recommendation", promise: Promise) -> dict[str, Any]:
         "guarantee": advice.plan.guarantee.to_dict(),
         "evidence": advice.evidence,
     }
-
-
-def _method(advice: "Recommendation") -> list[str]:
-    from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
-    from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
-
-    made: Any = advice.synthesizer
-    if isinstance(made, KernelSynthesizer):
-        return ["--method", "kernel"]
-    if isinstance(made, LaplaceSynthesizer):
-        return ["--method", "laplace", "--basis", made.basis]
-    return ["--method", "lgcp", *([] if made.mechanism == "tents" else ["--mechanism", made.mechanism])]

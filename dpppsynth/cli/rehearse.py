@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.job import Job
-from dpppsynth.cli.people import People
-from dpppsynth.cli.place import Place
-from dpppsynth.cli.screen import progress, show_json, show_table, show_text
-from dpppsynth.cli.spread import spread
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import progress, show_json, show_table, show_text
+from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.method_options import MethodOptions
+from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.pattern_options import PatternOptions
 
 if TYPE_CHECKING:
     from dpppsynth.contract.rehearsal import Rehearsal, Run
@@ -24,21 +24,13 @@ COLUMNS: dict[str, Callable[["Run"], str]] = {
     "R-hat, ESS": lambda run: "" if run.rhat is None else f"{run.rhat:.3f}, {run.ess:.0f}",
     "distance (uniform)": lambda run: "" if run.distance is None else f"{run.distance:.3f} ({run.uniform:.3f})",
 }
-# What is compared, and where heat maps are.
-DISTANCES = {
-    False: "Distance: total variation between the surrogate's normalised intensity and the released one; in brackets "
-    "that of a uniform intensity, which needs no data.",
-    True: "Distance: earth mover's distance between the heat map of the surrogate's persons and the private one, both "
-    "smoothed, on 32 x 32 squares: how far mass lies from its place on average, as a share of the window's sides. In "
-    "brackets that of a uniform map, which needs no data.",
-}
 
 
-@spread
+@option_groups
 def rehearse(
-    job: Job,
-    place: Place,
-    people: People,
+    method: MethodOptions,
+    place: DomainOptions,
+    people: PatternOptions,
     patterns: o.PaidPatternsOption = 1,
     json: o.JsonOption = False,
 ) -> None:
@@ -50,7 +42,7 @@ def rehearse(
     """
     from dpppsynth.contract.stratified_plan import StratifiedPlan
 
-    plan = people.plan(job, place.domain(), patterns)
+    plan = people.plan(method, place.domain(), patterns)
     plans = plan.plans if isinstance(plan, StratifiedPlan) else {"": plan}
     with progress() as say:
         outcomes = {}
@@ -64,7 +56,7 @@ def rehearse(
     else:
         for level, outcome in outcomes.items():
             _show(outcome, f"{people.by} {level}, " if level else "")
-        show_text(DISTANCES[job.method is o.Method.HEATMAP])
+        show_text(method.options.distance)
     if not all(outcome.passed for outcome in outcomes.values()):
         raise typer.Exit(5)
 

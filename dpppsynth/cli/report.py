@@ -5,8 +5,8 @@ from typing import Annotated
 
 from typer import Option
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.screen import note, progress, show_line
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import note, progress, show_line
 
 OutOption = Annotated[
     Path | None,

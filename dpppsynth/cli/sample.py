@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.job import require_new_folder
-from dpppsynth.cli.screen import note, progress, show_json, show_line
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import note, progress, show_json, show_line
+from dpppsynth.cli.method_options import require_new_folder
 from dpppsynth.core.errors import DpppsynthError, InputError
 
 if TYPE_CHECKING:

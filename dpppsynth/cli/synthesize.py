@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from dpppsynth.cli import options as o
+from dpppsynth.cli import common_options as o
 from dpppsynth.cli.account import Account, require_readable, values_of
-from dpppsynth.cli.bounded import require_one_pattern
 from dpppsynth.cli.columns import require_own_columns
-from dpppsynth.cli.heatmap import user_column
-from dpppsynth.cli.job import Job, require_new_folder
-from dpppsynth.cli.people import People
-from dpppsynth.cli.place import Place, require_snap, said_of
-from dpppsynth.cli.screen import progress, show_json, show_line, show_text
-from dpppsynth.cli.spread import spread
+from dpppsynth.cli.console import progress, show_json, show_line, show_text
+from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
+from dpppsynth.cli.method_options import MethodOptions, require_new_folder
+from dpppsynth.cli.option_groups import option_groups
+from dpppsynth.cli.pattern_options import PatternOptions
 from dpppsynth.core.errors import InputError, QualityError
 
 if TYPE_CHECKING:
@@ -27,19 +25,13 @@ if TYPE_CHECKING:
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern
 
-# Methods whose patterns are paid for, and why a further one is a new spend.
-PAID = {
-    o.Method.KERNEL: "every pattern of the kernel synthesizer is paid for",
-    o.Method.PLANAR_LAPLACE: "every point was moved once, and moving it again would tell more of where it was",
-}
 
-
-@spread
+@option_groups
 def synthesize(
     points: o.PointsArgument,
-    job: Job,
-    place: Place,
-    people: People,
+    method: MethodOptions,
+    place: DomainOptions,
+    people: PatternOptions,
     out: Annotated[Path, Option(help="New or empty folder for the release.", rich_help_panel=o.WRITING)],
     x: o.XOption = None,
     y: o.YOption = None,
@@ -64,19 +56,19 @@ def synthesize(
     public, all releases of the points of a domain have the same one; --subset names the value of a mark that the points
     of this file share, where they are not all.
     """
-    known = job.neighbours().n_is_public
+    known = method.neighbours().n_is_public
     if fixed_n:
-        _require_free_number(job, known=known)
-    require_one_pattern(job, patterns)
+        _require_free_number(method, known=known)
+    method.options.require_patterns(method.given, patterns)
     require_new_folder(out)
     domain = place.domain()
     require_snap(domain, snap)
-    settled = people.plan(job, domain, patterns) if people.stated or not known else None
+    settled = people.plan(method, domain, patterns) if people.stated or not known else None
     if settled is None:
-        people.require(job, domain, patterns)
+        people.require(method, domain, patterns)
     chosen = values_of(subset)
     people.require_other_mark(chosen)
-    user = user_column(job) if job.method is o.Method.HEATMAP else None
+    user = method.options.user(method.given)
     require_own_columns(points, x, y, count=count, user=user, by=people.by)
     marks = () if people.by is None else (people.by,)
     columns: dict[str, Any] = {"x": x, "y": y, "count": count, "marks": marks, "user": user}
@@ -88,42 +80,39 @@ def synthesize(
     if ledger is not None:
         require_readable(points)
     require_head(points, domain, **columns)
-    with said_of("--no-user", "user") if job.no_user else nullcontext():
-        account = Account.open(ledger, points, settled or _ceiling(job, people, domain, patterns), chosen)
+    with said_of("--no-user", "user") if method.given["no_user"] else nullcontext():
+        account = Account.open(ledger, points, settled or _ceiling(method, people, domain, patterns), chosen)
 
     with account.counting(), progress() as say:
         say("reading the points")
         with account.reading():
             pattern = read_pattern(points, domain, **columns, snap=snap)
-            plan = settled or people.plan_for(pattern, job, patterns)
+            plan = settled or people.plan_for(pattern, method, patterns)
             say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
             release = _release(plan, pattern, account, out, say)
         say("drawing and writing synthetic patterns")
-        drawing = {} if job.method in PAID else {"patterns": patterns, "fixed_n": fixed_n}
+        drawing = {} if method.options.paid else {"patterns": patterns, "fixed_n": fixed_n}
         _save(release, out, drawing)
-    show_release(release, out, paid=PAID.get(job.method), json=json)
+    show_release(release, out, paid=method.options.paid, json=json)
     account.report(json=json)
 
 
-def _ceiling(job: Job, people: People, domain: "Domain", patterns: int) -> "Ceiling":
+def _ceiling(method: MethodOptions, people: PatternOptions, domain: "Domain", patterns: int) -> "Ceiling":
     """Authorised spending where the number of points is found in the file."""
     from dpppsynth.contract.account import Ceiling
     from dpppsynth.release import StratifiedRelease
 
-    mechanism = str(job.method) if people.by is None else StratifiedRelease.mechanism
-    most = job.synthesizer(domain, people.n).ceiling(domain, patterns=patterns)
+    mechanism = method.options.method if people.by is None else StratifiedRelease.mechanism
+    most = method.synthesizer(domain, people.n).ceiling(domain, patterns=patterns)
     return Ceiling(mechanism, domain, most, levels=people.uncounted())
 
 
-def _require_free_number(job: Job, *, known: bool) -> None:
+def _require_free_number(method: MethodOptions, *, known: bool) -> None:
     if not known:
-        msg = f"fixed_n: the number of points is secret under {job.neighbours().name}; leave --fixed-n out"
+        msg = f"fixed_n: the number of points is secret under {method.neighbours().name}; leave --fixed-n out"
         raise InputError(msg)
-    if job.method is o.Method.KERNEL:
-        msg = "fixed_n: the kernel synthesizer draws a Poisson number of points; leave --fixed-n out"
-        raise InputError(msg)
-    if job.method is o.Method.PLANAR_LAPLACE:
-        msg = "fixed_n: points that are moved keep their number; leave --fixed-n out"
+    if method.options.unfixed:
+        msg = f"fixed_n: {method.options.unfixed}; leave --fixed-n out"
         raise InputError(msg)
 
 
@@ -159,7 +148,7 @@ def _release(
         raise QualityError(msg, kept) from None
 
 
-def show_release(release: Any, out: Path, *, paid: str | None = None, json: bool) -> None:
+def show_release(release: Any, out: Path, *, paid: str = "", json: bool) -> None:
     """Say what was written, and how to go on; `paid` is why a further pattern would be a new spend, if it were."""
     from dpppsynth.cli.limits import error_bound
     from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
@@ -194,7 +183,7 @@ def show_release(release: Any, out: Path, *, paid: str | None = None, json: bool
     if release.seeded:
         show_line("Warning: its random bits can be drawn again: it is not private and must not be released.")
     show_line(f"Check it: dpppsynth verify {out}")
-    if paid is None:
+    if not paid:
         show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100")
     else:
         show_line(f"Further patterns would be a new spend: {paid}.")

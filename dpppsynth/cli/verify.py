@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.screen import show_checks, show_json, show_text
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import show_checks, show_json, show_text
 
 
 def verify(

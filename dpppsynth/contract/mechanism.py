@@ -5,6 +5,7 @@ from typing import Any
 
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.mechanism_options import MechanismOptions
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -22,6 +23,8 @@ class Mechanism:
     estimator : type of Estimator, or None
         From what was measured to an intensity; None where patterns are all that is released.
     result : type of Release
+    options : tuple of MechanismOptions
+        Settings that can be asked for by plain values; the first are meant where the name alone is given.
     """
 
     name: str
@@ -29,6 +32,7 @@ class Mechanism:
     plan: type[Measurement]
     estimator: type[Estimator] | None
     result: type[Any]
+    options: tuple[MechanismOptions, ...]
 
     def build_release(self, measured: Any, estimator: Estimator | None, *, entry: str | None = None) -> Any:
         """The release of what was measured, before anything is inferred from it."""

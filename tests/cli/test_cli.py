@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import dpppsynth as dps
 from dpppsynth import cli
-from dpppsynth.cli.screen import exit_code
+from dpppsynth.cli.console import exit_code
 from dpppsynth.core import errors
 from dpppsynth.models.draws import BLOCKED
 from dpppsynth.plotting import plot_pattern
@@ -251,7 +251,10 @@ class TestRehearse:
 
 
 WRONG = {
-    "method": (["--method", "voronoi", "--epsilon", 1, *SQUARE, "--n", 9], "'lgcp', 'laplace', 'kernel'"),
+    "method": (
+        ["--method", "voronoi", "--epsilon", 1, *SQUARE, "--n", 9],
+        "'laplace', 'bounded-error', 'planar-laplace', 'lgcp'",
+    ),
     "mechanism": ([*LGCP, "--mechanism", "fields", *SQUARE, "--n", 9], "'posterior-draw', 'lipschitz'"),
     "delta": ([*LGCP, "--delta", 1e-6, *SQUARE, "--n", 9], "spends no delta, got 1e-06; leave --delta out"),
     "delta of laplace": ([*CELLS, "--delta", 1e-6, *SQUARE, "--n", 9], "--delta: not an option of --method laplace"),

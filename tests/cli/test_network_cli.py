@@ -315,7 +315,7 @@ WRONG_ON_STREETS = {
     ),
     "squared exponential": (
         [*DRAW, "--sigma", 0.2, "--length-scale", 90, "--power", 2],
-        "--covariance, --power: this function is not a covariance on linear networks",
+        "--power: this function is not a covariance on linear networks",
     ),
     "too smooth": (
         [*DRAW, "--sigma", 0.2, "--length-scale", 90, "--covariance", "matern", "--smoothness", 1.5],

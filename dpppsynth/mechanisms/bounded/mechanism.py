@@ -1,6 +1,7 @@
 """Record of counts with bounded error."""
 
 from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.bounded import options
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
 from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
@@ -12,4 +13,5 @@ CELLS = Mechanism(
     plan=BoundedCountsPlan,
     estimator=Projection,
     result=BoundedErrorRelease,
+    options=(options.CELLS,),
 )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, PRIVACY, SPACING, setting
 from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import (
     PointSynthesizer,
@@ -35,6 +36,13 @@ from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.release.projection import Projection
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
+
+POSTPROCESSES = ("clip", "keep-n")
+
+
+def _whole(number: float) -> float:
+    """A whole number as an int; others are refused later, by name."""
+    return int(number) if float(number).is_integer() else number
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,13 +83,22 @@ class BoundedErrorSynthesizer(PointSynthesizer):
     (27, 'Theorem N (counts with bounded error)')
     """
 
-    epsilon: float | None = None  # type: ignore[assignment]
-    delta: float | None = None
-    max_error: int | None = None
-    alpha: float | None = None
-    spacing: float | None = None
+    epsilon: float | None = setting(  # type: ignore[assignment]
+        None, **EPSILON, otherwise="what --delta and --max-error allow"
+    )
+    delta: float | None = setting(None, **DELTA, otherwise="what --max-error costs")
+    max_error: int | None = setting(
+        None,
+        help="No count of a cell is off by more",
+        kind=float,
+        otherwise="what --epsilon and --delta allow",
+        panel=PRIVACY,
+        convert=_whole,
+    )
+    alpha: float | None = setting(None, **ALPHA)
+    spacing: float | None = setting(None, **SPACING)
     mesh: Mesh | None = None
-    postprocess: str = "clip"
+    postprocess: str = setting("clip", help="How negative counts are removed", choices=POSTPROCESSES)
     relation: CappedRelation | None = None
     smaller_delta: ClassVar[str] = FROM_BOUND
 
@@ -91,7 +108,7 @@ class BoundedErrorSynthesizer(PointSynthesizer):
         if self.spacing is not None and self.mesh is not None:
             msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
             raise InputError(msg)
-        choose("postprocess", self.postprocess, ("clip", "keep-n"))
+        choose("postprocess", self.postprocess, POSTPROCESSES)
         if self.postprocess == "keep-n" and not self.neighbouring().n_is_public:
             msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
             raise InputError(msg)

@@ -1,6 +1,7 @@
 """Record of private heat maps."""
 
 from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.heatmap import options
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
 from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
@@ -11,4 +12,5 @@ HEATMAP = Mechanism(
     plan=HeatmapPlan,
     estimator=Reconstruction,
     result=HeatmapRelease,
+    options=(options.HEATMAP,),
 )

@@ -4,6 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.settings import EPSILON, EXPERT, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_domain
 from dpppsynth.core.arguments import one_of, positive, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
@@ -14,6 +15,15 @@ from dpppsynth.models.regular_meshes import MOST_VERTICES, regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain, Window
+
+
+def _two_numbers(text: str) -> tuple[int, int]:
+    try:
+        nx, ny = map(int, text.split(","))
+    except ValueError:
+        msg = f"shape: needs two whole numbers of cells, along x and y, such as 256,256; got {text!r}"
+        raise InputError(msg) from None
+    return nx, ny
 
 
 @dataclass(frozen=True)
@@ -57,14 +67,18 @@ class HeatmapSynthesizer(Synthesizer):
     AddRemovePerson(user='patient')
     """
 
-    epsilon: float
+    epsilon: float = setting(**EPSILON)
     _: KW_ONLY
-    shape: tuple[int, int] = (256, 256)
-    w: int = 20
-    variant: str = "practical"
-    decay: float | None = None
-    user: str | None = "user"
-    fit: str = FITS[0]
+    shape: tuple[int, int] = setting(
+        (256, 256), help="Cells of the grid along x and y", kind=str, metavar="NX,NY", convert=_two_numbers
+    )
+    w: int = setting(20, help="Cells kept of each level")
+    variant: str = setting("practical", help="Levels that are measured", choices=VARIANTS, panel=EXPERT)
+    decay: float | None = setting(
+        None, help="Decay of the budget from level to level", otherwise="the variant's", panel=EXPERT
+    )
+    user: str | None = setting("user", help="Column that tells whose point a row is", metavar="COLUMN", panel=PRIVACY)
+    fit: str = setting(FITS[0], help="How noised counts are fitted, at no cost", choices=FITS, panel=EXPERT)
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)

@@ -1,6 +1,7 @@
 """Records of the kernel mechanisms, on windows and on networks."""
 
 from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.kernel import options
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
 from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
@@ -11,6 +12,7 @@ KERNEL = Mechanism(
     plan=KernelPlan,
     estimator=None,
     result=PoissonRelease,
+    options=(options.KERNEL,),
 )
 
 DIFFUSION = Mechanism(
@@ -19,4 +21,5 @@ DIFFUSION = Mechanism(
     plan=DiffusionPlan,
     estimator=None,
     result=PoissonRelease,
+    options=(options.DIFFUSION,),
 )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain, safe_digits
 from dpppsynth.core.arguments import choose, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
@@ -56,15 +57,26 @@ class KernelSynthesizer(PointSynthesizer):
     'Theorem B (superposition of kernels)'
     """
 
-    epsilon: float
-    delta: float
-    alpha: float | None = None
+    epsilon: float = setting(**EPSILON)
+    delta: float = setting(**DELTA)
+    alpha: float | None = setting(None, **ALPHA)
     _: KW_ONLY
-    bandwidth: float | None = None
-    bound: str = "superposition"
-    spacing: float | None = None
+    bandwidth: float | None = setting(
+        None, help="Bandwidth, verified", unit=LENGTH, otherwise="the smallest admissible, or a rule"
+    )
+    bound: str = setting(
+        "superposition", help="Theorem that the bandwidth is checked against", choices=BOUNDS, panel=EXPERT
+    )
+    spacing: float | None = setting(
+        None,
+        help="Longest segment that points along --network's edges are snapped to",
+        option="--resolution",
+        argument="mesh",
+        unit=LENGTH,
+        otherwise="a public rule",
+    )
     relation: CappedRelation | None = None
-    allow_large_delta: bool = False
+    allow_large_delta: bool = setting(False, **LARGE_DELTA)
     smaller_delta: ClassVar[str] = PUBLISHED
 
     def __post_init__(self) -> None:

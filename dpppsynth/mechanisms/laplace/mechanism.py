@@ -2,6 +2,7 @@
 
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.laplace import options
 from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.projection import Projection
@@ -12,6 +13,7 @@ CELLS = Mechanism(
     plan=StatisticPlan,
     estimator=Projection,
     result=CoxRelease,
+    options=(options.CELLS,),
 )
 
 TENTS = Mechanism(
@@ -20,4 +22,5 @@ TENTS = Mechanism(
     plan=StatisticPlan,
     estimator=Projection,
     result=CoxRelease,
+    options=(options.TENTS,),
 )

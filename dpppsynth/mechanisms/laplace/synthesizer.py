@@ -6,6 +6,7 @@ from typing import Any
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.settings import ALPHA, EPSILON, SPACING, setting
 from dpppsynth.contract.synthesizer import (
     PointSynthesizer,
     covering,
@@ -20,6 +21,9 @@ from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.projection import Projection
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
+
+BASES = ("cells", "tents")
+POSTPROCESSES = ("clip", "keep-n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +56,20 @@ class LaplaceSynthesizer(PointSynthesizer):
     True
     """
 
-    epsilon: float
+    epsilon: float = setting(**EPSILON)
     _: KW_ONLY
-    alpha: float | None = None
-    basis: str = "cells"
-    spacing: float | None = None
+    alpha: float | None = setting(None, **ALPHA)
+    basis: str = setting("cells", help="What is measured: counts, or tent masses", choices=BASES)
+    spacing: float | None = setting(None, **SPACING)
     mesh: Mesh | None = None
-    postprocess: str | None = None
+    postprocess: str | None = setting(
+        None, help="How negative masses are removed", choices=POSTPROCESSES, otherwise="keep-n where n is public"
+    )
     relation: CappedRelation | None = None
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
-        choose("basis", self.basis, ("cells", "tents"))
+        choose("basis", self.basis, BASES)
         if self.spacing is not None:
             positive("spacing", self.spacing)
         if self.spacing is not None and self.mesh is not None:

@@ -2,6 +2,7 @@
 
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.lgcp import options
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_plan import LipschitzPlan
@@ -17,6 +18,7 @@ TENTS = Mechanism(
     plan=StatisticPlan,
     estimator=LGCPInference,
     result=CoxRelease,
+    options=(options.TENTS,),
 )
 
 FIELD = Mechanism(
@@ -25,6 +27,7 @@ FIELD = Mechanism(
     plan=FieldStatisticPlan,
     estimator=LGCPInference,
     result=CoxRelease,
+    options=(options.FIELD,),
 )
 
 POSTERIOR_DRAW = Mechanism(
@@ -33,6 +36,7 @@ POSTERIOR_DRAW = Mechanism(
     plan=PosteriorDrawPlan,
     estimator=Drawn,
     result=CoxRelease,
+    options=(options.POSTERIOR_DRAW,),
 )
 
 LIPSCHITZ = Mechanism(
@@ -41,6 +45,7 @@ LIPSCHITZ = Mechanism(
     plan=LipschitzPlan,
     estimator=Drawn,
     result=CoxRelease,
+    options=(options.LIPSCHITZ,),
 )
 
 KIM_LIM_38 = Mechanism(
@@ -49,6 +54,7 @@ KIM_LIM_38 = Mechanism(
     plan=KimLimPlan,
     estimator=Drawn,
     result=CoxRelease,
+    options=(options.KIM_LIM_38,),
 )
 
 KIM_LIM_39 = Mechanism(
@@ -57,4 +63,5 @@ KIM_LIM_39 = Mechanism(
     plan=KimLimPlan,
     estimator=Drawn,
     result=CoxRelease,
+    options=(options.KIM_LIM_39,),
 )

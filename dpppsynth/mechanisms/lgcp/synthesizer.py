@@ -4,6 +4,7 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain
 from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError
@@ -70,21 +71,31 @@ class LGCPSynthesizer(PointSynthesizer):
     'Theorem 2 (tents)'
     """
 
-    epsilon: float
-    alpha: float | None = None
+    epsilon: float = setting(**EPSILON)
+    alpha: float | None = setting(None, **ALPHA)
     _: KW_ONLY
-    mechanism: str = "tents"
-    delta: float = 0.0
-    sigma: float | None = None
-    length_scale: float | None = None
+    mechanism: str = setting("tents", help="What is made private", choices=tuple(MECHANISMS))
+    delta: float = setting(0.0, **DELTA)
+    sigma: float | None = setting(
+        None,
+        help="Standard deviation of the field, verified",
+        otherwise="the largest admissible, or a public rule",
+    )
+    length_scale: float | None = setting(
+        None, help="Length scale of the field", unit=LENGTH, otherwise="a public rule, or an average"
+    )
     covariance: Covariance | None = None
-    sampler: str = "auto"
+    sampler: str = setting(
+        "auto", help="Who makes a draw; auto is decided by public parameters", choices=SAMPLERS, panel=EXPERT
+    )
     mesh: Mesh | None = None
-    inference: str = "nuts"
-    engine: str = "nutpie"
+    inference: str = setting(
+        "nuts", help="How the posterior is found: sampled, or approximated faster", choices=INFERENCES
+    )
+    engine: str = setting("nutpie", help="Who runs NUTS", choices=ENGINES, panel=EXPERT)
     offset: Offset | None = None
     relation: CappedRelation | None = None
-    allow_large_delta: bool = False
+    allow_large_delta: bool = setting(False, **LARGE_DELTA)
     smaller_delta: ClassVar[str] = PUBLISHED
 
     def __post_init__(self) -> None:

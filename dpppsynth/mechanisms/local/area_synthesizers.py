@@ -3,6 +3,7 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from dpppsynth.contract.settings import EXPERT, setting
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
 from dpppsynth.mechanisms.local.randomizers.matching import matched_epsilon
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
@@ -10,6 +11,16 @@ from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave, square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
+
+TOLERANCE: dict[str, Any] = {
+    "help": "Growth of the log-likelihood at which expectation maximisation stops",
+    "panel": EXPERT,
+}
+ITERATIONS: dict[str, Any] = {
+    "help": "Most iterations of expectation maximisation",
+    "option": "--max-iterations",
+    "panel": EXPERT,
+}
 
 
 @dataclass(frozen=True)
@@ -34,10 +45,14 @@ class AreaMechanism(CellMechanism):
     """
 
     _: KW_ONLY
-    radius: int | None = None
-    tolerance: float | None = None
-    max_iter: int = 10_000
-    smoothing: float = 0.0
+    radius: int | None = setting(
+        None, help="Radius of the likely cells, in cells", otherwise="the one that the reports tell most with"
+    )
+    tolerance: float | None = setting(None, **TOLERANCE, otherwise="0.001 e^epsilon")
+    max_iter: int = setting(10_000, **ITERATIONS)
+    smoothing: float = setting(
+        0.0, help="Weight of each neighbouring cell in a smoothing step after every iteration", panel=EXPERT
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,7 +93,7 @@ class DiskAreaMechanism(AreaMechanism):
     """
 
     _: KW_ONLY
-    shrink: bool = True
+    shrink: bool = setting(True, help="Count cells that the circle cuts for a share of theirs", panel=EXPERT)
 
     def _randomizer(self) -> Randomizer:
         return DiskArea(epsilon=self.epsilon, cells=self.cells, radius=self._radius(), shrink=self.shrink)
@@ -123,9 +138,14 @@ class MultidimensionalSquareWave(CellMechanism):
     """
 
     _: KW_ONLY
-    half_width: int | None = None
-    tolerance: float = 1e-3
-    max_iter: int = 10_000
+    half_width: int | None = setting(
+        None,
+        help="Half width of the likely cells on an axis, in cells",
+        otherwise="the one that the reports tell most with",
+        panel=EXPERT,
+    )
+    tolerance: float = setting(1e-3, **TOLERANCE)
+    max_iter: int = setting(10_000, **ITERATIONS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -161,7 +181,9 @@ class SEMGeoI(CellMechanism):
     """
 
     _: KW_ONLY
-    subset: int | None = None
+    subset: int | None = setting(
+        None, help="Cells in a report", option="--subset-size", otherwise="a rule", panel=EXPERT
+    )
 
     @classmethod
     def matching(cls, epsilon: float, *, cells: int = 15, empty: bool = False) -> "SEMGeoI":

@@ -9,14 +9,16 @@ import numpy as np
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import mechanism
+from dpppsynth.contract.settings import EPSILON, EXPERT, setting
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import POSTS
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, Fitted, UniformGridPlan, estimated
+from dpppsynth.mechanisms.local.grids.cuts import PIECES
 from dpppsynth.mechanisms.local.grids.groups import group_sizes, split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
-from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, uniform_side
+from dpppsynth.mechanisms.local.grids.sides import AAG, PRIVAG, ROUNDINGS, uniform_side
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
@@ -35,6 +37,7 @@ NO_MORE = "be positive, and at most 50"
 # Range of the constants of the side rules, which are shares of a mass.
 MOST_ALPHA = 1000.0
 SHARE = "be positive, and at most 1000"
+ROUNDING: dict[str, Any] = {"help": "Rounding of the sides", "choices": ROUNDINGS, "panel": EXPERT}
 
 
 class GridMechanism(Mechanism):
@@ -181,10 +184,10 @@ class UniformGrid(Round):
 
     window: Any
     _: KW_ONLY
-    epsilon: float
-    cells: Any = 10
-    oracle: str = HASHING
-    post: str = POSTS[0]
+    epsilon: float = setting(**EPSILON)
+    cells: Any = setting(10, help="Number of cells along each side of the grid", kind=int, otherwise="a rule")
+    oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
+    post: str = setting(POSTS[0], help="How estimates below zero are removed", choices=POSTS, option="--postprocess")
 
     def __post_init__(self) -> None:
         self.settle()
@@ -447,14 +450,21 @@ class PrivAG(AdaptiveGrid):
 
     window: Any
     _: KW_ONLY
-    epsilon: float
-    alpha: float = PRIVAG.first
-    sigma: float = PRIVAG.sigma
-    consistent: bool = True
-    rounding_g1: str = "nearest"
-    rounding_g2: str = "floor"
-    oracle: str = HASHING
-    post: str = POSTS[0]
+    epsilon: float = setting(**EPSILON)
+    alpha: float = setting(
+        PRIVAG.first,
+        help="Share of the mass of border cells that counts as error in the rules for both sides",
+        option="--border-share",
+        panel=EXPERT,
+    )
+    sigma: float = setting(
+        PRIVAG.sigma, help="Share of the persons who report in the first round", option="--first-share", panel=EXPERT
+    )
+    consistent: bool = setting(True, help="Let the first round's reports take part in the estimate", panel=EXPERT)
+    rounding_g1: str = setting("nearest", **ROUNDING, option="--first-rounding")
+    rounding_g2: str = setting("floor", **ROUNDING, option="--second-rounding")
+    oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
+    post: str = setting(POSTS[0], help="How estimates below zero are removed", choices=POSTS, option="--postprocess")
 
     def __post_init__(self) -> None:
         _check(self)
@@ -497,17 +507,23 @@ class AdvancedAdaptiveGrid(AdaptiveGrid):
 
     window: Any
     _: KW_ONLY
-    epsilon: float
-    alpha1: float = AAG.first
-    alpha2: float = AAG.second
-    sigma: float = AAG.sigma
-    margin: float = 0.01
-    pieces: str = "exact"
-    consistent: bool = True
-    rounding_g1: str = "nearest"
-    rounding_g2: str = "floor"
-    oracle: str = HASHING
-    post: str = POSTS[0]
+    epsilon: float = setting(**EPSILON)
+    alpha1: float = setting(
+        AAG.first, help="Constant of the sides of the first level", option="--first-constant", panel=EXPERT
+    )
+    alpha2: float = setting(
+        AAG.second, help="Constant of the sides of the second level", option="--second-constant", panel=EXPERT
+    )
+    sigma: float = setting(
+        AAG.sigma, help="Share of the persons who report in the first round", option="--first-share", panel=EXPERT
+    )
+    margin: float = setting(0.01, help="Share of a cell that a cut leaves on either side at least", panel=EXPERT)
+    pieces: str = setting("exact", help="How many pieces the sides of a cut have", choices=PIECES, panel=EXPERT)
+    consistent: bool = setting(True, help="Let the first round's reports take part in the estimate", panel=EXPERT)
+    rounding_g1: str = setting("nearest", **ROUNDING, option="--first-rounding")
+    rounding_g2: str = setting("floor", **ROUNDING, option="--second-rounding")
+    oracle: str = setting(HASHING, help="Kind of frequency oracle", choices=(AUTO, *ORACLES), panel=EXPERT)
+    post: str = setting(POSTS[0], help="How estimates below zero are removed", choices=POSTS, option="--postprocess")
     cuts: ClassVar[str] = "adaptive"
 
     def __post_init__(self) -> None:

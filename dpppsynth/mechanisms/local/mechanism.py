@@ -1,6 +1,7 @@
 """Records of the local mechanisms."""
 
 from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.local import options
 from dpppsynth.mechanisms.local.area_synthesizers import (
     DiskAreaMechanism,
     HybridUniformExponential,
@@ -21,6 +22,7 @@ DISK_AREA = Mechanism(
     plan=LocalPlan,
     estimator=ReportEstimator,
     result=LocalRelease,
+    options=(options.DISK_AREA,),
 )
 
 HYBRID_AREA = Mechanism(
@@ -29,6 +31,7 @@ HYBRID_AREA = Mechanism(
     plan=LocalPlan,
     estimator=ReportEstimator,
     result=LocalRelease,
+    options=(options.HYBRID_AREA,),
 )
 
 SQUARE_WAVE = Mechanism(
@@ -37,6 +40,7 @@ SQUARE_WAVE = Mechanism(
     plan=LocalPlan,
     estimator=ReportEstimator,
     result=LocalRelease,
+    options=(options.SQUARE_WAVE,),
 )
 
 SUBSET_EXPONENTIAL = Mechanism(
@@ -45,6 +49,7 @@ SUBSET_EXPONENTIAL = Mechanism(
     plan=LocalPlan,
     estimator=ReportEstimator,
     result=LocalRelease,
+    options=(options.SUBSET_EXPONENTIAL,),
 )
 
 UNIFORM_GRID = Mechanism(
@@ -53,6 +58,7 @@ UNIFORM_GRID = Mechanism(
     plan=UniformGridPlan,
     estimator=GridEstimator,
     result=GridRelease,
+    options=(options.UNIFORM_GRID,),
 )
 
 ADAPTIVE_GRID = Mechanism(
@@ -61,6 +67,7 @@ ADAPTIVE_GRID = Mechanism(
     plan=AdaptiveGridPlan,
     estimator=GridEstimator,
     result=GridRelease,
+    options=(options.AAG, options.PRIVAG),
 )
 
 TRAJECTORIES = Mechanism(
@@ -69,4 +76,5 @@ TRAJECTORIES = Mechanism(
     plan=TracePlan,
     estimator=TraceEstimator,
     result=TraceRelease,
+    options=(options.TRAJECTORIES,),
 )

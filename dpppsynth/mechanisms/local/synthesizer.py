@@ -9,6 +9,7 @@ import numpy as np
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import mechanism
+from dpppsynth.contract.settings import EPSILON, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_domain
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
 from dpppsynth.core.errors import InputError
@@ -175,9 +176,9 @@ def counts_from_dict(mechanism: Mechanism, data: Mapping[str, Any]) -> Counts:
 class CellMechanism(Mechanism):
     """Base of local mechanisms on a square grid of cells, whose estimate is an array of shares."""
 
-    epsilon: float
+    epsilon: float = setting(**EPSILON)
     _: KW_ONLY
-    cells: int = 15
+    cells: int = setting(15, help="Number of cells along each side of the grid")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_CELLS))

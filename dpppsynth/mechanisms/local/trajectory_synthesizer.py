@@ -5,6 +5,7 @@ from typing import Any
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
 from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.settings import EPSILON, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.progress import Progress
@@ -62,11 +63,13 @@ class LDPTrace(Synthesizer):
     ((3, 3), 7)
     """
 
-    epsilon: float
+    epsilon: float = setting(**EPSILON)
     _: KW_ONLY
-    cells: int
-    max_length: int = 200
-    user: str | None = "trajectory"
+    cells: int = setting(help="Number of cells along each side of the grid", example="8")
+    max_length: int = setting(200, help="Cells of a trajectory, beyond which it is cut")
+    user: str | None = setting(
+        "trajectory", help="Column that tells whose point a row is", metavar="COLUMN", panel=PRIVACY
+    )
 
     def __post_init__(self) -> None:
         # Laws that integers cannot express are refused at once.

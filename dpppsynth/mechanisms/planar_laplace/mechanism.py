@@ -1,6 +1,7 @@
 """Record of points moved by planar Laplace noise."""
 
 from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.planar_laplace import options
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.mechanisms.planar_laplace.release import PointRelease
 from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
@@ -11,4 +12,5 @@ POINTS = Mechanism(
     plan=MovedPlan,
     estimator=None,
     result=PointRelease,
+    options=(options.POINTS,),
 )

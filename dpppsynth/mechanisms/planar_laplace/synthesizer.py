@@ -5,6 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, LENGTH, PRIVACY, setting
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain
 from dpppsynth.core.arguments import flag, instance, positive, probability
 from dpppsynth.core.errors import InputError
@@ -62,12 +63,18 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
     1586
     """
 
-    epsilon: float
-    delta: float | None = None
-    alpha: float | None = None
+    epsilon: float = setting(**EPSILON)
+    delta: float | None = setting(None, **DELTA, otherwise="0, or what --max-error costs")
+    alpha: float | None = setting(None, **ALPHA)
     _: KW_ONLY
-    max_error: float | None = None
-    track: bool = False
+    max_error: float | None = setting(
+        None,
+        help="No point is moved further",
+        unit=LENGTH,
+        otherwise="what --epsilon and --delta allow",
+        panel=PRIVACY,
+    )
+    track: bool = setting(False, help="The points are one person's, in public order, which is kept")
     relation: CappedRelation | None = None
     smaller_delta: ClassVar[str] = FROM_BOUND
 

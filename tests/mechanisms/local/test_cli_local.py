@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 import dpppsynth as dps
 from dpppsynth import cli
-from dpppsynth.cli.laws import LOCAL
 from dpppsynth.local import DiskAreaMechanism
 from dpppsynth.mechanisms.local.report_files import aggregate_files
 from dpppsynth.privacy import ReplaceOne
 from dpppsynth.release import load_release
 
+LOCAL = ("disk-area", "hybrid-area", "square-wave", "sem-geo-i", "uniform-grid", "privag", "aag")
 PLACE = ["--window", "0,0,30,60"]
 WINDOW = dps.Window.rectangle(0, 0, 30, 60)
 # So much budget that a report is the person's own cell, but for one in thousands.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.screen import note
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.console import note
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ CONTENT = ("path", "document", "geometry", "lines", "edges", "vertices")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class DomainOptions:
     """Options that say where the points lie."""
 
     window: o.WindowOption = None

@@ -11,6 +11,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import typer
@@ -24,13 +25,8 @@ from dpppsynth.core.errors import (
     TooLargeError,
 )
 
-# Arguments and names of the library that the command line calls otherwise.
-RENAMED = {
-    "offset": "--offset-file",
-    "marks": "--by",
-    "mesh": "--spacing (on a network --resolution)",
-    "covariance": "--covariance, --power",
-}
+# Options by the names of the arguments that errors name.
+_vocabulary: ContextVar[dict[str, str]] = ContextVar("vocabulary")
 WORDS = {
     "None takes the best": "without it the best is taken",
     "a relation such as ReplaceOne()": "--relation replace-one",
@@ -77,17 +73,30 @@ def exit_code(error: DpppsynthError) -> int:
     return next((code for kind, code in codes.items() if isinstance(error, kind)), 5)
 
 
-def in_options(message: str, options: Mapping[str, str]) -> str:
+@contextmanager
+def speaking(options: Mapping[str, str]) -> Iterator[None]:
+    """Let errors name these options."""
+    token = _vocabulary.set(dict(options))
+    try:
+        yield
+    finally:
+        _vocabulary.reset(token)
+
+
+def speak(options: Mapping[str, str]) -> None:
+    """Let errors name these options as well, in place of others of the same names."""
+    _vocabulary.get({}).update(options)
+
+
+def in_options(message: str) -> str:
     """A message of the library in the words of the command line: `delta=1e-6` becomes `--delta 1e-6`.
 
     Parameters
     ----------
     message : str
         Its head, up to the colon, may be the name of an argument, or names separated by commas.
-    options : mapping
-        Option by the name of its argument.
     """
-    names = {**options, **RENAMED}
+    names = _vocabulary.get({})
     head, colon, rest = message.partition(":")
     start = ", ".join(names.get(each, each) for each in head.split(", ")) + colon
     for word, option in WORDS.items():
@@ -113,7 +122,7 @@ def note(message: str) -> None:
 
 
 @contextmanager
-def own_warnings(options: Mapping[str, str]) -> Iterator[None]:
+def own_warnings() -> Iterator[None]:
     """Show the library's own warnings in words; what becomes of others is for the caller to say."""
     with warnings.catch_warnings():
         warnings.simplefilter("default", InformationWarning)
@@ -121,7 +130,7 @@ def own_warnings(options: Mapping[str, str]) -> Iterator[None]:
 
         def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, InformationWarning):
-                _remark("Warning: ", typer.colors.YELLOW, in_options(str(message), options))
+                _remark("Warning: ", typer.colors.YELLOW, in_options(str(message)))
             else:
                 shown(message, category, *where, **more)
 

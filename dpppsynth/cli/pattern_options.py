@@ -6,11 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.cli import options as o
-from dpppsynth.cli.bounded import require_one_pattern
-from dpppsynth.cli.heatmap import require_free_of_levels
-from dpppsynth.cli.job import Job
-from dpppsynth.cli.laws import LOCAL, require_no_levels
+from dpppsynth.cli import common_options as o
+from dpppsynth.cli.method_options import MethodOptions
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 
 if TYPE_CHECKING:
@@ -25,7 +22,7 @@ TRIED = (1000, 10, 10**5, 1, 10**7)
 
 
 @dataclass(frozen=True, kw_only=True)
-class People:
+class PatternOptions:
     """Number of points, in all or by the levels of a mark."""
 
     n: o.CountOfPointsOption = None
@@ -58,15 +55,15 @@ class People:
 
         return {"by": self.by, "levels": level_names(self._names()), "n": self._counts()}
 
-    def plan(self, job: Job, domain: "Domain", patterns: int) -> "Plan | StratifiedPlan":
+    def plan(self, method: MethodOptions, domain: "Domain", patterns: int) -> "Plan | StratifiedPlan":
         """Settle every choice from public parameters alone."""
-        _require_levels_allowed(self, job)
-        if self.by is not None and self.n_by is None and job.neighbours().n_is_public and self.expected_n is None:
+        method.options.require_people(method.given, self.n, self.by)
+        if self.by is not None and self.n_by is None and method.neighbours().n_is_public and self.expected_n is None:
             msg = "n_by: the public number of points of each level is needed, for instance --n-by 200,192"
             raise InputError(msg)
-        return self._settle(job, domain, patterns, self.n if self.by is None else self._counts())
+        return self._settle(method, domain, patterns, self.n if self.by is None else self._counts())
 
-    def require(self, job: Job, domain: "Domain", patterns: int) -> None:
+    def require(self, method: MethodOptions, domain: "Domain", patterns: int) -> None:
         """Refuse, before the data tell the sizes, options that suit none.
 
         Raises
@@ -74,10 +71,10 @@ class People:
         InputError, PrivacyCheckError
             The reason of the first number of points that was tried.
         """
-        _require_levels_allowed(self, job)
+        method.options.require_people(method.given, self.n, self.by)
         reasons = []
         for n in TRIED:
-            refused = self._refused(job, domain, patterns, n)
+            refused = self._refused(method, domain, patterns, n)
             if refused is None:
                 return
             reasons.append(refused)
@@ -87,13 +84,15 @@ class People:
         msg = f"{str(first).rstrip('.')}. So it is for {TRIED[0]} points, and fewer or more are refused, too"
         raise (PrivacyCheckError if isinstance(first, PrivacyCheckError) else InputError)(msg)
 
-    def _refused(self, job: Job, domain: "Domain", patterns: int, n: int) -> InputError | PrivacyCheckError | None:
+    def _refused(
+        self, method: MethodOptions, domain: "Domain", patterns: int, n: int
+    ) -> InputError | PrivacyCheckError | None:
         """Reason why so many points, in all or at each level, cannot be planned for."""
         with warnings.catch_warnings():
             # Of a number that is made up.
             warnings.simplefilter("ignore", InformationWarning)
             try:
-                self._settle(job, domain, patterns, n if self.by is None else dict.fromkeys(self._names(), n))
+                self._settle(method, domain, patterns, n if self.by is None else dict.fromkeys(self._names(), n))
             except (InputError, PrivacyCheckError) as error:
                 return error
         return None
@@ -109,25 +108,26 @@ class People:
         if self.by is not None:
             require_other_mark(self.by, subset)
 
-    def plan_for(self, pattern: "PointPattern", job: Job, patterns: int) -> "Plan | StratifiedPlan":
+    def plan_for(self, pattern: "PointPattern", method: MethodOptions, patterns: int) -> "Plan | StratifiedPlan":
         """Settle them where the data tell the public number of points."""
         from dpppsynth.contract.stratified_plan import split
 
         if self.by is None:
-            return self._settle(job, pattern.domain, patterns, len(pattern))
+            return self._settle(method, pattern.domain, patterns, len(pattern))
         parts = split(pattern, self.by, self._names())
-        return self._settle(job, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
+        return self._settle(method, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
 
-    def _settle(self, job: Job, domain: Any, patterns: int, n: Any) -> "Plan | StratifiedPlan":
-        require_one_pattern(job, patterns)
-        synthesizer: Any = job.synthesizer(domain, n if isinstance(n, int) else None)
-        # Only kernel pays for each pattern.
-        paid = {"patterns": patterns} if job.method is o.Method.KERNEL else {}
+    def _settle(self, method: MethodOptions, domain: Any, patterns: int, n: Any) -> "Plan | StratifiedPlan":
+        method.options.require_patterns(method.given, patterns)
+        synthesizer: Any = method.synthesizer(domain, n if isinstance(n, int) else None)
+        paid = {"patterns": patterns} if method.options.takes_patterns else {}
         settle = synthesizer.plan
         if self.by is not None:
             settle = partial(synthesizer.plan_by, by=self.by, levels=self._names())
-        plan: Plan | StratifiedPlan = settle(domain, n=n, expected_n=self.expected_n, **paid)
-        return plan
+        plan: Any = settle(domain, n=n, expected_n=self.expected_n, **paid)
+        method.require_planned(plan.mechanism if self.by is None else next(iter(plan.plans.values())).mechanism)
+        settled: Plan | StratifiedPlan = plan
+        return settled
 
     def _names(self) -> list[str]:
         names = [name.strip() for name in (self.levels or "").split(",")]
@@ -148,10 +148,3 @@ class People:
                 f"{self.n_by!r}"
             )
             raise InputError(msg) from None
-
-
-def _require_levels_allowed(people: People, job: Job) -> None:
-    if job.method is o.Method.HEATMAP:
-        require_free_of_levels(people)
-    if job.method in LOCAL:
-        require_no_levels(people)

@@ -1,0 +1,186 @@
+"""The options that commands share: their types, names and help texts."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from dpppsynth.contract.settings import ALPHA, CAP, DELTA, EPSILON, RELATION, Neighbours, Setting
+
+WHERE, PRIVACY, HOW, READING, WRITING = "Window or network", "Privacy", "Method", "Reading the points", "Output"
+
+
+class Inference(StrEnum):
+    """Inference methods of `lgcp`'s posterior."""
+
+    NUTS = "nuts"
+    LAPLACE = "laplace"
+
+
+class Engine(StrEnum):
+    """Implementations of NUTS."""
+
+    NUTPIE = "nutpie"
+    PYMC = "pymc"
+
+
+class Source(StrEnum):
+    """Sources of further patterns."""
+
+    DRAWS = "draws"
+    MEAN = "mean"
+
+
+WindowOption = Annotated[
+    str | None,
+    Option("--window", metavar="X0,Y0,X1,Y1", help="Public rectangle that holds the points.", rich_help_panel=WHERE),
+]
+WindowFileOption = Annotated[
+    Path | None,
+    Option(help="Public polygons that hold the points: .geojson, .gpkg or .parquet.", rich_help_panel=WHERE),
+]
+NetworkOption = Annotated[
+    Path | None,
+    Option(
+        help="Public streets on which the points lie, as lines: .geojson, .gpkg or .parquet.", rich_help_panel=WHERE
+    ),
+]
+NodeOption = Annotated[
+    bool, Option("--node", help="Put a vertex wherever lines of --network meet or cross.", rich_help_panel=WHERE)
+]
+JoinOption = Annotated[
+    float | None,
+    Option(help="Join ends of --network's lines this close to each other, in its unit.", rich_help_panel=WHERE),
+]
+LargestComponentOption = Annotated[
+    bool,
+    Option("--largest-component", help="Keep the largest connected part of --network.", rich_help_panel=WHERE),
+]
+CollapseOption = Annotated[
+    float | None,
+    Option(
+        "--collapse-short", help="Contract edges of --network shorter than this, in its unit.", rich_help_panel=WHERE
+    ),
+]
+CrsOption = Annotated[
+    str | None,
+    Option(help="Coordinate system of inputs that do not name one, for example EPSG:27700.", rich_help_panel=WHERE),
+]
+ToCrsOption = Annotated[
+    str | None,
+    Option(help="Re-project files to this system; --window is then given in it.", rich_help_panel=WHERE),
+]
+
+EngineOption = Annotated[Engine | None, Option(help="Who runs NUTS. Unless given: nutpie.", rich_help_panel=HOW)]
+
+
+def _of(declared: Setting) -> Any:
+    """The option that a setting of mechanisms declares, for commands that no mechanism is named to."""
+    return Option(help=f"{declared.phrase}.", rich_help_panel=declared.panel)
+
+
+EpsilonOption = Annotated[float, _of(Setting(**EPSILON))]
+DeltaOption = Annotated[float, _of(Setting(**DELTA))]
+AlphaOption = Annotated[float | None, _of(Setting(**ALPHA))]
+RelationOption = Annotated[Neighbours | None, _of(RELATION)]
+CapOption = Annotated[int, _of(CAP)]
+UserOption = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN",
+        help="Column that tells whose point a row is (heatmap, add-remove-person). Unless given: user.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+CountOfPointsOption = Annotated[
+    int | None, Option("--n", help="Number of points, where it is public.", rich_help_panel=PRIVACY)
+]
+ExpectedOption = Annotated[
+    float | None,
+    Option(
+        help="Public guess of the number of points, where it is secret (add-remove); of persons for heatmap.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+
+ByOption = Annotated[
+    str | None,
+    Option(
+        metavar="COLUMN", help="Public mark, such as year: one release for each of its levels.", rich_help_panel=PRIVACY
+    ),
+]
+LevelsOption = Annotated[
+    str | None,
+    Option(
+        metavar="A,B,...",
+        help="All values of --by, chosen without looking at the points.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+CountsByLevelOption = Annotated[
+    str | None,
+    Option(
+        metavar="N,N,...", help="Number of points of each of --levels, where it is public.", rich_help_panel=PRIVACY
+    ),
+]
+
+PointsArgument = Annotated[
+    Path, Argument(help="Sensitive points: .csv, .geojson, .gpkg or .parquet.", show_default=False)
+]
+XOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given: x.", rich_help_panel=READING)]
+YOption = Annotated[str | None, Option(help="Column of a CSV file. Unless given: y.", rich_help_panel=READING)]
+CountOption = Annotated[
+    str | None, Option(help="Column of whole numbers: a row with k stands for k points.", rich_help_panel=READING)
+]
+SnapOption = Annotated[
+    float | None,
+    Option(
+        help="Largest distance a point is moved onto --network, in its unit; a public choice.", rich_help_panel=READING
+    ),
+]
+
+ReleaseArgument = Annotated[Path, Argument(help="Folder of a saved release.", show_default=False)]
+NoLimitOption = Annotated[
+    bool,
+    Option(
+        "--no-limit",
+        help="Verify the release however large it is, should you trust who published it.",
+        rich_help_panel=READING,
+    ),
+]
+# More are drawn by further runs, at no cost; all are held in memory until they are written.
+MOST_PATTERNS = 10_000
+PatternsOption = Annotated[
+    int, Option(min=1, max=MOST_PATTERNS, help="Number of synthetic patterns.", rich_help_panel=WRITING)
+]
+PaidPatternsOption = Annotated[
+    int,
+    Option(
+        "--patterns",
+        min=1,
+        max=MOST_PATTERNS,
+        help="Number of patterns: kernel pays for each of them.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+FixedNOption = Annotated[
+    bool,
+    Option("--fixed-n", help="Give each pattern exactly the public number of points.", rich_help_panel=WRITING),
+]
+LedgerOption = Annotated[
+    Path | None,
+    Option(
+        help="The data set's ledger, from `dpppsynth ledger init`; it must authorise the release.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+SubsetOption = Annotated[
+    list[str] | None,
+    Option(
+        help="For --ledger, such as year=2021: the file holds the points of one value of a mark that neighbouring "
+        "patterns share. It selects nothing.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+JsonOption = Annotated[bool, Option("--json", help="Print one JSON object.", rich_help_panel=WRITING)]

@@ -1,0 +1,165 @@
+"""Options of all mechanisms, built from the settings that they declare, and the choice of one."""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from functools import cache
+from inspect import Parameter
+from typing import Annotated, Any
+
+from typer import Option
+
+from dpppsynth.contract.mechanism_options import Given, MechanismOptions
+from dpppsynth.contract.registry import mechanism, names
+from dpppsynth.contract.settings import EXPERT, METHOD, Setting
+from dpppsynth.core.errors import InputError
+
+METHODS = (
+    "Short form of --mechanism, for the first one of its kind: log-Gaussian Cox process, noised masses alone, a kernel "
+    "at each point, a heat map of persons, counts with bounded error, or points moved by planar Laplace noise; the "
+    "others randomise everybody's location on its own."
+)
+# Where so many methods have an option, its help does not name them.
+SEVERAL = 4
+Offers = Mapping[str, tuple[MechanismOptions, ...]]
+
+
+@cache
+def offered(*, reports: bool = False) -> Offers:
+    """All mechanisms by their names; or those whose clients send reports, all at once."""
+    every = {name: mechanism(name).options for name in names()}
+    return {name: each for name, each in every.items() if not reports or each[0].reports}
+
+
+def parameters(offers: Offers, *, methods: bool) -> tuple[list[Parameter], list[Parameter]]:
+    """Parameters of a command with the options of these mechanisms, annotated as typer reads them; those for experts.
+
+    The first is `--mechanism`, the second, if there is to be one, `--method`.
+    """
+    every = [each for options in offers.values() for each in options]
+    found: dict[str, list[tuple[str, Setting]]] = {}
+    for options in every:
+        for each in options.declared:
+            found.setdefault(each.parameter, []).append((options.method, each))
+    # A family's own field of this name is what the mechanism's name says.
+    found.pop("mechanism", None)
+    text = f"Mechanism, as certificates name it: {', '.join(offers)}."
+    usual = [_annotated("mechanism", str, help=text, metavar="NAME", rich_help_panel=METHOD)]
+    expert: list[Parameter] = []
+    if methods:
+        words = dict.fromkeys(options.method for options in every)
+        usual.append(_annotated("method", _words(words), help=METHODS, rich_help_panel=METHOD))
+    for name, declared in found.items():
+        (expert if declared[0][1].panel == EXPERT else usual).append(_parameter(name, declared))
+    return usual, expert
+
+
+def _parameter(name: str, declared: list[tuple[str, Setting]]) -> Parameter:
+    kinds = {each.kind for _, each in declared}
+    if len(kinds) > 1:
+        msg = f"{name}: mechanisms declare it with different types, {kinds}"
+        raise TypeError(msg)
+    first = declared[0][1]
+    choices = dict.fromkeys(word for _, each in declared for word in each.choices)
+    shown = [(method, each) for method, each in declared if not each.hidden]
+    return _annotated(
+        name,
+        _words(choices) if choices else first.kind,
+        first.option,
+        help=_help(shown),
+        metavar=first.metavar,
+        hidden=not shown,
+        rich_help_panel=(shown or declared)[0][1].panel,
+    )
+
+
+def _annotated(name: str, kind: Any, *forms: str, **shown: Any) -> Parameter:
+    option = Option(*forms, show_default=False, **shown)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind | None, option])
+
+
+def _words(words: Iterable[str]) -> Any:
+    known: Any = StrEnum  # made while it runs, which type checkers cannot follow
+    return known("Words", {word.replace("-", "_").replace(".", "_").upper(): word for word in words})
+
+
+def _help(declared: list[tuple[str, Setting]]) -> str:
+    """Help of an option: its phrases, the methods that have it, and their defaults."""
+    phrases = _grouped((method, each.phrase) for method, each in declared)
+    texts = []
+    for phrase, methods in phrases.items():
+        whom = "" if len(phrases) == 1 and len(methods) > SEVERAL else f" ({', '.join(methods)})"
+        defaults = _grouped((method, each.taken) for method, each in declared if each.phrase == phrase and each.taken)
+        same = len(defaults) == 1 and len(next(iter(defaults.values()))) == len(methods)
+        taken = [f"{default}" if same else f"{default} ({', '.join(of)})" for default, of in defaults.items()]
+        texts.append(f"{phrase}{whom}." + (f" Unless given: {'; '.join(taken)}." if taken else ""))
+    return " ".join(texts)
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Methods by text, each once."""
+    found: dict[str, dict[str, None]] = {}
+    for method, text in pairs:
+        found.setdefault(text, {})[method] = None
+    return {text: list(methods) for text, methods in found.items()}
+
+
+def choose(offers: Offers, method: str | None, name: str | None) -> tuple[str, MechanismOptions, str]:
+    """Name and options of the mechanism that is meant, and the words that it was asked for with.
+
+    Raises
+    ------
+    InputError
+    """
+    family = {
+        known: options for known, each in offers.items() for options in each[::-1] if method in (None, options.method)
+    }
+    if name is None:
+        if method is None:
+            msg = "mechanism: say which, for instance --mechanism laplace-cells, or --method laplace"
+            raise InputError(msg)
+        known = next(iter(family))
+        return known, family[known], f"--method {method}"
+    called = f"--mechanism {name}" if method is None else f"--method {method}"
+    for known, options in family.items():
+        if name in (known, known.removeprefix(f"{method}-")) or (method is None and name == options.method):
+            return known, options, called
+    short = [known.removeprefix(f"{method}-") for known in family]
+    short += [options.method for known, options in family.items() if method is None and options.method not in family]
+    msg = f"mechanism: expected one of {', '.join(map(repr, dict.fromkeys(short)))}, got {name!r}"
+    raise InputError(msg)
+
+
+def given(options: MechanismOptions, values: Mapping[str, Any], called: str, *, named: bool) -> Given:
+    """The values given for a mechanism's settings; those given for others' are refused by name.
+
+    Raises
+    ------
+    InputError
+    """
+    own = {each.parameter: each.name for each in options.declared}
+    plain = {name: str(value) if isinstance(value, StrEnum) else value for name, value in values.items()}
+    foreign = {name: value for name, value in plain.items() if name not in own}
+    asked = Given(called, {name: plain.get(parameter) for parameter, name in own.items()}, foreign, named)
+    options.require(asked)
+    for name, value in foreign.items():
+        # Neither given nor zero nor false: nothing is asked for.
+        if value:
+            msg = f"--{name.replace('_', '-')}: not an option of {called}; leave it out"
+            raise InputError(msg)
+    return asked
+
+
+def vocabulary(options: MechanismOptions, values: Mapping[str, Any]) -> dict[str, str]:
+    """Options by the names of the settings and arguments that errors name.
+
+    Of an argument that several options make, those that were given, or else all of them.
+    """
+    named: dict[str, dict[str, bool]] = {}
+    for each in options.declared:
+        for name in {each.name, each.argument, each.parameter} - {""}:
+            form = each.option.partition("/")[0]
+            named.setdefault(name, {})[form] = values.get(each.parameter) is not None
+    return {
+        name: ", ".join(form for form in found if found[form] or not any(found.values()))
+        for name, found in named.items()
+    }

@@ -1,0 +1,109 @@
+"""`MethodOptions`: the mechanism that was asked for, with everything public that its release depends on."""
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpppsynth.cli.console import speak
+from dpppsynth.core.errors import InputError
+
+if TYPE_CHECKING:
+    from inspect import Parameter
+
+    from dpppsynth.contract.mechanism_options import Given, MechanismOptions
+    from dpppsynth.privacy import Relation
+    from dpppsynth.spatial.domains import Domain
+
+
+class MethodOptions:
+    """A mechanism, and the values given for its settings.
+
+    Attributes
+    ----------
+    name : str
+        Of the mechanism, as certificates have it; on another kind of domain it may be its sibling's.
+    options : MechanismOptions
+    given : Given
+    """
+
+    # Whether only mechanisms are meant whose clients send reports, all at once, and `--method` is left out.
+    reports = False
+
+    name: str
+    options: "MechanismOptions"
+    given: "Given"
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        from dpppsynth.cli import generated_options as known
+
+        values = dict(values)
+        method, name = values.pop("method", None), values.pop("mechanism", None)
+        offers = known.offered(reports=self.reports)
+        self.name, self.options, called = known.choose(offers, None if method is None else str(method), name)
+        speak(known.vocabulary(self.options, values))
+        named = name is not None
+        self.given = known.given(self.options, values, called, named=named)
+
+    @classmethod
+    def parameters(cls) -> "tuple[list[Parameter], list[Parameter]]":
+        """The options of all mechanisms, which are imported for it; and those for experts."""
+        from dpppsynth.cli.generated_options import offered, parameters
+
+        return parameters(offered(reports=cls.reports), methods=not cls.reports)
+
+    def neighbours(self) -> "Relation":
+        """The neighbouring relation in force."""
+        return self.options.relation(self.given)
+
+    def synthesizer(self, domain: "Domain", n: int | None = None) -> Any:
+        """The synthesizer, with its mesh where its fineness is given; `n` is the public number of points, if known."""
+        # What is wrong with the relation is said before anything is made on the domain.
+        self.neighbours()
+        return self.options.synthesizer(self.given, domain, n)
+
+    def require_planned(self, mechanism: str) -> None:
+        """Refuse the name of another mechanism than the one that was settled on.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.given.named and mechanism != self.name:
+            msg = f"mechanism: with these options, on this domain, {self.name} is {mechanism}; take that name"
+            raise InputError(msg)
+
+
+class ReportMethodOptions(MethodOptions):
+    """A mechanism whose clients send reports, all at once."""
+
+    reports = True
+
+
+class OptionalMethodOptions(MethodOptions):
+    """Options of a mechanism that need not be named."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = values
+
+    def settled(self) -> MethodOptions:
+        """The mechanism that was asked for."""
+        return MethodOptions(self.values)
+
+
+def require_new_folder(path: Path) -> None:
+    """Refuse an output folder that is in use or cannot be made, before anything is spent.
+
+    Raises
+    ------
+    InputError
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        msg = f"--out: {path} exists and is not an empty folder; choose another, releases are never overwritten"
+        raise InputError(msg)
+    above = next(each for each in path.absolute().parents if each.exists())
+    try:
+        tempfile.TemporaryDirectory(dir=above).cleanup()
+    except OSError:
+        msg = f"--out: no folder can be made in {above}; choose a place where you may write"
+        raise InputError(msg) from None

@@ -1,0 +1,81 @@
+"""Groups of command line options: a parameter whose type is a dataclass, or `MethodOptions`, stands for its options."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache, wraps
+from typing import Any, get_type_hints
+
+from typer import Typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from dpppsynth.cli.method_options import MethodOptions
+
+
+class Command(TyperCommand):
+    """A command that collects the options of all mechanisms when it is called; for they have to be imported."""
+
+    def make_context(self, *words: Any, **more: Any) -> Any:
+        """The context of the command with all its options."""
+        complete = getattr(self.callback, "complete", None)
+        return super().make_context(*words, **more) if complete is None else complete().make_context(*words, **more)
+
+
+def option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that the fields of its dataclass parameters are annotated with.
+
+    Typer reads a signature; so several commands share a group of options, and check them in one place, without
+    repeating it. Options of mechanisms join when the command is called.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    method = next((n for n, kind in hints.items() if isinstance(kind, type) and issubclass(kind, MethodOptions)), None)
+    own: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name != method:
+            own += [parameter.replace(annotation=hints[name])] if name not in groups else _options(groups[name])
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        parts = {name: kind(**{f.name: given.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+        known = {each.name: given.pop(each.name) for each in own if each.name in given}
+        if method is not None:
+            parts[method] = hints[method](given)
+        command(**known, **parts)
+
+    _sign(run, own)
+    if method is not None:
+        run.complete = cache(lambda: _complete(run, hints[method], own))  # type: ignore[attr-defined]
+    return run
+
+
+def _complete(run: Callable[..., None], kind: type[MethodOptions], own: list[inspect.Parameter]) -> Any:
+    """The command with the options of mechanisms; those for experts come last."""
+    usual, expert = kind.parameters()
+
+    @wraps(run)
+    def whole(**given: Any) -> None:
+        run(**given)
+
+    _sign(whole, [*usual, *own, *expert])
+    app = Typer(rich_markup_mode="markdown", add_completion=False, pretty_exceptions_enable=False)
+    app.command()(whole)
+    return get_command(app)
+
+
+def _sign(function: Any, parameters: list[inspect.Parameter]) -> None:
+    """Give a function a signature; options may follow each other in any order, Python wants defaults last."""
+    named = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    named.sort(key=lambda p: p.default is not inspect.Parameter.empty)
+    function.__signature__ = inspect.Signature(named)
+    function.__annotations__ = {each.name: each.annotation for each in named} | {"return": None}
+
+
+def _options(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    empty, kind = inspect.Parameter.empty, inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(f.name, kind, default=empty if f.default is MISSING else f.default, annotation=hints[f.name])
+        for f in fields(group)
+    ]

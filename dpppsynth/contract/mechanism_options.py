@@ -1,0 +1,195 @@
+"""`MechanismOptions`: plain values that ask for a mechanism, as on the command line."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from dpppsynth.contract.settings import CAP, RELATION, Setting, settings_of
+from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
+from dpppsynth.spatial.domains import Domain, Window
+
+# Declared by mechanisms that refuse them for a reason of their own.
+NO_RADIUS = Setting(name="privacy_radius", option="--alpha", kind=float, help="Privacy radius", hidden=True)
+NO_CAP, NO_RELATION = replace(CAP, hidden=True), replace(RELATION, hidden=True)
+TOTAL_VARIATION = (
+    "Distance: total variation between the surrogate's normalised intensity and the released one; in brackets that of "
+    "a uniform intensity, which needs no data."
+)
+
+
+@dataclass(frozen=True)
+class Given:
+    """Values that were given for settings, by their names.
+
+    Attributes
+    ----------
+    called : str
+        The mechanism as it was asked for, such as "--method laplace".
+    values : mapping
+    others : mapping
+        Values of options of other mechanisms.
+    named : bool
+        Whether the mechanism was named, and not only its method.
+    """
+
+    called: str
+    values: Mapping[str, Any]
+    others: Mapping[str, Any]
+    named: bool = False
+
+    def __getitem__(self, name: str) -> Any:
+        """The value, or None."""
+        return self.values.get(name)
+
+    def require_none(self, name: str, reason: str) -> None:
+        """Refuse a value of a setting that this mechanism has no use for.
+
+        Raises
+        ------
+        InputError
+        """
+        if self[name] is not None:
+            msg = f"{name}: {reason}"
+            raise InputError(msg)
+
+
+@dataclass(frozen=True)
+class MechanismOptions:
+    """Options of a mechanism: plain values for the settings of its class, and for others that objects are made of.
+
+    Attributes
+    ----------
+    settings : type of Synthesizer
+    method : str
+        Short form of the name; of several mechanisms with one, the first in the registry is meant.
+    preset : mapping
+        Settings that the mechanism's name decides.
+    """
+
+    settings: type[Any]
+    method: str
+    preset: Mapping[str, Any] = field(default_factory=dict)
+    # Settings that are no fields of the class.
+    extra: ClassVar[tuple[Setting, ...]] = ()
+    # Why further patterns would be a new spend; why the number of points cannot be asked for.
+    paid: ClassVar[str] = ""
+    unfixed: ClassVar[str] = ""
+    # Whether clients send reports, all at once.
+    reports: ClassVar[bool] = False
+    # The distances of a rehearsal.
+    distance: ClassVar[str] = TOTAL_VARIATION
+
+    @cached_property
+    def declared(self) -> tuple[Setting, ...]:
+        """All settings."""
+        return (*settings_of(self.settings), *self.extra)
+
+    def require(self, given: Given) -> None:
+        """Refuse combinations that are wrong on any domain.
+
+        Raises
+        ------
+        InputError
+        """
+        for name, value in self.preset.items():
+            if given.named and given[name] not in (None, value):
+                msg = f"{name}: {given.called} means {value}; leave it out"
+                raise InputError(msg)
+        for each in self.declared:
+            if each.default is MISSING and given[each.name] is None:
+                what = each.help[0].lower() + each.help[1:]
+                msg = f"{each.name}: {given.called} needs a {what}, for instance {each.option} {each.example}"
+                raise InputError(msg)
+
+    def synthesizer(self, given: Given, domain: Domain, n: int | None = None) -> Any:
+        """The synthesizer; `n` is the public number of points, where it is known.
+
+        Raises
+        ------
+        InputError, PrivacyCheckError
+        """
+        return self.settings(**{**self.preset, **self.plain(given), **self.objects(given, domain)})
+
+    def plain(self, given: Given) -> dict[str, Any]:
+        """Arguments from plain values."""
+        known = settings_of(self.settings)
+        return {each.name: each.value(given[each.name]) for each in known if given[each.name] is not None}
+
+    def objects(self, given: Given, domain: Domain) -> dict[str, Any]:
+        """Arguments that are made from several values, or with the domain."""
+        return {}
+
+    def relation(self, given: Given) -> Relation:
+        """The neighbouring relation."""
+        relation: Relation = self.settings(**{**self.preset, **self.plain(given)}).neighbouring()
+        return relation
+
+    def user(self, given: Given) -> str | None:
+        """The column that tells the persons; None where none is read."""
+        return None
+
+    def require_patterns(self, given: Given, patterns: int) -> None:
+        """Refuse further patterns where each would be a new spend, and no plan pays for them; InputError."""
+
+    @property
+    def takes_patterns(self) -> bool:
+        """Whether patterns are planned, and paid for, together."""
+        return "patterns" in inspect.signature(self.settings.plan).parameters
+
+    def require_people(self, given: Given, n: int | None, by: str | None) -> None:
+        """Refuse a number of points, or a mark by whose levels they are released, that does not go with the mechanism.
+
+        Raises
+        ------
+        InputError
+        """
+        if by is not None and not hasattr(self.settings, "plan_by"):
+            msg = f"by: {given.called} releases all points at once; leave --by out"
+            raise InputError(msg)
+
+
+class PointOptions(MechanismOptions):
+    """Options of mechanisms that protect points, or up to a number of a person's."""
+
+    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP)
+
+    def require(self, given: Given) -> None:
+        """Refuse combinations that are wrong on any domain; InputError."""
+        if given["relation"] == "add-remove-person":
+            persons = [name for name in ("user", "no_user") if given.others.get(name)]
+            named = "".join(f", without --{name.replace('_', '-')}" for name in persons)
+            msg = (
+                "relation: add-remove-person is what --method heatmap promises; other methods protect a number of "
+                f"points per person: take add-remove with --max-points-per-person{named}"
+            )
+            raise InputError(msg)
+        super().require(given)
+
+    def objects(self, given: Given, domain: Domain) -> dict[str, Any]:
+        """The neighbouring relation, which alpha is part of."""
+        return {"relation": self.relation(given), "alpha": None}
+
+    def relation(self, given: Given) -> CappedRelation:
+        """The relation that is named, or that a privacy radius stands for."""
+        kind, alpha, cap = given["relation"], given["alpha"], given["max_points_per_person"]
+        cap = 1 if cap is None else cap
+        if kind == "alpha" or (kind is None and alpha is not None):
+            if alpha is None:
+                msg = "alpha: --relation alpha needs the privacy radius, for instance --alpha 25"
+                raise InputError(msg)
+            return AlphaNeighbours(alpha, max_points_per_person=cap)
+        if alpha is not None:
+            msg = f"alpha: --relation {kind} has no privacy radius; leave --alpha out"
+            raise InputError(msg)
+        return AddRemove(cap) if kind == "add-remove" else ReplaceOne(cap)
+
+
+def require_window(domain: Domain, why: str) -> Window:
+    """The domain, which must be a window; on a network an InputError that says why, and what to take instead."""
+    if not isinstance(domain, Window):
+        msg = f"network: {why}"
+        raise InputError(msg)
+    return domain

@@ -1,0 +1,194 @@
+"""Options of the log-Gaussian Cox mechanisms: covariance, mesh and offset from plain values."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import shapely
+
+from dpppsynth.contract.mechanism_options import Given
+from dpppsynth.contract.mesh_options import RESOLUTION, MeshOptions, tent_mesh
+from dpppsynth.contract.settings import CAP, EXPERT, RELATION, SPACING, Setting
+from dpppsynth.core.crs import reproject, same_crs
+from dpppsynth.core.errors import InputError
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
+from dpppsynth.models.covariances import Covariance, GeneralisedCauchy, Matern, PoweredExponential
+from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.tables.formats import read_table
+
+COVARIANCE = (
+    Setting(
+        name="covariance",
+        option="--covariance",
+        kind=str,
+        choices=("exponential", "matern", "cauchy"),
+        help="Kind of the field's covariance, with --sigma and --length-scale",
+        otherwise="exponential",
+        panel=EXPERT,
+    ),
+    Setting(
+        name="power",
+        option="--power",
+        argument="covariance",
+        kind=float,
+        help="Power of an exponential or cauchy covariance",
+        otherwise="2, on a network 1, its largest",
+        panel=EXPERT,
+    ),
+    Setting(
+        name="smoothness",
+        option="--smoothness",
+        argument="covariance",
+        kind=float,
+        help="Smoothness of a matern covariance, on a network at most 0.5",
+        panel=EXPERT,
+    ),
+    Setting(
+        name="tail",
+        option="--tail",
+        argument="covariance",
+        kind=float,
+        help="Power with which a cauchy covariance falls off in the end",
+        panel=EXPERT,
+    ),
+)
+OFFSET = (
+    Setting(
+        name="offset_file",
+        option="--offset-file",
+        argument="offset",
+        kind=Path,
+        help="Polygons with a public density, such as population, that multiplies the field",
+    ),
+    Setting(
+        name="offset_column",
+        option="--offset-column",
+        kind=str,
+        help="Numeric column of --offset-file: a density, not a count",
+    ),
+)
+BASIS = Setting(name="basis", option="--basis", kind=str, choices=("tents", "cells"), help="Tents", hidden=True)
+MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
+# What each kind of covariance needs and takes beside --sigma and --length-scale.
+NEEDS: dict[str, tuple[str, ...]] = {"exponential": (), "matern": ("smoothness",), "cauchy": ("power", "tail")}
+TAKES = NEEDS | {"exponential": ("power",)}
+INFERRED = ("tents", "field")
+
+
+class LGCPOptions(MeshOptions):
+    """Options of a log-Gaussian Cox mechanism."""
+
+    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP, MESH, RESOLUTION, *COVARIANCE, *OFFSET, BASIS)
+
+    def require(self, given: Given) -> None:
+        """Refuse what does not belong to the mechanism, and parameters of another covariance; InputError."""
+        if given["basis"] == "cells":
+            msg = f"basis: {given.called} is built on tents; leave --basis out, or take --method laplace"
+            raise InputError(msg)
+        mechanism = self.preset["mechanism"]
+        if given["inference"] is not None and mechanism not in INFERRED:
+            msg = f"inference: --mechanism {mechanism} draws its field at once; leave --inference out"
+            raise InputError(msg)
+        require_one_covariance(given)
+        super().require(given)
+
+    def relation(self, given: Given) -> CappedRelation:
+        """The relation, which must be said."""
+        if given["relation"] is None and given["alpha"] is None:
+            msg = "alpha: give the privacy radius, for instance --alpha 25, or --relation replace-one or add-remove"
+            raise InputError(msg)
+        return super().relation(given)
+
+    def mesh(self, given: Given, domain: Domain) -> dict[str, Any]:
+        """The mesh, covariance and offset."""
+        covariance = covariance_of(given, domain)
+        instead = {} if covariance is None else {"sigma": None, "length_scale": None}
+        made = {"covariance": covariance, "mesh": tent_mesh(given, domain), "offset": _offset(given, domain)}
+        return made | instead
+
+
+def require_one_covariance(given: Given) -> None:
+    """Refuse parameters of another kind, or without what goes with them.
+
+    Raises
+    ------
+    InputError
+    """
+    named = [each.name for each in COVARIANCE if given[each.name] is not None]
+    if named and (given["sigma"] is None or given["length_scale"] is None):
+        msg = f"{named[0]}: goes with --sigma and --length-scale; give all three"
+        raise InputError(msg)
+    kind = given["covariance"] or "exponential"
+    for name in NEEDS[kind]:
+        if name not in named:
+            msg = f"{name}: --covariance {kind} needs one, for instance --{name} 0.5"
+            raise InputError(msg)
+    for name in named[bool(given["covariance"]) :]:
+        if name not in TAKES[kind]:
+            msg = f"{name}: --covariance {kind} has none; leave it out"
+            raise InputError(msg)
+
+
+def covariance_of(given: Given, domain: Domain) -> Covariance | None:
+    """The covariance, where more than sigma and a length scale is given."""
+    sigma, scale, power = given["sigma"], given["length_scale"], given["power"]
+    if sigma is None or scale is None or (given["covariance"], power) == (None, None):
+        return None
+    if given["smoothness"] is not None:
+        return Matern(sigma, scale, given["smoothness"])
+    if power is not None and given["tail"] is not None:
+        return GeneralisedCauchy(sigma, scale, power, given["tail"])
+    usual = 1.0 if isinstance(domain, LinearNetwork) else 2.0
+    return PoweredExponential(sigma, scale, usual if power is None else power)
+
+
+def _offset(given: Given, domain: Domain) -> Offset | None:
+    file, column = given["offset_file"], given["offset_column"]
+    if file is None and column is None:
+        return None
+    if file is None or column is None:
+        msg = "offset: give both --offset-file and --offset-column"
+        raise InputError(msg)
+    return read_offset(file, column, domain)
+
+
+def read_offset(path: Path, column: str, domain: Domain) -> Offset:
+    """Read a public base intensity from a polygon layer, re-projected to the domain's CRS where the file names one.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, lacks the column, or holds values or polygons that an offset cannot have.
+    """
+    if path.suffix.lower() == ".csv":
+        msg = "--offset-file: polygons are needed, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
+        raise InputError(msg)
+    table = read_table(path)
+    try:
+        values = np.asarray(table.column(column, argument="--offset-column"), dtype=float)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        msg = f"--offset-column: {column!r} must hold numbers only"
+        raise InputError(msg) from None
+    shapes = shapely.force_2d(table.geometry)
+    source, target = table.crs, domain.crs
+    if source is not None and target is None:
+        msg = "--offset-file: it names a coordinate system and the domain has none; give --crs"
+        raise InputError(msg)
+    if source is not None and target is not None and not same_crs(source, target):
+        shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))
+    parts, row = shapely.get_parts(shapes, return_index=True)
+    return Offset(parts, values[row])
+
+
+def _of(mechanism: str) -> LGCPOptions:
+    return LGCPOptions(LGCPSynthesizer, "lgcp", {"mechanism": mechanism})
+
+
+TENTS, FIELD, POSTERIOR_DRAW, LIPSCHITZ, KIM_LIM_38, KIM_LIM_39 = map(
+    _of, ("tents", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9")
+)

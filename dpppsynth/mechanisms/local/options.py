@@ -1,0 +1,107 @@
+"""Options of local mechanisms: the window, and refusals of what has no use for single reports."""
+
+from typing import Any, ClassVar
+
+from dpppsynth.contract.mechanism_options import NO_CAP, NO_RADIUS, NO_RELATION, Given, MechanismOptions, require_window
+from dpppsynth.contract.settings import Setting
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local.area_synthesizers import (
+    DiskAreaMechanism,
+    HybridUniformExponential,
+    MultidimensionalSquareWave,
+    SEMGeoI,
+)
+from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
+from dpppsynth.privacy.relations import GeoIndistinguishability, Local, Relation
+from dpppsynth.spatial.domains import Domain
+
+NO_GRID = Setting(name="grid", option="--cells", kind=int, help="Cells", hidden=True)
+
+
+class ReportOptions(MechanismOptions):
+    """Options of mechanisms whose clients send one report each, all at once."""
+
+    extra: ClassVar[tuple[Setting, ...]] = (NO_RELATION, NO_RADIUS, NO_CAP)
+    reports: ClassVar[bool] = True
+
+    def require(self, given: Given) -> None:
+        """Refuse options of other promises than that to the sender of one report; InputError."""
+        what = "geo-indistinguishability" if self.settings is SEMGeoI else "local privacy"
+        given.require_none("relation", f"{given.called} promises {what} of every report; leave --relation out")
+        given.require_none("privacy_radius", f"{given.called} has no privacy radius; leave --alpha out")
+        if given["max_points_per_person"] not in (None, 1):
+            msg = (
+                "max_points_per_person: under local privacy a person sends one report, about one point; leave "
+                "--max-points-per-person out, and keep one point of each person"
+            )
+            raise InputError(msg)
+        super().require(given)
+
+    def require_people(self, given: Given, n: int | None, by: str | None) -> None:
+        """Refuse marks: whoever reports at a level would tell it; InputError."""
+        if by is not None:
+            msg = "by: local methods have one report for each person, and no marks; leave --by out"
+            raise InputError(msg)
+
+    def objects(self, given: Given, domain: Domain) -> dict[str, Any]:
+        """The window, where the mechanism is made for one."""
+        window = require_window(
+            domain,
+            "local methods divide a window into cells; give --window or --window-file, or take --method laplace or "
+            "lgcp along the streets",
+        )
+        return {"window": window} if "window" in self.settings.__dataclass_fields__ else {}
+
+    def relation(self, given: Given) -> Relation:
+        """The promise to the sender of a report, whatever the domain."""
+        if self.settings is not SEMGeoI:
+            return Local()
+        return GeoIndistinguishability(SEMGeoI.cells if given["cells"] is None else given["cells"])
+
+
+class UniformOptions(ReportOptions):
+    """Options of a uniform grid, whose side follows from the number of persons."""
+
+    def synthesizer(self, given: Given, domain: Domain, n: int | None = None) -> Any:
+        """The mechanism, of the rule's side where n is known and no side given."""
+        if given["cells"] is not None or n is None:
+            return super().synthesizer(given, domain, n)
+        settings = {**self.plain(given), **self.objects(given, domain)}
+        return UniformGrid.sized(settings.pop("window"), n=n, **settings)
+
+
+class AdaptiveOptions(ReportOptions):
+    """Options of grids in two rounds, the second made from the first one's reports."""
+
+    extra: ClassVar[tuple[Setting, ...]] = (*ReportOptions.extra, NO_GRID)
+    reports: ClassVar[bool] = False
+
+    def require(self, given: Given) -> None:
+        """Refuse a number of cells as well; InputError."""
+        given.require_none("grid", f"{given.called} makes its grids by a rule; leave --cells out")
+        super().require(given)
+
+
+class TrajectoryOptions(ReportOptions):
+    """Options of trajectories, each of which is a person's."""
+
+    reports: ClassVar[bool] = False
+
+    def relation(self, given: Given) -> Relation:
+        """One person's trajectory is another one."""
+        return MechanismOptions.relation(self, given)
+
+    def user(self, given: Given) -> str | None:
+        """The column that tells trajectories."""
+        return given["user"] or LDPTrace.user
+
+
+DISK_AREA = ReportOptions(DiskAreaMechanism, "disk-area")
+HYBRID_AREA = ReportOptions(HybridUniformExponential, "hybrid-area")
+SQUARE_WAVE = ReportOptions(MultidimensionalSquareWave, "square-wave")
+SUBSET_EXPONENTIAL = ReportOptions(SEMGeoI, "sem-geo-i")
+UNIFORM_GRID = UniformOptions(UniformGrid, "uniform-grid")
+PRIVAG = AdaptiveOptions(PrivAG, "privag")
+AAG = AdaptiveOptions(AdvancedAdaptiveGrid, "aag")
+TRAJECTORIES = TrajectoryOptions(LDPTrace, "trajectories")

@@ -1,0 +1,290 @@
+"""Options generated from the settings that mechanisms declare, and the vocabulary of `--mechanism` and `--method`."""
+
+import json
+import re
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from dpppsynth import cli
+from dpppsynth.cli.check import check
+from dpppsynth.cli.generated_options import choose, offered, parameters
+from dpppsynth.cli.method_options import MethodOptions
+from dpppsynth.contract.mechanism_options import Given, MechanismOptions
+from dpppsynth.contract.registry import mechanism, names
+from dpppsynth.contract.settings import EXPERT, KINDS, setting, settings_of
+from dpppsynth.core.errors import InputError
+from dpppsynth.synthesizers import LaplaceSynthesizer
+
+SQUARE = ["--window", "0,0,1000,1000"]
+NEAR = ["--epsilon", 1, "--alpha", 25, "--n", 400]
+SPENDS = [*NEAR, "--delta", 1e-6]
+REPORTS = ["--epsilon", 1, "--n", 400]
+# What `check` needs of each mechanism.
+ASKED = {
+    "laplace-cells": NEAR,
+    "laplace-tents": NEAR,
+    "bounded-cells": [*NEAR, "--max-error", 30],
+    "planar-laplace": NEAR,
+    "lgcp-tents": NEAR,
+    "lgcp-field": SPENDS,
+    "lgcp-posterior-draw": SPENDS,
+    "lgcp-lipschitz": NEAR,
+    "lgcp-kim-lim-3.8": SPENDS,
+    "lgcp-kim-lim-3.9": SPENDS,
+    "kernel": SPENDS,
+    "kernel-diffusion": SPENDS,
+    "heatmap": ["--epsilon", 1, "--shape", "8,8"],
+    "trajectories": [*REPORTS, "--cells", 4],
+}
+# Fields that are given in other forms: an object is made of several options.
+OBJECTS = {"mesh", "relation", "covariance", "offset", "window"}
+OFFERS = [pytest.param(each, id=each.method) for options in offered().values() for each in options]
+
+
+def run(*words, code=0):
+    result = CliRunner().invoke(cli.app, [str(word) for word in words])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+def spoken(result):
+    """All that was said, in one line: boxes and wrapping removed."""
+    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
+
+
+@pytest.fixture(scope="module")
+def street(tmp_path_factory):
+    """A file with one street."""
+    feature = {
+        "type": "Feature",
+        "properties": {},
+        "geometry": {"type": "LineString", "coordinates": [[0, 0], [900, 0]]},
+    }
+    crs = {"type": "name", "properties": {"name": "EPSG:27700"}}
+    path = tmp_path_factory.mktemp("streets") / "street.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "crs": crs, "features": [feature]}))
+    return path
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", names())
+    def test_check_takes_every_registered_name(self, name, street):
+        place = ["--network", street] if name == "kernel-diffusion" else SQUARE
+        said = json.loads(run("check", "--mechanism", name, *ASKED.get(name, REPORTS), *place, "--json").stdout)
+        assert said["mechanism"] == name
+
+    @pytest.mark.parametrize("options", OFFERS)
+    def test_every_short_form_stands_for_one(self, options):
+        name, meant, called = choose(offered(), options.method, None)
+        assert (meant.method, called) == (options.method, f"--method {options.method}")
+        # The first in the registry.
+        assert name == next(name for name in names() if options.method in {o.method for o in mechanism(name).options})
+
+    @pytest.mark.parametrize(
+        ("method", "name", "meant"),
+        [
+            ("lgcp", "tents", "lgcp-tents"),
+            ("lgcp", "kim-lim-3.8", "lgcp-kim-lim-3.8"),
+            ("lgcp", "lgcp-field", "lgcp-field"),
+            ("laplace", "tents", "laplace-tents"),
+            ("privag", "adaptive-grid", "adaptive-grid"),
+            (None, "laplace", "laplace-cells"),
+            (None, "sem-geo-i", "subset-exponential"),
+            (None, "adaptive-grid", "adaptive-grid"),
+        ],
+    )
+    def test_short_and_long_forms(self, method, name, meant):
+        found, options, _ = choose(offered(), method, name)
+        assert found == meant
+        assert method in (None, options.method)
+
+    def test_one_name_two_classes(self):
+        kinds = [choose(offered(), method, "adaptive-grid")[1].settings.__name__ for method in ("aag", "privag", None)]
+        assert kinds == ["AdvancedAdaptiveGrid", "PrivAG", "AdvancedAdaptiveGrid"]
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["--mechanism", "tents"], "--mechanism: expected one of 'laplace-cells', "),
+            (["--method", "lgcp", "--mechanism", "laplace-cells"], "--mechanism: expected one of 'tents', 'field', "),
+            ([], "--mechanism: say which, for instance --mechanism laplace-cells, or --method laplace"),
+            (["--mechanism", "kernel-diffusion", "--delta", 1e-6], "--mechanism: with these options, on this domain, "),
+            (["--mechanism", "laplace-cells", "--basis", "tents"], "--basis: --mechanism laplace-cells means cells"),
+            (
+                ["--method", "laplace", "--mechanism", "tents", "--basis", "cells"],
+                "--basis: --method laplace means tents",
+            ),
+        ],
+    )
+    def test_others_are_refused(self, words, said):
+        assert said in spoken(run("check", *words, *NEAR, *SQUARE, code=2))
+
+    def test_the_basis_chooses_where_only_the_method_is_named(self):
+        words = ["check", "--method", "laplace", "--basis", "tents", *NEAR, *SQUARE, "--json"]
+        assert json.loads(run(*words).stdout)["mechanism"] == "laplace-tents"
+
+    def test_local_commands_take_certificate_names_and_short_forms(self, tmp_path):
+        points = tmp_path / "points.csv"
+        points.write_text("x,y\n1,1\n2,2\n")
+        for k, name in enumerate(("subset-exponential", "sem-geo-i", "uniform-grid")):
+            words = ["--mechanism", name, "--epsilon", 1, "--cells", 3, "--window", "0,0,9,9"]
+            run("local", "perturb", points, tmp_path / f"{k}.csv", *words)
+        said = spoken(run("local", "perturb", points, tmp_path / "x.csv", "--mechanism", "lgcp-tents", *SQUARE, code=2))
+        assert said.startswith("Error: --mechanism: expected one of 'disk-area', 'hybrid-area', ")
+
+
+class TestDeclarations:
+    @pytest.mark.parametrize("options", OFFERS)
+    def test_every_plain_setting_is_declared(self, options):
+        declared = {each.name for each in settings_of(options.settings)}
+        given = {each.name for each in fields(options.settings) if each.init}
+        assert given - declared <= OBJECTS | {"grid"}
+        assert declared.isdisjoint(OBJECTS)
+
+    @pytest.mark.parametrize("options", OFFERS)
+    def test_type_and_help_of_options_are_the_declared_ones(self, options):
+        usual, expert = parameters({"": (options,)}, methods=True)
+        made = {each.name: each for each in (*usual, *expert)}
+        for each in options.declared:
+            annotation = made[each.parameter].annotation
+            kind, shown = annotation.__args__[0].__args__[0], annotation.__metadata__[0]
+            assert each.kind in KINDS
+            if each.name == "mechanism":
+                continue
+            assert (tuple(map(str, kind)) if each.choices else kind) == (each.choices or each.kind)
+            assert made[each.parameter].default is None
+            if each.hidden:
+                assert shown.hidden
+                continue
+            assert shown.help.startswith(each.help)
+            assert each.taken in shown.help
+            assert (shown.rich_help_panel == EXPERT) == (made[each.parameter] in expert)
+
+    def test_help_follows_the_class(self, monkeypatch):
+        @dataclass(frozen=True)
+        class Toy:
+            epsilon: float = setting(help="Privacy budget", example="1")
+            width: float | None = setting(None, help="Width of a stripe", unit="metres", otherwise="a public rule")
+            stripes: int = setting(7, help="Number of stripes", panel=EXPERT)
+            slanted: bool = setting(True, help="Draw them slanted")
+            kind: str = setting("thin", help="Kind of a stripe", choices=("thin", "thick"))
+
+        monkeypatch.setattr(
+            "dpppsynth.cli.generated_options.offered", lambda reports=False: {"toy": (MechanismOptions(Toy, "toy"),)}
+        )
+        # The options of a command are collected once.
+        check.complete.cache_clear()
+        try:
+            said = spoken(run("check", "--help"))
+        finally:
+            check.complete.cache_clear()
+        for words in (
+            "--width <float> Width of a stripe, in metres (toy). Unless given: a public rule.",
+            "--slanted --no-slanted",
+            "<thin|thick>",
+            "Unless given: thin.",
+        ):
+            assert words in said
+        assert re.search(r" Expert --stripes <int> Number of stripes \(toy\)\. Unless given: 7\. $", said)
+
+    def test_experts_have_a_panel_of_their_own(self):
+        said = spoken(run("check", "--help"))
+        usual, _, expert = said.partition(" Expert")
+        for option in ("--epsilon", "--alpha", "--spacing", "--sigma", "--bandwidth", "--window", "--n"):
+            assert re.search(rf" {option} [<A-Z]", usual)
+            assert not re.search(rf" {option} [<A-Z]", expert)
+        for option in ("--sampler", "--engine", "--covariance", "--smoothness", "--oracle", "--tail"):
+            assert re.search(rf" {option} [<A-Z]", expert)
+            assert not re.search(rf" {option} [<A-Z]", usual)
+
+    def test_types_that_disagree_are_found(self):
+        @dataclass(frozen=True)
+        class Other:
+            spacing: int = setting(help="Cells")
+
+        offers = offered() | {"other": (MechanismOptions(Other, "other"),)}
+        with pytest.raises(TypeError, match="spacing: mechanisms declare it with different types"):
+            parameters(offers, methods=True)
+
+    def test_signatures_are_as_before(self):
+        """A declaration is no argument, and leaves defaults and reprs alone."""
+        made = LaplaceSynthesizer(1.0, alpha=25.0)
+        assert (made.basis, made.spacing, made.postprocess) == ("cells", None, None)
+        assert repr(made).startswith("LaplaceSynthesizer(epsilon=1.0, alpha=25.0, basis='cells', spacing=None, mesh=")
+
+
+class TestForeignOptions:
+    @pytest.mark.parametrize("options", OFFERS)
+    def test_options_of_other_mechanisms_are_refused_by_name(self, options):
+        others = {
+            each.parameter: each
+            for offers in offered().values()
+            for other in offers
+            for each in other.declared
+            if each.parameter not in {own.parameter for own in options.declared} and each.name != "mechanism"
+        }
+        name = next(name for name, offers in offered().items() if options in offers)
+        words = dict(zip(ASKED.get(name, REPORTS)[::2], ASKED.get(name, REPORTS)[1::2], strict=True))
+        asked = {word.lstrip("-").replace("-", "_"): value for word, value in words.items() if word != "--n"}
+        asked |= {"method": options.method, "mechanism": name}
+        MethodOptions(asked)
+        for parameter, each in others.items():
+            form = each.option.partition("/")[0]
+            with pytest.raises(InputError, match=f"{form}: not an option of --method {options.method}; leave it out"):
+                MethodOptions(asked | {parameter: 3.0})
+
+    def test_foreign_options_on_the_command_line(self):
+        words = ["check", "--mechanism", "lgcp-tents", *NEAR, *SQUARE, "--bandwidth", 9]
+        said = spoken(run(*words, code=2))
+        assert said == "Error: --bandwidth: not an option of --mechanism lgcp-tents; leave it out "
+
+    def test_zero_and_no_ask_for_nothing(self):
+        run("check", "--method", "laplace", *NEAR, *SQUARE, "--delta", 0)
+
+
+class TestErrors:
+    def test_arguments_are_named_by_their_options(self):
+        """`--border-share` is called alpha in Python, and a local mechanism has no privacy radius of that name."""
+        words = ["check", "--method", "privag", *REPORTS, *SQUARE]
+        assert "--border-share: must be" in spoken(run(*words, "--border-share", -1, code=2))
+        assert "--first-share: " in spoken(run(*words, "--first-share", 2, code=2))
+        assert "--alpha: --method privag has no privacy radius" in spoken(run(*words, "--alpha", 5, code=2))
+        assert "--postprocess: expected one of" in spoken(run(*words, "--postprocess", "keep-n", code=2))
+
+    def test_values_reach_the_class(self):
+        words = ["--cells", 4, "--no-shrink", "--radius", 1, "--max-iterations", 77]
+        said = json.loads(run("check", "--mechanism", "disk-area", *REPORTS, *words, *SQUARE, "--json").stdout)
+        assert said["parameters"]["randomizer"]["shrink"] is False
+        assert said["parameters"]["estimator"]["settings"]["max_iter"] == 77
+        words = ["--border-share", 0.03, "--first-share", 0.3, "--no-consistent"]
+        said = json.loads(run("check", "--method", "privag", *REPORTS, *words, *SQUARE, "--json").stdout)
+        assert said["parameters"]["sigma"] == 0.3
+        assert said["parameters"]["estimator"]["consistent"] is False
+
+    def test_required_settings_are_asked_for(self):
+        said = spoken(run("check", "--mechanism", "trajectories", *REPORTS, *SQUARE, code=2))
+        assert "--cells: --mechanism trajectories needs a number of cells along each side of the grid" in said
+
+
+def test_a_file_is_read_from_a_path(tmp_path):
+    """Paths of options reach the mechanism as paths."""
+    declared = {each.name: each for each in mechanism("lgcp-tents").options[0].declared}
+    assert declared["offset_file"].kind is Path
+    words = ["--offset-file", tmp_path / "none.gpkg", "--offset-column", "density"]
+    run("check", "--mechanism", "lgcp-tents", *NEAR, *SQUARE, *words, code=2)
+
+
+def test_default_options_serve_a_mechanism_without_objects():
+    """A new family need not write options of its own."""
+    options = MechanismOptions(mechanism("disk-area").settings, "toy")
+    given = Given("--method toy", {"epsilon": 2.0, "cells": 4}, {})
+    options.require(given)
+    made = options.synthesizer(given, None)
+    assert (made.epsilon, made.cells) == (2.0, 4)
+    with pytest.raises(InputError, match="epsilon: --method toy needs a privacy budget, for instance --epsilon 1"):
+        options.require(replace(given, values={}))
+    with pytest.raises(InputError, match="by: --method toy releases all points at once; leave --by out"):
+        options.require_people(given, None, "year")
