@@ -28,7 +28,6 @@ from dpppsynth import randomizers
 from dpppsynth.auditing import Audit, Target, audit
 from dpppsynth.auditing.auditor import rating_of
 from dpppsynth.auditing.targets import seconds_per_trial, target_of
-from dpppsynth.mechanisms.local.audit import local_target
 from dpppsynth.models import draws, regular_triangulation
 from dpppsynth.models.nuts import Sampler
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, GeoIndistinguishability, Local, Relation, ReplaceOne
@@ -186,7 +185,7 @@ def local(trials: int) -> Iterator[str]:
     for epsilon in LOCAL_EPSILONS:
         for name, law in clients(epsilon) if trials else ():
             start = time.perf_counter()
-            result = audit(local_target(law), trials=trials)
+            result = audit(target_of(law), trials=trials)
             relation = "geo-indistinguishability" if law.metric else "local"
             yield row(name, relation, result, time.perf_counter() - start)
 
@@ -228,7 +227,7 @@ def power() -> Iterator[str]:
     heat = dps.HeatmapSynthesizer(1.0)
     yield power_row("heatmap", heat.neighbouring(), target_of(heat, window))
     for name, law in clients(1.0):
-        yield power_row(name, GeoIndistinguishability() if law.metric else Local(), local_target(law))
+        yield power_row(name, GeoIndistinguishability() if law.metric else Local(), target_of(law))
 
 
 def power_row(name: str, relation: Relation, target: Target) -> str:

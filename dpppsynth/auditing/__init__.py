@@ -4,6 +4,6 @@ from dpppsynth.auditing.auditor import Required, audit, required
 from dpppsynth.auditing.examine import Finding
 from dpppsynth.auditing.power import detectable
 from dpppsynth.auditing.result import Audit
-from dpppsynth.auditing.target import Statistic, Target
+from dpppsynth.contract.audits.target import Statistic, Target
 
 __all__ = ["Audit", "Finding", "Required", "Statistic", "Target", "audit", "detectable", "required"]

@@ -10,11 +10,11 @@ from dpppsynth.auditing.examine import examine
 from dpppsynth.auditing.power import MISFIT, Rating
 from dpppsynth.auditing.result import Audit
 from dpppsynth.auditing.saved import disagreements
-from dpppsynth.auditing.stated import AsStated
-from dpppsynth.auditing.statistics import named
-from dpppsynth.auditing.target import Statistic, Target, require_two
 from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_published, target_of_release
 from dpppsynth.auditing.trials import run_trials
+from dpppsynth.contract.audits.stated_profile import AsStated
+from dpppsynth.contract.audits.statistics import named
+from dpppsynth.contract.audits.target import Statistic, Target, require_two
 from dpppsynth.core.arguments import COMMON, positive, probability, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.privacy.guarantee import Guarantee

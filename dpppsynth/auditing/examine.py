@@ -15,7 +15,7 @@ import numpy.typing as npt
 from dpppsynth.auditing.intervals import ROUGH, delta_from_below, epsilon_from_below, shift_from_below
 from dpppsynth.auditing.learning import training_scores
 from dpppsynth.auditing.rules import DIRECTIONS, TRAINING, WEIGHTS, Rules, grid, held_out, share
-from dpppsynth.auditing.target import Statistic
+from dpppsynth.contract.audits.target import Statistic
 from dpppsynth.privacy.profiles import Profile
 
 Floats = npt.NDArray[np.float64]

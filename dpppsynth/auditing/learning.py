@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.auditing.target import Statistic
+from dpppsynth.contract.audits.target import Statistic
 
 Floats = npt.NDArray[np.float64]
 Pair = tuple[Floats, Floats]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.special import expit, gammaln, ndtr, ndtri
 
 from dpppsynth.auditing.rules import TRAINING, TRIVIAL, Rules, grid, held_out, share
-from dpppsynth.auditing.target import StatedLaw, Weakened
+from dpppsynth.contract.audits.target import Scores, StatedLaw, Weakened
 from dpppsynth.core.arguments import whole
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, gaussian_mu
 
@@ -150,6 +150,32 @@ class Rating:
         if weakened is not None:
             return lambda factor: Law.of_scores(*weakened(factor))
         return hardest(self.claimed, grid(self.claimed, self.delta))
+
+
+@dataclass(frozen=True)
+class ExpectedMargin:
+    """Margin of an audit of a pure claim by the likelihood ratio alone.
+
+    Attributes
+    ----------
+    factor : float
+        Of too little noise.
+    trials : int
+        Runs on each input: enough for small epsilons.
+    false_alarm : float
+    """
+
+    factor: float
+    trials: int = 100_000
+    false_alarm: float = 1e-6
+
+    def __call__(self, claim: Profile, scores: Scores) -> float:
+        """Standard deviations by which the claim is refuted, by scores of runs with so many times too little noise."""
+        return Rating(claim, 0.0, self.trials, self.false_alarm, 1, lambda _: scores).margin(self.factor)
+
+
+# Pairs are compared by how well half of the noise missing is found.
+HALF_MISSING = ExpectedMargin(2.0)
 
 
 def detectable(

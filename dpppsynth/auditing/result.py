@@ -9,7 +9,7 @@ from typing import Any
 from dpppsynth.auditing.examine import Finding
 from dpppsynth.auditing.power import Rating
 from dpppsynth.auditing.repeats import Repeats
-from dpppsynth.auditing.stated import AsStated
+from dpppsynth.contract.audits.stated_profile import AsStated
 from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.release.verify import Verification
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.auditing.steps import uniform_places
-from dpppsynth.auditing.target import Target
 from dpppsynth.auditing.whole import Whole, WholeStrata, inferred
+from dpppsynth.contract.audits.moves import uniform_places
+from dpppsynth.contract.audits.target import Target
+from dpppsynth.contract.registry import mechanism
 from dpppsynth.core.errors import DpppsynthError
-from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
-from dpppsynth.release.certificate import COUNTS, FILENAME, prefix
+from dpppsynth.release.certificate import FILENAME, prefix
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.folder import open_release
 from dpppsynth.release.stratified_release import StratifiedRelease
@@ -99,7 +99,7 @@ def _of_files(release: Any, folder: Path, pattern: PointPattern) -> Iterator[str
     for number, (level, part) in enumerate(_parts(release).items()):
         start = prefix(number) if isinstance(release, StratifiedRelease) else ""
         where = f" of {release.by} {level}" if start else ""
-        for what, agree in _compared(part, opened[level], folder / f"{start}{COUNTS}"):
+        for what, agree in _compared(part, opened[level], folder, start):
             if not agree:
                 yield f"the saved {what}{where} is not that of the release"
     if not _sampled(release) or not drawn:
@@ -114,15 +114,17 @@ def _parts(release: Any) -> Mapping[str, Any]:
     return release.releases if isinstance(release, StratifiedRelease) else {"": release}
 
 
-def _compared(part: Any, loaded: Any, counts: Path) -> Iterator[tuple[str, bool]]:
+def _compared(part: Any, loaded: Any, folder: Path, start: str) -> Iterator[tuple[str, bool]]:
     """Kinds of content, and whether that of a release and that of its files are the same."""
+
+    def read(name: str) -> bytes:
+        return (folder / f"{start}{name}").read_bytes()
+
     if not isinstance(part, CoxRelease):
         yield "pattern", _same_patterns(part.patterns, loaded.patterns)
     if hasattr(part.statistic, "lattice"):
         yield "statistic", bool(np.array_equal(part.statistic.lattice, loaded.statistic.lattice))
-    if isinstance(part, BoundedErrorRelease):
-        saved = [cell["properties"]["count"] for cell in json.loads(counts.read_text())["features"]]
-        yield "table of counts", bool(np.array_equal(saved, np.maximum(part.statistic.lattice, 0)))
+        yield from mechanism(part.mechanism).audit(part.statistic.plan).files(part.statistic.lattice, read)
     if isinstance(part, CoxRelease) and inferred(part):
         yield "intensity", _same_intensity(part, loaded)
 

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.auditing.laws import laws_of_levels
-from dpppsynth.auditing.pairs import neighbours, what_changes
-from dpppsynth.auditing.repeats import draws_of_levels
-from dpppsynth.auditing.stated import as_stated, excess
-from dpppsynth.auditing.statistics import Pair, built_in
-from dpppsynth.auditing.target import Statistic, Target
-from dpppsynth.auditing.weaker import alike, weakened
+from dpppsynth.auditing.levels import draws_of_levels, laws_of_levels
 from dpppsynth.auditing.whole import WholeStrata, of_level
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, what_changes
+from dpppsynth.contract.audits.plan_audit import PlanAudit
+from dpppsynth.contract.audits.target import Statistic, Target
+from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import Profile
@@ -38,37 +36,39 @@ def strata_target(planned: StratifiedPlan, claim: Guarantee, pair: Any, statisti
         Functions of `Levels`, looked at beside those of each level: all of it for the level with the largest epsilon,
         what needs no training for the others.
     """
-    by, held = planned.by, {level: each.statistic for level, each in planned.plans.items()}
-    weakest = max(held, key=lambda level: float(held[level].guarantee.epsilon()))
+    by = planned.by
+    audits = {level: mechanism(each.mechanism).audit(each.statistic) for level, each in planned.plans.items()}
+    weakest = max(audits, key=lambda level: float(planned.plans[level].guarantee.epsilon()))
     given = {weakest: pair}
-    pairs = {level: neighbours(each, claim.relation, given.get(level)) for level, each in held.items()}
+    pairs = {level: each.neighbours(claim.relation, given.get(level)) for level, each in audits.items()}
+    claims = {level: each.guarantee.profile for level, each in planned.plans.items()} | {weakest: claim.profile}
     # The statistic by which the audit is rated comes first.
-    looked = _of_level(by, weakest, held[weakest], pairs[weakest], claim.profile)
-    for level in [each for each in held if each != weakest]:
-        own = held[level].guarantee.profile
-        looked += [each for each in _of_level(by, level, held[level], pairs[level], own) if not each.learned]
+    looked = _of_level(by, weakest, audits[weakest], pairs[weakest], claims[weakest])
+    for level in [each for each in audits if each != weakest]:
+        others = _of_level(by, level, audits[level], pairs[level], claims[level])
+        looked += [each for each in others if not each.learned]
     return Target(
         run=WholeStrata(planned),
         pair=_marked(by, pairs),
         claimed=claim.profile,
         statistics=(*looked, *statistics),
         words=_words(planned, weakest, what_changes(pairs[weakest], claim.relation, given=pair is not None)),
-        weakened=weakened(held[weakest], pairs[weakest]),
-        alike=all(alike(held[level], pairs[level]) for level in held),
-        draws=draws_of_levels(by, held, pairs),
-        laws=laws_of_levels(by, held, pairs),
+        weakened=audits[weakest].weakened(pairs[weakest]),
+        alike=all(each.alike(pairs[level]) for level, each in audits.items()),
+        draws=draws_of_levels(by, audits, pairs),
+        laws=laws_of_levels(by, audits, pairs),
         excess=tuple(
-            f"{by} {level}: {each}"
-            for level, plan in held.items()
-            for each in excess(plan, pairs[level], claim.profile if level == weakest else plan.guarantee.profile)
+            f"{by} {level}: {found}"
+            for level, each in audits.items()
+            for found in each.excess(pairs[level], claims[level])
         ),
     )
 
 
-def _of_level(by: str, level: str, plan: Any, pair: Pair, claim: Profile) -> list[Statistic]:
+def _of_level(by: str, level: str, audit: PlanAudit, pair: Pair, claim: Profile) -> list[Statistic]:
     """Statistics of one level, held to a claim and to the stated noise's own profile at the level's pair."""
-    stated = as_stated(plan, pair, claim)
-    found = of_level(by, level, built_in(plan, pair))
+    stated = audit.as_stated(pair, claim)
+    found = of_level(by, level, audit.statistics(pair))
     return [each if each.claimed else each.held_to(stated) for each in found]
 
 

@@ -2,35 +2,25 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dpppsynth.auditing.laws import laws_of
-from dpppsynth.auditing.pairs import neighbours, what_changes
-from dpppsynth.auditing.repeats import draws_of
-from dpppsynth.auditing.stated import as_stated, excess
-from dpppsynth.auditing.statistics import Pair, built_in, named
+from dpppsynth.auditing.power import HALF_MISSING
 from dpppsynth.auditing.strata import strata_target
-from dpppsynth.auditing.target import Statistic, Target
 from dpppsynth.auditing.trials import Task, run_block
-from dpppsynth.auditing.weaker import alike, weakened
 from dpppsynth.auditing.whole import Measure, Whole
-from dpppsynth.contract.additive_noise import MeasurementPlan
+from dpppsynth.contract.audits.neighbouring_pairs import Pair
+from dpppsynth.contract.audits.plan_audit import Audited, PlanAudit
+from dpppsynth.contract.audits.statistics import named
+from dpppsynth.contract.audits.target import Statistic, Target
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.registry import measuring, mechanism
 from dpppsynth.contract.stratified_plan import STRATA, StratifiedPlan
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.errors import DpppsynthError, InputError
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
-from dpppsynth.mechanisms.kernel.plan import PatternPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
-from dpppsynth.mechanisms.local.audit import clients_of, local_target
-from dpppsynth.mechanisms.local.audit_reports import ReportCounts
-from dpppsynth.mechanisms.local.audit_trajectories import trace_target
-from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
-from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
+from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
 from dpppsynth.release.folder import plan_of
@@ -56,18 +46,16 @@ def target_of(
 
     Parameters
     ----------
-    thing : Synthesizer, Plan, StratifiedPlan, MeasurementPlan, MovedPlan, DrawPlan, PatternPlan, HeatmapPlan or
-        Randomizer
-        Of a `StratifiedPlan` all levels are released, and audited, at once. Of a local
-        mechanism, or its plan, the report of one client; of several rounds, that with the largest epsilon. Of
-        LDPTrace all reports of one client.
+    thing : Synthesizer, Plan, StratifiedPlan, Measurement or Randomizer
+        Of a `StratifiedPlan` all levels are released, and audited, at once. Of a local mechanism, or its plan, the
+        report of one client; of several rounds, that with the largest epsilon. Of LDPTrace all reports of one client.
     domain : Window or LinearNetwork
         For a synthesizer, with `n` or `expected_n` as in its `plan`, and its `options`. Not needed for a local
         mechanism.
     pair : tuple of PointPattern, optional
         Two patterns of your own, neighbouring under the relation; unless given, `hard_pair`. Of a `StratifiedPlan`
         those of the level with the largest epsilon, unmarked. Of a local mechanism two values of one client; unless
-        given, `hard_values`.
+        given, those that a client hides least well.
     statistics : sequence of Statistic or callable
         Looked at beside the built-in ones.
 
@@ -84,7 +72,8 @@ def target_of(
     (1.0, 40)
     """
     relation = None
-    if isinstance(thing, Synthesizer) and not (domain is None and clients_of(thing)):
+    own = thing.own_audit() if isinstance(thing, Audited) else None
+    if isinstance(thing, Synthesizer) and (domain is not None or own is None):
         if domain is None:
             msg = "domain: needed to audit a synthesizer, with n= (or expected_n= under add/remove)."
             raise InputError(msg)
@@ -96,23 +85,44 @@ def target_of(
         raise InputError(msg)
     if isinstance(thing, StratifiedPlan):
         return strata_target(thing, thing.guarantee, pair, named(statistics))
-    clients = clients_of(thing)
-    if clients is not None:
-        made = local_target(clients, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
-        return replace(made, counted=ReportCounts.of(thing))
-    held = getattr(thing, "statistic", thing)
-    if isinstance(held, TracePlan):
-        return trace_target(held, guarantee=getattr(thing, "guarantee", None), pair=pair, statistics=statistics)
+    asked: dict[str, Any] = {"margin": HALF_MISSING, "pair": pair, "statistics": statistics}
     if isinstance(thing, Plan):
-        return _target(Whole(thing), thing.mechanism, thing.guarantee, pair, statistics, relation)
-    if isinstance(thing, MeasurementPlan | MovedPlan | DrawPlan | PatternPlan | HeatmapPlan):
-        claim: Guarantee = thing.guarantee
-        return _target(Measure(thing), type(thing).__name__, claim, pair, statistics)
+        audit = mechanism(thing.mechanism).audit(thing.statistic)
+        return audit.target(Whole(thing), thing.mechanism, thing.guarantee, relation=relation, **asked)
+    if isinstance(thing, Measurement):
+        return audit_of(thing).target(Measure(thing), type(thing).__name__, thing.guarantee, **asked)
+    if own is not None:
+        return own.target(**asked)
     msg = (
         f"target: needs a Synthesizer, a plan, the path of a saved release, or a callable with pair=, claimed= and "
         f"statistics=, got {type(thing).__name__}."
     )
     raise InputError(msg)
+
+
+def audit_of(plan: Measurement) -> PlanAudit:
+    """The audit of a bare measurement, by the mechanisms that make such ones.
+
+    Raises
+    ------
+    InputError
+        When no registered mechanism does.
+    """
+    return measuring(plan).audit(plan)
+
+
+def hard_pair(plan: Measurement, relation: Relation) -> Pair:
+    """Two neighbouring patterns that the plan's mechanism hides least well; see `PlanAudit.pair`.
+
+    Examples
+    --------
+    >>> from dpppsynth import AlphaNeighbours, LaplaceSynthesizer, Window
+    >>> plan = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents").plan(Window.rectangle(0, 0, 500, 500), n=40)
+    >>> one, other = hard_pair(plan.statistic, AlphaNeighbours(25.0))
+    >>> float(abs(one.xy - other.xy).max()) <= 25.0
+    True
+    """
+    return audit_of(plan).pair(relation)
 
 
 def target_of_release(
@@ -147,13 +157,8 @@ def target_of_published(found: certificate.Published, more: tuple[Statistic, ...
         plan = _rebuilt(found, claim.relation, domain)
         if isinstance(plan, StratifiedPlan):
             return strata_target(plan, claim, None, more)
-        clients = clients_of(plan)
-        if clients is not None:
-            made = local_target(clients, guarantee=claim, statistics=more)
-            return replace(made, counted=ReportCounts.of(plan))
-        if isinstance(plan.statistic, TracePlan):
-            return trace_target(plan.statistic, guarantee=claim, statistics=more)
-        return _target(Whole(plan), plan.mechanism, claim, None, more)
+        audit = mechanism(plan.mechanism).audit(plan.statistic)
+        return audit.target(Whole(plan), plan.mechanism, claim, margin=HALF_MISSING, statistics=more)
     except DpppsynthError:
         raise
     except UNUSABLE:
@@ -177,38 +182,13 @@ def seconds_per_trial(target: Target) -> float:
 
 def _rebuilt(found: certificate.Published, relation: Relation, domain: Domain) -> Plan | StratifiedPlan:
     """The plan of a release, from its certificate."""
-    mechanism, parameters = found.certificate["mechanism"], found.certificate["parameters"]
+    name, parameters = found.certificate["mechanism"], found.certificate["parameters"]
 
-    def plan(mechanism: str, parameters: dict[str, Any]) -> Plan:
-        return Plan(*plan_of(found, domain, relation, mechanism, parameters))
+    def plan(name: str, parameters: dict[str, Any]) -> Plan:
+        return Plan(*plan_of(found, domain, relation, name, parameters))
 
-    if mechanism != STRATA:
-        return plan(mechanism, parameters)
+    if name != STRATA:
+        return plan(name, parameters)
     parts = zip(parameters["levels"], parameters["strata"], strict=True)
     plans = {level: plan(part["mechanism"], part["parameters"]) for level, part in parts}
     return StratifiedPlan(parameters["by"], plans)
-
-
-def _target(
-    run: Measure | Whole,
-    name: str,
-    claim: Guarantee,
-    pair: Pair | None,
-    statistics: Iterable[Statistic | Callable[[Any], Any]],
-    relation: Relation | None = None,
-) -> Target:
-    """Target of releases that claim a guarantee, under the relation asked for, or else under the guarantee's own."""
-    plan, relation = run.plan, claim.relation if relation is None else relation
-    given, pair = pair is not None, neighbours(plan, relation, pair)
-    return Target(
-        run=run,
-        pair=pair,
-        claimed=as_stated(plan, pair, claim.profile),
-        statistics=(*built_in(plan, pair), *named(statistics)),
-        words=f"{name}: {what_changes(pair, relation, given=given)}",
-        weakened=weakened(plan, pair),
-        alike=alike(plan, pair),
-        draws=draws_of(plan, pair),
-        laws=laws_of(plan, pair),
-        excess=excess(plan, pair, claim.profile),
-    )

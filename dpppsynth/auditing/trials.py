@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.auditing.repeats import Repeats, SeenNoise, agreement, repeated, seen
-from dpppsynth.auditing.target import Statistic, Target
+from dpppsynth.contract.audits.target import Statistic, Target
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.core.workers import worker_pool
 

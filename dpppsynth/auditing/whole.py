@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from dpppsynth.auditing.target import Statistic
+from dpppsynth.contract.audits.target import Statistic
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.core.errors import ReleaseBlocked
@@ -42,6 +42,10 @@ class Measure:
 
     plan: Any
 
+    def on(self, plan: Any) -> "Measure":
+        """A run of another measurement."""
+        return Measure(plan)
+
     def __call__(self, pattern: PointPattern) -> Any:
         """The measured statistic; a run that its diagnostics block is repeated, since the claim is about releases.
 
@@ -68,6 +72,10 @@ class Whole:
     def plan(self) -> Any:
         """The plan that the budget is spent on."""
         return self.planned.statistic
+
+    def on(self, plan: Any) -> "Whole":
+        """A release by another measurement, with the same estimator."""
+        return Whole(replace(self.planned, statistic=plan))
 
     def release(self, pattern: PointPattern) -> Any:
         """The release, without inference; errors as in `Measure`."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from dpppsynth.contract.audits.plan_audit import PlanAudit
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.mechanism_options import MechanismOptions
@@ -23,6 +24,8 @@ class Mechanism:
     estimator : type of Estimator, or None
         From what was measured to an intensity; None where patterns are all that is released.
     result : type of Release
+    audit : type of PlanAudit
+        Made of a plan; one class for all mechanisms with that class of plan.
     options : tuple of MechanismOptions
         Settings that can be asked for by plain values; the first are meant where the name alone is given.
     """
@@ -32,6 +35,7 @@ class Mechanism:
     plan: type[Measurement]
     estimator: type[Estimator] | None
     result: type[Any]
+    audit: type[PlanAudit]
     options: tuple[MechanismOptions, ...]
 
     def build_release(self, measured: Any, estimator: Estimator | None, *, entry: str | None = None) -> Any:

@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.core.errors import InputError
 
@@ -62,6 +63,23 @@ def mechanism(name: Any) -> Mechanism:
         raise InputError(msg)
     record: Mechanism = _loaded(PLACES[name])
     return record
+
+
+def measuring(plan: Measurement) -> Mechanism:
+    """The record of a mechanism with such plans, by the plan's class: for a bare one, which does not tell whose it is.
+
+    Raises
+    ------
+    InputError
+        When none is registered.
+    """
+    records = [mechanism(name) for name in PLACES]
+    for kind in type(plan).__mro__:
+        for record in records:
+            if record.plan is kind:
+                return record
+    msg = f"mechanism: no registered one has plans like {type(plan).__name__}; it has no entry in the registry."
+    raise InputError(msg)
 
 
 def stratified(releases: Mapping[str, Any]) -> Any:

@@ -20,16 +20,17 @@ from typer.testing import CliRunner
 
 from dpppsynth import cli
 from dpppsynth.auditing import Statistic, audit, auditor
-from dpppsynth.auditing import pairs as pairs_module
-from dpppsynth.auditing.pairs import changed, hard_pair, require_neighbours
-from dpppsynth.auditing.statistics import Total, built_in, for_patterns, patterns_of
-from dpppsynth.auditing.targets import Measure, target_of, target_of_release
+from dpppsynth.auditing.targets import Measure, hard_pair, target_of, target_of_release
 from dpppsynth.contract import additive_noise as statistic_module
 from dpppsynth.contract import registry
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.audits import hard_pairs
+from dpppsynth.contract.audits.neighbouring_pairs import changed, require_neighbours
+from dpppsynth.contract.audits.statistics import Total, for_patterns, patterns_of
 from dpppsynth.core.errors import InputError, ReleaseBlocked
 from dpppsynth.core.randomness import generator
 from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.mechanisms.lgcp import field_plan
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, PureDP, ReplaceOne
@@ -150,7 +151,7 @@ def gaussian_ahead(*args, **options):
 @pytest.fixture(autouse=True)
 def _noise_drawn_ahead(monkeypatch):
     monkeypatch.setattr(statistic_module, "laplace_noise", laplace_ahead)
-    monkeypatch.setattr(statistic_module, "gaussian_noise", gaussian_ahead)
+    monkeypatch.setattr(field_plan, "gaussian_noise", gaussian_ahead)
 
 
 SLOW = {"lgcp-posterior-draw": RELATIONS[2], "lgcp-lipschitz": RELATIONS[0]}
@@ -486,8 +487,6 @@ def test_targets_refuse_what_they_do_not_know():
         target_of(plan, n=N)
     with pytest.raises(InputError, match="needs a Synthesizer"):
         target_of(3)
-    with pytest.raises(InputError, match="none are built in for int"):
-        built_in(3, hard_pair(plan.statistic, ReplaceOne()))
     bare = target_of(plan.statistic, statistics=[Total()])
     assert [each.name for each in bare.statistics] == [
         "likelihood ratio",
@@ -683,7 +682,7 @@ def test_pair_that_a_mesh_cannot_tell_apart_tests_nothing(mechanism):
 def test_hard_pair_of_very_many(monkeypatch):
     """Places that the others share, not eight candidates for each of them; and an end to it."""
     asked = []
-    monkeypatch.setattr(pairs_module, "uniform_places", spy(pairs_module.uniform_places, asked))
+    monkeypatch.setattr(hard_pairs, "uniform_places", spy(hard_pairs.uniform_places, asked))
     plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=300_000).statistic
     one, other = hard_pair(plan, plan.relation)
     assert len(one) == len(other) == 300_000

@@ -19,15 +19,17 @@ from typer.testing import CliRunner
 
 from dpppsynth import cli
 from dpppsynth.auditing import audit, required
-from dpppsynth.auditing.laws import DiscreteGaussian, DiscreteLaplace, OffCentre, TooSmall, Truncated
-from dpppsynth.auditing.pairs import changed
-from dpppsynth.auditing.repeats import Added, One, SeenNoise, agreement, log_laplace, repeated, seen
+from dpppsynth.auditing.repeats import SeenNoise, agreement, repeated, seen
 from dpppsynth.auditing.saved import disagreements
-from dpppsynth.auditing.target import Draws
 from dpppsynth.auditing.targets import target_of, target_of_release
 from dpppsynth.auditing.whole import Uninferred, Whole, WholeStrata, uninferred
 from dpppsynth.contract import additive_noise as statistic_module
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.audits.added_noise import Added, One, log_laplace
+from dpppsynth.contract.audits.neighbouring_pairs import changed
+from dpppsynth.contract.audits.noise_laws import DiscreteGaussian, DiscreteLaplace, Truncated
+from dpppsynth.contract.audits.noise_tests import OffCentre, TooSmall
+from dpppsynth.contract.audits.target import Draws
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.local import DiskAreaMechanism
 from dpppsynth.mechanisms.kernel import plan as kernel_plan

@@ -22,8 +22,8 @@ from dpppsynth.local import (
     SEMGeoI,
     UniformGrid,
 )
-from dpppsynth.mechanisms.local.audit import with_epsilon
-from dpppsynth.mechanisms.local.audit_reports import ReportCounts, log_tails
+from dpppsynth.mechanisms.local.audit_clients import with_epsilon
+from dpppsynth.mechanisms.local.audit_reports import log_tails
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
 from dpppsynth.mechanisms.local.plan import LocalPlan, tally
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL
@@ -174,7 +174,7 @@ def test_releases_are_no_larger_than_needed():
     assert target_of(SOUND["disk-area"].plan(SQUARE, n=10**7)).counted.run.plan.n == 10_000
     assert target_of(UniformGrid(SQUARE, epsilon=1.0, cells=200).plan(SQUARE, n=10**6)).counted.run.plan.n == 500
     assert target_of(SOUND["disk-area"]).counted is None
-    assert ReportCounts.of(SOUND["two rounds"].plan(SQUARE, n=10**6)) is None
+    assert target_of(SOUND["two rounds"].plan(SQUARE, n=10**6)).counted is None
 
 
 def test_tails_are_not_rarer_than_binomial_ones():

@@ -26,7 +26,7 @@ from dpppsynth.auditing.intervals import (
 from dpppsynth.auditing.learning import best_alone, training_scores
 from dpppsynth.auditing.power import Law, hardest
 from dpppsynth.auditing.trials import Task, require_fresh_blocks, run_sent, run_trials
-from dpppsynth.auditing.weaker import LessGaussian, LessLaplace
+from dpppsynth.contract.audits.weaker_noise import LessGaussian, LessLaplace
 from dpppsynth.privacy import AlphaNeighbours, ApproximateDP, GaussianDP, PoissonGaussianDP, PureDP, gaussian_mu
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import SmallestOf

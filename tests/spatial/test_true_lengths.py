@@ -24,7 +24,7 @@ from dpppsynth import (
     load_release,
     write_report,
 )
-from dpppsynth.auditing.pairs import hard_pair
+from dpppsynth.auditing.targets import hard_pair
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.plan import Plan
 from dpppsynth.core.errors import InputError, PrivacyCheckError

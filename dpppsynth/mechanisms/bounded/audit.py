@@ -1,24 +1,73 @@
-"""Test statistics for counts with bounded error: likelihood ratio of the changed counts, and impossible outputs.
+"""Audits of counts with bounded error: likelihood ratio of the changed counts, impossible outputs, the saved table.
 
 Some counts are possible under one of two neighbouring inputs alone: their likelihood ratio is infinite, and they are
 seen as often as the claim's delta allows, or more. Where the noise ends earlier than it is said to, its edge shows in
 the counts themselves.
 """
 
+import json
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from dpppsynth.auditing.target import Statistic
+from dpppsynth.contract.audits.additive_audits import CountsAudit
+from dpppsynth.contract.audits.neighbouring_pairs import Pair
+from dpppsynth.contract.audits.noise_laws import NoiseLaw, Truncated
+from dpppsynth.contract.audits.plan_audit import UNKNOWN
+from dpppsynth.contract.audits.target import Scores, Statistic, Weakened
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.privacy.profiles import Profile
+from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
+from dpppsynth.release.certificate import COUNTS
 from dpppsynth.spatial.mesh import Floats, Ints
-from dpppsynth.spatial.patterns import PointPattern
-
-Pair = tuple[PointPattern, PointPattern]
-Scores = tuple[Floats, Floats]
 
 SEED, COUNT = 20261128, 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedCountsAudit(CountsAudit):
+    """Counts of cells with discrete Laplace noise within a bound."""
+
+    plan: BoundedCountsPlan
+
+    @property
+    def law(self) -> NoiseLaw:
+        """Truncated discrete Laplace noise."""
+        return Truncated(self.plan.scale, self.plan.max_error)
+
+    @property
+    def log_mode(self) -> float:
+        """That of no noise."""
+        return math.log(float(TruncatedGeometric(self.plan.scale, self.plan.max_error).pmf(0)))
+
+    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+        """Likelihood ratio of the changing counts, their edges, and sums of all."""
+        plan = self.plan
+        return (
+            Statistic("likelihood ratio", BoundedRatio.at(plan, pair, scale=plan.scale, bound=plan.max_error)),
+            Statistic("edges", Edges.at(plan, pair), learned=True, alone=True),
+            *self.sums(pair),
+        )
+
+    def weakened(self, pair: Pair) -> Weakened:
+        """Simulated, of the counts that change."""
+        change = self.change(pair)
+        return LessTruncated(change[change != 0], self.plan.scale, self.plan.max_error)
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """L1 distance of the counts in scales."""
+        if not isinstance(claim, TruncatedLaplaceDP):
+            return UNKNOWN
+        return self.epsilon(pair), sum(claim.shifts) / claim.scale
+
+    def files(self, lattice: Ints, read: Callable[[str], bytes]) -> Iterator[tuple[str, bool]]:
+        """The table of counts, whose negative ones are written as zero."""
+        saved = [cell["properties"]["count"] for cell in json.loads(read(COUNTS))["features"]]
+        yield "table of counts", bool(np.array_equal(saved, np.maximum(lattice, 0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,20 +159,6 @@ class LessTruncated:
         noise = truncated_draws(self.scale / factor, self.bound, (COUNT, len(self.change)))
         scores = ratio.ratios(noise + self.change)
         return scores, -scores
-
-
-def counts_statistics(plan: BoundedCountsPlan, pair: Pair) -> tuple[Statistic, ...]:
-    """Likelihood ratio of the changing counts, and their edges.
-
-    Parameters
-    ----------
-    plan : BoundedCountsPlan
-    pair : tuple of PointPattern
-    """
-    return (
-        Statistic("likelihood ratio", BoundedRatio.at(plan, pair, scale=plan.scale, bound=plan.max_error)),
-        Statistic("edges", Edges.at(plan, pair), learned=True, alone=True),
-    )
 
 
 def truncated_draws(scale: float, bound: int, shape: tuple[int, ...]) -> Ints:

@@ -2,6 +2,7 @@
 
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.bounded import options
+from dpppsynth.mechanisms.bounded.audit import BoundedCountsAudit
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
 from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
@@ -13,5 +14,6 @@ CELLS = Mechanism(
     plan=BoundedCountsPlan,
     estimator=Projection,
     result=BoundedErrorRelease,
+    audit=BoundedCountsAudit,
     options=(options.CELLS,),
 )

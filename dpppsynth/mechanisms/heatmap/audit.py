@@ -1,216 +1,143 @@
-"""Likelihood ratio of a noised pyramid of counts: the measured cells in which two inputs differ, level by level.
-
-Which cells of a level are looked at follows from the noised levels above, which are released. So given the release
-the law of every number is known, and the likelihood ratio is exact.
-"""
+"""Audits of noised pyramids of counts."""
 
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from dpppsynth.auditing.persons import Pair, attention
-from dpppsynth.mechanisms.heatmap.bound import layout
-from dpppsynth.mechanisms.heatmap.cell_tree import Level
+from dpppsynth.contract.audits.added_noise import log_laplace
+from dpppsynth.contract.audits.hard_pairs import require_size
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
+from dpppsynth.contract.audits.noise_laws import DiscreteLaplace
+from dpppsynth.contract.audits.noise_tests import stated_laws
+from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
+from dpppsynth.contract.audits.stated_profile import MOST_SHIFTS, AsStated
+from dpppsynth.contract.audits.statistics import one_by_one
+from dpppsynth.contract.audits.target import StatedLaw, Statistic, Weakened
+from dpppsynth.contract.audits.weaker_noise import LessLaplace
+from dpppsynth.mechanisms.heatmap.audit_branches import (
+    CellRatio,
+    LevelRatios,
+    LevelTotals,
+    LookedAt,
+    PyramidRatio,
+    always_seen,
+    branches,
+    lengths,
+    sure_branches,
+)
+from dpppsynth.mechanisms.heatmap.audit_pairs import MISSED, person_pair
+from dpppsynth.mechanisms.heatmap.audit_residuals import AddedToPyramid, Extremes, SharedNoise
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
+from dpppsynth.privacy.profiles import Profile, PureDP
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
-from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.persons import persons
 
 
 @dataclass(frozen=True, eq=False)
-class Branch:
-    """Cells of one level in which two patterns differ.
-
-    Attributes
-    ----------
-    cells : (k,) int array
-        Codes, rising.
-    first, second : (k,) int array
-        Their masses in lattice units under either pattern, without noise.
-    scale : float
-        Of the level's noise, in lattice units.
-    """
-
-    cells: Ints
-    first: Ints
-    second: Ints
-    scale: float
-
-    def ratio(self, at: Any, noised: Ints) -> Floats:
-        """Log-likelihood ratios of noised masses of the cells at some positions."""
-        return np.asarray((np.abs(noised - self.second[at]) - np.abs(noised - self.first[at])) / self.scale)
-
-
-def branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
-    """The cells in which a pair differs, for each measured level.
-
-    Parameters
-    ----------
-    plan : HeatmapPlan
-    pair : tuple of PointPattern
-    """
-    found = []
-    for first, second, scale in zip(*(level_masses(plan, pattern) for pattern in pair), plan.scales, strict=True):
-        cells = np.flatnonzero(first != second)
-        found.append(Branch(cells, first[cells], second[cells], scale))
-    return tuple(found)
-
-
-def level_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[Ints]:
-    """(4^i,) masses of each measured level in lattice units, without noise."""
-    levels = pyramid(plan.users(pattern).lattice(plan.bits))
-    return [level.ravel() for level in levels[plan.budgets.first :]]
-
-
-def own_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[tuple[Ints, Ints]]:
-    """Codes (k,), rising, of the cells of each measured level that hold points, and their masses in lattice units.
-
-    They are worked out from the points here, and not by the code that is audited.
-    """
-    places = plan.places[plan.mesh.locate(pattern.positions)]
-    who = np.arange(len(places)) if plan.user is None else persons((pattern.marks or {})[plan.user])
-    rows, number = np.unique(np.column_stack([who, places]), axis=0, return_counts=True)
-    whose = np.unique(rows[:, 0], return_inverse=True)[1].ravel()
-    total = np.bincount(whose, weights=number)[whose]
-    masses = np.rint(2.0**plan.bits * number / total).astype(np.int64)
-    found = []
-    for level in range(plan.budgets.first, plan.depth + 1):
-        u, v = rows[:, 1:].T >> plan.depth - level
-        codes, which = np.unique(u * 2**level + v, return_inverse=True)
-        sums = np.zeros(len(codes), dtype=np.int64)
-        np.add.at(sums, which.ravel(), masses)
-        found.append((codes, sums))
-    return found
-
-
-# All statistics look at one release before the next is made.
-@lru_cache(maxsize=1)
-def looked_at(plan: HeatmapPlan, released: Any) -> tuple[tuple[Level, ...], list[Ints]]:
-    """The levels of a release, and the noised masses (m,) of each in lattice units."""
-    return plan.tree(released.lattice).levels, np.split(released.lattice, np.cumsum(lengths(plan))[:-1])
-
-
-@dataclass(frozen=True, eq=False)
-class OfBranch:
-    """Base of statistics of the measured cells in which two patterns differ."""
+class HeatmapAudit(PlanAudit):
+    """Counts of the fullest cells of each level, with discrete Laplace noise."""
 
     plan: HeatmapPlan
-    branches: tuple[Branch, ...]
 
-    def seen(self, released: Any) -> list[tuple[Branch, Ints, Ints]]:
-        """Branches by level, with the positions of their measured cells and the noised masses there."""
-        levels, noised = looked_at(self.plan, released)
+    def pair(self, relation: Relation) -> Pair:
+        """The pair of `person_pair`."""
+        require_size(self.plan)
+        return person_pair(self.plan)
+
+    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+        """Likelihood ratios of all levels and of each, and statistics that look for other noise than is stated."""
+        plan, changing = self.plan, (self.plan, branches(self.plan, pair))
+        return (
+            Statistic("likelihood ratio", PyramidRatio(*changing)),
+            Statistic("levels", LevelRatios(*changing), learned=True),
+            Statistic("looked at", LookedAt(*changing), learned=True, alone=True),
+            *self._of_levels(pair),
+            Statistic("shared noise", SharedNoise.at(plan, pair), learned=True, alone=True),
+            Statistic("extremes", Extremes.at(plan, pair), learned=True, alone=True),
+            Statistic("total", LevelTotals(plan), learned=True, alone=True),
+            *one_by_one(sum(lengths(plan))),
+        )
+
+    def _of_levels(self, pair: Pair) -> tuple[Statistic, ...]:
+        """One number of each level, which may tell no more than the level's own noise lets it."""
         found = []
-        for branch, level, numbers in zip(self.branches, levels, noised, strict=True):
-            _, place, at = np.intersect1d(branch.cells, level.cells, assume_unique=True, return_indices=True)
-            found.append((branch, place, numbers[at]))
-        return found
+        for number, branch in enumerate(sure_branches(self.plan, pair)):
+            if len(branch.cells):
+                name, ratio = f"level {self.plan.budgets.first + number}", CellRatio(self.plan, number, branch)
+                found.append(Statistic(name, ratio, claimed=self.of_number(branch.scale)))
+        return tuple(found)
 
+    def of_number(self, scale: float) -> AsStated:
+        """Privacy profile of one noised number of a person whose cell is measured almost surely."""
+        shift = np.array([(2.0**self.plan.bits + 1) / scale])
+        return AsStated(self.plan.guarantee.profile, shift, unsure=2 * MISSED)
 
-@dataclass(frozen=True, eq=False)
-class LevelRatios(OfBranch):
-    """Log-likelihood ratio of two patterns on each level, given the levels above."""
+    def as_stated(self, pair: Pair, claim: Profile) -> Profile:
+        """Sharper by the person's shares of the cells, worked out here from their points, and not as the plan does."""
+        shifts = self._shifts(pair)
+        return AsStated(claim, shifts) if 0 < len(shifts) <= MOST_SHIFTS else claim
 
-    def __call__(self, released: Any) -> Floats:
-        """(levels,) numbers `sum((|o - T'| - |o - T|) / scale)`; 0 where no cell that differs is measured."""
-        return np.array([branch.ratio(at, o).sum() for branch, at, o in self.seen(released)])
+    def _shifts(self, pair: Pair) -> Floats:
+        """(k,) most by which the masses of cells differ, in scales of their noise, of all levels."""
+        plan, points = self.plan, np.concatenate(changed(pair))
+        cells, number = np.unique(plan.places[plan.mesh.locate(points)], axis=0, return_counts=True)
+        persons = 1 if plan.user is not None else len(points)
+        # Rounding to the lattice changes each of the person's masses by one unit at most.
+        masses = 2.0**plan.bits * persons * number / max(1, len(points)) + 1
+        found = [
+            _sums(cells >> plan.depth - level, masses) / scale
+            for level, scale in enumerate(plan.scales, plan.budgets.first)
+        ]
+        return np.concatenate(found)
 
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """Epsilon: the L1 distances of the levels' masses in scales, if all cells were measured."""
+        if not isinstance(claim, PureDP):
+            return UNKNOWN
+        each = zip(branches(self.plan, pair), self.plan.scales, strict=True)
+        return sum(float(np.abs(branch.first - branch.second).sum()) / scale for branch, scale in each), claim.level
 
-@dataclass(frozen=True, eq=False)
-class PyramidRatio(LevelRatios):
-    """Log-likelihood ratio of two patterns, given the noised counts of all measured cells."""
+    def weakened(self, pair: Pair) -> Weakened:
+        """Simulated, of the cells that are measured whatever the noise."""
+        return LessLaplace(*always_seen(self.plan, pair))
 
-    def __call__(self, released: Any) -> float:  # type: ignore[override]
-        """Sum over all levels."""
-        return float(super().__call__(released).sum())
+    def alike(self, pair: Pair) -> bool:
+        """Whether all masses of both patterns are the same."""
+        return not any(len(branch.cells) for branch in branches(self.plan, pair))
 
-
-@dataclass(frozen=True, eq=False)
-class CellRatio:
-    """Log-likelihood ratio of two patterns, given one number: the cell of a level that differs most."""
-
-    plan: HeatmapPlan
-    number: int
-    branch: Branch
+    def noise(self, pair: Pair) -> AddedToPyramid:
+        """The released masses less those of the points."""
+        return AddedToPyramid(self.plan, pair)
 
     @property
-    def place(self) -> int:
-        """Position of the cell in the branch."""
-        return int(np.argmax(np.abs(self.branch.first - self.branch.second)))
+    def numbers(self) -> int:
+        """One: the number of measured cells in the window is random."""
+        return 1
 
-    def __call__(self, released: Any) -> float:
-        """Log-likelihood ratio of the cell; 0 where it is not measured."""
-        levels, noised = looked_at(self.plan, released)
-        at = np.flatnonzero(levels[self.number].cells == self.branch.cells[self.place])
-        return float(self.branch.ratio(self.place, noised[self.number][at]).sum())
+    def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
+        """That of no noise at all."""
+        plan = self.plan
+        # All cells of the first level that lie in the window are measured, and one or more of each further one.
+        inside = int(np.count_nonzero(pyramid(plan.inside)[plan.budgets.first]))
+        return float(np.dot([inside] + [1] * (len(plan.scales) - 1), [log_laplace(each) for each in plan.scales]))
 
+    def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
+        """Size and sum of the noise of each level.
 
-@dataclass(frozen=True, eq=False)
-class LookedAt(OfBranch):
-    """Number of measured cells on each level among those in which the patterns differ: the noise selects them."""
-
-    def __call__(self, released: Any) -> Ints:
-        """(levels,) numbers."""
-        return np.array([len(at) for _, at, _ in self.seen(released)])
-
-
-@dataclass(frozen=True, eq=False)
-class LevelTotals:
-    """Sum of all noised masses of each level, in persons: how many there are is secret."""
-
-    plan: HeatmapPlan
-
-    def __call__(self, released: Any) -> Floats:
-        """(levels,) numbers."""
-        ends = np.cumsum(lengths(self.plan))
-        sums = np.add.reduceat(released.lattice, np.concatenate([[0], ends[:-1]]))
-        return np.asarray(sums * 2.0**-self.plan.bits, dtype=np.float64)
+        Of a kept cell with a part in the window, one of the four children has one.
+        """
+        plan, noise, start, found = self.plan, self.noise(pair), 0, list[StatedLaw]()
+        whole = bool((plan.inside > 0).all())
+        for level, (count, scale) in enumerate(zip(lengths(plan), plan.scales, strict=True), plan.budgets.first):
+            least = count if whole else max(1, count // 4)
+            law = DiscreteLaplace(scale)
+            found += stated_laws(noise, law, count=count, start=start, least=least, of=f" of level {level}")
+            start += count
+        return tuple(found)
 
 
-def lengths(plan: HeatmapPlan) -> tuple[int, ...]:
-    """Number of measured cells on each level."""
-    return layout(plan.budgets.first, plan.depth, plan.w)
-
-
-def always_seen(plan: HeatmapPlan, pair: Pair) -> tuple[Ints, Floats]:
-    """Changes (k,) between two patterns in lattice units, and scales (k,) of their noise, of measured cells.
-
-    Left out are cells that are not looked at in some runs, but for one run in a thousand.
-    """
-    sure = sure_branches(plan, pair)
-    change = np.concatenate([branch.first - branch.second for branch in sure])
-    return change, np.repeat([branch.scale for branch in sure], [len(branch.cells) for branch in sure])
-
-
-def sure_branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
-    """The branches of a pair, restricted to cells that are measured in every run, up to probability `MISSED`."""
-    sums = [level_masses(plan, pattern) for pattern in pair]
-    found: list[Branch] = []
-    parents = None
-    for number, branch in enumerate(branches(plan, pair)):
-        level = plan.budgets.first + number
-        cells = np.isin(parents_of(branch.cells, level), parents) if parents is not None else slice(None)
-        found.append(Branch(branch.cells[cells], branch.first[cells], branch.second[cells], branch.scale))
-        parents = found[-1].cells
-        if number:
-            sure = [_ahead(each[number], parents, plan) for each in sums]
-            parents = parents[sure[0] & sure[1]]
-    return tuple(found)
-
-
-def parents_of(cells: Ints, level: int) -> Ints:
-    """(k,) codes of the cells that hold cells (k,) of a level."""
-    u, v = np.divmod(cells, 2**level)
-    return np.asarray(u // 2 * 2 ** (level - 1) + v // 2)
-
-
-def _ahead(masses: Ints, cells: Ints, plan: HeatmapPlan) -> Any:
-    """(k,) whether cells are among the w fullest of a level whatever the noise, by its masses (4^i,) without noise."""
-    if len(masses) <= plan.w:
-        return np.full(len(cells), True)
-    # The cell itself may be one of the w + 1 fullest.
-    rival = np.partition(masses, -plan.w - 1)[-plan.w - 1]
-    return masses[cells] - rival >= 0.999 * attention(plan) * 2**plan.bits
+def _sums(cells: Ints, masses: Floats) -> Floats:
+    """Sums of masses (k,) that are in the same one of cells (k, 2)."""
+    _, which = np.unique(cells, axis=0, return_inverse=True)
+    return np.asarray(np.bincount(which.ravel(), weights=masses), dtype=np.float64)

@@ -4,14 +4,22 @@ A likelihood ratio supposes noise of the stated law, drawn anew for every number
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.auditing.persons import Pair
-from dpppsynth.mechanisms.heatmap.audit import Branch, branches, level_masses, looked_at, parents_of
+from dpppsynth.contract.audits.neighbouring_pairs import Pair
+from dpppsynth.mechanisms.heatmap.audit_branches import (
+    Branch,
+    branches,
+    level_masses,
+    looked_at,
+    own_masses,
+    parents_of,
+)
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.spatial.mesh import Floats, Ints
 
@@ -103,3 +111,25 @@ class Extremes(Residuals):
         own = np.concatenate([each.residuals[each.own] for each in noise])
         near = np.concatenate([each.residuals[each.near] for each in noise])
         return np.array([own.max(initial=0.0), own.min(initial=0.0), np.abs(near).max(initial=0.0)])
+
+
+@dataclass(frozen=True, eq=False)
+class AddedToPyramid:
+    """Noise added to the masses of the measured cells, level by level."""
+
+    plan: HeatmapPlan
+    pair: Pair
+
+    @cached_property
+    def _masses(self) -> list[list[tuple[Ints, Ints]]]:
+        return [own_masses(self.plan, pattern) for pattern in self.pair]
+
+    def __call__(self, side: int, released: Any) -> Floats:
+        """(m,) noise; not a number in cells without any part in the window, which get none."""
+        levels, noised = looked_at(self.plan, released)
+        found = []
+        for level, released_numbers, (cells, masses) in zip(levels, noised, self._masses[side], strict=True):
+            at = np.minimum(np.searchsorted(cells, level.cells), len(cells) - 1)
+            noise = released_numbers - np.where(cells[at] == level.cells, masses[at], 0)
+            found.append(np.where(level.alive, noise, np.nan))
+        return np.concatenate(found)

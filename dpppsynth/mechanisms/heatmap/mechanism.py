@@ -2,6 +2,7 @@
 
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.heatmap import options
+from dpppsynth.mechanisms.heatmap.audit import HeatmapAudit
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
 from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
@@ -12,5 +13,6 @@ HEATMAP = Mechanism(
     plan=HeatmapPlan,
     estimator=Reconstruction,
     result=HeatmapRelease,
+    audit=HeatmapAudit,
     options=(options.HEATMAP,),
 )

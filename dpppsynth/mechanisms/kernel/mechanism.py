@@ -2,6 +2,7 @@
 
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.kernel import options
+from dpppsynth.mechanisms.kernel.audit import DiffusionAudit, KernelAudit
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
 from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
@@ -12,6 +13,7 @@ KERNEL = Mechanism(
     plan=KernelPlan,
     estimator=None,
     result=PoissonRelease,
+    audit=KernelAudit,
     options=(options.KERNEL,),
 )
 
@@ -21,5 +23,6 @@ DIFFUSION = Mechanism(
     plan=DiffusionPlan,
     estimator=None,
     result=PoissonRelease,
+    audit=DiffusionAudit,
     options=(options.DIFFUSION,),
 )

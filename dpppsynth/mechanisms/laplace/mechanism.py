@@ -1,6 +1,7 @@
 """Records of the Laplace mechanisms."""
 
 from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.audits.additive_audits import CountsAudit
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.laplace import options
 from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
@@ -13,6 +14,7 @@ CELLS = Mechanism(
     plan=StatisticPlan,
     estimator=Projection,
     result=CoxRelease,
+    audit=CountsAudit,
     options=(options.CELLS,),
 )
 
@@ -22,5 +24,6 @@ TENTS = Mechanism(
     plan=StatisticPlan,
     estimator=Projection,
     result=CoxRelease,
+    audit=CountsAudit,
     options=(options.TENTS,),
 )

@@ -1,8 +1,10 @@
 """Records of the log-Gaussian Cox mechanisms."""
 
 from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.audits.additive_audits import CountsAudit
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.lgcp import options
+from dpppsynth.mechanisms.lgcp.audit import DrawAudit, FieldStatisticAudit, PosteriorDrawAudit
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_plan import LipschitzPlan
@@ -18,6 +20,7 @@ TENTS = Mechanism(
     plan=StatisticPlan,
     estimator=LGCPInference,
     result=CoxRelease,
+    audit=CountsAudit,
     options=(options.TENTS,),
 )
 
@@ -27,6 +30,7 @@ FIELD = Mechanism(
     plan=FieldStatisticPlan,
     estimator=LGCPInference,
     result=CoxRelease,
+    audit=FieldStatisticAudit,
     options=(options.FIELD,),
 )
 
@@ -36,6 +40,7 @@ POSTERIOR_DRAW = Mechanism(
     plan=PosteriorDrawPlan,
     estimator=Drawn,
     result=CoxRelease,
+    audit=PosteriorDrawAudit,
     options=(options.POSTERIOR_DRAW,),
 )
 
@@ -45,6 +50,7 @@ LIPSCHITZ = Mechanism(
     plan=LipschitzPlan,
     estimator=Drawn,
     result=CoxRelease,
+    audit=DrawAudit,
     options=(options.LIPSCHITZ,),
 )
 
@@ -54,6 +60,7 @@ KIM_LIM_38 = Mechanism(
     plan=KimLimPlan,
     estimator=Drawn,
     result=CoxRelease,
+    audit=DrawAudit,
     options=(options.KIM_LIM_38,),
 )
 
@@ -63,5 +70,6 @@ KIM_LIM_39 = Mechanism(
     plan=KimLimPlan,
     estimator=Drawn,
     result=CoxRelease,
+    audit=DrawAudit,
     options=(options.KIM_LIM_39,),
 )

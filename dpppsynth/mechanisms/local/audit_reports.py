@@ -5,18 +5,15 @@ releases: where all persons have one value, every count is binomial.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Self, cast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.special import rel_entr
 
-from dpppsynth.auditing.steps import uniform_places
-from dpppsynth.auditing.whole import Measure, Whole
-from dpppsynth.contract.plan import Plan
-from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
-from dpppsynth.mechanisms.local.plan import LocalPlan
+from dpppsynth.contract.audits.moves import uniform_places
+from dpppsynth.contract.audits.plan_audit import Run
 from dpppsynth.mechanisms.local.randomizers.area_law import AreaRandomizer
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
@@ -26,13 +23,18 @@ from dpppsynth.mechanisms.local.randomizers.weights import TOTAL
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
-# Persons of a release, at most, and persons times cells, but for a few; of two rounds there are as many as planned.
-MOST, WORK, FEW = 10_000, 20_000_000, 100
-# Cells of releases that are saved: estimates of more take long.
-MOST_CELLS = 32**2
 SEED = 20261124
 # Probabilities are kept off 0 and 1 by so much, which makes what is odd no odder than it is.
 LEAST, NEXT_TO_ONE = 1e-300, 1 - 2.0**-53
+
+
+class RoundCounts(NamedTuple):
+    """Counts of n reports of one round, all about one value."""
+
+    clients: Randomizer
+    counts: Ints
+    value: int
+    n: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,32 +43,27 @@ class ReportCounts:
 
     Attributes
     ----------
-    run : Whole or Measure
+    run : Run
         A release, with secret randomness, or the measurement alone.
     pair : tuple of PointPattern
+    rounds : callable
+        From released counts and the place (1, 2) to the counts of each round.
+    opened : bool
+        Whether releases are saved and opened again.
     """
 
-    run: Whole | Measure
+    run: Run
     pair: tuple[PointPattern, PointPattern]
+    rounds: Callable[[Ints, Floats], Iterable[RoundCounts]]
+    opened: bool
 
     @classmethod
-    def of(cls, thing: Any) -> Self | None:
-        """Test target of a plan or its measurement; None where there is none, or two rounds of too many persons."""
-        held = getattr(thing, "statistic", thing)
-        if isinstance(held, LocalPlan | UniformGridPlan):
-            cells = (held.randomizer if isinstance(held, LocalPlan) else held.randomizers[0]).inputs
-            held = replace(held, n=min(held.n, MOST, max(FEW, WORK // cells)))
-        elif not isinstance(held, AdaptiveGridPlan) or held.n > MOST:
-            return None
-        places = uniform_places(held.domain, 2, np.random.default_rng(SEED))
-        first, second = (PointPattern.at(np.tile(place, (held.n, 1)), held.domain) for place in places)
-        return cls(Whole(replace(thing, statistic=held)) if isinstance(thing, Plan) else Measure(held), (first, second))
-
-    @property
-    def opened(self) -> bool:
-        """Whether releases are saved and opened again; certificates of two rounds tell what the first led to."""
-        plan = self.run.plan
-        return not isinstance(plan, AdaptiveGridPlan) and len(plan.mesh.element_measure) <= MOST_CELLS
+    def of(cls, run: Run, rounds: Callable[[Ints, Floats], Iterable[RoundCounts]], *, opened: bool) -> "ReportCounts":
+        """Releases of two patterns with as many persons as the run's plan has."""
+        domain, n = run.plan.domain, run.plan.n
+        places = uniform_places(domain, 2, np.random.default_rng(SEED))
+        first, second = (PointPattern.at(np.tile(place, (n, 1)), domain) for place in places)
+        return cls(run, (first, second), rounds, opened)
 
     def misfits(self, chance: float) -> dict[str, float]:
         """The oddest count and the logarithm of the probability, at most, of one as odd, if that is below the chance.
@@ -76,25 +73,13 @@ class ReportCounts:
         chance : float
             Probability, at most, that counts of the stated law show any.
         """
-        tails = np.concatenate([log_tails(*each) for pattern in self.pair for each in self._counts(pattern)])
+        tails = [log_tails(*_with_law(counts)) for pattern in self.pair for counts in self._counts(pattern)]
         # Either tail of every count, of both releases.
-        log_chance = float(tails.min()) + math.log(2 * len(tails))
+        log_chance = float(np.concatenate(tails).min()) + math.log(2 * sum(map(len, tails)))
         return {"law of the counts": log_chance} if log_chance < math.log(chance) else {}
 
-    def _counts(self, pattern: PointPattern) -> Iterator[tuple[Ints, int, Floats]]:
-        """Counts of each round, with the number of reports and the probability that one of them counts."""
-        plan, released, place = self.run.plan, self.run(pattern).lattice, pattern.positions[:1]
-        if isinstance(plan, LocalPlan):
-            value = int(plan.element_values[plan.mesh.locate(place)][0])
-            yield _with_law(plan.randomizer, released, value, plan.n)
-            return
-        xy = np.asarray(plan.domain.coordinates(place))
-        rounds, numbers = [(plan.first, plan.randomizers[0])], [plan.n]
-        if isinstance(plan, AdaptiveGridPlan):
-            rounds.append(plan.second_round(plan.parts(released)[0]))
-            numbers = [*plan.reports]
-        for (grid, clients), counts, n in zip(rounds, plan.parts(released), numbers, strict=True):
-            yield _with_law(clients, counts, int(grid.locate(xy)[0]), n)
+    def _counts(self, pattern: PointPattern) -> Iterable[RoundCounts]:
+        return self.rounds(self.run(pattern).lattice, pattern.positions[:1])
 
 
 def log_tails(counts: Ints, n: int, chances: Floats) -> Floats:
@@ -103,8 +88,9 @@ def log_tails(counts: Ints, n: int, chances: Floats) -> Floats:
     return np.asarray(-n * (rel_entr(shares, p) + rel_entr(1 - shares, 1 - p)))
 
 
-def _with_law(clients: Randomizer, counts: Ints, value: int, n: int) -> tuple[Ints, int, Floats]:
-    """Counts and law of n reports, all about one value: supports of the values, by an oracle."""
+def _with_law(released: RoundCounts) -> tuple[Ints, int, Floats]:
+    """Counts, the number of reports, and the probability that one of them counts: supports of values, by an oracle."""
+    clients, counts, value, n = released
     counts = clients.counts_of(counts, n)
     if isinstance(clients, FrequencyOracle):
         chances = np.full(clients.inputs, float(clients.q))

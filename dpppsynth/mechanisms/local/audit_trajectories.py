@@ -7,21 +7,23 @@ is missing, and there are as many as there can be. Reports are independent, so t
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from dpppsynth.auditing.statistics import MOST_NUMBERS, named
-from dpppsynth.auditing.target import Statistic, Target, require_two
+from dpppsynth.contract.audits.plan_audit import Margin, More, PlanAudit, Run
+from dpppsynth.contract.audits.statistics import MOST_NUMBERS, named
+from dpppsynth.contract.audits.target import Scores, Statistic, Target, require_two
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.audit import BITS, COUNT, SEED, Bits, Counted, More, Scores, held_to, with_epsilon
+from dpppsynth.mechanisms.local.audit_clients import BITS, COUNT, SEED, Bits, Counted, held_to, with_epsilon
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceRound
 from dpppsynth.mechanisms.local.trajectories.rounds import Part
 from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 
 Walks = tuple[GridTrajectories, GridTrajectories]
@@ -133,46 +135,48 @@ class LargerShares:
         """Scores (N,), (N,) for either trajectory."""
         rng, scores = np.random.default_rng(SEED), np.zeros((2, COUNT))
         for part in self.parts:
-            faulty, times = cast("OptimizedUnary", with_epsilon(part.randomizer, factor)), len(part.first)
+            faulty, times = with_epsilon(part.randomizer, factor), len(part.first)
             p, q = float(part.randomizer.p), float(part.randomizer.q)
             set_bits = rng.binomial(times, [[[float(faulty.p)], [float(faulty.q)]]] * 2, (2, 2, COUNT))
             scores += math.log(p * (1 - q) / (q * (1 - p))) * (set_bits[:, 0] - set_bits[:, 1])
         return scores[0], -scores[1]
 
 
-def trace_target(
-    plan: TracePlan,
-    *,
-    guarantee: Guarantee | None = None,
-    pair: Any = None,
-    statistics: More = (),
-) -> Target:
-    """All that one client sends, with either of two trajectories.
+@dataclass(frozen=True, eq=False)
+class TrajectoriesAudit(PlanAudit):
+    """All that one client sends in both rounds."""
 
-    Parameters
-    ----------
-    plan : TracePlan
-    guarantee : Guarantee, optional
-        Claimed epsilon where that is less than the clients' integers certify.
-    pair : tuple of two GridTrajectories, optional
-        One trajectory each; unless given, `hard_walks`.
-    statistics : sequence of Statistic or callable
-        Functions of reports by part, looked at beside the built-in ones.
-    """
-    first = plan.protocol.first
-    rounds = first, plan.protocol.second(plan.max_length)
-    walks = hard_walks(plan) if pair is None else _two_walks(pair)
-    parts = tuple(_differing(rounds, walks))
-    spent = float(first.spent + rounds[1].spent)
-    return Target(
-        run=Transcript(rounds),
-        pair=walks,
-        claimed=PureDP(held_to(spent, guarantee)),
-        statistics=(*_statistics(rounds, walks, parts), *named(statistics)),
-        words=f"trajectories: all reports of one client with one or the other of two, of up to {plan.max_length} cells",
-        weakened=LargerShares(parts),
-        alike=not parts,
-    )
+    plan: TracePlan
+
+    def target(
+        self,
+        run: Run,
+        name: str,
+        claim: Guarantee,
+        *,
+        margin: Margin,
+        pair: Any = None,
+        statistics: More = (),
+        relation: Relation | None = None,
+    ) -> Target:
+        """All reports of one client, with either of two trajectories; unless given, those of `hard_walks`."""
+        plan, first = self.plan, self.plan.protocol.first
+        rounds = first, plan.protocol.second(plan.max_length)
+        walks = hard_walks(plan) if pair is None else _two_walks(pair)
+        parts = tuple(_differing(rounds, walks))
+        spent = float(first.spent + rounds[1].spent)
+        return Target(
+            run=Transcript(rounds),
+            pair=walks,
+            claimed=PureDP(held_to(spent, claim)),
+            statistics=(*_statistics(rounds, walks, parts), *named(statistics)),
+            words=(
+                "trajectories: all reports of one client with one or the other of two, of up to "
+                f"{plan.max_length} cells"
+            ),
+            weakened=LargerShares(parts),
+            alike=not parts,
+        )
 
 
 def hard_walks(plan: TracePlan) -> Walks:

@@ -332,6 +332,9 @@ class AdaptiveGrid(GridMechanism):
         msg = "randomizer: an adaptive grid has one for each round, first(n).randomizer and second(...).randomizer."
         raise InputError(msg)
 
+    def own_audit(self) -> None:
+        """None: the clients' law depends on the round, and so on a plan."""
+
     def neighbouring(self) -> Any:
         """One person's location is another one."""
         return Local()

@@ -8,6 +8,8 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
     MultidimensionalSquareWave,
     SEMGeoI,
 )
+from dpppsynth.mechanisms.local.audit import AdaptiveGridAudit, CellsAudit, GridAudit
+from dpppsynth.mechanisms.local.audit_trajectories import TrajectoriesAudit
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, UniformGridPlan
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, UniformGrid
 from dpppsynth.mechanisms.local.plan import LocalPlan
@@ -22,6 +24,7 @@ DISK_AREA = Mechanism(
     plan=LocalPlan,
     estimator=ReportEstimator,
     result=LocalRelease,
+    audit=CellsAudit,
     options=(options.DISK_AREA,),
 )
 
@@ -31,6 +34,7 @@ HYBRID_AREA = Mechanism(
     plan=LocalPlan,
     estimator=ReportEstimator,
     result=LocalRelease,
+    audit=CellsAudit,
     options=(options.HYBRID_AREA,),
 )
 
@@ -40,6 +44,7 @@ SQUARE_WAVE = Mechanism(
     plan=LocalPlan,
     estimator=ReportEstimator,
     result=LocalRelease,
+    audit=CellsAudit,
     options=(options.SQUARE_WAVE,),
 )
 
@@ -49,6 +54,7 @@ SUBSET_EXPONENTIAL = Mechanism(
     plan=LocalPlan,
     estimator=ReportEstimator,
     result=LocalRelease,
+    audit=CellsAudit,
     options=(options.SUBSET_EXPONENTIAL,),
 )
 
@@ -58,6 +64,7 @@ UNIFORM_GRID = Mechanism(
     plan=UniformGridPlan,
     estimator=GridEstimator,
     result=GridRelease,
+    audit=GridAudit,
     options=(options.UNIFORM_GRID,),
 )
 
@@ -67,6 +74,7 @@ ADAPTIVE_GRID = Mechanism(
     plan=AdaptiveGridPlan,
     estimator=GridEstimator,
     result=GridRelease,
+    audit=AdaptiveGridAudit,
     options=(options.AAG, options.PRIVAG),
 )
 
@@ -76,5 +84,6 @@ TRAJECTORIES = Mechanism(
     plan=TracePlan,
     estimator=TraceEstimator,
     result=TraceRelease,
+    audit=TrajectoriesAudit,
     options=(options.TRAJECTORIES,),
 )

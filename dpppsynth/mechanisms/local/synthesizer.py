@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpppsynth.contract.audits.plan_audit import OwnAudit
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.settings import EPSILON, setting
@@ -63,6 +64,10 @@ class Mechanism(Synthesizer):
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))
+
+    def own_audit(self) -> OwnAudit | None:
+        """Audit of one report, which takes no window; None where the clients' law depends on the round."""
+        return self.randomizer.own_audit()
 
     def matrix(self) -> Floats:
         """(reports, inputs) probability of every report given each value; columns sum to one."""

@@ -2,6 +2,7 @@
 
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.planar_laplace import options
+from dpppsynth.mechanisms.planar_laplace.audit import MovedAudit
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.mechanisms.planar_laplace.release import PointRelease
 from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
@@ -12,5 +13,6 @@ POINTS = Mechanism(
     plan=MovedPlan,
     estimator=None,
     result=PointRelease,
+    audit=MovedAudit,
     options=(options.POINTS,),
 )

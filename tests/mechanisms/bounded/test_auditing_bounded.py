@@ -17,15 +17,15 @@ from scipy import stats
 
 from dpppsynth import BoundedErrorSynthesizer, PlanarLaplaceSynthesizer
 from dpppsynth.auditing import audit
-from dpppsynth.auditing.pairs import hard_pair, require_neighbours
 from dpppsynth.auditing.power import Rating
-from dpppsynth.auditing.stated import MovesAsStated
-from dpppsynth.auditing.targets import target_of
+from dpppsynth.auditing.targets import hard_pair, target_of
+from dpppsynth.contract.audits.neighbouring_pairs import require_neighbours
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.bounded.audit import BoundedRatio, Edges, LessTruncated, truncated_draws
 from dpppsynth.mechanisms.bounded.bound import bounded_delta
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
-from dpppsynth.mechanisms.planar_laplace.audit import MoveRatio, PersonRows, ShorterMoves, move_shifts
+from dpppsynth.mechanisms.planar_laplace.audit_rows import MoveRatio, PersonRows, ShorterMoves, move_shifts
+from dpppsynth.mechanisms.planar_laplace.audit_stated import MovesAsStated
 from dpppsynth.mechanisms.planar_laplace.bound import moved_delta
 from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
 from dpppsynth.models import regular_squares

@@ -16,16 +16,16 @@ import shapely
 from scipy import integrate, stats
 
 from dpppsynth.auditing import audit
-from dpppsynth.auditing.pairs import changed, hard_pair, require_neighbours
-from dpppsynth.auditing.persons import POINTS
 from dpppsynth.auditing.power import Law, _share_caught
-from dpppsynth.auditing.stated import AsStated, as_stated
-from dpppsynth.auditing.targets import Measure, target_of, target_of_release
+from dpppsynth.auditing.targets import Measure, audit_of, hard_pair, target_of, target_of_release
 from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.audits.neighbouring_pairs import changed, require_neighbours
+from dpppsynth.contract.audits.stated_profile import AsStated
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.heatmap import aggregation
-from dpppsynth.mechanisms.heatmap.audit import always_seen, branches
+from dpppsynth.mechanisms.heatmap.audit_branches import always_seen, branches
+from dpppsynth.mechanisms.heatmap.audit_pairs import POINTS
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
 from dpppsynth.mechanisms.heatmap.cell_tree import grow
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
@@ -179,7 +179,7 @@ def test_claim_at_the_pair_is_that_of_the_stated_noise(options):
         assert claim.delta(epsilon) < seen.mean() + 6 * seen.std() / len(ratio) ** 0.5 + 0.02 * plan.epsilon
     assert claim.epsilon(0.0) == plan.guarantee.epsilon()
     if plan.user is not None:
-        twice = as_stated(of_kind(CountedTwice, plan), aimed.pair, plan.guarantee.profile)
+        twice = audit_of(of_kind(CountedTwice, plan)).as_stated(aimed.pair, plan.guarantee.profile)
         assert twice.delta(0.0) == claim.delta(0.0)
 
 

@@ -16,18 +16,16 @@ from dpppsynth import randomizers
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.examine import examine
 from dpppsynth.auditing.power import Rating
-from dpppsynth.auditing.target import Statistic
-from dpppsynth.auditing.targets import target_of
+from dpppsynth.auditing.targets import audit_of, target_of
+from dpppsynth.contract.audits.plan_audit import Audited
+from dpppsynth.contract.audits.target import Statistic
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
 from dpppsynth.local import AdvancedAdaptiveGrid, DiskAreaMechanism, SEMGeoI, UniformGrid
-from dpppsynth.mechanisms.local.audit import (
+from dpppsynth.mechanisms.local.audit_clients import (
     LargerEpsilon,
     Respond,
     cell_distance,
-    clients_of,
-    hard_values,
-    local_target,
     with_epsilon,
 )
 from dpppsynth.mechanisms.local.plan import LocalPlan
@@ -69,7 +67,7 @@ KINDS = {
 def test_client_stays_below_its_claim(kind):
     """A pair whose distance is not what the claim says, or a ratio counted twice, would reject some of these."""
     epsilon = 0.5
-    made = local_target(KINDS[kind](epsilon))
+    made = target_of(KINDS[kind](epsilon))
     result = audit(made, trials=80)
     assert not result.violated, result
     assert result.law_is_known
@@ -179,22 +177,22 @@ class NothingEmpty(Broken):
 
 
 def larger(name):
-    honest = local_target(KINDS[name](1.0))
+    honest = target_of(KINDS[name](1.0))
     return replace(honest, run=Respond(with_epsilon(honest.run.randomizer, 2.0)))
 
 
 def broken(fault, name, epsilon=1.0, pair=None):
-    honest = local_target(KINDS[name](epsilon), pair=pair)
+    honest = target_of(KINDS[name](epsilon), pair=pair)
     return replace(honest, run=fault(honest.run.randomizer))
 
 
 def two_reports():
-    honest = local_target(RandomizedResponse(epsilon=1.0, domain=2))
+    honest = target_of(RandomizedResponse(epsilon=1.0, domain=2))
     return replace(honest, run=TwoReports(honest.run.randomizer))
 
 
 def fractional_radius():
-    honest = local_target(DiskArea(epsilon=1.0, cells=2, radius=2))
+    honest = target_of(DiskArea(epsilon=1.0, cells=2, radius=2))
     return replace(honest, run=FractionalRadius(honest.run.randomizer))
 
 
@@ -241,7 +239,7 @@ NEEDED = {("hybrid-area", 0.1): 450_000, ("hybrid-area", 0.5): 20_000, ("disk-ar
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_of_the_noise_is_found_and_all_of_it_is_not(kind, epsilon):
     """As many reports as find epsilon twice as large nearly always do not refute the claim of those that keep it."""
-    made = local_target(KINDS[kind](epsilon))
+    made = target_of(KINDS[kind](epsilon))
     honest = made.run.randomizer
     # By simulated audits, half as many do in nine cases of ten.
     count = NEEDED.get((kind, epsilon), {0.1: 80_000, 0.5: 5000, 1.0: 3000}[epsilon])
@@ -251,13 +249,13 @@ def test_half_of_the_noise_is_found_and_all_of_it_is_not(kind, epsilon):
 
 def literal_hybrid(epsilon):
     """The exponent lacks epsilon, so that it spends 1 whatever is asked."""
-    honest = local_target(HybridArea(epsilon=epsilon, cells=5, radius=2))
+    honest = target_of(HybridArea(epsilon=epsilon, cells=5, radius=2))
     return replace(honest, run=Respond(LiteralHybridArea(epsilon=epsilon, cells=5, radius=2, unsafe=True)))
 
 
 @pytest.mark.parametrize(("epsilon", "count"), [(0.1, 4000), (0.5, 20_000)])
 def test_literal_hybrid_is_caught(epsilon, count):
-    made = local_target(HybridArea(epsilon=epsilon, cells=5, radius=2))
+    made = target_of(HybridArea(epsilon=epsilon, cells=5, radius=2))
     assert any(refuted(made, literal_hybrid(epsilon).run.randomizer, count) for _ in range(3))
 
 
@@ -288,7 +286,7 @@ def among_the_eight(reports):
 
 
 def unclipped_shares():
-    honest = local_target(DiskArea(epsilon=1.0, cells=15, radius=6))
+    honest = target_of(DiskArea(epsilon=1.0, cells=15, radius=6))
     seen = Statistic("the eight cells", functools.partial(_only, among_the_eight))
     return replace(honest, run=Respond(Unclipped(epsilon=1.0, cells=15, radius=6)), statistics=(seen,))
 
@@ -321,17 +319,17 @@ BENCHMARKED = {
 def test_far_values_of_a_metric_client_may_be_told_apart_by_more():
     """The claim is for the distance of the pair; one cell apart it is epsilon."""
     law = SubsetExponential(epsilon=0.5, cells=4, subset=3)
-    claims = {pair: local_target(law, pair=pair).claimed.epsilon(0.0) for pair in ((0, 1), (0, 15), (7, 7))}
+    claims = {pair: target_of(law, pair=pair).claimed.epsilon(0.0) for pair in ((0, 1), (0, 15), (7, 7))}
     assert claims[0, 1] == law.spent
     assert claims[0, 15] == pytest.approx(law.spent * 3 * 2**0.5)
-    assert local_target(law, pair=(7, 7)).alike
+    assert target_of(law, pair=(7, 7)).alike
     assert cell_distance(law, (4, 11)) == pytest.approx(10**0.5)
 
 
 def test_hard_values_of_a_metric_client_show_more_than_the_farthest():
     """Corner against corner hardly ever the claim of their distance is met by a report that is not rare."""
     law = SubsetExponential(epsilon=1.0, cells=5, subset=2)
-    chosen, far = (local_target(law, pair=pair) for pair in (hard_values(law), (0, 24)))
+    chosen, far = (target_of(law, pair=pair) for pair in (None, (0, 24)))
     ratings = [
         Rating(each.claimed, 0.0, 5000, 1e-6, 1, LargerEpsilon(law, each.pair)).margin(2.0) for each in (chosen, far)
     ]
@@ -349,7 +347,7 @@ def test_values_that_no_client_has_are_refused(pair):
 
 def test_one_value_alone_tests_nothing():
     for law in (RandomizedResponse(epsilon=1.0, domain=1), SubsetExponential(epsilon=1.0, cells=1, subset=1)):
-        made = local_target(law)
+        made = target_of(law)
         assert made.alike
         assert made.pair == (0, 0)
         assert "NOTHING IS TESTED" in str(audit(made, trials=50))
@@ -366,7 +364,7 @@ def test_weaker_clients_stop_at_what_integers_express():
 
 def test_reports_that_nobody_sends_are_looked_at_as_they_are():
     """They must not end an audit, which is about whatever the client really sends."""
-    made = local_target(DiskArea(epsilon=1.0, cells=5, radius=1))
+    made = target_of(DiskArea(epsilon=1.0, cells=5, radius=1))
     far = np.array([[9, -9]])
     read = {statistic.name: statistic.features(far) for statistic in made.statistics}
     assert read["likelihood ratio"] == 0.0
@@ -390,22 +388,22 @@ def test_a_mechanism_is_audited_as_its_client():
         plan = mechanism.plan(SQUARE, n=100)
         whole = target_of(mechanism, SQUARE, n=100)
         for made in (target_of(mechanism), target_of(plan), target_of(plan.statistic), whole):
-            assert clients_of(mechanism).parameters() == made.run.randomizer.parameters()
+            assert made.run.randomizer.parameters() == mechanism.randomizer.parameters()
             assert made.pair == whole.pair
-            away = cell_distance(clients_of(mechanism), made.pair) if made.run.randomizer.metric else 1.0
+            away = cell_distance(mechanism.randomizer, made.pair) if made.run.randomizer.metric else 1.0
             assert made.claimed.epsilon(0.0) == pytest.approx(away)
     with pytest.raises(InputError, match="settled by the plan already"):
         target_of(plan, SQUARE)
     assert target_of(DiskAreaMechanism(1.0, cells=5), pair=(3, 4)).pair == (3, 4)
-    assert clients_of(LGCPSynthesizer(1.0, alpha=25.0)) is None
+    assert not isinstance(LGCPSynthesizer(1.0, alpha=25.0), Audited)
 
 
 def test_of_two_rounds_one_in_which_there_is_something_to_tell_is_audited():
     """A coarse grid of one cell hides everything; the second round's clients have the same budget."""
     few, many = (AdvancedAdaptiveGrid(SQUARE, epsilon=1.0).plan(SQUARE, n=n).statistic for n in (1000, 100_000))
     assert len(few.first) == 1
-    assert clients_of(few).inputs == 9
-    assert clients_of(many).inputs == 16
+    assert audit_of(few).clients.inputs == 9
+    assert audit_of(many).clients.inputs == 16
     assert not target_of(few).alike
     with pytest.raises(InputError, match="domain: needed"):
         target_of(AdvancedAdaptiveGrid(SQUARE, epsilon=1.0))
@@ -457,7 +455,7 @@ def test_own_pair_and_own_claim_are_taken():
     assert found.violated
     assert "1 or 0" not in found.words
     assert found.words.endswith("not for publication")
-    assert local_target(law).words.endswith("value 0 or 1")
+    assert target_of(law).words.endswith("value 0 or 1")
 
 
 def test_a_client_that_is_a_function_is_audited():

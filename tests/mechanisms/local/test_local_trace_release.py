@@ -19,7 +19,7 @@ from dpppsynth.core.errors import BudgetError, InputError, PrivacyCheckError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.ledger import Ledger
 from dpppsynth.local import LDPTrace
-from dpppsynth.mechanisms.local.audit import COUNT
+from dpppsynth.mechanisms.local.audit_clients import COUNT
 from dpppsynth.mechanisms.local.audit_trajectories import hard_walks
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.randomizers.packing import pack

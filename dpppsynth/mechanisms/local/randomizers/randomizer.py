@@ -1,13 +1,16 @@
 """`Randomizer`: the interface of client mechanisms: public numbers, a law, reports, counts and an estimate."""
 
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from dpppsynth.core.arguments import plain_array, positive, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.mesh import Floats, Ints
+
+if TYPE_CHECKING:
+    from dpppsynth.mechanisms.local.audit_clients import ClientAudit
 
 # Beyond it whole numbers do not fit into 64 bits.
 LARGEST = 2**63 - 1
@@ -91,6 +94,13 @@ class Randomizer:
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
         """(n,) logarithms of Pr[report | value] / Pr[report | other], the likelihood ratio of an audit."""
         raise NotImplementedError
+
+    def own_audit(self) -> "ClientAudit":
+        """Audit of one report."""
+        # Clients need nothing of an audit.
+        from dpppsynth.mechanisms.local.audit_clients import ClientAudit
+
+        return ClientAudit(self)
 
     def parameters(self) -> dict[str, Any]:
         """Public numbers in JSON form, with the kind: enough to make the randomizer again."""

@@ -11,8 +11,9 @@ from dpppsynth.core.arguments import several
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.profiles import Profile
 
-# From a factor of too little noise to scores (N,), (N,) of runs on either input.
-Weakened = Callable[[float], tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]
+# Scores (N,), (N,) of runs on either input, and the way to them from a factor of too little noise.
+Scores = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+Weakened = Callable[[float], Scores]
 
 
 @dataclass(frozen=True, eq=False)

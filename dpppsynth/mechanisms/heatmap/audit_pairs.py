@@ -7,22 +7,16 @@ that point which decides whose neighbourhood is looked at.
 """
 
 import math
-from collections import Counter
-from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
-from dpppsynth.auditing.steps import uniform_places
-from dpppsynth.core.errors import InputError
+from dpppsynth.contract.audits.moves import uniform_places
+from dpppsynth.contract.audits.neighbouring_pairs import Pair
 from dpppsynth.mechanisms.heatmap.bound import start_level
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
-from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.persons import labels
-
-Pair = tuple[PointPattern, PointPattern]
 
 # Candidates are the same in every run, so that an audit can be repeated.
 SEED, CANDIDATES = 20261125, 2000
@@ -108,29 +102,3 @@ def _rank(plan: HeatmapPlan, places: Floats, level: int) -> Ints:
 
 def _pattern(plan: HeatmapPlan, places: Floats, persons: Any) -> PointPattern:
     return PointPattern(places, plan.domain, None if plan.user is None else {plan.user: persons})
-
-
-def require_one_person(pair: Pair, relation: Relation) -> None:
-    """Refuse patterns of which neither is the other with one person more.
-
-    Raises
-    ------
-    InputError
-    """
-    marks = [tuple(pattern.marks or ()) for pattern in pair]
-    one, other = (_rows(pattern) for pattern in pair)
-    fewer = other if one.total() >= other.total() else one
-    came = (one - other) + (other - one)
-    persons = {person for person, _ in came.elements()}
-    # Where there is no mark, every point is a person.
-    alone = len(persons) <= 1 if marks[0] else came.total() <= 1
-    known = bool(marks[0]) and not persons.isdisjoint(person for person, _ in fewer)
-    if marks[0] != marks[1] or len(marks[0]) > 1 or (fewer - one) or (fewer - other) or not alone or known:
-        msg = f"pair: its patterns are not neighbouring, which means that {relation.describe()}; pass such a pair."
-        raise InputError(msg)
-
-
-def _rows(pattern: PointPattern) -> Counter[tuple[Hashable, Hashable]]:
-    """Numbers of rows of each person at each position."""
-    told = labels(next(iter(pattern.marks.values()))) if pattern.marks else [None] * len(pattern)
-    return Counter(zip(told, map(tuple, pattern.positions.tolist()), strict=True))

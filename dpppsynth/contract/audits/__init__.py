@@ -1,0 +1,1 @@
+"""The parts of an audit that mechanisms bring along: their `PlanAudit`, and what these are made of."""

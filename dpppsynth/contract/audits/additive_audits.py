@@ -1,0 +1,156 @@
+"""Audits of counts and masses with added noise, whichever family's estimator follows."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import MeasurementPlan, StatisticPlan
+from dpppsynth.contract.audits.added_noise import Added, log_laplace
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
+from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, NoiseLaw
+from dpppsynth.contract.audits.noise_tests import stated_laws
+from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
+from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, coarse_sums, one_by_one
+from dpppsynth.contract.audits.target import StatedLaw, Statistic, Weakened
+from dpppsynth.contract.audits.weaker_noise import LessLaplace
+from dpppsynth.privacy.profiles import Profile, PureDP
+from dpppsynth.spatial.mesh import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveNoiseAudit(PlanAudit):
+    """Base of audits of a statistic whose numbers add up over the points, with independent symmetric noise on each."""
+
+    plan: MeasurementPlan
+    symmetric: ClassVar[bool] = True
+
+    @property
+    def law(self) -> NoiseLaw:
+        """The stated law of the noise of each number."""
+        self._unknown("the law of its noise", "law")
+
+    def likelihood_ratio(self, pair: Pair) -> Any:
+        """Log-likelihood ratio of both patterns, a function of what is released."""
+        self._unknown("the likelihood ratio of two patterns", "likelihood_ratio")
+
+    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+        """The likelihood ratio; the matched filter for the move; the total; coarse cells; and single numbers.
+
+        Examples
+        --------
+        >>> from dpppsynth import AlphaNeighbours, LaplaceSynthesizer, Window
+        >>> plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(Window.rectangle(0, 0, 500, 500), n=40).statistic
+        >>> audit = CountsAudit(plan)
+        >>> [statistic.name for statistic in audit.statistics(audit.pair(plan.relation))]
+        ['likelihood ratio', 'near', 'total', 'cells', 'one number']
+        """
+        return (Statistic("likelihood ratio", self.likelihood_ratio(pair)), *self.sums(pair))
+
+    def sums(self, pair: Pair) -> tuple[Statistic, ...]:
+        """Weighted sums of the released numbers, and single ones."""
+        first, second = self.exact(pair)
+        unit = 2.0**-self.plan.bits
+        return (
+            # Difference of the exact statistics: the matched filter for the move.
+            Statistic("near", Weighted((first - second) * unit, unit)),
+            Statistic("total", Weighted(np.ones(len(first)), unit)),
+            coarse_sums(self.plan, len(first), unit),
+            *one_by_one(len(first)),
+        )
+
+    def exact(self, pair: Pair) -> tuple[Ints, Ints]:
+        """(V,), (V,) statistics of both patterns without noise."""
+        first, second = (self.plan.exact(pattern.positions) for pattern in pair)
+        return first, second
+
+    def change(self, pair: Pair) -> Ints:
+        """(V,) difference of the statistics, of the points in which the patterns differ."""
+        gone, came = (self.plan.exact(places) for places in changed(pair))
+        return gone - came
+
+    def as_stated(self, pair: Pair, claim: Profile) -> Profile:
+        """The claim itself."""
+        return claim
+
+    def alike(self, pair: Pair) -> bool:
+        """Whether the statistics of both patterns are the same."""
+        return not self.change(pair).any()
+
+    def noise(self, pair: Pair) -> Added:
+        """The released numbers less the exact ones."""
+        return Added(self.exact(pair))
+
+    @property
+    def numbers(self) -> int:
+        """All released numbers."""
+        return self.plan.size
+
+    def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
+        """Of independent numbers, each of which is as likely as the likeliest."""
+        return (self.numbers if first is None else first) * self.log_mode
+
+    @property
+    def log_mode(self) -> float:
+        """Logarithm of the largest probability, or a bound on it, of any value of one number's noise."""
+        self._unknown("how likely its noise may come again", "log_mode")
+
+    def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
+        """Size and sum of the noise of all numbers."""
+        return stated_laws(self.noise(pair), self.law, count=self.numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class CountsAudit(AdditiveNoiseAudit):
+    """Counts of cells, or tent masses, with discrete Laplace noise."""
+
+    plan: StatisticPlan
+
+    def separation(self, first: Floats, second: Floats) -> Floats:
+        """(P,) changes: 2 where the cells differ; of tents the Kullback-Leibler divergence of the noised masses.
+
+        That is larger, at equal L1 distance, for a change of few masses.
+        """
+        mesh = self.plan.mesh
+        if self.plan.basis == "cells":
+            return 2.0 * (mesh.locate(first) != mesh.locate(second))
+        return self._divergence(abs(mesh.basis(first) - mesh.basis(second)))
+
+    def presence(self, at: Floats) -> Floats:
+        """(P,) changes: one count; of tents the divergence of the noised masses."""
+        if self.plan.basis == "cells":
+            return np.ones(len(at))
+        return self._divergence(self.plan.mesh.basis(at))
+
+    def _divergence(self, change: Any) -> Floats:
+        """(P,) of sparse changes (P, V): `d + e^-d - 1` for each mass, in scales of the Laplace noise."""
+        change = change / self.plan.noise_scale
+        change.data += np.expm1(-change.data)
+        return np.asarray(change.sum(axis=1), dtype=np.float64)
+
+    @property
+    def law(self) -> NoiseLaw:
+        """Discrete Laplace noise."""
+        return DiscreteLaplace(self.plan.scale)
+
+    @property
+    def log_mode(self) -> float:
+        """That of no noise."""
+        return log_laplace(self.plan.scale)
+
+    def likelihood_ratio(self, pair: Pair) -> Any:
+        """Of Laplace noise."""
+        return LaplaceRatio(*self.exact(pair), self.plan.scale)
+
+    def weakened(self, pair: Pair) -> Weakened:
+        """Simulated, of the numbers that change."""
+        change = self.change(pair)
+        return LessLaplace(change[change != 0], self.plan.scale)
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """Epsilon: the L1 distance of the statistics in scales."""
+        return (self.epsilon(pair), claim.level) if isinstance(claim, PureDP) else UNKNOWN
+
+    def epsilon(self, pair: Pair) -> float:
+        """L1 distance of the statistics in scales of the noise."""
+        return float(np.abs(self.change(pair)).sum()) / self.plan.scale

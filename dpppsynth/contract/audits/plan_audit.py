@@ -1,0 +1,243 @@
+"""`PlanAudit`: what an auditor asks of one plan, answered by the mechanism that the plan belongs to."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NoReturn, Protocol, Self, runtime_checkable
+
+from dpppsynth.contract.audits.added_noise import NoiseOf, One
+from dpppsynth.contract.audits.hard_pairs import moved_pair, there_and_not
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, own_pair, what_changes
+from dpppsynth.contract.audits.statistics import named
+from dpppsynth.contract.audits.target import Draws, Scores, StatedLaw, Statistic, Target, Weakened
+from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import Profile
+from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.spatial.mesh import Floats
+
+More = Iterable[Statistic | Callable[[Any], Any]]
+
+
+class Run(Protocol):
+    """One run of a mechanism, with secret randomness. Picklable."""
+
+    @property
+    def plan(self) -> Any:
+        """The plan that the budget is spent on."""
+
+    def on(self, plan: Any) -> Self:
+        """The same run of another plan of the same class."""
+
+    def __call__(self, pattern: Any, /) -> Any:
+        """The published data of a run on an input."""
+
+
+class Margin(Protocol):
+    """How easily an audit is expected to find noise that is too small by a factor."""
+
+    @property
+    def factor(self) -> float:
+        """The factor."""
+
+    def __call__(self, claim: Profile, scores: Scores, /) -> float:
+        """Standard deviations by which a claim is refuted, by scores of runs with so many times too little noise."""
+
+
+class OwnAudit(Protocol):
+    """Audit of something that needs no plan."""
+
+    def target(self, margin: Margin, *, pair: Any = None, statistics: More = ()) -> Target:
+        """Target of its runs; parameters as in `PlanAudit.target`."""
+
+
+@runtime_checkable
+class Audited(Protocol):
+    """Anything that may be audited as it is, without a plan: the clients of a local mechanism."""
+
+    def own_audit(self) -> OwnAudit | None:
+        """Its audit; None where that takes a plan."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanAudit:
+    """Base of the audits of plans, one class for each kind: the pair, the statistics, and the laws that are stated.
+
+    All follows from public parameters and made-up points. What a mechanism does not answer is refused by its name, so
+    that no audit looks less closely than it seems to.
+
+    Attributes
+    ----------
+    plan : Measurement
+    """
+
+    plan: Any
+    # Whether the noise is independent and symmetric, number by number.
+    symmetric: ClassVar[bool] = False
+
+    def separation(self, first: Floats, second: Floats) -> Floats:
+        """(P,) how much moving a point from one place to the other changes, at positions (P, 2) and (P, 2).
+
+        Each kind of mechanism has a measure of its own; only its order matters, which picks the hardest pair.
+        """
+        self._unknown("how well it tells places apart", "separation")
+
+    def presence(self, at: Floats) -> Floats:
+        """(P,) how much a point at positions (P, 2) changes by being there at all; only the order matters."""
+        self._unknown("where a point shows most", "presence")
+
+    def pair(self, relation: Relation) -> Pair:
+        """Two neighbouring patterns that the mechanism hides least well.
+
+        Parameters
+        ----------
+        relation : Relation
+
+        Returns
+        -------
+        tuple of PointPattern
+            With exactly `n` points each, the moved ones last; under add/remove the first has those of one person, the
+            second has not, and the first has about `expected_n` points.
+
+        Raises
+        ------
+        InputError
+            When the number of points is none that can be made up, or no move is possible.
+        """
+        if not isinstance(relation, CappedRelation):
+            self._unknown(f"the hardest pair where {relation.describe()}", "pair")
+        if relation.n_is_public:
+            return moved_pair(self.plan, relation, self.separation)
+        return there_and_not(self.plan, relation, self.presence)
+
+    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+        """Numbers that give the person away: first the likelihood ratio, by which the audit is rated."""
+        self._unknown("what to look at in a release", "statistics")
+
+    def as_stated(self, pair: Pair, claim: Profile) -> Profile:
+        """A claim, sharper by the law of the stated noise at a pair where that is known."""
+        self._unknown("what its noise gives away at a pair", "as_stated")
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """Parameter of the claim that the stated noise has at a pair, and the claimed one; `UNKNOWN` where it is."""
+        self._unknown("what its noise spends at a pair", "spent")
+
+    def weakened(self, pair: Pair) -> Weakened | None:
+        """Law of the first statistic by how many times too little noise there is; None where it is not known."""
+        self._unknown("what too little noise does", "weakened")
+
+    def alike(self, pair: Pair) -> bool:
+        """Whether the mechanism treats both patterns alike."""
+        self._unknown("which patterns it treats alike", "alike")
+
+    def noise(self, pair: Pair) -> NoiseOf | None:
+        """Reader of the noise in a release of either pattern; None where it is not known."""
+        self._unknown("its noise", "noise")
+
+    @property
+    def numbers(self) -> int:
+        """Number of noised values that a run releases; the least possible where it is random."""
+        self._unknown("the number of noised values", "numbers")
+
+    def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
+        """Logarithm of an upper bound on the probability of any outcome of the noise, or of its `first` numbers."""
+        self._unknown("how likely its noise may come again", "log_likeliest")
+
+    def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
+        """The stated laws of the noise; none where they are not known number by number."""
+        self._unknown("the laws of its noise", "laws")
+
+    def files(self, lattice: Any, read: Callable[[str], bytes]) -> Iterator[tuple[str, bool]]:
+        """What further files hold that follow from released numbers, and whether it does follow.
+
+        Parameters
+        ----------
+        lattice : (k,) array of int
+        read : callable
+            From the name of a file of the release to its content.
+        """
+        yield from ()
+
+    def excess(self, pair: Pair, claim: Profile) -> tuple[str, ...]:
+        """Violations of the claim by the stated noise itself at a pair: these need no run to be refuted.
+
+        A plan that was calibrated to a shorter privacy radius than it claims, or whose persons weigh more than one,
+        shows here.
+        """
+        spent, allowed = self.spent(pair, claim)
+        if spent <= allowed * (1 + 1e-9):
+            return ()
+        return (f"at this pair the stated noise gives away {spent:.4g}, and {allowed:.4g} is claimed",)
+
+    def draws(self, pair: Pair) -> tuple[Draws, ...]:
+        """The noise of the releases, all of whose draws are compared with each other."""
+        noise = self.noise(pair)
+        return () if noise is None else (Draws("noise", One(noise), self.log_likeliest(pair)),)
+
+    def neighbours(self, relation: Relation, pair: Any = None) -> Pair:
+        """The pair given, if it is neighbouring under the relation, or else the hard pair.
+
+        Raises
+        ------
+        InputError
+        """
+        return self.pair(relation) if pair is None else own_pair(pair, relation)
+
+    def target(
+        self,
+        run: Run,
+        name: str,
+        claim: Guarantee,
+        *,
+        margin: Margin,
+        pair: Any = None,
+        statistics: More = (),
+        relation: Relation | None = None,
+    ) -> Target:
+        """Target of runs that claim a guarantee.
+
+        Parameters
+        ----------
+        run : Run
+        name : str
+            Of the mechanism, for people.
+        claim : Guarantee
+        margin : Margin
+            For mechanisms whose hardest pair is chosen by how easily the audit refutes the claim.
+        pair : tuple of two, optional
+            Of the caller's own; unless given, the hardest one.
+        statistics : sequence of Statistic or callable
+            Looked at beside the built-in ones.
+        relation : Relation, optional
+            The one asked for; unless given, the guarantee's own.
+
+        Raises
+        ------
+        InputError
+            When the pair is not neighbouring, or the mechanism has no audit.
+        """
+        given, relation = pair is not None, claim.relation if relation is None else relation
+        pair = self.neighbours(relation, pair)
+        return Target(
+            run=run,
+            pair=pair,
+            claimed=self.as_stated(pair, claim.profile),
+            statistics=(*self.statistics(pair), *named(statistics)),
+            words=f"{name}: {what_changes(pair, relation, given=given)}",
+            weakened=self.weakened(pair),
+            alike=self.alike(pair),
+            draws=self.draws(pair),
+            laws=self.laws(pair),
+            excess=self.excess(pair, claim.profile),
+        )
+
+    def _unknown(self, what: str, method: str) -> NoReturn:
+        msg = (
+            f"target: the audit of {type(self.plan).__name__} does not say {what}; write `{method}` of "
+            f"{type(self).__name__}, or audit a function of your own with pair=, claimed= and statistics=."
+        )
+        raise InputError(msg)
+
+
+# What is spent, and what may be, where nothing is known of that.
+UNKNOWN = 0.0, math.inf

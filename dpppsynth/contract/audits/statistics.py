@@ -1,0 +1,201 @@
+"""Test statistics of released patterns and of released numbers, whichever mechanism made them.
+
+All are functions of what is released, so none can make a mechanism look worse than it is. Each is a callable object,
+not a closure: the processes that run the trials must be able to receive it.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import LatticePlan
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
+from dpppsynth.contract.audits.target import Statistic
+from dpppsynth.core.arguments import elements
+from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
+
+# Radii around the moved point in which points are counted, in units of the privacy radius, or else of a share of the
+# domain's extent.
+RADII, NO_RADIUS = (0.5, 1.0, 2.0), 1 / 20
+# Rectangles along each axis of the coarse grid.
+COARSE = 5
+# Most released numbers that are looked at one by one: all of them are kept, for all runs.
+MOST_NUMBERS = 1000
+# Added to densities to keep their logarithms finite.
+TINY = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceRatio:
+    """Log-likelihood ratio of two patterns, given their statistics (V,) with discrete Laplace noise added."""
+
+    first: Ints
+    second: Ints
+    scale: float
+
+    def __call__(self, released: Any) -> float:
+        """`sum(|o - T'| - |o - T|) / scale`."""
+        away = np.abs(released.lattice - self.second) - np.abs(released.lattice - self.first)
+        return float(away.sum()) / self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianRatio:
+    """Log-likelihood ratio of two patterns, given their statistics (V,) with discrete Gaussian noise added."""
+
+    first: Ints
+    second: Ints
+    scale: float
+
+    def __call__(self, released: Any) -> float:
+        """`(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
+        values = [(released.lattice - each) / self.scale for each in (self.first, self.second)]
+        return float(values[1] @ values[1] - values[0] @ values[0]) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """Weighted sums of the released numbers, `weight` (V,) or (k, V), in lattice units times `unit`."""
+
+    weight: Floats
+    unit: float = 1.0
+
+    def __call__(self, released: Any) -> Any:
+        """A number, or (k,) numbers."""
+        return self.weight @ (released.lattice * self.unit)
+
+
+@dataclass(frozen=True)
+class Each:
+    """All released numbers, in lattice units: a leak may be anywhere."""
+
+    def __call__(self, released: Any) -> Ints:
+        """(V,) numbers."""
+        numbers: Ints = released.lattice
+        return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """Synthetic points within a radius of the places (k, 2) of the first pattern, less those near the second's."""
+
+    first: Floats
+    second: Floats
+    radius: float
+
+    def __call__(self, released: Any) -> int:
+        """Difference of both numbers, over all patterns."""
+        xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
+        return self._around(self.first, xy) - self._around(self.second, xy)
+
+    def _around(self, places: Floats, xy: Floats) -> int:
+        apart = xy[:, None] - places
+        return int((np.hypot(apart[..., 0], apart[..., 1]) <= self.radius).sum())
+
+
+@dataclass(frozen=True)
+class Total:
+    """Number of synthetic points."""
+
+    def __call__(self, released: Any) -> int:
+        """Number over all patterns."""
+        return sum(map(len, patterns_of(released)))
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Numbers of synthetic points in the rectangles of a coarse grid over the bounding box."""
+
+    bounds: tuple[float, float, float, float]
+
+    def __call__(self, released: Any) -> Ints:
+        """(k,) numbers over all patterns."""
+        xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
+        return np.bincount(_rectangles(self.bounds, xy), minlength=COARSE**2)
+
+
+def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -> tuple[Statistic, ...]:
+    """Statistics for anything that releases synthetic patterns: a `PointPattern`, several, or what holds `patterns`.
+
+    Counts near the moved point, at several radii; all points; and a direction learned in the counts of coarse cells.
+
+    Parameters
+    ----------
+    domain : Window or LinearNetwork
+    pair : tuple of PointPattern
+        The two neighbouring inputs.
+    relation : Relation, optional
+        Its privacy radius sets the scale of the radii.
+    """
+    reach = np.inf if relation is None else relation.reach
+    scale = reach if np.isfinite(reach) else NO_RADIUS * domain.extent
+    first, second = (domain.coordinates(places) for places in changed(pair))
+    near = (Statistic(f"near {r * scale:.4g}", Near(first, second, r * scale)) for r in RADII)
+    return (*near, Statistic("total", Total()), Statistic("cells", Cells(domain.bounds), learned=True))
+
+
+def named(statistics: Iterable[Statistic | Callable[[Any], Any]]) -> tuple[Statistic, ...]:
+    """A caller's statistics, plain functions under their own names.
+
+    Raises
+    ------
+    InputError
+        When it is no sequence of statistics and functions.
+    """
+    given = elements(statistics)
+    odd = [statistics] if given is None else [each for each in given if not isinstance(each, Statistic | Callable)]
+    if given is None or odd:
+        msg = f"statistics: needs a list of functions or Statistic, got {type(odd[0]).__name__}; put one in brackets."
+        raise InputError(msg)
+    return tuple(
+        each if isinstance(each, Statistic) else Statistic(getattr(each, "__name__", type(each).__name__), each)
+        for each in given
+    )
+
+
+def patterns_of(released: Any) -> tuple[PointPattern, ...]:
+    """The synthetic patterns in what was released.
+
+    Raises
+    ------
+    InputError
+        When it holds none.
+    """
+    held = (released,) if isinstance(released, PointPattern) else getattr(released, "patterns", released)
+    if isinstance(held, tuple | list) and held and all(isinstance(each, PointPattern) for each in held):
+        return tuple(held)
+    msg = f"statistics: need synthetic patterns, and the mechanism released a {type(released).__name__}; pass your own."
+    raise InputError(msg)
+
+
+def coarse_sums(plan: LatticePlan, count: int, unit: float) -> Statistic:
+    """A direction learned in the sums of the released numbers, one per vertex or element, over coarse rectangles."""
+    return Statistic("cells", Weighted(_coarse(plan, count), unit), learned=True)
+
+
+def one_by_one(count: int) -> tuple[Statistic, ...]:
+    """The one of the released numbers that tells most, where they are few enough."""
+    if not 1 < count <= MOST_NUMBERS:
+        return ()
+    return (Statistic("one number", Each(), learned=True, alone=True),)
+
+
+def _coarse(plan: LatticePlan, count: int) -> Floats:
+    """(k, count) sums of the released numbers over the rectangles of a coarse grid; empty ones left out."""
+    mesh = plan.mesh
+    at = mesh.vertices if count == len(mesh.vertices) else mesh.vertices[mesh.elements].mean(axis=1)
+    occupied, cell = np.unique(_rectangles(plan.domain.bounds, at), return_inverse=True)
+    return np.asarray(np.arange(len(occupied))[:, None] == cell.ravel(), dtype=np.float64)
+
+
+def _rectangles(bounds: tuple[float, float, float, float], xy: Floats) -> Ints:
+    """(n,) number of the coarse rectangle that holds each point, the nearest one for points outside."""
+    low, high = np.array(bounds[:2]), np.array(bounds[2:])
+    column, row = np.clip(np.floor((xy - low) / np.maximum(high - low, TINY) * COARSE), 0, COARSE - 1).astype(int).T
+    return np.asarray(column * COARSE + row, dtype=np.int64)

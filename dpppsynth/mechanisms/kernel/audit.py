@@ -1,0 +1,143 @@
+"""Audits of Poisson cluster patterns: Gaussian kernels on windows, heat flow on networks."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.contract.audits.added_noise import Positions
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
+from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
+from dpppsynth.contract.audits.statistics import for_patterns
+from dpppsynth.contract.audits.target import StatedLaw, Statistic
+from dpppsynth.linear_network.diffusion import diffusion_density
+from dpppsynth.mechanisms.kernel.audit_children import TINY, DiffusionRatio, KernelRatio, laws_of_children
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
+from dpppsynth.privacy.profiles import PoissonGaussianDP, Profile
+from dpppsynth.spatial.gaussian_kernel import hull, mass
+from dpppsynth.spatial.mesh import Floats
+
+# Rows of a stochastic matrix that are compared at a time.
+BLOCK = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class PatternAudit(PlanAudit):
+    """Base of audits of patterns of children, whose places are the noise."""
+
+    def likelihood_ratio(self, pair: Pair) -> Any:
+        """Log-likelihood ratio of both patterns, a function of the children."""
+        self._unknown("the likelihood ratio of two patterns", "likelihood_ratio")
+
+    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+        """The likelihood ratio, and numbers of children near the person, in coarse cells, and in all."""
+        ratio = Statistic("likelihood ratio", self.likelihood_ratio(pair))
+        return (ratio, *for_patterns(self.plan.domain, pair, self.plan.relation))
+
+    def as_stated(self, pair: Pair, claim: Profile) -> Profile:
+        """The claim itself."""
+        return claim
+
+    def weakened(self, pair: Pair) -> None:
+        """Not known."""
+
+    def noise(self, pair: Pair) -> Positions:
+        """The places of the children."""
+        return Positions()
+
+    @property
+    def numbers(self) -> int:
+        """One: that of children is random."""
+        return 1
+
+
+@dataclass(frozen=True, eq=False)
+class KernelAudit(PatternAudit):
+    """Gaussian kernels on a window."""
+
+    plan: KernelPlan
+
+    def separation(self, first: Floats, second: Floats) -> Floats:
+        """(P,) distances moved, times the share of the kernel that is not cut off."""
+        window = hull(self.plan.domain)
+        inside = [mass(each, window, self.plan.bandwidth) for each in (first, second)]
+        return np.asarray(np.hypot(*(second - first).T) * np.minimum(*inside))
+
+    def likelihood_ratio(self, pair: Pair) -> Any:
+        """Of kernels."""
+        return KernelRatio(self.plan, pair)
+
+    def alike(self, pair: Pair) -> bool:
+        """Never: wherever points differ, their kernels do."""
+        return False
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """Distance moved in bandwidths; not known of other bounds than the superposition's."""
+        if not isinstance(claim, PoissonGaussianDP):
+            return UNKNOWN
+        return _farthest_move(*changed(pair)) / self.plan.bandwidth, claim.ratio
+
+    def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
+        """That of one child on its grid, at most."""
+        return min(0.0, math.log(self._densest(pair) * self.plan.domain.resolution**2))
+
+    def _densest(self, pair: Pair) -> float:
+        """Largest density of the children anywhere, at most."""
+        plan = self.plan
+        region = hull(plan.domain)
+        least = min(float(mass(pattern.xy, region, plan.bandwidth).min()) for pattern in pair)
+        return plan.n / (2 * math.pi * plan.bandwidth**2 * least)
+
+    def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
+        """Poisson laws of the numbers of children."""
+        return laws_of_children(self.plan, pair)
+
+
+@dataclass(frozen=True, eq=False)
+class DiffusionAudit(PatternAudit):
+    """Heat flow on the segments of a network."""
+
+    plan: DiffusionPlan
+
+    def separation(self, first: Floats, second: Floats) -> Floats:
+        """(P,) L1 distances of the laws of a child."""
+        mesh, matrix = self.plan.mesh, self.plan.matrix
+        pairs = np.column_stack([mesh.locate(first), mesh.locate(second)])
+        different, where = np.unique(pairs, axis=0, return_inverse=True)
+        apart = np.empty(len(different))
+        for start in range(0, len(different), BLOCK):
+            i, j = different[start : start + BLOCK].T
+            apart[start : start + BLOCK] = np.abs(matrix[i] - matrix[j]).sum(axis=1)
+        return apart[where.ravel()]
+
+    def likelihood_ratio(self, pair: Pair) -> Any:
+        """Of densities that are constant on segments."""
+        mesh = self.plan.mesh
+        middle = mesh.pieces.corners.mean(axis=1)
+        first, second = (diffusion_density(mesh, self.plan.matrix, p.positions, middle) for p in pair)
+        return DiffusionRatio(mesh, np.log(np.maximum(first, TINY) / np.maximum(second, TINY)))
+
+    def alike(self, pair: Pair) -> bool:
+        """Whether the same numbers of points are on each segment."""
+        first, second = (np.sort(self.plan.mesh.locate(places)) for places in changed(pair))
+        return bool(np.array_equal(first, second))
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """Not known."""
+        return UNKNOWN
+
+    def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
+        """That of one child on its grid, at most."""
+        plan = self.plan
+        return min(0.0, math.log(2 * plan.n * plan.domain.resolution / plan.mesh.element_measure.min()))
+
+    def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
+        """None."""
+        return ()
+
+
+def _farthest_move(gone: Floats, came: Floats) -> float:
+    """Lower bound on the largest displacement, whichever of the others (k, 2) each point has become."""
+    apart = np.hypot(*(gone[:, None] - came).transpose(2, 0, 1))
+    return float(max(apart.min(axis=0).max(), apart.min(axis=1).max())) if apart.size else 0.0

@@ -1,0 +1,172 @@
+"""Audits of log-Gaussian Cox fields: of the noised field statistic, and of posterior draws."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpppsynth.contract.audits.additive_audits import AdditiveNoiseAudit
+from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
+from dpppsynth.contract.audits.noise_laws import DiscreteGaussian, NoiseLaw
+from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
+from dpppsynth.contract.audits.statistics import GaussianRatio, Weighted, coarse_sums, one_by_one
+from dpppsynth.contract.audits.target import StatedLaw, Statistic, Weakened
+from dpppsynth.contract.audits.weaker_noise import LessGaussian
+from dpppsynth.mechanisms.lgcp.audit_priors import WiderPrior
+from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan
+from dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan import PosteriorDrawPlan
+from dpppsynth.privacy.profiles import GaussianDP, Profile
+from dpppsynth.spatial.mesh import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class FieldStatisticAudit(AdditiveNoiseAudit):
+    """Tent masses smoothed by a covariance, with discrete Gaussian noise."""
+
+    plan: FieldStatisticPlan
+
+    def separation(self, first: Floats, second: Floats) -> Floats:
+        """(P,) prior standard deviations of `Y(x) - Y(x')`."""
+        return increment_sd(self.plan, first, second)
+
+    def presence(self, at: Floats) -> Floats:
+        """(P,) prior standard deviations of `Y(x)`."""
+        return field_sd(self.plan, at)
+
+    @property
+    def law(self) -> NoiseLaw:
+        """Discrete Gaussian noise."""
+        return DiscreteGaussian(self.plan.scale)
+
+    @property
+    def log_mode(self) -> float:
+        """Bound on that of no noise: `sum_k e^(-k^2 / (2 s^2)) >= s sqrt(2 pi)`, by Poisson's summation."""
+        return -math.log(self.plan.scale * math.sqrt(2 * math.pi))
+
+    def likelihood_ratio(self, pair: Pair) -> Any:
+        """Of Gaussian noise."""
+        return GaussianRatio(*self.exact(pair), self.plan.scale)
+
+    def weakened(self, pair: Pair) -> Weakened:
+        """Exact."""
+        change = self.change(pair).astype(np.float64)
+        return LessGaussian(float(np.sqrt(change @ change)) / self.plan.scale)
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """The parameter mu: the Euclidean distance of the statistics in scales."""
+        if not isinstance(claim, GaussianDP):
+            return UNKNOWN
+        change = np.asarray(self.change(pair), dtype=np.float64)
+        return float(np.linalg.norm(change)) / self.plan.scale, claim.mu
+
+
+@dataclass(frozen=True, eq=False)
+class DrawAudit(PlanAudit):
+    """Posterior draws under a prior whose exact privacy is not known at a pair."""
+
+    plan: DrawPlan
+
+    def separation(self, first: Floats, second: Floats) -> Floats:
+        """(P,) prior standard deviations of `Y(x) - Y(x')`."""
+        return increment_sd(self.plan, first, second)
+
+    def presence(self, at: Floats) -> Floats:
+        """(P,) prior standard deviations of `Y(x)`."""
+        return field_sd(self.plan, at)
+
+    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+        """The likelihood ratio: a move multiplies the posterior by `e^-(Y(x) - Y(x'))`. Totals, and single numbers."""
+        mesh, unit = self.plan.mesh, 2.0**-self.plan.bits
+        return (
+            Statistic("likelihood ratio", Weighted(self.weight(pair), unit)),
+            Statistic("total", LogTotal(mesh.measure, unit)),
+            coarse_sums(self.plan, len(mesh.vertices), unit),
+            *one_by_one(len(mesh.vertices)),
+        )
+
+    def weight(self, pair: Pair) -> Floats:
+        """(V,) weights with which the field enters the difference of the log-likelihoods."""
+        basis = self.plan.mesh.basis
+        gone, came = (basis(places).sum(axis=0) if len(places) else 0.0 for places in changed(pair))
+        return np.asarray(gone - came, dtype=np.float64)
+
+    def alike(self, pair: Pair) -> bool:
+        """Whether the likelihoods of both patterns are the same."""
+        return not self.weight(pair).any()
+
+    def as_stated(self, pair: Pair, claim: Profile) -> Profile:
+        """The claim itself."""
+        return claim
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """Not known."""
+        return UNKNOWN
+
+    def weakened(self, pair: Pair) -> Weakened | None:
+        """Not known."""
+        return None
+
+    def noise(self, pair: Pair) -> None:
+        """A draw has no noise beside the field itself."""
+
+    def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
+        """None: posteriors have no law number by number."""
+        return ()
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorDrawAudit(DrawAudit):
+    """Posterior draws under a Gaussian prior, by Theorem A."""
+
+    plan: PosteriorDrawPlan
+
+    def weakened(self, pair: Pair) -> Weakened:
+        """Approximate: of a prior that is too wide."""
+        return WiderPrior(self.plan, pair, self.weight(pair).ravel())
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """The parameter mu: prior standard deviation of the change in the logarithm of the posterior's density."""
+        return (self.increment(pair), claim.mu) if isinstance(claim, GaussianDP) else UNKNOWN
+
+    def increment(self, pair: Pair) -> float:
+        """Prior standard deviation of what two patterns change in the logarithm of the posterior's density."""
+        gone, came = changed(pair)
+        plan, weight = self.plan, self.weight(pair).ravel()
+        level = (plan.intercept_sd or 0.0) * (len(gone) - len(came))
+        return math.hypot(math.sqrt(max(0.0, float(weight @ plan.covariance.matrix(plan.mesh) @ weight))), level)
+
+
+@dataclass(frozen=True, eq=False)
+class LogTotal:
+    """Logarithm of the mean number of points under a released log-intensity, by the integrals (V,) of the basis."""
+
+    measure: Floats
+    unit: float
+
+    def __call__(self, released: Any) -> float:
+        """`log sum_j a_j e^(Y_j)`."""
+        field = released.lattice * self.unit
+        top = field.max()
+        return float(top + np.log(self.measure @ np.exp(field - top)))
+
+
+def increment_sd(plan: FieldStatisticPlan | DrawPlan, first: Floats, second: Floats) -> Floats:
+    """(P,) prior standard deviations of a field's increments between positions (P, 2) and (P, 2)."""
+    mesh = plan.mesh
+    (one, here), (other, there) = mesh.values(first), mesh.values(second)
+    vertices = np.concatenate([mesh.elements[one], mesh.elements[other]], axis=1)
+    return _sd(plan.covariance.matrix(mesh), vertices, np.concatenate([here, -there], axis=1))
+
+
+def field_sd(plan: FieldStatisticPlan | DrawPlan, at: Floats) -> Floats:
+    """(P,) prior standard deviations of a field at positions (P, 2)."""
+    element, weight = plan.mesh.values(at)
+    return _sd(plan.covariance.matrix(plan.mesh), plan.mesh.elements[element], weight)
+
+
+def _sd(covariance: Floats, vertices: Any, weight: Floats) -> Floats:
+    """(P,) standard deviations of sums of a field's values at vertices (P, k), weighted (P, k)."""
+    local = covariance[vertices[:, :, None], vertices[:, None, :]]
+    return np.sqrt(np.clip(np.einsum("pi,pij,pj->p", weight, local, weight), 0, None))

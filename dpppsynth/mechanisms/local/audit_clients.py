@@ -1,0 +1,271 @@
+"""Audits of clients: one report, with either of two values.
+
+Counts, estimates, releases and whatever else is made of reports are post-processing. Everybody else's reports are
+their own, and tell nothing about this client.
+"""
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+
+from dpppsynth.contract.audits.neighbouring_pairs import GIVEN
+from dpppsynth.contract.audits.plan_audit import Margin, More
+from dpppsynth.contract.audits.statistics import MOST_NUMBERS, named
+from dpppsynth.contract.audits.target import Scores, Statistic, Target, require_two
+from dpppsynth.core.arguments import whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.randomness import generator
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.spatial.mesh import Floats, Ints
+
+Values = tuple[int, int]
+
+# Reports of weaker clients, by a fixed seed. With few, pairs look hard by events that are rare.
+SEED, COUNT = 20261127, 20_000
+# Bits of one integer of a report.
+BITS = 64
+
+
+class ClientLaw(Protocol):
+    """The law of a client's report, as `Randomizer` has it."""
+
+    @property
+    def epsilon(self) -> float:
+        """Budget asked for."""
+
+    @property
+    def spent(self) -> float:
+        """Epsilon that the law certifies."""
+
+    @property
+    def kind(self) -> str:
+        """Name."""
+
+    @property
+    def metric(self) -> bool:
+        """Whether values are told apart less the nearer they are."""
+
+    @property
+    def inputs(self) -> int:
+        """Number of values."""
+
+    @property
+    def size(self) -> int:
+        """Length of the vector of counts."""
+
+    def draw(self, values: Ints, rng: np.random.Generator) -> Ints:
+        """(n, columns) reports of clients with values (n,)."""
+
+    def count(self, reports: Ints) -> Ints:
+        """(size,) counts of reports (n, columns)."""
+
+    def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
+        """(n,) log-likelihood ratios of two values, given reports (n, columns)."""
+
+
+AnyLaw = TypeVar("AnyLaw", bound=ClientLaw)
+
+
+@dataclass(frozen=True, eq=False)
+class Respond:
+    """The reports of one client, drawn with secret randomness of its own on every run."""
+
+    randomizer: ClientLaw
+
+    def __call__(self, value: int) -> Ints:
+        """(1, columns) report of a client with a value."""
+        return self.randomizer.draw(np.array([value]), generator())
+
+
+@dataclass(frozen=True, eq=False)
+class ReportRatio:
+    """Log-likelihood ratio of two values, given the report of a client, or several where a faulty one sends more.
+
+    Reports that no client is meant to send tell nothing here; `Numbers` and `Bits` look at them as they are.
+    """
+
+    randomizer: ClientLaw
+    values: Values
+
+    def __call__(self, reports: Any) -> float:
+        """Sum over the reports (k, columns)."""
+        try:
+            return float(self.randomizer.log_ratio(np.atleast_2d(reports), *self.values).sum())
+        except InputError:
+            return 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The aggregator's counts of one client's reports; nothing where it refuses them."""
+
+    randomizer: ClientLaw
+
+    def __call__(self, reports: Any) -> Ints:
+        """(size,) counts."""
+        try:
+            return self.randomizer.count(np.atleast_2d(reports))
+        except InputError:
+            return np.zeros(self.randomizer.size, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The integers of reports as they are, whatever they mean: seeds, words, cells that no client should send."""
+
+    def __call__(self, reports: Any) -> Floats:
+        """(columns,) sums over the reports (k, columns)."""
+        return np.atleast_2d(reports).sum(axis=0, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Bits:
+    """Every bit of the first integers of reports: what depends on the value may be in the last one of a seed."""
+
+    def __call__(self, reports: Any) -> Ints:
+        """(m,) sums over the reports (k, columns)."""
+        rows = np.ascontiguousarray(np.atleast_2d(reports)[:, : MOST_NUMBERS // BITS], dtype="<i8")
+        return np.unpackbits(rows.view(np.uint8), axis=1, bitorder="little").sum(axis=0, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class LargerEpsilon:
+    """Clients that draw with a larger epsilon than they claim, by the likelihood ratio of the claim."""
+
+    randomizer: ClientLaw
+    values: Values
+
+    def __call__(self, factor: float) -> Scores:
+        """Scores (N,), (N,) for either value; beyond what integers express, of the largest epsilon that they do."""
+        weaker, rng = with_epsilon(self.randomizer, factor), np.random.default_rng(SEED)
+        first, second = (
+            self.randomizer.log_ratio(weaker.draw(np.full(COUNT, value), rng), *self.values) for value in self.values
+        )
+        return first, second
+
+
+def with_epsilon(randomizer: AnyLaw, factor: float) -> AnyLaw:
+    """The same client with an epsilon larger by a factor, or by the largest below it that its integers express."""
+    while factor > 1:
+        try:
+            weaker: AnyLaw = replace(cast("Any", randomizer), epsilon=factor * randomizer.epsilon)
+        except InputError:
+            factor /= 1.25
+        else:
+            return weaker
+    return randomizer
+
+
+@dataclass(frozen=True, eq=False)
+class ClientAudit:
+    """Audit of one report of one client.
+
+    Attributes
+    ----------
+    randomizer : ClientLaw
+    """
+
+    randomizer: ClientLaw
+
+    def target(
+        self, margin: Margin, *, guarantee: Guarantee | None = None, pair: Any = None, statistics: More = ()
+    ) -> Target:
+        """One report, with either of two values.
+
+        Parameters
+        ----------
+        margin : callable
+            How easily an audit is expected to refute a claim, by which the pair is chosen.
+        guarantee : Guarantee, optional
+            What is claimed where that is less than the client's integers certify; under geo-indistinguishability of
+            values one cell apart.
+        pair : tuple of two int, optional
+            Two values; unless given, the hardest ones.
+        statistics : sequence of Statistic or callable
+            Functions of reports (1, columns), looked at beside the built-in ones.
+
+        Raises
+        ------
+        InputError
+            When the pair is not two of the client's values.
+        """
+        client = self.randomizer
+        values = self.hardest(margin) if pair is None else _two_values(client, pair)
+        return Target(
+            run=Respond(client),
+            pair=values,
+            claimed=PureDP(self.claimed(values, guarantee)),
+            statistics=(*self.statistics(values), *named(statistics)),
+            words=f"{client.kind}: one report of a client with "
+            + (f"value {values[0]} or {values[1]}" if pair is None else GIVEN),
+            weakened=LargerEpsilon(client, values),
+            alike=values[0] == values[1],
+        )
+
+    def hardest(self, margin: Margin) -> Values:
+        """Two values that a client hides least well, from public parameters.
+
+        Where all values are protected alike the most distant ones are, whose reports have least in common. Where
+        protection fades with distance, of a few pairs near and far that at which an audit finds half of the noise
+        missing most easily.
+
+        Parameters
+        ----------
+        margin : callable
+        """
+        client, last = self.randomizer, self.randomizer.inputs - 1
+        if not client.metric or last < 2:
+            return 0, last
+        cells = round(client.inputs**0.5)
+        centre = cells // 2 * (cells + 1)
+        weaker, rng = with_epsilon(client, margin.factor), np.random.default_rng(SEED)
+        reports = {value: weaker.draw(np.full(COUNT, value), rng) for value in sorted({0, 1, centre - 1, centre, last})}
+        pairs = itertools.combinations(reports, 2)
+        return max(pairs, key=lambda values: margin(PureDP(self.claimed(values)), self._scores(values, reports)))
+
+    def _scores(self, values: Values, reports: Mapping[int, Ints]) -> Scores:
+        """Log-likelihood ratios given reports of weaker clients with either value."""
+        first, second = (self.randomizer.log_ratio(reports[value], *values) for value in values)
+        return first, second
+
+    def claimed(self, values: Values, guarantee: Guarantee | None = None) -> float:
+        """Epsilon that the client is held to for two values."""
+        level = held_to(self.randomizer.spent, guarantee)
+        # Values that are the same, or the only one, give nothing away, and no claim is as small as that.
+        away = cell_distance(self.randomizer, values) if self.randomizer.metric else 1.0
+        return level * away or self.randomizer.epsilon
+
+    def statistics(self, values: Values) -> tuple[Statistic, ...]:
+        """Likelihood ratio, counts, integers and bits of the report."""
+        ratio = Statistic("likelihood ratio", ReportRatio(self.randomizer, values))
+        numbers = (
+            Statistic("numbers", Numbers(), learned=True),
+            Statistic("one bit", Bits(), learned=True, alone=True),
+        )
+        if not 1 < self.randomizer.size <= MOST_NUMBERS:
+            return ratio, *numbers
+        counted = Counted(self.randomizer)
+        counts = (Statistic("counts", counted, learned=True), Statistic("one count", counted, learned=True, alone=True))
+        return ratio, *counts, *numbers
+
+
+def cell_distance(randomizer: ClientLaw, values: Values) -> float:
+    """Distance of two values of a square grid, in cells."""
+    cells = round(randomizer.inputs**0.5)
+    (i, k), (j, m) = (divmod(value, cells) for value in values)
+    return float(np.hypot(i - j, k - m))
+
+
+def held_to(spent: float, guarantee: Guarantee | None) -> float:
+    """Epsilon that clients are held to: what their integers certify, or a claim that is less."""
+    return spent if guarantee is None else min(spent, guarantee.epsilon())
+
+
+def _two_values(randomizer: ClientLaw, pair: Any) -> Values:
+    require_two(pair)
+    first, second = (whole("pair", value, 0, most=randomizer.inputs - 1) for value in pair)
+    return first, second

@@ -1,0 +1,100 @@
+"""Audits reach mechanisms by their records: an incomplete record, or an unknown plan, is refused by its name."""
+
+import json
+from dataclasses import dataclass, fields, replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from dpppsynth import AddRemove, AlphaNeighbours, BoundedErrorSynthesizer, LaplaceSynthesizer, Window
+from dpppsynth.auditing import audit
+from dpppsynth.auditing.targets import audit_of, hard_pair, target_of
+from dpppsynth.contract import registry
+from dpppsynth.contract.audits.plan_audit import PlanAudit
+from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.core.errors import InputError
+from dpppsynth.privacy import AddRemovePerson, PureDP
+
+SQUARE = Window.rectangle(0, 0, 1000, 1000)
+NEAR = AlphaNeighbours(50.0)
+RECORDS = [registry.mechanism(name) for name in registry.names()]
+
+
+@dataclass(frozen=True, eq=False)
+class Unregistered(Measurement):
+    """A plan of no registered mechanism, with all that the hardest pair used to be made of."""
+
+    domain: Window = SQUARE
+    n: int = 10
+    expected_n: float | None = None
+
+
+def test_a_record_without_an_audit_is_none():
+    record = {each.name: getattr(RECORDS[0], each.name) for each in fields(Mechanism)}
+    assert Mechanism(**record).audit is record.pop("audit")
+    with pytest.raises(TypeError, match="'audit'"):
+        Mechanism(**record)
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+def test_every_mechanism_has_an_audit(record):
+    assert issubclass(record.audit, PlanAudit)
+    assert record.audit is not PlanAudit
+
+
+def test_bare_measurements_are_audited_as_their_mechanisms_are():
+    """A bare measurement is known by its class alone, so all mechanisms with that class have one audit."""
+    for one, other in combinations(RECORDS, 2):
+        assert one.plan is not other.plan or one.audit is other.audit, (one.name, other.name)
+    plan = BoundedErrorSynthesizer(epsilon=1.0, max_error=20).plan(SQUARE, n=40)
+    assert type(audit_of(plan.statistic)) is registry.mechanism("bounded-cells").audit
+    assert (
+        type(audit_of(LaplaceSynthesizer(1.0).plan(SQUARE, n=40).statistic))
+        is registry.mechanism("laplace-cells").audit
+    )
+
+
+def test_plans_of_unknown_mechanisms_are_refused_by_name():
+    """No pair is chosen for them by distance, and nothing else is supposed about them."""
+    for refused in (lambda: hard_pair(Unregistered(), NEAR), lambda: target_of(Unregistered())):
+        with pytest.raises(InputError, match="plans like Unregistered"):
+            refused()
+    plan = LaplaceSynthesizer(1.0).plan(SQUARE, n=40)
+    for thing in (replace(plan, mechanism="laplace-spheres"), replace(plan, mechanism=None)):
+        with pytest.raises(InputError, match=r"mechanism: ('laplace-spheres'|None) is not known"):
+            audit(thing, trials=50)
+
+
+def test_an_audit_that_does_not_answer_is_refused_by_name():
+    bare = PlanAudit(Unregistered())
+    one, other = audit_of(LaplaceSynthesizer(1.0).plan(SQUARE, n=10).statistic).pair(NEAR)
+    questions = {
+        "separation": lambda: bare.pair(NEAR),
+        "presence": lambda: bare.pair(AddRemove()),
+        "pair": lambda: bare.pair(AddRemovePerson()),
+        "statistics": lambda: bare.statistics((one, other)),
+        "as_stated": lambda: bare.as_stated((one, other), PureDP(1.0)),
+        "spent": lambda: bare.excess((one, other), PureDP(1.0)),
+        "weakened": lambda: bare.weakened((one, other)),
+        "alike": lambda: bare.alike((one, other)),
+        "noise": lambda: bare.draws((one, other)),
+        "numbers": lambda: bare.numbers,
+        "log_likeliest": lambda: bare.log_likeliest((one, other)),
+        "laws": lambda: bare.laws((one, other)),
+    }
+    for method, ask in questions.items():
+        with pytest.raises(InputError, match=f"audit of Unregistered .* write `{method}` of PlanAudit"):
+            ask()
+
+
+def test_the_table_of_counts_follows_from_the_counts():
+    """Negative counts are zero in the table; any other difference is found, whatever the release's own check says."""
+    found = audit_of(BoundedErrorSynthesizer(epsilon=1.0, max_error=20).plan(SQUARE, n=40).statistic)
+    lattice = np.array([3, -2, 0])
+    for counts, holds in (([3, 0, 0], True), ([3, -2, 0], False), ([3, 0, 1], False), ([3, 0], False)):
+        table = {"features": [{"properties": {"count": count}} for count in counts]}
+        assert list(found.files(lattice, {"counts.geojson": json.dumps(table).encode()}.__getitem__)) == [
+            ("table of counts", holds)
+        ]
