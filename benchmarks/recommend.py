@@ -30,7 +30,7 @@ import dpppsynth as dps
 from dpppsynth import PoissonRelease
 from dpppsynth.contract import rules
 from dpppsynth.evaluation.experiments import Scenario, Study
-from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, Budget
+from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, PrivacyTerms
 from dpppsynth.evaluation.recommendation.evidence import (
     ADD_REMOVE,
     ANYWHERE,
@@ -204,7 +204,7 @@ def size(relation: Any, n: int) -> dict[str, int]:
 def synthesizer(mechanism: str, relation: Any, epsilon: float) -> Any:
     """A mechanism with its default rules, and the faster of two kinds of inference or of drawing."""
     candidate = next(each for each in CANDIDATES if each.mechanism == mechanism)
-    made = candidate.build(Budget(epsilon, DELTA, relation))
+    made = candidate.build(PrivacyTerms(epsilon, DELTA, relation))
     if not isinstance(made, dps.LGCPSynthesizer):
         return made
     # Trying whether exact draws are feasible takes longer than drawing.
@@ -361,7 +361,7 @@ def kind_named(scenario: str) -> str:
 def case(row: Any, delta: float) -> Case:
     """Arguments of the recommender for the setting of a row."""
     share = None if row.relation == ADD_REMOVE else ANYWHERE if row.relation == REPLACE_ONE else float(row.relation)
-    return Case(row.kind, share, row.n, Budget(row.epsilon, delta, relation_of(row.relation, 1.0)))
+    return Case(row.kind, share, row.n, PrivacyTerms(row.epsilon, delta, relation_of(row.relation, 1.0)))
 
 
 KEYS = ["kind", "truth", "relation", "n", "epsilon"]

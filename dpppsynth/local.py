@@ -47,7 +47,8 @@ from dpppsynth.mechanisms.local.report_files import (
     write_reports,
 )
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.mechanisms.local.synthesizer import CellMechanism, Mechanism, counts_from_dict
+from dpppsynth.mechanisms.local.synthesizer import CellMechanism, counts_from_dict
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism as Mechanism
 from dpppsynth.mechanisms.local.trajectories import (
     GridTrajectories,
     PointsBudget,

@@ -17,7 +17,7 @@ from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan, KimLimPlan, L
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, GridPlan
 from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.release import GridEstimator, ReportEstimator
-from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.models.trace import around
 from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.profiles import PureDP
@@ -147,7 +147,7 @@ def _bought(statistic: Any) -> list[tuple[str, str]]:
         ]
     if isinstance(statistic, LocalPlan | GridPlan):
         return _reports(statistic)
-    if isinstance(statistic, MovedPlan):
+    if isinstance(statistic, PlanarLaplacePlan):
         return moves(statistic)
     mesh = _mesh_words(statistic.mesh)
     if isinstance(statistic, HeatmapPlan):

@@ -4,7 +4,7 @@ from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.bounded.words import errors, farthest, measured
-from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
 from dpppsynth.release import Release, StratifiedRelease
@@ -21,7 +21,7 @@ def noise_of(statistic: StatisticPlan) -> list[tuple[str, str]]:
     return [("noise", f"{law} {deviation:.4g}, drawn again beyond the largest error"), ("largest error", most)]
 
 
-def moves(statistic: MovedPlan) -> list[tuple[str, str]]:
+def moves(statistic: PlanarLaplacePlan) -> list[tuple[str, str]]:
     """Rows of a table: mean and largest displacement of moved points, rounded up."""
     domain, mean = statistic.domain, PlanarLaplace(statistic.rate, statistic.bound).mean_radius
     rows = [("noise", f"planar Laplace: every point is moved by {mean:.4g} {short_unit(domain.unit)} on average")]

@@ -19,7 +19,7 @@ from scipy.fft import next_fast_len
 
 from dpppsynth.core.arguments import probability
 from dpppsynth.privacy.gaussian import smallest_epsilon
-from dpppsynth.privacy.losses import Lattice, LossLaw
+from dpppsynth.privacy.losses import LossLattice, LossLaw
 from dpppsynth.privacy.profiles import (
     LARGEST_RATE,
     ApproximateDP,
@@ -235,7 +235,7 @@ def symmetric_law(profile: Any, step: float, cut: float) -> LossLaw:
     for rounding that is paid for.
     """
     half = max(1, math.ceil(_top(profile, cut) / step))
-    losses = Lattice(step, half).losses[half:]
+    losses = LossLattice(step, half).losses[half:]
     curve = _attainable(losses, np.array([min(1.0, profile.delta(float(epsilon))) for epsilon in losses]))
     corner = _lower_hull(np.exp(losses), curve)
     odds, heights = np.exp(losses[corner]), curve[corner]
@@ -247,10 +247,10 @@ def symmetric_law(profile: Any, step: float, cut: float) -> LossLaw:
     rest = 1 - infinite - float(mass.sum())
     # Masses no larger than rounding are dropped, and added back below.
     mass[half] = rest if rest > ROUNDING / 100 else 0.0
-    own = LossLaw(Lattice(step, half), mass, infinite).curve()[half + corner]
+    own = LossLaw(LossLattice(step, half), mass, infinite).curve()[half + corner]
     seen = heights > 0
     lift = max(1.0, float(np.max(heights[seen] / own[seen], initial=1.0))) * (1 + ROUNDING)
-    return LossLaw(Lattice(step, half), mass * lift, infinite * lift)
+    return LossLaw(LossLattice(step, half), mass * lift, infinite * lift)
 
 
 def _attainable(losses: Floats, heights: Floats) -> Floats:

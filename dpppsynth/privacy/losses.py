@@ -52,7 +52,7 @@ DIGITS = 6
 ROWS = "rows: need pairs of a finite epsilon and a delta."
 
 
-class Lattice(NamedTuple):
+class LossLattice(NamedTuple):
     """Losses `step * s`, s from `-half` to `half`."""
 
     step: float
@@ -75,7 +75,7 @@ class LossLaw(NamedTuple):
     They may sum to a little more than one, where rounding is paid for.
     """
 
-    lattice: Lattice
+    lattice: LossLattice
     mass: Floats
     infinite: float
 
@@ -84,7 +84,7 @@ class LossLaw(NamedTuple):
         return _divergences(self.mass[None], np.array([self.infinite]), self.lattice.step)[0]
 
 
-def suitable_lattice(matrix: Floats, pairs: Ints, error: float, fineness: float = FINENESS) -> Lattice:
+def suitable_lattice(matrix: Floats, pairs: Ints, error: float, fineness: float = FINENESS) -> LossLattice:
     """Lattice for one child's losses under pairs of rows (m, 2), of which there is one at least.
 
     It bears on the precision of bounds, not on their truth, so a sample of the pairs will do. Its step is well above
@@ -110,7 +110,7 @@ def suitable_lattice(matrix: Floats, pairs: Ints, error: float, fineness: float 
 
 def worst_curves(
     matrix: Floats, groups: Sequence[Ints], error: float, fineness: float = FINENESS
-) -> tuple[Lattice, list[Floats]]:
+) -> tuple[LossLattice, list[Floats]]:
     """Largest hockey-stick divergences of one child over ever more pairs of rows.
 
     Parameters
@@ -126,7 +126,7 @@ def worst_curves(
 
     Returns
     -------
-    Lattice
+    LossLattice
         Wide enough for all but a negligible part of the finite losses.
     list of (2 half + 1,) arrays
         For the first group, the first two, and so on: the divergence at each loss of the lattice.
@@ -142,7 +142,7 @@ def worst_curves(
         lattice, last = wider, end
 
 
-def dominating_law(curve: Floats, lattice: Lattice, error: float) -> LossLaw:
+def dominating_law(curve: Floats, lattice: LossLattice, error: float) -> LossLaw:
     """Loss of one child that dominates a curve of `worst_curves`, and all whose matrix differs by a share `error`.
 
     A convex decreasing curve that is linear between the points of the lattice belongs to a law on the lattice; it is
@@ -293,7 +293,7 @@ class DiscreteLosses:
         return f"{promise}; the certificate's table states it at other probabilities"
 
 
-def poisson_losses(curve: Floats, lattice: Lattice, *, error: float, rate: float, delta: float) -> DiscreteLosses:
+def poisson_losses(curve: Floats, lattice: LossLattice, *, error: float, rate: float, delta: float) -> DiscreteLosses:
     """Profile, quoted at `delta`, of a Poisson(rate) number of children, each under the curve of `worst_curves`."""
     return DiscreteLosses.tabulate(*poisson_deltas(dominating_law(curve, lattice, error), rate), delta)
 
@@ -304,12 +304,12 @@ def _pairs(table: Floats) -> Floats:
     return table
 
 
-def _lattice(step: float, half: int) -> Lattice:
+def _lattice(step: float, half: int) -> LossLattice:
     """Lattice with its top no higher than `LARGEST_LOSS`."""
-    return Lattice(step, max(1, min(half, math.floor(LARGEST_LOSS / step))))
+    return LossLattice(step, max(1, min(half, math.floor(LARGEST_LOSS / step))))
 
 
-def _worst_curve(matrix: Floats, pairs: Ints, lattice: Lattice) -> Floats:
+def _worst_curve(matrix: Floats, pairs: Ints, lattice: LossLattice) -> Floats:
     logs = np.log(matrix, out=np.full(matrix.shape, NOTHING), where=matrix > 0)
     out = np.zeros(2 * lattice.half + 1)
     blocks = max(1, len(pairs) * max(len(matrix), len(out)) // BLOCK)
@@ -318,7 +318,7 @@ def _worst_curve(matrix: Floats, pairs: Ints, lattice: Lattice) -> Floats:
     return out
 
 
-def _both_ways(matrix: Floats, logs: Floats, pairs: Ints, lattice: Lattice) -> Floats:
+def _both_ways(matrix: Floats, logs: Floats, pairs: Ints, lattice: LossLattice) -> Floats:
     """Largest divergences of rows `pairs[:, 0]` from rows `pairs[:, 1]`, and the other way around.
 
     An atom (p, q) is split between the losses below and above its own, or the highest one and infinity, so that the two

@@ -38,7 +38,7 @@ from dpppsynth.mechanisms.lgcp import feasibility, field_plan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import ConfidentialFit
 from dpppsynth.mechanisms.lgcp.posterior_sampling import lipschitz_plan as lipschitz_module
 from dpppsynth.mechanisms.lgcp.posterior_sampling import posterior_draw_plan as posterior_module
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import Outcome
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField
 from dpppsynth.mechanisms.lgcp.synthesizer import MECHANISMS
 from dpppsynth.mechanisms.local import grid_plan
 from dpppsynth.mechanisms.local import plan as local_plan
@@ -760,7 +760,7 @@ def exact_masses(case, pattern):
 def kind(thing, secret):
     """Kind of sensitive data that a thing is, if any."""
     match thing:
-        case PointPattern() | ConfidentialFit() | Outcome() | NestedBoxes() | Users():
+        case PointPattern() | ConfidentialFit() | DrawnField() | NestedBoxes() | Users():
             return "a pattern"
         case float() if round(thing, 7) in secret.coordinates:
             return "a coordinate"

@@ -23,7 +23,7 @@ from dpppsynth.mechanisms.kernel.release import PoissonRelease
 from dpppsynth.mechanisms.lgcp import feasibility
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_sigma
 from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import Outcome
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField
 from dpppsynth.mechanisms.lgcp.synthesizer import MECHANISMS
 from dpppsynth.models import draws, regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
@@ -87,7 +87,7 @@ def quick(monkeypatch):
     monkeypatch.setattr(feasibility, "TRIALS", 100)
     monkeypatch.setattr(feasibility, "TRYING", 0.3)
     monkeypatch.setattr(field, "KEPT_DRAWS", 80)
-    monkeypatch.setattr(KimLimPlan, "_sample", lambda self, masses, rng: Outcome(rng.normal(-8, 0.1, len(masses))))
+    monkeypatch.setattr(KimLimPlan, "_sample", lambda self, masses, rng: DrawnField(rng.normal(-8, 0.1, len(masses))))
 
 
 def relations():

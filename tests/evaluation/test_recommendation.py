@@ -10,7 +10,7 @@ import shapely
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.evaluation.recommendation import choice, recommend
-from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, Budget
+from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, PrivacyTerms
 from dpppsynth.evaluation.recommendation.evidence import DELTA, DOCUMENT, Evidence, Question, study
 from dpppsynth.evaluation.recommendation.ranking import MARGIN, Case, rank
 from dpppsynth.evaluation.recommendation.settings import settings
@@ -54,7 +54,7 @@ def grid():
 
 
 def budget(epsilon=1.0, delta=0.0, relation=None):
-    return Budget(epsilon, delta, relation or dps.ReplaceOne())
+    return PrivacyTerms(epsilon, delta, relation or dps.ReplaceOne())
 
 
 class TestEvidence:

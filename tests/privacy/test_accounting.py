@@ -26,7 +26,7 @@ from dpppsynth.privacy.composed import (
     symmetric_law,
 )
 from dpppsynth.privacy.gaussian import smallest_epsilon
-from dpppsynth.privacy.losses import DiscreteLosses, Lattice, LossLaw
+from dpppsynth.privacy.losses import DiscreteLosses, LossLattice, LossLaw
 from dpppsynth.privacy.profiles import (
     ApproximateDP,
     GaussianDP,
@@ -313,7 +313,7 @@ class TestEveryMixture:
         """Few points, term by term; and many, by Fourier transforms."""
         rng = np.random.default_rng(half)
         laws = [
-            LossLaw(Lattice(2.0 / half, half), mass * total / mass.sum(), infinite)
+            LossLaw(LossLattice(2.0 / half, half), mass * total / mass.sum(), infinite)
             for total, infinite in ((1.3, 1e-3), (1.0, 0.0), (1.7, 0.02))
             for mass in [rng.random(2 * half + 1)]
         ]

@@ -13,7 +13,7 @@ from scipy.stats import poisson
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.losses import (
     DiscreteLosses,
-    Lattice,
+    LossLattice,
     LossLaw,
     dominating_law,
     poisson_deltas,
@@ -116,7 +116,7 @@ class TestEnumeration:
 class TestTransform:
     def test_direct_convolution(self):
         """A handful of atoms on a lattice, convolved one by one; wrapping and rounding are at most what is allowed."""
-        lattice = Lattice(0.25, 4)
+        lattice = LossLattice(0.25, 4)
         mass = np.array([0.01, 0.0, 0.2, 0.0, 0.3, 0.1, 0.3, 0.0, 0.0899])
         law = LossLaw(lattice, mass, 1e-4)
         rate, most = 1.7, 60
@@ -218,7 +218,7 @@ class TestDomination:
     @pytest.mark.parametrize("error", [0.1, 1.0, 1e6])
     def test_a_hopeless_error_is_refused(self, error):
         with pytest.raises(InputError, match=r"relative error .*collapse_short"):
-            dominating_law(np.array([0.5, 0.2, 0.1]), Lattice(0.01, 1), error)
+            dominating_law(np.array([0.5, 0.2, 0.1]), LossLattice(0.01, 1), error)
 
     def test_losses_beyond_the_range_of_numbers_are_infinite(self):
         """Entries whose ratio is e^707 tell the rows apart by any child, whose chance delta never falls far below."""

@@ -12,7 +12,7 @@ from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
 
 
 @dataclass(frozen=True)
-class Budget:
+class PrivacyTerms:
     """Available budget and the persons it protects.
 
     Attributes
@@ -58,14 +58,14 @@ class Candidate:
     has_posterior: bool
     gaussian: bool = False
 
-    def build(self, budget: Budget) -> Synthesizer:
+    def build(self, budget: PrivacyTerms) -> Synthesizer:
         """Synthesizer of a budget."""
         delta = {"delta": budget.delta} if self.spends_delta else {}
         settings = registry.mechanism(self.mechanism).settings
         synthesizer: Synthesizer = settings(budget.epsilon, **delta, **budget.neighbours, **self.settings)
         return synthesizer
 
-    def epsilon(self, budget: Budget) -> float:
+    def epsilon(self, budget: PrivacyTerms) -> float:
         """Equivalent budget of this mechanism at the study's delta and with one point per person.
 
         Laplace noise has scale `k Delta / epsilon`, so a cap of k points divides epsilon. Gaussian mechanisms feel

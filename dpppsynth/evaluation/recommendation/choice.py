@@ -7,7 +7,7 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.synthesizer import Synthesizer, require_domain
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import DpppsynthError, InputError
-from dpppsynth.evaluation.recommendation.candidates import Budget
+from dpppsynth.evaluation.recommendation.candidates import PrivacyTerms
 from dpppsynth.evaluation.recommendation.evidence import kind_of, shape_of, share_of, study
 from dpppsynth.evaluation.recommendation.ranking import Case, Ranked, rank
 from dpppsynth.evaluation.recommendation.result import Alternative, Recommendation
@@ -76,7 +76,7 @@ def recommend(
     size = asked.public_size(*((n, None) if public else (None, n)))
     sizes = {"n": int(n)} if public else {"expected_n": size}
     _require_delta(delta, **sizes)
-    budget, evidence = Budget(float(epsilon), float(delta), asked.neighbouring()), study()
+    budget, evidence = PrivacyTerms(float(epsilon), float(delta), asked.neighbouring()), study()
     case = Case(kind_of(domain), share_of(domain, budget.relation), float(n), budget, shape_of(domain))
     ranked = rank(evidence, case)
     refused: list[Alternative] = []
@@ -102,7 +102,7 @@ def recommend(
 
 
 def _settle(
-    each: Ranked, budget: Budget, domain: Domain, sizes: dict[str, Any]
+    each: Ranked, budget: PrivacyTerms, domain: Domain, sizes: dict[str, Any]
 ) -> tuple[Synthesizer, Plan] | Alternative:
     """Synthesizer and plan, its guarantee checked, or why there is none."""
     try:

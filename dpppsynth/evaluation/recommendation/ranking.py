@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, Budget, Candidate
+from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, Candidate, PrivacyTerms
 from dpppsynth.evaluation.recommendation.evidence import DELTA, Answer, Evidence, Outside, Question
 
 # Expected distances within this ratio of the smallest count as equal: the study's own error is about as large, and a
@@ -21,7 +21,7 @@ class Case:
     share : float or None
         Privacy radius as a share of the extent; None where points come and go.
     n : float
-    budget : Budget
+    budget : PrivacyTerms
     shape : tuple of Outside
         Respects in which the domain's shape lies outside the study, whatever the mechanism.
     """
@@ -29,10 +29,10 @@ class Case:
     kind: str
     share: float | None
     n: float
-    budget: Budget
+    budget: PrivacyTerms
     shape: tuple[Outside, ...] = ()
 
-    def ask(self, evidence: Evidence, candidate: Candidate, budget: Budget | None = None) -> Answer:
+    def ask(self, evidence: Evidence, candidate: Candidate, budget: PrivacyTerms | None = None) -> Answer:
         """Expected distance of a candidate, with another budget if one is given."""
         budget = budget or self.budget
         question = Question(self.kind, self.share, self.n, candidate.epsilon(budget))
@@ -71,7 +71,7 @@ def rank(evidence: Evidence, case: Case, margin: float = MARGIN) -> list[Ranked]
     return level + found[len(level) :]
 
 
-def _other_delta(candidate: Candidate, budget: Budget) -> tuple[Outside, ...]:
+def _other_delta(candidate: Candidate, budget: PrivacyTerms) -> tuple[Outside, ...]:
     """Note that the kernel was measured at another delta, which the study cannot convert."""
     if candidate.gaussian or not candidate.spends_delta or budget.delta in (0, DELTA):
         return ()

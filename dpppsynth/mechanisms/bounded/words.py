@@ -10,7 +10,7 @@ from typing import Any
 from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
-from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.odds import fraction
 from dpppsynth.release import Release, StratifiedRelease
@@ -25,7 +25,7 @@ def errors(plan: Any, by: str | None = None) -> list[str]:
 
     Parameters
     ----------
-    plan : BoundedCountsPlan, MovedPlan or any other
+    plan : BoundedCountsPlan, PlanarLaplacePlan or any other
         What the budget was spent on, of one level where there are several.
     by : str, optional
         Name of the mark whose levels were released one by one.
@@ -41,7 +41,7 @@ def errors(plan: Any, by: str | None = None) -> list[str]:
     match plan:
         case BoundedCountsPlan():
             return _of_counts(plan.max_error, by)
-        case MovedPlan():
+        case PlanarLaplacePlan():
             return _of_moves(plan, by)
         case _:
             return []
@@ -81,7 +81,7 @@ def price(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
 
 def moves(parameters: Mapping[str, Any]) -> bool:
     """Whether the released points are those of the data, each moved, by the public parameters of a release."""
-    return _one(parameters).get("basis") == MovedPlan.basis
+    return _one(parameters).get("basis") == PlanarLaplacePlan.basis
 
 
 def farthest(most: float, domain: Domain) -> str:
@@ -98,7 +98,7 @@ def farthest(most: float, domain: Domain) -> str:
 
 def shown(plan: Any) -> str | None:
     """Caption of the points on a map, where they are moved ones."""
-    if not isinstance(plan, MovedPlan):
+    if not isinstance(plan, PlanarLaplacePlan):
         return None
     far = f", by {farthest(plan.error_bound, plan.domain)} at most" if math.isfinite(plan.error_bound) else ""
     return (
@@ -118,7 +118,7 @@ def _of_counts(most: int, by: str | None) -> list[str]:
     return said
 
 
-def _of_moves(plan: MovedPlan, by: str | None) -> list[str]:
+def _of_moves(plan: PlanarLaplacePlan, by: str | None) -> list[str]:
     domain, most = plan.domain, plan.max_error
     if most is None:
         mean = f"{2 / plan.rate:.4g} {short_unit(domain.unit)}"

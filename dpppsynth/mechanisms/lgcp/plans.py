@@ -37,7 +37,7 @@ SAMPLERS = ("auto", "exact", "nuts", "proximal")
 
 
 @dataclass(frozen=True)
-class Request:
+class LGCPRequest:
     """A synthesizer's settings with the public facts of one release."""
 
     settings: "LGCPSynthesizer"
@@ -56,7 +56,7 @@ class Request:
         return self.settings.length_scale or self.rules.length_scale(self.domain, self.size)
 
 
-Planner = Callable[[Request], Plan]
+Planner = Callable[[LGCPRequest], Plan]
 
 
 def _pure(settings: "LGCPSynthesizer") -> Profile:
@@ -72,13 +72,13 @@ def _stated(settings: "LGCPSynthesizer") -> Profile:
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class LGCPVariant:
     """Options of a log-Gaussian Cox mechanism, and its planning function.
 
     Attributes
     ----------
     settle : callable
-        From a `Request` to a `Plan`.
+        From a `LGCPRequest` to a `Plan`.
     ceiling : callable
         From settings to the profile of all their budget.
     spends_delta : bool
@@ -121,10 +121,10 @@ class Mechanism:
     def plan(self, settings: "LGCPSynthesizer", domain: Domain, n: int | None, expected_n: float | None) -> Plan:
         """Settle every choice from public parameters."""
         size = need_size(settings.public_size(n, expected_n))
-        return self.settle(Request(settings, domain, n, size))
+        return self.settle(LGCPRequest(settings, domain, n, size))
 
 
-def _tents(request: Request) -> Plan:
+def _tents(request: LGCPRequest) -> Plan:
     s, domain, relation = request.settings, request.domain, request.settings.neighbouring()
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
@@ -136,7 +136,7 @@ def _tents(request: Request) -> Plan:
     return Plan("lgcp-tents", statistic, _denoiser(request, mesh))
 
 
-def _denoiser(request: Request, mesh: Mesh) -> LGCPInference:
+def _denoiser(request: LGCPRequest, mesh: Mesh) -> LGCPInference:
     """The posterior after a private statistic."""
     s = request.settings
     scales = (s.length_scale,) if s.length_scale else request.rules.length_scales(request.domain)
@@ -145,7 +145,7 @@ def _denoiser(request: Request, mesh: Mesh) -> LGCPInference:
     )
 
 
-def _field(request: Request) -> Plan:
+def _field(request: LGCPRequest) -> Plan:
     s = request.settings
     mesh = _mesh(request)
     covariance = _covariance(request, mesh, lambda shape, mu: largest_field_sigma(mesh, shape, s.neighbouring(), mu))
@@ -153,13 +153,13 @@ def _field(request: Request) -> Plan:
     return Plan("lgcp-field", statistic, _denoiser(request, mesh))
 
 
-def _posterior_draw(request: Request) -> Plan:
+def _posterior_draw(request: LGCPRequest) -> Plan:
     mesh = _mesh(request)
     plan = choose_sampler(lambda sampler: _draw_with(request, mesh, sampler), request.settings.sampler, "proximal")
     return Plan("lgcp-posterior-draw", plan, Drawn(request.settings.offset))
 
 
-def _draw_with(request: Request, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
+def _draw_with(request: LGCPRequest, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
     s, relation = request.settings, request.settings.neighbouring()
     factor = proximal_factor() if sampler == "proximal" else 1.0
     given = s.sigma is not None or s.covariance is not None
@@ -186,7 +186,7 @@ def _draw_with(request: Request, mesh: Mesh, sampler: str) -> PosteriorDrawPlan:
     )
 
 
-def _lipschitz(request: Request) -> Plan:
+def _lipschitz(request: LGCPRequest) -> Plan:
     s, relation, domain = request.settings, request.settings.neighbouring(), request.domain
     mesh = _mesh(request, request.rules.smooth_mesh)
     # Where no path's length is known an infinite reach is refused by the theorem, in words.
@@ -208,7 +208,7 @@ def _lipschitz(request: Request) -> Plan:
 
 
 def _kim_lim(bound: str) -> Planner:
-    def settle(request: Request) -> Plan:
+    def settle(request: LGCPRequest) -> Plan:
         s, relation = request.settings, request.settings.neighbouring()
         if not isinstance(relation, AlphaNeighbours) or relation.max_points_per_person > 1:
             msg = "relation: Kim & Lim's bounds are for alpha-neighbours with one point per person; give alpha=."
@@ -245,21 +245,21 @@ def _kim_lim(bound: str) -> Planner:
     return settle
 
 
-def _mesh(request: Request, rule: Callable[[Domain], Mesh] | None = None) -> Mesh:
+def _mesh(request: LGCPRequest, rule: Callable[[Domain], Mesh] | None = None) -> Mesh:
     """Mesh of the field that the budget is spent on."""
     if request.settings.mesh is not None:
         return covering(request.domain, request.settings.mesh)
     return (rule or request.rules.draw_mesh)(request.domain)
 
 
-def _settled(request: Request) -> tuple[CappedRelation, int | None, float | None, float, float]:
+def _settled(request: LGCPRequest) -> tuple[CappedRelation, int | None, float | None, float, float]:
     """CappedRelation, sizes and budget, in the order of the plans' arguments."""
     s = request.settings
     return s.neighbouring(), *exact_or_guess(request.n, request.size), float(s.epsilon), float(s.delta)
 
 
 def _covariance(
-    request: Request, mesh: Mesh, largest_sigma: Callable[[Covariance, float], float], cap: float = math.inf
+    request: LGCPRequest, mesh: Mesh, largest_sigma: Callable[[Covariance, float], float], cap: float = math.inf
 ) -> Covariance:
     """The covariance asked for, verified, or the default: the largest admissible sigma, at most `cap`."""
     s = request.settings
@@ -278,11 +278,11 @@ def _covariance(
     return replace(shape, sigma=float(wanted))
 
 
-MECHANISMS: dict[str, Mechanism] = {
-    "tents": Mechanism(_tents, _pure, spends_delta=False, has_covariance=False),
-    "field": Mechanism(_field, _gaussian, spends_delta=True),
-    "posterior-draw": Mechanism(_posterior_draw, _gaussian, spends_delta=True, samplers=SAMPLERS),
-    "lipschitz": Mechanism(_lipschitz, _pure, spends_delta=False, samplers=("auto", "exact", "nuts")),
-    "kim-lim-3.8": Mechanism(_kim_lim("3.8"), _stated, spends_delta=True, samplers=("auto", "nuts")),
-    "kim-lim-3.9": Mechanism(_kim_lim("3.9"), _stated, spends_delta=True, samplers=("auto", "nuts")),
+MECHANISMS: dict[str, LGCPVariant] = {
+    "tents": LGCPVariant(_tents, _pure, spends_delta=False, has_covariance=False),
+    "field": LGCPVariant(_field, _gaussian, spends_delta=True),
+    "posterior-draw": LGCPVariant(_posterior_draw, _gaussian, spends_delta=True, samplers=SAMPLERS),
+    "lipschitz": LGCPVariant(_lipschitz, _pure, spends_delta=False, samplers=("auto", "exact", "nuts")),
+    "kim-lim-3.8": LGCPVariant(_kim_lim("3.8"), _stated, spends_delta=True, samplers=("auto", "nuts")),
+    "kim-lim-3.9": LGCPVariant(_kim_lim("3.9"), _stated, spends_delta=True, samplers=("auto", "nuts")),
 }

@@ -19,7 +19,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.audit_clients import BITS, COUNT, SEED, Bits, Counted, held_to, with_epsilon
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceRound
-from dpppsynth.mechanisms.local.trajectories.rounds import Part
+from dpppsynth.mechanisms.local.trajectories.rounds import RoundPart
 from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
@@ -95,7 +95,7 @@ class PartRatios:
 class TranscriptCounts:
     """The aggregator's counts of a client's whole transcript, at some values of each part; 0 where it refuses."""
 
-    places: tuple[tuple[Part, Ints], ...]
+    places: tuple[tuple[RoundPart, Ints], ...]
 
     def __call__(self, sent: Sent) -> Ints:
         """(size,) counts of all parts."""
@@ -108,7 +108,7 @@ class TranscriptCounts:
 class TranscriptForm:
     """Format of a transcript: number of reports of each part, and the bits of their first and last words."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[RoundPart, ...]
 
     def __call__(self, sent: Sent) -> Ints:
         """(m,) numbers."""
@@ -210,7 +210,7 @@ def _statistics(rounds: Rounds, walks: Walks, parts: tuple[Differing, ...]) -> t
     )
 
 
-def _looked_at(rounds: Rounds, walks: Walks) -> tuple[tuple[Part, Ints], ...]:
+def _looked_at(rounds: Rounds, walks: Walks) -> tuple[tuple[RoundPart, Ints], ...]:
     """All values of each part; where they are too many, those that either trajectory has in parts of this size."""
     parts = [part for each in rounds for part in each.parts]
     if sum(part.randomizer.size for part in parts) <= MOST_NUMBERS:

@@ -21,7 +21,7 @@ from dpppsynth.core.workers import worker_pool
 from dpppsynth.mechanisms.local.labels import label_of
 from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
 from dpppsynth.mechanisms.local.report_tables import Piece, batches, files, integers, pieces, quietly
-from dpppsynth.mechanisms.local.synthesizer import Mechanism
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Ints
 
@@ -53,7 +53,7 @@ def total(randomizer: Randomizer, tallies: Iterable[Tally]) -> Tally:
 
 
 def tally_files(
-    mechanism: Mechanism,
+    mechanism: LocalMechanism,
     paths: Any,
     *,
     batch: int = BATCH,

@@ -23,7 +23,7 @@ from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.mechanisms.local.synthesizer import Mechanism, everybody, public_number, within
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, everybody, public_number, within
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.privacy.relations import Local
 from dpppsynth.spatial.domains import Domain, Window
@@ -40,7 +40,7 @@ SHARE = "be positive, and at most 1000"
 ROUNDING: dict[str, Any] = {"help": "Rounding of the sides", "choices": ROUNDINGS, "panel": EXPERT}
 
 
-class GridMechanism(Mechanism):
+class GridMechanism(LocalMechanism):
     """Base of local mechanisms on the cells of a grid over a window; a value is the number of a person's cell."""
 
     window: Window

@@ -9,7 +9,7 @@ from typing import Any
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.report_tables import quietly
-from dpppsynth.mechanisms.local.synthesizer import Mechanism
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 from dpppsynth.spatial.domains import Window
 
 # Key of a Parquet file's metadata; CSV files have their label beside them.
@@ -44,7 +44,7 @@ class Label:
         return json.dumps({"mechanism": self.mechanism, "seeded": self.seeded, "parameters": self.parameters} | place)
 
 
-def label_for(mechanism: Mechanism, *, seeded: bool, window: Window | None = None) -> Label:
+def label_for(mechanism: LocalMechanism, *, seeded: bool, window: Window | None = None) -> Label:
     """Label of reports drawn by this mechanism's clients, of places in this window."""
     place = None if window is None else window.fingerprint()
     return Label(mechanism.fingerprint, seeded, mechanism.randomizer.parameters(), place)
@@ -67,7 +67,9 @@ def read_label(path: Path) -> Label | None:
     return None if text is None else _label(path, text)
 
 
-def label_of(path: Path, mechanism: Mechanism, *, window: Window | None = None, labelled: bool = False) -> Label | None:
+def label_of(
+    path: Path, mechanism: LocalMechanism, *, window: Window | None = None, labelled: bool = False
+) -> Label | None:
     """Label of a file of reports, which must be of this mechanism, and of this window, as far as it tells.
 
     Raises

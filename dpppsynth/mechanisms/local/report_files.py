@@ -31,12 +31,12 @@ from dpppsynth.mechanisms.local.places import FEWEST, point_batches, values_in
 from dpppsynth.mechanisms.local.report_tables import files
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.sinks import new_file, writing
-from dpppsynth.mechanisms.local.synthesizer import CellMechanism, Mechanism
+from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.tables.formats import as_path
 
 
-def write_reports(reports: Reports, path: str | Path, *, mechanism: Mechanism | None = None) -> Path:
+def write_reports(reports: Reports, path: str | Path, *, mechanism: LocalMechanism | None = None) -> Path:
     """Write reports to a new CSV or Parquet file, in their order, with a label that says where they come from.
 
     Parameters
@@ -46,7 +46,7 @@ def write_reports(reports: Reports, path: str | Path, *, mechanism: Mechanism | 
     path : str or Path
         New file ending in .csv or .parquet, in an existing folder. The label of ``reports.csv`` is
         ``reports.csv.json``; that of a Parquet file is in its metadata.
-    mechanism : Mechanism, optional
+    mechanism : LocalMechanism, optional
         That drew them: then the label tells its public numbers, too.
 
     Raises
@@ -66,13 +66,13 @@ def write_reports(reports: Reports, path: str | Path, *, mechanism: Mechanism | 
     return target
 
 
-def read_reports(path: str | Path, mechanism: Mechanism) -> Reports:
+def read_reports(path: str | Path, mechanism: LocalMechanism) -> Reports:
     """Read one file of reports into memory; `aggregate_files` counts those that do not fit.
 
     Parameters
     ----------
     path : str or Path
-    mechanism : Mechanism
+    mechanism : LocalMechanism
         That drew them.
 
     Raises
@@ -93,7 +93,7 @@ def read_reports(path: str | Path, mechanism: Mechanism) -> Reports:
 
 
 def aggregate_files(
-    mechanism: Mechanism,
+    mechanism: LocalMechanism,
     paths: Any,
     *,
     batch: int = BATCH,
@@ -109,7 +109,7 @@ def aggregate_files(
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : LocalMechanism
         Mechanism whose clients sent the reports.
     paths : str or Path, or a sequence of them
         CSV and Parquet files, folders with all files below them, or patterns such as ``reports/*.parquet``. Every file
@@ -161,12 +161,12 @@ def aggregate_files(
     return _counts(mechanism, done)
 
 
-def aggregate_dask(mechanism: Mechanism, reports: Any, client: Any = None, *, seeded: bool = False) -> Counts:
+def aggregate_dask(mechanism: LocalMechanism, reports: Any, client: Any = None, *, seeded: bool = False) -> Counts:
     """Count the reports of a distributed table, with the extra ``dpppsynth[dask]``.
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : LocalMechanism
     reports : dask.dataframe.DataFrame, dask.array.Array, or list of Delayed
         With the columns of the reports; delayed parts are pandas.DataFrame or arrays (n, columns).
     client : distributed.Client, optional
@@ -189,7 +189,7 @@ def aggregate_dask(mechanism: Mechanism, reports: Any, client: Any = None, *, se
 
 
 def perturb_file(
-    mechanism: Mechanism,
+    mechanism: LocalMechanism,
     points: str | Path,
     out: str | Path,
     *,
@@ -213,7 +213,7 @@ def perturb_file(
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : LocalMechanism
     points : str or Path
         Sensitive points, one for each person: CSV or Parquet with numeric columns `x` and `y`, in the window's
         coordinate reference system.
@@ -263,8 +263,8 @@ def perturb_file(
     return done
 
 
-def _of(mechanism: Any) -> Mechanism:
-    found: Mechanism = instance("mechanism", mechanism, Mechanism, "DiskAreaMechanism(epsilon=1.0) is one")
+def _of(mechanism: Any) -> LocalMechanism:
+    found: LocalMechanism = instance("mechanism", mechanism, LocalMechanism, "DiskAreaMechanism(epsilon=1.0) is one")
     return found
 
 
@@ -290,5 +290,5 @@ def _one(path: Any) -> list[Path]:
     return found
 
 
-def _counts(mechanism: Mechanism, tally: Tally) -> Counts:
+def _counts(mechanism: LocalMechanism, tally: Tally) -> Counts:
     return mechanism.counts_kind(mechanism, tally.counts, tally.n, tally.seeded)

@@ -106,7 +106,7 @@ class Counts:
 
     Attributes
     ----------
-    mechanism : Mechanism
+    mechanism : LocalMechanism
         Mechanism whose clients sent them.
     values : (size,) array of int
     n : int

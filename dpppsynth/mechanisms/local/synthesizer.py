@@ -35,7 +35,7 @@ OUTSIDE = ("raise", "clip")
 DROP = "drop"
 
 
-class Mechanism(Synthesizer):
+class LocalMechanism(Synthesizer):
     """Base of local mechanisms: clients that need nobody else's data, an aggregator that sees nothing but reports."""
 
     counts_kind: ClassVar[type[Counts]] = Counts
@@ -163,9 +163,9 @@ class Mechanism(Synthesizer):
         return mechanism(plan.mechanism).build_release(statistic, plan.estimator)
 
 
-def counts_from_dict(mechanism: Mechanism, data: Mapping[str, Any]) -> Counts:
+def counts_from_dict(mechanism: LocalMechanism, data: Mapping[str, Any]) -> Counts:
     """Counts from their JSON form; InputError for those of another mechanism, or that are no counts."""
-    instance("mechanism", mechanism, Mechanism, "DiskAreaMechanism(epsilon=1.0) is one")
+    instance("mechanism", mechanism, LocalMechanism, "DiskAreaMechanism(epsilon=1.0) is one")
     data = entries("counts", data, ("mechanism", "counts", "n", "seeded"))
     if data["mechanism"] != mechanism.fingerprint:
         msg = f"counts: they are of another mechanism than {mechanism!r}."
@@ -178,7 +178,7 @@ def counts_from_dict(mechanism: Mechanism, data: Mapping[str, Any]) -> Counts:
 
 
 @dataclass(frozen=True)
-class CellMechanism(Mechanism):
+class CellMechanism(LocalMechanism):
     """Base of local mechanisms on a square grid of cells, whose estimate is an array of shares."""
 
     epsilon: float = setting(**EPSILON)
@@ -231,7 +231,7 @@ class CellMechanism(Mechanism):
         return i, j
 
     def clients(self, values: Any, rng: RngLike = None) -> Reports:
-        """Reports of many persons at once, from their cells (n, 2) or values (n,); see `Mechanism.clients`."""
+        """Reports of many persons at once, from their cells (n, 2) or values (n,); see `LocalMechanism.clients`."""
         given = plain_array(values)
         return super().clients(values if given is None or given.ndim != 2 else self.cell_values(values), rng)
 

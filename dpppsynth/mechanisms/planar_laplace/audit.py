@@ -20,7 +20,7 @@ from dpppsynth.mechanisms.planar_laplace.audit_rows import (
     move_shifts,
 )
 from dpppsynth.mechanisms.planar_laplace.audit_stated import MovesAsStated
-from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.mesh import Floats
@@ -34,7 +34,7 @@ ASLANT = 0.01
 class MovedAudit(PlanAudit):
     """Points with planar Laplace noise on each."""
 
-    plan: MovedPlan
+    plan: PlanarLaplacePlan
 
     def separation(self, first: Floats, second: Floats) -> Floats:
         """(P,) distances, and among equal ones those that change both coordinates."""

@@ -3,14 +3,14 @@
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.planar_laplace import options
 from dpppsynth.mechanisms.planar_laplace.audit import MovedAudit
-from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.mechanisms.planar_laplace.release import PointRelease
 from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
 
 POINTS = Mechanism(
     name="planar-laplace",
     settings=PlanarLaplaceSynthesizer,
-    plan=MovedPlan,
+    plan=PlanarLaplacePlan,
     estimator=None,
     result=PointRelease,
     audit=MovedAudit,

@@ -1,4 +1,4 @@
-"""`MovedPlan`: every point moved by planar Laplace noise, with or without a bound on the displacement.
+"""`PlanarLaplacePlan`: every point moved by planar Laplace noise, with or without a bound on the displacement.
 
 What is released are the moved points, rounded to the window's public grid, in random order. Moving them back into the
 window is post-processing (docs/theory/bounded_error.md, Theorem M).
@@ -44,7 +44,7 @@ MARGIN = 0.01
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MovedPlan(LatticePlan):
+class PlanarLaplacePlan(LatticePlan):
     """Points of a window moved by planar Laplace noise, all rows shuffled unless they are one person's track.
 
     Attributes
@@ -107,7 +107,8 @@ class MovedPlan(LatticePlan):
 
     def __repr__(self) -> str:
         most = "" if self.max_error is None else f", max_error={self.max_error:g}"
-        return f"MovedPlan({self.window!r}, {self.relation!r}, epsilon={self.epsilon:g}, delta={self.delta:g}{most})"
+        budget = f"epsilon={self.epsilon:g}, delta={self.delta:g}"
+        return f"PlanarLaplacePlan({self.window!r}, {self.relation!r}, {budget}{most})"
 
     def _require_room(self) -> None:
         """Refuse what cannot be moved exactly; later, in `measure`, a refusal could tell points apart."""

@@ -17,7 +17,7 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
     require_visible,
     smallest_move_bound,
 )
-from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.privacy.bounds import FROM_BOUND, require_modest
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
@@ -112,7 +112,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
         self.require_delta(delta, n, expected_n)
         budget = int(size or 0), float(self.epsilon), delta, most
         place: Any = domain
-        return Plan("planar-laplace", MovedPlan(place, self.neighbouring(), *budget, track=self.track), None)
+        return Plan("planar-laplace", PlanarLaplacePlan(place, self.neighbouring(), *budget, track=self.track), None)
 
     def _settled(self, domain: Any, n: int | None = None) -> tuple[float | None, float]:
         """Largest move, or None, and delta."""

@@ -27,7 +27,7 @@ from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.planar_laplace.audit_rows import MoveRatio, PersonRows, ShorterMoves, move_shifts
 from dpppsynth.mechanisms.planar_laplace.audit_stated import MovesAsStated
 from dpppsynth.mechanisms.planar_laplace.bound import moved_delta
-from dpppsynth.mechanisms.planar_laplace.plan import MovedPlan
+from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.models import regular_squares
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ApproximateDP, PureDP, ReplaceOne
 from dpppsynth.privacy.bounds import counts_sensitivity
@@ -53,8 +53,8 @@ def counts_plan(relation=None, epsilon=1.0, max_error=3, n=20):
 def moved_plan(n=1, epsilon=1.0, alpha=100.0, max_error=300.0, cap=1, window=SQUARE, **options):
     relation = AlphaNeighbours(alpha, max_points_per_person=cap)
     if max_error is None:
-        return MovedPlan(window, relation, n, epsilon, 0.0, None, **options)
-    loose = MovedPlan(window, relation, n, epsilon, 0.999, max_error, **options)
+        return PlanarLaplacePlan(window, relation, n, epsilon, 0.0, None, **options)
+    loose = PlanarLaplacePlan(window, relation, n, epsilon, 0.999, max_error, **options)
     return replace(loose, delta=moved_delta(relation, rate=loose.rate, bound=loose.bound))
 
 
@@ -138,7 +138,7 @@ def one_coordinate(plan):
 class Moved:
     """Points moved by noise whose distances and directions any function draws; inputs are positions."""
 
-    plan: MovedPlan
+    plan: PlanarLaplacePlan
     radius: object
     shuffled: bool = True
     only_x: bool = False

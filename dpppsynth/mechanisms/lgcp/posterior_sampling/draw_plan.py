@@ -41,7 +41,7 @@ FAILED = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outcome:
+class DrawnField:
     """Result of a sampler: the field (V,), and confidential diagnostics of the run."""
 
     field: Floats
@@ -229,5 +229,5 @@ class DrawPlan(LatticePlan):
         draw = PrivateStatistic(self, lattice, self.noise_name(seeded=seeded), seeded)
         return ConfidentialFit(draw, seconds, outcome.attempts, outcome.diagnostics)
 
-    def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
         raise NotImplementedError

@@ -13,7 +13,7 @@ import numpy as np
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan, Outcome
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
 from dpppsynth.models.kim_lim_model import KimLimModel
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
@@ -73,6 +73,6 @@ class KimLimPlan(DrawPlan):
         """Public parameters for the certificate."""
         return super().parameters() | {"ratio": self.ratio}
 
-    def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
         run = self.model.draw(masses, rng, engine=self.engine)
-        return Outcome(run.field, diagnostics=run.diagnostics)
+        return DrawnField(run.field, diagnostics=run.diagnostics)

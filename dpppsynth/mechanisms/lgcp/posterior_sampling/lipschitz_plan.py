@@ -9,7 +9,7 @@ import numpy as np
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan, Outcome
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
 from dpppsynth.models.draws import nuts_draw
 from dpppsynth.models.lipschitz_prior import LipschitzSet
 from dpppsynth.models.nested_boxes import NestedBoxes
@@ -53,10 +53,10 @@ class LipschitzPlan(DrawPlan):
         """Public parameters for the certificate."""
         return super().parameters() | {"slope": self.slope}
 
-    def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
         posterior = self.prior.posterior(masses)
         if self.sampler == "exact":
             draw = NestedBoxes(posterior).draw(rng, support=self.support)
-            return Outcome(draw.field, attempts=draw.attempts)
+            return DrawnField(draw.field, attempts=draw.attempts)
         run = nuts_draw(posterior, rng, support=self.support, engine=self.engine)
-        return Outcome(run.field, diagnostics=run.diagnostics)
+        return DrawnField(run.field, diagnostics=run.diagnostics)

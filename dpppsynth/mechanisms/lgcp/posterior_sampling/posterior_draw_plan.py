@@ -9,7 +9,7 @@ import numpy as np
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawPlan, Outcome
+from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
 from dpppsynth.models.draws import nuts_draw
 from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.models.proximal import proximal_draw
@@ -45,14 +45,14 @@ class PosteriorDrawPlan(DrawPlan):
         """Public parameters for the certificate."""
         return super().parameters() | {"intercept_sd": self.intercept_sd}
 
-    def _sample(self, masses: Floats, rng: np.random.Generator) -> Outcome:
+    def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
         posterior = self.prior.posterior(masses)
         match self.sampler:
             case "exact":
                 draw = NestedBoxes(posterior).draw(rng)
-                return Outcome(draw.field, attempts=draw.attempts)
+                return DrawnField(draw.field, attempts=draw.attempts)
             case "proximal":
-                return Outcome(posterior.field(proximal_draw(posterior, rng)))
+                return DrawnField(posterior.field(proximal_draw(posterior, rng)))
             case _:
                 run = nuts_draw(posterior, rng, engine=self.engine)
-                return Outcome(run.field, diagnostics=run.diagnostics)
+                return DrawnField(run.field, diagnostics=run.diagnostics)

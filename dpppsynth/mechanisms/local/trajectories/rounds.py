@@ -25,7 +25,7 @@ ROUNDS = "first and second(...) of LDPTrace are some"
 SAME = "ask clients and count their reports with the same epsilon, cells and longest length"
 
 
-class Part(NamedTuple):
+class RoundPart(NamedTuple):
     """Reports of one kind that every client makes in a round: what they are about, how many, and their law."""
 
     name: str
@@ -70,15 +70,17 @@ class TraceRound:
         object.__setattr__(self, "epsilon", self.parts[0].randomizer.epsilon)
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[RoundPart, ...]:
         """The kinds of reports, none of them empty."""
         if not self.moving:
-            return (Part("length", 1, OptimizedUnary(epsilon=self.epsilon, domain=self.longest)),)
+            return (RoundPart("length", 1, OptimizedUnary(epsilon=self.epsilon, domain=self.longest)),)
         place = OptimizedUnary(epsilon=self.epsilon, domain=self.cells**2)
-        parts = (Part("start", 1, place), Part("end", 1, place))
+        parts = (RoundPart("start", 1, place), RoundPart("end", 1, place))
         if self.longest == 1:
             return parts
-        return *parts, Part("moves", self.longest - 1, OptimizedUnary(epsilon=self.epsilon, domain=self.no_move + 1))
+        return *parts, RoundPart(
+            "moves", self.longest - 1, OptimizedUnary(epsilon=self.epsilon, domain=self.no_move + 1)
+        )
 
     def identity(self) -> dict[str, Any]:
         """Parameters that clients and aggregator must share, in JSON form."""
