@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import StatisticPlan
@@ -17,6 +17,7 @@ from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd,
 from dpppsynth.mechanisms.lgcp.feasibility import choose_sampler
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
+from dpppsynth.mechanisms.lgcp.settings import LGCPSettings
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_few
 from dpppsynth.models.proximal import proximal_factor
@@ -28,9 +29,6 @@ from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
-if TYPE_CHECKING:
-    from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
-
 # Share of the budget that is left to the intercept at least, where n is secret.
 LITTLE = 1e-3
 SAMPLERS = ("auto", "exact", "nuts", "proximal")
@@ -40,7 +38,7 @@ SAMPLERS = ("auto", "exact", "nuts", "proximal")
 class LGCPRequest:
     """A synthesizer's settings with the public facts of one release."""
 
-    settings: "LGCPSynthesizer"
+    settings: LGCPSettings
     domain: Domain
     n: int | None
     size: float
@@ -59,15 +57,15 @@ class LGCPRequest:
 Planner = Callable[[LGCPRequest], Plan]
 
 
-def _pure(settings: "LGCPSynthesizer") -> Profile:
+def _pure(settings: LGCPSettings) -> Profile:
     return PureDP(float(settings.epsilon))
 
 
-def _gaussian(settings: "LGCPSynthesizer") -> Profile:
+def _gaussian(settings: LGCPSettings) -> Profile:
     return GaussianDP(gaussian_mu(settings.epsilon, settings.delta), float(settings.delta))
 
 
-def _stated(settings: "LGCPSynthesizer") -> Profile:
+def _stated(settings: LGCPSettings) -> Profile:
     return ApproximateDP(float(settings.epsilon), float(settings.delta))
 
 
@@ -89,12 +87,12 @@ class LGCPVariant:
     """
 
     settle: Planner
-    ceiling: Callable[["LGCPSynthesizer"], Profile]
+    ceiling: Callable[[LGCPSettings], Profile]
     spends_delta: bool
     has_covariance: bool = True
     samplers: tuple[str, ...] = ("auto",)
 
-    def require(self, settings: "LGCPSynthesizer") -> None:
+    def require(self, settings: LGCPSettings) -> None:
         """Refuse settings that this mechanism does not have."""
         name, s = settings.mechanism, settings
         if s.delta > 0 and not self.spends_delta:
@@ -118,7 +116,7 @@ class LGCPVariant:
             msg = f"sampler: mechanism {name!r} cannot take {s.sampler!r}; leave sampler= out, or give one of {known}."
             raise InputError(msg)
 
-    def plan(self, settings: "LGCPSynthesizer", domain: Domain, n: int | None, expected_n: float | None) -> Plan:
+    def plan(self, settings: LGCPSettings, domain: Domain, n: int | None, expected_n: float | None) -> Plan:
         """Settle every choice from public parameters."""
         size = need_size(settings.public_size(n, expected_n))
         return self.settle(LGCPRequest(settings, domain, n, size))

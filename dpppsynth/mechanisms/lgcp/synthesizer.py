@@ -5,10 +5,11 @@ from typing import Any, ClassVar
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
-from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain
+from dpppsynth.contract.synthesizer import require_domain
 from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, SAMPLERS
+from dpppsynth.mechanisms.lgcp.settings import LGCPSettings
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
@@ -21,7 +22,7 @@ from dpppsynth.spatial.offset import Offset
 
 
 @dataclass(frozen=True, eq=False)
-class LGCPSynthesizer(PointSynthesizer):
+class LGCPSynthesizer(LGCPSettings):
     """A log-Gaussian Cox intensity, from a private statistic or as one posterior draw.
 
     Parameters

@@ -1,0 +1,21 @@
+"""`LGCPSettings`: the settings of log-Gaussian Cox mechanisms that their plans read."""
+
+from dpppsynth.contract.synthesizer import PointSynthesizer
+from dpppsynth.models.covariances import Covariance
+from dpppsynth.spatial.mesh import Mesh
+from dpppsynth.spatial.offset import Offset
+
+
+class LGCPSettings(PointSynthesizer):
+    """Base of `LGCPSynthesizer`, which declares these settings as its fields, with defaults, and validates them."""
+
+    mechanism: str
+    delta: float
+    sigma: float | None
+    length_scale: float | None
+    covariance: Covariance | None
+    sampler: str
+    mesh: Mesh | None
+    inference: str
+    engine: str
+    offset: Offset | None
