@@ -4,34 +4,19 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.console import show_table, show_text
-from dpppsynth.cli.limits import moves, noise_of
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.measurement import Rows
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA
-from dpppsynth.linear_network import LinearNetwork, NetworkMesh
-from dpppsynth.mechanisms.heatmap import words as heatmaps
-from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
-from dpppsynth.mechanisms.heatmap.release import Reconstruction
-from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, PatternPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan, KimLimPlan, LipschitzPlan
-from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, GridPlan
-from dpppsynth.mechanisms.local.plan import LocalPlan
-from dpppsynth.mechanisms.local.release import GridEstimator, ReportEstimator
-from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
-from dpppsynth.models.trace import around
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.words import what_changes
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-from dpppsynth.release import Projection
-from dpppsynth.release.lgcp_inference import LGCPInference
 
 if TYPE_CHECKING:
     from dpppsynth.contract.stratified_plan import StratifiedPlan
-    from dpppsynth.models import Covariance
     from dpppsynth.privacy import Guarantee
     from dpppsynth.spatial.domains import Domain
-    from dpppsynth.spatial.mesh import Mesh
 
 
 def show_plan(plan: "Plan | StratifiedPlan") -> None:
@@ -93,13 +78,10 @@ def _levels(plan: "Plan | StratifiedPlan") -> "dict[str, Plan]":
 
 def _part_json(plan: Plan) -> dict[str, Any]:
     statistic, estimator = plan.statistic, plan.estimator
-    mesh, noise = getattr(statistic, "mesh", None), getattr(statistic, "noise_scale", None)
     return {
         "mechanism": plan.mechanism,
         "parameters": statistic.parameters() | ({} if estimator is None else {"estimator": estimator.to_dict()}),
-        **({} if noise is None else {"noise_scale": noise}),
-        **({"levels": heatmaps.levels(statistic)} if isinstance(statistic, HeatmapPlan) else {}),
-        **({} if mesh is None else {"mesh": _mesh_json(mesh)}),
+        **statistic.details(),
     }
 
 
@@ -132,121 +114,8 @@ def _promise(guarantee: "Guarantee", plan: Plan) -> list[tuple[str, str]]:
     ]
 
 
-def _spent(plan: Plan) -> list[tuple[str, str]]:
-    return _bought(plan.statistic) + _estimated(plan.estimator)
-
-
-def _bought(statistic: Any) -> list[tuple[str, str]]:
-    """Rows of the statistic, draw or patterns that the budget is spent on."""
-    if isinstance(statistic, PatternPlan):
-        cells = [("cells", _mesh_words(statistic.mesh))] if isinstance(statistic, DiffusionPlan) else []
-        return [
-            ("bandwidth", f"{statistic.bandwidth:.6g} {statistic.domain.unit}"),
-            *cells,
-            ("patterns", f"{statistic.patterns}, all paid for by this budget"),
-        ]
-    if isinstance(statistic, LocalPlan | GridPlan):
-        return _reports(statistic)
-    if isinstance(statistic, PlanarLaplacePlan):
-        return moves(statistic)
-    mesh = _mesh_words(statistic.mesh)
-    if isinstance(statistic, HeatmapPlan):
-        return _pyramid(statistic, mesh)
-    if isinstance(statistic, StatisticPlan):
-        return [("measured", f"{statistic.basis} on {mesh}"), *noise_of(statistic)]
-    if isinstance(statistic, DrawPlan):
-        engine = f" ({statistic.engine})" if statistic.sampler == "nuts" else ""
-        return [("drawn", f"one field on {mesh}"), *_field(statistic), ("sampler", statistic.sampler + engine)]
-    noise = f"discrete Gaussian of standard deviation {statistic.noise_scale:.4g}"
-    return [("measured", f"smooth functionals on {mesh}"), *_field(statistic), ("noise", noise)]
-
-
-def _pyramid(statistic: HeatmapPlan, mesh: str) -> list[tuple[str, str]]:
-    """The levels of counts that the budget is spent on, from coarse to fine."""
-    nx, ny = statistic.shape
-    return [("grid", f"{nx} x {ny} cells: {mesh}"), *heatmaps.measured(statistic)]
-
-
-def _reports(statistic: LocalPlan | GridPlan) -> list[tuple[str, str]]:
-    """Rows of the reports that every person sends."""
-    law = (statistic.randomizer if isinstance(statistic, LocalPlan) else statistic.randomizers[0]).parameters()
-    numbers = ", ".join(f"{name} {value}" for name, value in law.items() if name not in ("kind", "epsilon"))
-    rows = [
-        ("reports", f"one from each of {statistic.n} persons"),
-        ("grid", _mesh_words(statistic.mesh)),
-        ("client", f"{law['kind']} ({numbers})"),
-    ]
-    if isinstance(statistic, AdaptiveGridPlan):
-        rows.append(("second grid", f"{statistic.cuts} cuts, by the first one's reports; other persons report on it"))
-    return rows
-
-
-def _field(statistic: Any) -> list[tuple[str, str]]:
-    """The Gaussian field that the budget is spent on."""
-    covariance, unit = statistic.covariance, statistic.domain.unit
-    scale = f"{covariance.length_scale:.4g} {unit}"
-    if isinstance(statistic, KimLimPlan):
-        ratio = f"sigma / length scale = {statistic.ratio:.4g} per {unit}"
-        return [("covariance", f"{ratio}, length scale random with median {scale}")]
-    rows = [("covariance", f"sigma {covariance.sigma:.4g}, length scale {scale}{_shape(covariance)}")]
-    if isinstance(statistic, LipschitzPlan):
-        rows.append(("slope", f"of the log-intensity, at most {statistic.slope:.4g} per {unit}"))
-    if getattr(statistic, "intercept_sd", None) is not None:
-        rows.append(
-            ("intercept", f"standard deviation {statistic.intercept_sd:.4g}, which protects the number of points")
-        )
-    return rows
-
-
-def _shape(covariance: "Covariance") -> str:
-    """Kind and parameters of a covariance beside sigma and length scale; a powered exponential's kind is not named."""
-    more = {k: v for k, v in covariance.to_dict().items() if k not in ("sigma", "length_scale")}
-    kind = more.pop("kind")
-    named = "" if kind == "powered-exponential" else f", {kind}"
-    return named + "".join(
-        f", {name} {value if isinstance(value, str) else f'{value:g}'}" for name, value in more.items()
-    )
-
-
-def _estimated(estimator: Any) -> list[tuple[str, str]]:
-    """Rows of the estimator of the intensity."""
-    if isinstance(estimator, Reconstruction):
-        return [("intensity", f"of persons, {heatmaps.fitted(estimator)}")]
-    if isinstance(estimator, ReportEstimator):
-        chosen = ", ".join(f"{name} {value}" for name, value in estimator.settings.items())
-        return [("intensity", "shares of the cells, estimated from counts of reports" + (chosen and f" ({chosen})"))]
-    if isinstance(estimator, GridEstimator):
-        return [("intensity", f"unbiased estimates of the cells, made non-negative ({estimator.post})")]
-    if isinstance(estimator, Projection):
-        return [("intensity", f"masses made non-negative ({estimator.postprocess})")]
-    rows = []
-    if isinstance(estimator, LGCPInference):
-        engine = f" ({estimator.engine})" if estimator.inference == "nuts" else ""
-        rows = [
-            ("field", f"log-Gaussian, sigma {estimator.sigma:g}, on {_mesh_words(estimator.mesh)}"),
-            ("length scales", ", ".join(f"{each:.4g}" for each in estimator.length_scales)),
-            ("inference", estimator.inference + engine),
-        ]
-    offset = getattr(estimator, "offset", None)
-    return rows if offset is None else [*rows, ("offset", f"fingerprint {offset.fingerprint[:12]}")]
-
-
-def _mesh_words(mesh: "Mesh") -> str:
-    size, unit = _mesh_json(mesh), mesh.domain.unit
-    if "longest_segment" in size:
-        fineness = f"none longer than {size['longest_segment']:.4g}"
-    else:
-        fineness = f"spacing {' x '.join(f'{side:.4g}' for side in size['spacing'])}"
-    return f"{size['elements']} {mesh.kind}s, {size['vertices']} vertices, {fineness} {unit}"
-
-
-def _mesh_json(mesh: "Mesh") -> dict[str, Any]:
-    size: dict[str, Any] = {"kind": mesh.kind, "vertices": len(mesh.vertices), "elements": len(mesh.elements)}
-    if isinstance(mesh, NetworkMesh):
-        return size | {"longest_segment": float(mesh.element_measure.max())}
-    x0, y0, x1, y1 = around(mesh.domain) if isinstance(mesh.domain, LinearNetwork) else mesh.domain.bounds
-    nx, ny = mesh.recipe["shape"]
-    return size | {"spacing": [(x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)]}
+def _spent(plan: Plan) -> Rows:
+    return plan.statistic.table_rows() + ([] if plan.estimator is None else plan.estimator.table_rows())
 
 
 def _domain_json(domain: "Domain") -> dict[str, Any]:

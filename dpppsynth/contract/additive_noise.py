@@ -11,7 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpppsynth.contract.measurement import Measurement, Parameters, require
+from dpppsynth.contract.measurement import Measurement, Parameters, Rows, require
+from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
@@ -204,6 +205,16 @@ class StatisticPlan(MeasurementPlan):
     def noise_name(self, *, seeded: bool = False) -> str:
         """Name of the sampler."""
         return (SeededLaplace if seeded else OpenDPLaplace).name
+
+    def table_rows(self) -> Rows:
+        """Statistic and noise."""
+        return [("measured", f"{self.basis} on {mesh_words(self.mesh)}"), *self.noise_rows()]
+
+    def noise_rows(self) -> Rows:
+        """Scale and standard deviation of the noise."""
+        scale = self.noise_scale
+        law = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
+        return [("noise", law)]
 
     def likelihood(self, statistic: Any, measure: Floats, tents: Any) -> MassLikelihood:
         """Likelihood of a field whose mesh has the integrals `measure` and shares `tents` of the statistic's."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
-from dpppsynth.contract.measurement import Following, Measurement, Parameters
+from dpppsynth.contract.measurement import Following, Measurement, Parameters, Rows
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.spatial.domains import Domain
@@ -49,6 +49,10 @@ class Estimator:
     def draws(self, content: bytes | None) -> Any:
         """Posterior draws in the file of a saved release, where there is one."""
         return None
+
+    def table_rows(self) -> Rows:
+        """The estimator in words, for the table of `dpppsynth check`; its JSON form unless said better."""
+        return [("intensity", ", ".join(f"{name} {value}" for name, value in self.to_dict().items()))]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 
 from dpppsynth.contract.effort import mesh_work
+from dpppsynth.contract.mesh_sizes import mesh_json
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.privacy.guarantee import Guarantee
@@ -14,6 +15,8 @@ from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
 
 Parameters = Mapping[str, Any]
+# Names and values, as rows of a table.
+Rows = list[tuple[str, str]]
 
 
 class Following(NamedTuple):
@@ -197,6 +200,16 @@ class Measurement:
     def following(self) -> tuple[Following, ...]:
         """Files of a release that follow from its numbers."""
         return ()
+
+    def table_rows(self) -> Rows:
+        """The measurement in words, for the table of `dpppsynth check`; its public parameters unless said better."""
+        return [(name, str(value)) for name, value in self.parameters().items()]
+
+    def details(self) -> dict[str, Any]:
+        """Public figures beside the parameters, for `dpppsynth check --json`: scale of the noise and size of a mesh."""
+        noise, mesh = getattr(self, "noise_scale", None), getattr(self, "mesh", None)
+        scale = {} if noise is None else {"noise_scale": noise}
+        return scale if mesh is None else scale | {"mesh": mesh_json(mesh)}
 
     def with_estimator(self, estimator: Any) -> Self:
         """The plan with what a certificate states of its estimator alone, such as the offset of a drawn field."""

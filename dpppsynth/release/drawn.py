@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement, require
+from dpppsynth.contract.measurement import Measurement, Rows, require
 from dpppsynth.release.certificate import OFFSET
-from dpppsynth.release.estimators import offset_of
+from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
 from dpppsynth.spatial.offset import Offset, weighted_pieces
@@ -37,6 +37,10 @@ class Drawn(Estimator):
         shape = draw.values - draw.values.max()
         lost = mesh.integrate(pieces) @ np.exp(shape) / integrate_exp(mesh, pieces, shape[None])[0]
         return LogLinear(mesh, draw.values + np.log(lost), self.offset)
+
+    def table_rows(self) -> Rows:
+        """The offset, where there is one."""
+        return offset_rows(self.offset)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

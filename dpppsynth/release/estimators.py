@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dpppsynth.contract.measurement import require
+from dpppsynth.contract.measurement import Rows, require
 from dpppsynth.spatial.domains import canonical_json
+from dpppsynth.spatial.offset import Offset
 
 DIGEST = re.compile("[0-9a-f]{64}")
 
@@ -24,3 +25,8 @@ def offset_of(estimator: Mapping[str, Any]) -> str | None:
     known = offset is None or (isinstance(offset, str) and DIGEST.fullmatch(offset) is not None)
     require(known, "the offset is null or a SHA-256")
     return None if offset is None else str(offset)
+
+
+def offset_rows(offset: Offset | None) -> Rows:
+    """Row of a table with the fingerprint of a public offset, where there is one."""
+    return [] if offset is None else [("offset", f"fingerprint {offset.fingerprint[:12]}")]

@@ -15,7 +15,8 @@ import threadpoolctl
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Following, Parameters, require
+from dpppsynth.contract.measurement import Following, Parameters, Rows, require
+from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError, QualityError, TooLargeError
@@ -33,7 +34,7 @@ from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.release.certificate import OFFSET, POSTERIOR
 from dpppsynth.release.contents import require_posterior
-from dpppsynth.release.estimators import offset_of
+from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.intensity import LogLinearMean
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
@@ -261,6 +262,16 @@ class LGCPInference(Estimator):
         """Posterior mean intensity, from which single draws can be taken."""
         flat = posterior.fields.reshape(-1, posterior.fields.shape[-1]).astype(float)
         return LogLinearMean(self.mesh, flat, self.offset)
+
+    def table_rows(self) -> Rows:
+        """Prior and inference."""
+        engine = f" ({self.engine})" if self.inference == "nuts" else ""
+        return [
+            ("field", f"log-Gaussian, sigma {self.sigma:g}, on {mesh_words(self.mesh)}"),
+            ("length scales", ", ".join(f"{each:.4g}" for each in self.length_scales)),
+            ("inference", self.inference + engine),
+            *offset_rows(self.offset),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

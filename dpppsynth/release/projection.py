@@ -8,7 +8,7 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic, require_few_made_up
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.measurement import Measurement, Rows
 from dpppsynth.core.errors import InputError
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant, PiecewiseLinear, held
@@ -66,6 +66,10 @@ class Projection(Estimator):
         masses = np.maximum(masses, 0) if clip else project_to_simplex(masses, float(plan.n or 0))
         values[whole] = masses / measure[whole]
         return (PiecewiseConstant if cells else PiecewiseLinear)(plan.mesh, values)
+
+    def table_rows(self) -> Rows:
+        """Post-processing of the masses."""
+        return [("intensity", f"masses made non-negative ({self.postprocess})")]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

@@ -155,14 +155,14 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
     blur = heatmaps.blur(release.domain)
     rows = [
         ("smoothed by", f"{blur}, the standard deviation of a Gaussian filter"),
-        ("intensity", heatmaps.fitted(release.estimator)),
+        ("intensity", release.estimator.in_words),
     ]
     return {
         "heat_map": pictures.heat_map(release, "Private heat map: where persons are, as shares of the maximum."),
         "blur": blur,
         "persons": heatmaps.persons_in_words(release),
         "drowned": heatmaps.drowned(release),
-        "heat_rows": [tables.Row(name, words) for name, words in rows + heatmaps.measured(release.statistic.plan)],
+        "heat_rows": [tables.Row(name, words) for name, words in rows + release.statistic.plan.table_rows()[1:]],
     }
 
 

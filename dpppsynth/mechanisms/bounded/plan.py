@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import StatisticPlan
-from dpppsynth.contract.measurement import Following, Parameters, require
+from dpppsynth.contract.measurement import Following, Parameters, Rows, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_positive, require_reach
@@ -15,6 +15,7 @@ from dpppsynth.mechanisms.bounded.counts_file import require_counts
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import TRUNCATED, DiscreteNoise, require_narrow, truncated_laplace_noise
+from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.release.certificate import COUNTS, STATISTIC
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Ints
@@ -91,6 +92,15 @@ class BoundedCountsPlan(StatisticPlan):
 
     def _require_counts(self, content: bytes, lattice: Ints) -> None:
         require_counts(content, self.mesh, np.maximum(lattice, 0))
+
+    def noise_rows(self) -> Rows:
+        """Scale, standard deviation and bound of the noise."""
+        law = f"discrete Laplace of scale {self.noise_scale:.4g} points, standard deviation"
+        deviation = TruncatedGeometric(self.scale, self.max_error).variance ** 0.5
+        return [
+            ("noise", f"{law} {deviation:.4g}, drawn again beyond the largest error"),
+            ("largest error", f"{self.max_error:,} points in any count"),
+        ]
 
     def source(self, rng: RngLike) -> DiscreteNoise:
         """Discrete Laplace noise within the bound."""

@@ -7,14 +7,13 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
+from dpppsynth.mechanisms.planar_laplace.words import farthest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.odds import fraction
 from dpppsynth.release import Release, StratifiedRelease
-from dpppsynth.spatial.domains import Domain
 
 # At so large an epsilon delta is what no epsilon covers.
 FAR = 700.0
@@ -82,18 +81,6 @@ def price(guarantee: Guarantee, parameters: Mapping[str, Any]) -> list[str]:
 def moves(parameters: Mapping[str, Any]) -> bool:
     """Whether the released points are those of the data, each moved, by the public parameters of a release."""
     return _one(parameters).get("basis") == PlanarLaplacePlan.basis
-
-
-def farthest(most: float, domain: Domain) -> str:
-    """The largest displacement or error in words, rounded up.
-
-    Examples
-    --------
-    >>> from dpppsynth import Window
-    >>> farthest(765.6090102, Window.rectangle(0, 0, 1000, 1000, "EPSG:27700"))
-    '765.61 m'
-    """
-    return f"{upward(most)} {short_unit(domain.unit)}"
 
 
 def shown(plan: Any) -> str | None:

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, require_few_made_up
-from dpppsynth.contract.measurement import Parameters, Trial, require
+from dpppsynth.contract.measurement import Parameters, Rows, Trial, require
+from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
@@ -102,6 +103,33 @@ class HeatmapPlan(LatticePlan):
     def shape(self) -> tuple[int, int]:
         """Cells (nx, ny) along x and y."""
         return cells_along(self.mesh)
+
+    def table_rows(self) -> Rows:
+        """Grid, persons, measured levels from coarse to fine, and noise."""
+        (nx, ny), user = self.shape, self.user
+        own = "every point is a person of its own" if user is None else f"told apart by the mark {user!r}"
+        scales = ", ".join(f"{level['noise_scale']:.4g}" for level in self.levels)
+        first, last = self.levels[0]["level"], self.levels[-1]["level"]
+        return [
+            ("grid", f"{nx} x {ny} cells: {mesh_words(self.mesh)}"),
+            ("persons", f"{own}; each counts once, spread evenly over all points of theirs"),
+            ("measured", f"levels {first} to {last} of a pyramid, at most {self.w} cells kept of each"),
+            ("noise", f"discrete Laplace of scale {scales} persons, level by level"),
+        ]
+
+    def details(self) -> dict[str, Any]:
+        """Further the measured levels."""
+        found = super().details()
+        return {"noise_scale": found.pop("noise_scale"), "levels": self.levels} | found
+
+    @property
+    def levels(self) -> list[dict[str, Any]]:
+        """Budget of each measured level, and scale of its noise in persons."""
+        budgets = self.budgets
+        return [
+            {"level": level, "epsilon": epsilon, "noise_scale": scale / 2.0**self.bits}
+            for level, (epsilon, scale) in enumerate(zip(budgets.epsilons, self.scales, strict=True), budgets.first)
+        ]
 
     @property
     def depth(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.measurement import Measurement, Rows
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.mechanisms.heatmap.bound import FITS
 from dpppsynth.mechanisms.heatmap.fitting import fitted
@@ -55,6 +55,17 @@ class Reconstruction(Estimator):
         """Persons per unit area, constant on every cell."""
         plan = statistic.plan
         return PiecewiseConstant(plan.mesh, self.masses(statistic)[tuple(plan.places.T)] / plan.mesh.element_measure)
+
+    def table_rows(self) -> Rows:
+        """Fit of the masses."""
+        return [("intensity", f"of persons, {self.in_words}")]
+
+    @property
+    def in_words(self) -> str:
+        """Description of the fit from noised counts to masses."""
+        if self.fit == "l1":
+            return "fitted to the noised counts of the kept cells in l1, as published"
+        return "fitted to all noised counts by least squares, drawn to an even spread where noise prevails"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

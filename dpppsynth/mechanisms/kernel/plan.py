@@ -10,7 +10,8 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 from dpppsynth.contract.effort import vertices
-from dpppsynth.contract.measurement import Measurement, Parameters, Trial
+from dpppsynth.contract.measurement import Measurement, Parameters, Rows, Trial
+from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import CHILDREN, RngLike, generator, source
 from dpppsynth.linear_network import NetworkMesh, diffusion
@@ -73,6 +74,13 @@ class PatternPlan(Measurement):
     def noise_name(self, *, seeded: bool = False) -> str:
         """Name of the patterns' randomness."""
         return source(CHILDREN, seeded=seeded)
+
+    def table_rows(self) -> Rows:
+        """Bandwidth and number of patterns."""
+        return [
+            ("bandwidth", f"{self.bandwidth:.6g} {self.domain.unit}"),
+            ("patterns", f"{self.patterns}, all paid for by this budget"),
+        ]
 
     def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
         """One draw; what it is drawn from is known."""
@@ -208,6 +216,11 @@ class DiffusionPlan(PatternPlan):
     def domain(self) -> Domain:
         """Public network."""
         return self.mesh.domain
+
+    def table_rows(self) -> Rows:
+        """Bandwidth, segments and number of patterns."""
+        bandwidth, *rest = super().table_rows()
+        return [bandwidth, ("cells", mesh_words(self.mesh)), *rest]
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import MeasurementPlan
-from dpppsynth.contract.measurement import Parameters
+from dpppsynth.contract.measurement import Parameters, Rows
+from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.lgcp.bound.fields import (
@@ -19,6 +20,7 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     largest_field_sigma,
 )
 from dpppsynth.mechanisms.lgcp.field_parameters import matrix_work, on_field
+from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, factor, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.privacy import bounds
@@ -168,6 +170,14 @@ class FieldStatisticPlan(MeasurementPlan):
     def noise_name(self, *, seeded: bool = False) -> str:
         """Name of the sampler."""
         return (SeededGaussian if seeded else OpenDPGaussian).name
+
+    def table_rows(self) -> Rows:
+        """Statistic, covariance and noise."""
+        return [
+            ("measured", f"smooth functionals on {mesh_words(self.mesh)}"),
+            covariance_row(self.covariance, self.domain),
+            ("noise", f"discrete Gaussian of standard deviation {self.noise_scale:.4g}"),
+        ]
 
     def likelihood(self, statistic: Any, measure: Floats, tents: Any) -> MassLikelihood:
         """Likelihood of a field, set to uniform masses; other arguments as in `StatisticPlan.likelihood`."""

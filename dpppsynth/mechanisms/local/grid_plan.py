@@ -15,7 +15,7 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.measurement import Parameters, Rows, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -104,6 +104,10 @@ class GridPlan(ReportsPlan):
         """The first level as a mesh of regular squares."""
         columns, rows = len(self.first.columns) - 1, len(self.first.rows) - 1
         return regular_squares(self.window, shape=(columns + 1, rows + 1))
+
+    def table_rows(self) -> Rows:
+        """Reports of every person, on the first level."""
+        return self.report_rows(self.randomizers[0].parameters())
 
     def places(self, pattern: PointPattern) -> Floats:
         """(n, 2) coordinates of a pattern that matches the plan. As sensitive as the points."""
@@ -257,6 +261,11 @@ class AdaptiveGridPlan(GridPlan):
     def __repr__(self) -> str:
         side = len(self.first.columns) - 1
         return f"AdaptiveGridPlan({side} x {side} cells, {self.cuts} cuts, {self.oracle}, epsilon={self.epsilon:g})"
+
+    def table_rows(self) -> Rows:
+        """Reports of both levels."""
+        second = f"{self.cuts} cuts, by the first one's reports; other persons report on it"
+        return [*super().table_rows(), ("second grid", second)]
 
     @cached_property
     def first(self) -> Rectangles:

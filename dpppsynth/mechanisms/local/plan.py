@@ -13,7 +13,8 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.measurement import Parameters, Rows, require
+from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -64,6 +65,15 @@ class ReportsPlan(LatticePlan):
         """Name of the reports' randomness."""
         return named(seeded)
 
+    def report_rows(self, client: Mapping[str, Any]) -> Rows:
+        """Number of reports, grid, and the law of a client's report."""
+        numbers = ", ".join(f"{name} {value}" for name, value in client.items() if name not in ("kind", "epsilon"))
+        return [
+            ("reports", f"one from each of {self.n} persons"),
+            ("grid", mesh_words(self.mesh)),
+            ("client", f"{client['kind']} ({numbers})"),
+        ]
+
     def require_relation(self, relation: Relation) -> None:
         """Refuse a relation stated on a certificate that is not the clients' own."""
         require(relation == self.relation, "the relation is that of the clients' mechanism")
@@ -108,6 +118,10 @@ class LocalPlan(ReportsPlan):
     def __repr__(self) -> str:
         nx, ny = self.shape
         return f"LocalPlan({self.randomizer.kind} on {nx} x {ny} cells, epsilon={self.epsilon:g})"
+
+    def table_rows(self) -> Rows:
+        """Reports of every person."""
+        return self.report_rows(self.randomizer.parameters())
 
     @property
     def epsilon(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.measurement import Measurement, Rows
 from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.mechanisms.local.bound import POSTS
 from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
@@ -45,6 +45,11 @@ class ReportEstimator(Estimator):
         plan = statistic.plan
         masses = plan.n * self.shares(statistic)[plan.element_values]
         return PiecewiseConstant(plan.mesh, masses / plan.mesh.element_measure)
+
+    def table_rows(self) -> Rows:
+        """Settings of the estimates."""
+        chosen = ", ".join(f"{name} {value}" for name, value in self.settings.items())
+        return [("intensity", "shares of the cells, estimated from counts of reports" + (chosen and f" ({chosen})"))]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""
@@ -108,6 +113,10 @@ class GridEstimator(Estimator):
         inside = np.maximum(inside, 0) if self.post == "clip" else project_to_simplex(inside, float(plan.n))
         values[whole] = inside / mesh.element_measure[whole]
         return PiecewiseConstant(mesh, values)
+
+    def table_rows(self) -> Rows:
+        """Post-processing of the estimates."""
+        return [("intensity", f"unbiased estimates of the cells, made non-negative ({self.post})")]
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

@@ -14,7 +14,8 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.measurement import Parameters, Rows, require
+from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -89,6 +90,15 @@ class TracePlan(ReportsPlan):
     def domain(self) -> Domain:
         """Public window."""
         return self.window
+
+    def table_rows(self) -> Rows:
+        """Reports of every person in both rounds, and the grid."""
+        first, second = self.clients
+        return [
+            ("reports", f"of {first} of {self.n} persons in the first round, and of {second} in the second"),
+            ("grid", mesh_words(self.mesh)),
+            ("longest", f"{self.max_length} cells; longer trajectories are cut"),
+        ]
 
     @cached_property
     def protocol(self) -> TraceProtocol:

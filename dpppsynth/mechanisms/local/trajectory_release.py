@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.measurement import Measurement, Rows
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
@@ -33,6 +33,10 @@ class TraceEstimator(Estimator):
     def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
         """Visits per unit area, constant on every cell: those of as many walks as there were trajectories."""
         return self.model(statistic).intensity(statistic.plan.window)
+
+    def table_rows(self) -> Rows:
+        """Source of the intensity."""
+        return [("intensity", "expected visits of random walks that were fitted to the reports")]
 
     @classmethod
     def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:

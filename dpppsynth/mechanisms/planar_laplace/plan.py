@@ -14,11 +14,12 @@ import numpy as np
 import shapely
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
-from dpppsynth.contract.measurement import Following, Parameters, Trial, require
+from dpppsynth.contract.measurement import Following, Parameters, Rows, Trial, require
 from dpppsynth.core.arguments import flag, instance, positive, probability, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import strict_json
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.planar_laplace.bound import (
     MOVES,
     RELATION,
@@ -28,6 +29,7 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
     rate,
     require_visible,
 )
+from dpppsynth.mechanisms.planar_laplace.words import farthest
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AlphaNeighbours
@@ -186,6 +188,18 @@ class PlanarLaplacePlan(LatticePlan):
     def size(self) -> int:
         """Two coordinates of each point."""
         return 2 * self.n
+
+    def table_rows(self) -> Rows:
+        """Mean and largest displacement, rounded up, and order of the rows."""
+        mean = PlanarLaplace(self.rate, self.bound).mean_radius
+        unit = short_unit(self.domain.unit)
+        rows = [("noise", f"planar Laplace: every point is moved by {mean:.4g} {unit} on average")]
+        if self.max_error is not None:
+            rows.append(("largest move", farthest(self.max_error, self.domain)))
+            if not self.domain.is_convex:
+                why = "where it is moved back into a window that is not convex"
+                rows.append(("largest error", f"{farthest(self.error_bound, self.domain)}, {why}"))
+        return [*rows, ("rows", "one person's track, in its order" if self.track else "shuffled")]
 
     def noise_name(self, *, seeded: bool = False) -> str:
         """Name of the moves' randomness."""

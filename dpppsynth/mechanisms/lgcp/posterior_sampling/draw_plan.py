@@ -13,9 +13,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
-from dpppsynth.contract.measurement import Parameters, Trial
+from dpppsynth.contract.measurement import Parameters, Rows, Trial
+from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.mechanisms.lgcp.field_parameters import matrix_work
+from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, factor
 from dpppsynth.models.draws import blocking
 from dpppsynth.models.lgcp import tent_masses
@@ -160,6 +162,20 @@ class DrawPlan(LatticePlan):
     def noise_name(self, *, seeded: bool = False) -> str:
         """Name of the draw's randomness."""
         return source(drawn_by(self.sampler), seeded=seeded)
+
+    def table_rows(self) -> Rows:
+        """Field, prior and sampler."""
+        engine = f" ({self.engine})" if self.sampler == "nuts" else ""
+        field = [("drawn", f"one field on {mesh_words(self.mesh)}"), *self.prior_rows()]
+        return [*field, ("sampler", self.sampler + engine)]
+
+    def prior_rows(self) -> Rows:
+        """Covariance, and standard deviation of the intercept where it has one."""
+        rows = [covariance_row(self.covariance, self.domain)]
+        if self.intercept_sd is not None:
+            sd = f"standard deviation {self.intercept_sd:.4g}, which protects the number of points"
+            rows.append(("intercept", sd))
+        return rows
 
     def with_estimator(self, estimator: Any) -> Self:
         """The plan with the estimator's offset."""

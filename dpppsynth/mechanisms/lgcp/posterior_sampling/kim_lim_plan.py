@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.measurement import Parameters, Rows, require
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
 from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
@@ -72,6 +72,13 @@ class KimLimPlan(DrawPlan):
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate."""
         return super().parameters() | {"ratio": self.ratio}
+
+    def prior_rows(self) -> Rows:
+        """Ratio of sigma to length scale, and median of the length scale."""
+        unit = self.domain.unit
+        ratio = f"sigma / length scale = {self.ratio:.4g} per {unit}"
+        median = f"length scale random with median {self.covariance.length_scale:.4g} {unit}"
+        return [("covariance", f"{ratio}, {median}")]
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
         run = self.model.draw(masses, rng, engine=self.engine)

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.measurement import Parameters, Rows, require
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
 from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
@@ -52,6 +52,12 @@ class LipschitzPlan(DrawPlan):
     def parameters(self) -> dict[str, Any]:
         """Public parameters for the certificate."""
         return super().parameters() | {"slope": self.slope}
+
+    def prior_rows(self) -> Rows:
+        """Covariance, slope and intercept."""
+        covariance, *rest = super().prior_rows()
+        slope = f"of the log-intensity, at most {self.slope:.4g} per {self.domain.unit}"
+        return [covariance, ("slope", slope), *rest]
 
     def _sample(self, masses: Floats, rng: np.random.Generator) -> DrawnField:
         posterior = self.prior.posterior(masses)
