@@ -40,9 +40,9 @@ from dpppsynth.evaluation.recommendation.evidence import (
     Evidence,
     Question,
 )
+from dpppsynth.evaluation.recommendation.plan_settings import settings
 from dpppsynth.evaluation.recommendation.ranking import MARGIN, Case, rank
-from dpppsynth.evaluation.recommendation.result import USELESS
-from dpppsynth.evaluation.recommendation.settings import settings
+from dpppsynth.evaluation.recommendation.recommended import USELESS
 from dpppsynth.models import regular_triangulation
 from dpppsynth.release import lgcp_inference as field
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseLinear

@@ -1,9 +1,9 @@
 """Privacy audits: empirical lower bounds on privacy loss, from many releases of two neighbouring inputs."""
 
+from dpppsynth.auditing.audit_result import Audit
 from dpppsynth.auditing.auditor import Required, audit, required
 from dpppsynth.auditing.examine import Finding
 from dpppsynth.auditing.power import detectable
-from dpppsynth.auditing.result import Audit
 from dpppsynth.contract.audits.target import Statistic, Target
 
 __all__ = ["Audit", "Finding", "Required", "Statistic", "Target", "audit", "detectable", "required"]

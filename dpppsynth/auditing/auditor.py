@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dpppsynth.auditing.audit_result import Audit
 from dpppsynth.auditing.examine import examine
 from dpppsynth.auditing.power import MISFIT, Rating
-from dpppsynth.auditing.result import Audit
 from dpppsynth.auditing.saved import disagreements
 from dpppsynth.auditing.targets import seconds_per_trial, target_of, target_of_published, target_of_release
 from dpppsynth.auditing.trials import run_trials

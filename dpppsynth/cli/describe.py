@@ -8,7 +8,7 @@ from dpppsynth.contract.measurement import Rows
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.words import what_changes
+from dpppsynth.plotting.relation_words import what_changes
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP

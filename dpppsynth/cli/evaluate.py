@@ -96,11 +96,11 @@ def evaluate(
     The screen shows no figure unless --show is given. Of a heat map release, the heat map is scored too: the original
     must have the column that tells the persons.
     """
-    from dpppsynth.evaluation.saving import contents, require_private_folder, save
+    from dpppsynth.evaluation.private_folder import contents, require_private_folder, save
 
     require_private_folder(confidential, "--confidential")
 
-    from dpppsynth.evaluation.report import evaluate as compare
+    from dpppsynth.evaluation.utility_report import evaluate as compare
     from dpppsynth.io import read_pattern
 
     with progress() as say:

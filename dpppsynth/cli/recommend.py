@@ -62,7 +62,7 @@ def recommend(promise: Promise, place: DomainOptions, json: o.JsonOption = False
 
 
 def _show(advice: "Recommendation", promise: Promise) -> None:
-    from dpppsynth.evaluation.recommendation.result import figure, in_words
+    from dpppsynth.evaluation.recommendation.recommended import figure, in_words
 
     show_text(advice.headline)
     for reason in advice.reasons:

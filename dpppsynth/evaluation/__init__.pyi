@@ -2,10 +2,10 @@ from . import experiments
 from .distances import misplaced_share, total_variation
 from .envelopes import Envelope, envelope
 from .kfunction import KFunction, PairCorrelation, default_distances, k_function, pair_correlation
-from .report import UtilityReport, evaluate
 from .scores import mean_integrated_squared_error, propensity_mse
 from .smoothing import KernelIntensity, kernel_intensity
 from .transport import grid_wasserstein, wasserstein
+from .utility_report import UtilityReport, evaluate
 
 __all__ = [
     "Envelope",

@@ -8,7 +8,7 @@ refuses to put it into the folder of a release.
 
 from dpppsynth.plotting.curve import plot_epsilon_curve
 from dpppsynth.plotting.maps import plot_comparison, plot_heatmap, plot_intensity, plot_mesh, plot_pattern
-from dpppsynth.plotting.saving import refuse_release_folder, save_picture
+from dpppsynth.plotting.picture_files import refuse_release_folder, save_picture
 
 __all__ = [
     "plot_comparison",

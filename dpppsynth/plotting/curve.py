@@ -9,7 +9,7 @@ import numpy as np
 
 from dpppsynth.core.units import short_unit
 from dpppsynth.plotting.canvas import LANDMARK, POINT, new_figure, set_title
-from dpppsynth.plotting.words import distance_moved, what_changes
+from dpppsynth.plotting.relation_words import distance_moved, what_changes
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
 from dpppsynth.spatial.mesh import Floats

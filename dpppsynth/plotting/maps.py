@@ -15,7 +15,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.mechanisms.heatmap.release import BLUR, HeatmapRelease
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, draw_domain, in_view, map_figure, set_view
-from dpppsynth.plotting.saving import mark_confidential
+from dpppsynth.plotting.picture_files import mark_confidential
 from dpppsynth.plotting.surfaces import draw_along_streets, draw_raster, draw_surface
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.grid_smoothing import gaussian_heatmap

@@ -4,6 +4,6 @@
 gives the same bytes.
 """
 
-from dpppsynth.reporting.writing import FILENAME, is_report, render_report, write_report
+from dpppsynth.reporting.report_writer import FILENAME, is_report, render_report, write_report
 
 __all__ = ["FILENAME", "is_report", "render_report", "write_report"]

@@ -15,9 +15,9 @@ from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator
 from dpppsynth.release import Drawn
 from dpppsynth.release.certificate import FILENAME
 from dpppsynth.release.lgcp_inference import LGCPInference
-from dpppsynth.reporting import cautions, distances, mechanisms, pictures, promise, tables
+from dpppsynth.reporting import cautions, certificate_tables, distance_text, mechanisms, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
-from dpppsynth.reporting.second_order import gathering
+from dpppsynth.reporting.gathering import gathering
 from dpppsynth.reporting.subject import Subject
 
 TEMPLATE = "report.html.jinja"
@@ -49,7 +49,7 @@ def page(subject: Subject, progress: Callable[[str], object] | None = None) -> s
         keep_trailing_newline=True,
     )
     template = (files("dpppsynth.reporting") / TEMPLATE).read_text(encoding="utf-8")
-    with pictures.house_style():
+    with report_pictures.house_style():
         shown = _words(subject) | _tables(subject) | _pictures(subject, progress or (lambda _step: None))
     text = environment.from_string(template).render(mark=MARK, **shown)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -74,23 +74,23 @@ def _words(subject: Subject) -> dict[str, Any]:
         "reports": local.reports(guarantee, cert["parameters"]),
         "promise": promise.promise(guarantee, subject.domain, cert["parameters"]),
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by, moved=moved),
-        "by_distance": distances.explained(guarantee, subject.domain),
-        "distance_caption": distances.caption(guarantee),
-        "distance_title": distances.title(guarantee, subject.domain),
-        "unit": distances.unit(guarantee, subject.domain),
+        "by_distance": distance_text.explained(guarantee, subject.domain),
+        "distance_caption": distance_text.caption(guarantee),
+        "distance_title": distance_text.title(guarantee, subject.domain),
+        "unit": distance_text.unit(guarantee, subject.domain),
         "sizes": [len(each) for each in subject.patterns],
     }
 
 
 def _tables(subject: Subject) -> dict[str, Any]:
     return {
-        "files": tables.files(subject),
+        "files": certificate_tables.files(subject),
         "certificate_file": FILENAME,
-        "domain_rows": tables.domain_rows(subject.domain),
-        "guarantee_rows": tables.guarantee_rows(subject),
-        "parameter_rows": tables.parameter_rows(subject.certificate),
-        "profile_rows": tables.profile_rows(subject.guarantee),
-        "distance_rows": tables.distance_rows(subject.guarantee),
+        "domain_rows": certificate_tables.domain_rows(subject.domain),
+        "guarantee_rows": certificate_tables.guarantee_rows(subject),
+        "parameter_rows": certificate_tables.parameter_rows(subject.certificate),
+        "profile_rows": certificate_tables.profile_rows(subject.guarantee),
+        "distance_rows": certificate_tables.distance_rows(subject.guarantee),
     }
 
 
@@ -107,11 +107,15 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     if found is not None:
         of = "the moved points" if _moved(subject) else f"{found.patterns} synthetic pattern(s)"
         alt = f"{'K' if isinstance(domain, LinearNetwork) else 'L'}(r) minus r of {of}."
-        curve, correction = pictures.gathering_curve(found, domain, alt), CORRECTIONS[found.correction]
+        curve, correction = report_pictures.gathering_curve(found, domain, alt), CORRECTIONS[found.correction]
     say("drawing")
     return {
-        "distance_picture": pictures.epsilon_curve(guarantee, domain, distances.alternative(guarantee, domain)),
-        "profile_picture": pictures.profile_curve(guarantee, "Smallest delta by epsilon; it falls as epsilon grows."),
+        "distance_picture": report_pictures.epsilon_curve(
+            guarantee, domain, distance_text.alternative(guarantee, domain)
+        ),
+        "profile_picture": report_pictures.profile_curve(
+            guarantee, "Smallest delta by epsilon; it falls as epsilon grows."
+        ),
         "gathering": found,
         "gathering_picture": curve,
         "correction": correction,
@@ -124,14 +128,16 @@ def _maps(subject: Subject) -> dict[str, Any]:
     first, further, by_level = None, [], []
     what = "moved points" if _moved(subject) else "first synthetic pattern"
     if subject.patterns:
-        first = pictures.pattern_map(subject.patterns[0], f"Map of the {what}.")
+        first = report_pictures.pattern_map(subject.patterns[0], f"Map of the {what}.")
     for k, each in enumerate(subject.patterns[1 : 1 + FURTHER], 2):
-        further.append((f"Synthetic pattern {k}", pictures.pattern_map(each, f"Map of pattern {k}.", small=True)))
+        further.append(
+            (f"Synthetic pattern {k}", report_pictures.pattern_map(each, f"Map of pattern {k}.", small=True))
+        )
     if subject.by is not None and subject.patterns:
         for level in list(subject.levels)[:LEVELS]:
             at = subject.of_level(subject.patterns[0], level)
             alt = f"Map of the {what}, {subject.by} {level}."
-            by_level.append((level, pictures.pattern_map(at, alt, small=True)))
+            by_level.append((level, report_pictures.pattern_map(at, alt, small=True)))
     return {
         "first_map": first,
         "further_maps": further,
@@ -158,15 +164,17 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
         ("intensity", release.estimator.in_words),
     ]
     return {
-        "heat_map": pictures.heat_map(release, "Private heat map: where persons are, as shares of the maximum."),
+        "heat_map": report_pictures.heat_map(release, "Private heat map: where persons are, as shares of the maximum."),
         "blur": blur,
         "persons": heatmaps.persons_in_words(release),
         "drowned": heatmaps.drowned(release),
-        "heat_rows": [tables.Row(name, words) for name, words in rows + release.statistic.plan.table_rows()[1:]],
+        "heat_rows": [
+            certificate_tables.Row(name, words) for name, words in rows + release.statistic.plan.table_rows()[1:]
+        ],
     }
 
 
-def _intensities(subject: Subject) -> list[tuple[str, pictures.Picture]]:
+def _intensities(subject: Subject) -> list[tuple[str, report_pictures.Picture]]:
     persons = {Reconstruction: "from the noisy numbers", ReportEstimator: ESTIMATED, GridEstimator: ESTIMATED}
     points = {
         LGCPInference: "posterior mean",
@@ -181,5 +189,5 @@ def _intensities(subject: Subject) -> list[tuple[str, pictures.Picture]]:
         whose = "persons" if kind in persons else "points"
         caption = f"{'of persons, ' if kind in persons else ''}{made}{of}"
         alt = f"Map of the released intensity{' of persons' if kind in persons else ''}, {made}{of}."
-        shown.append((caption, pictures.intensity_map(intensity, alt, whose)))
+        shown.append((caption, report_pictures.intensity_map(intensity, alt, whose)))
     return shown

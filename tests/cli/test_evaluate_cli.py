@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import dpppsynth as dps
 from dpppsynth import cli
-from dpppsynth.evaluation import distances, report, saving
+from dpppsynth.evaluation import distances, private_folder, utility_report
 from dpppsynth.io import read_synthetic, write_pattern
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -27,8 +27,8 @@ def _quick():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(distances, "SIDE", 30)
         patch.setattr(distances, "SEGMENTS", 256)
-        patch.setattr(report, "YARDSTICKS", 1)
-        patch.setattr(saving, "save_picture", lambda _, path: path.write_bytes(b"ok"))
+        patch.setattr(utility_report, "YARDSTICKS", 1)
+        patch.setattr(private_folder, "save_picture", lambda _, path: path.write_bytes(b"ok"))
         yield
 
 
@@ -188,7 +188,7 @@ class TestRefusals:
         def full(*_):
             raise OSError(28, "No space left on device", "/somewhere/.private-x/report")
 
-        monkeypatch.setattr(saving, "save_picture", full)
+        monkeypatch.setattr(private_folder, "save_picture", full)
         said = spoken(run(*points, release, "--confidential", tmp_path / "private", code=2))
         assert "Error: --confidential: " in said
         assert ".private-x" not in said

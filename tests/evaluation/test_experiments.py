@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
-from dpppsynth.evaluation.experiments import Cell, CellError, Scenario, Study, summary, workers
+from dpppsynth.evaluation.experiments import Cell, CellError, Scenario, Study, summary, worker_pool
 from dpppsynth.evaluation.experiments.cells import stream
 from dpppsynth.evaluation.experiments.store import Store
 from dpppsynth.spatial.domains import Window
@@ -639,7 +639,7 @@ class Mortal(ThreadPoolExecutor):
 
 def mortal_pools(monkeypatch, deaths):
     pool = type("Pool", (Mortal,), {"deaths": deaths})
-    monkeypatch.setattr(workers, "worker_pool", lambda number: pool(1))
+    monkeypatch.setattr(worker_pool, "worker_pool", lambda number: pool(1))
 
 
 def test_a_cell_that_keeps_killing_its_worker_is_named_and_no_other(tmp_path, monkeypatch):

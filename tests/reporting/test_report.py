@@ -8,16 +8,16 @@ import pytest
 import shapely
 
 from dpppsynth import InputError, PointPattern, Window
-from dpppsynth.evaluation import distances, metrics, saving
-from dpppsynth.evaluation import report as reports
+from dpppsynth.evaluation import distances, metrics, private_folder
+from dpppsynth.evaluation import utility_report as reports
+from dpppsynth.evaluation.comparison_pictures import plot_k, plot_patterns
 from dpppsynth.evaluation.distances import misplaced_share, total_variation
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.metrics import Comparison
-from dpppsynth.evaluation.pictures import plot_k, plot_patterns
-from dpppsynth.evaluation.report import evaluate
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.evaluation.smoothing import kernel_intensity
 from dpppsynth.evaluation.transport import wasserstein
+from dpppsynth.evaluation.utility_report import evaluate
 from dpppsynth.linear_network import LinearNetwork, diffusion
 from dpppsynth.plotting import save_picture
 
@@ -365,14 +365,14 @@ class TestSave:
         assert [path.name for path in saved.parent.iterdir()] == ["private"]
 
     def test_folders_above_are_as_private(self, report, saved, tmp_path, monkeypatch):
-        monkeypatch.setattr(saving, "save_picture", lambda *_: None)
+        monkeypatch.setattr(private_folder, "save_picture", lambda *_: None)
         (tmp_path / "open").mkdir(mode=0o755)
         report.save(tmp_path / "open" / "a" / "b" / "c")
         modes = {name: (tmp_path / "open" / name).stat().st_mode & 0o777 for name in ("", "a", "a/b", "a/b/c")}
         assert modes == {"": 0o755, "a": 0o700, "a/b": 0o700, "a/b/c": 0o700}
 
     def test_what_a_killed_process_left_is_cleared_away(self, report, tmp_path, monkeypatch):
-        monkeypatch.setattr(saving, "save_picture", lambda *_: None)
+        monkeypatch.setattr(private_folder, "save_picture", lambda *_: None)
         for name in (".mine-x.unfinished", ".mine-notes", ".other-x.unfinished"):
             (tmp_path / name).mkdir()
             (tmp_path / name / "CONFIDENTIAL_k.csv").write_text("r,k")
@@ -392,7 +392,7 @@ class TestSave:
         def full(*_):
             raise OSError(28, "No space left on device", "/somewhere/.private-x/report")
 
-        monkeypatch.setattr(saving, "save_picture", full)
+        monkeypatch.setattr(private_folder, "save_picture", full)
         with pytest.raises(InputError, match=r"private cannot be written \(No space left") as error:
             report.save(tmp_path / "private")
         assert ".private" not in str(error.value)
@@ -413,7 +413,7 @@ class TestSave:
 
     def test_no_number_is_null(self):
         made = evaluate(clustered(), PointPattern.synthetic([], SQUARE), r=R)
-        document = json.loads(json.dumps(saving.contents(made), allow_nan=False))
+        document = json.loads(json.dumps(private_folder.contents(made), allow_nan=False))
         assert document["metrics"][7]["synthetic"] is None
         assert document["metrics"][7]["patterns"] == [None]
         assert document["metrics"][7]["uniform"] > 0
@@ -442,7 +442,7 @@ class TestSave:
             msg = "disk"
             raise RuntimeError(msg)
 
-        monkeypatch.setattr(saving, "save_picture", fail)
+        monkeypatch.setattr(private_folder, "save_picture", fail)
         with pytest.raises(RuntimeError, match="disk"):
             report.save(tmp_path / "private")
         assert list(tmp_path.iterdir()) == []

@@ -49,7 +49,8 @@ from dpppsynth.release import folder as folder_module
 from dpppsynth.release import load_release
 from dpppsynth.release.certificate import LARGE_DELTA, content_hash
 from dpppsynth.release.verify import examine
-from dpppsynth.reporting import distances, pictures, render_report, second_order, tables, write_report
+from dpppsynth.reporting import certificate_tables, distance_text, gathering, render_report, write_report
+from dpppsynth.reporting import report_pictures as pictures
 from dpppsynth.reporting import subject as subject_module
 from dpppsynth.reporting.cautions import exposure
 from dpppsynth.reporting.mechanisms import DESCRIPTIONS
@@ -254,7 +255,7 @@ class TestContent:
     def test_profile_and_distances_are_rounded_towards_less_privacy(self, name, shown, released):
         guarantee = guarantee_from_dict(certificate(released(name))["guarantee"])
         rows = [row for row in shown(name).cells if len(row) == 2 and re.fullmatch(r"[\d.]+( \(claimed\))?", row[0])]
-        profile = rows[-len(tables.profile_rows(guarantee)) :]
+        profile = rows[-len(certificate_tables.profile_rows(guarantee)) :]
         assert ["claimed" in row[0] for row in profile].count(True) == 1
         for epsilon, delta in profile:
             if "claimed" in epsilon:
@@ -453,10 +454,10 @@ def test_a_point_that_is_known_to_be_there_is_protected_half_as_well():
 def test_where_a_curve_ends_it_is_not_called_level_everywhere(cap, monkeypatch):
     relation = AlphaNeighbours(5.0, max_points_per_person=cap)
     ending = Guarantee(relation, ApproximateDP(1.0, 1e-6), "t", ("a",))
-    assert "level up to the privacy radius of 5 m" in distances.alternative(ending, SQUARE)
-    assert "same at all distances" not in distances.alternative(ending, SQUARE)
+    assert "level up to the privacy radius of 5 m" in distance_text.alternative(ending, SQUARE)
+    assert "same at all distances" not in distance_text.alternative(ending, SQUARE)
     level = replace(ending, profile=PureDP(1.0))
-    assert distances.alternative(level, SQUARE).endswith("the same at all distances.")
+    assert distance_text.alternative(level, SQUARE).endswith("the same at all distances.")
     drawn = []
     monkeypatch.setattr(pictures, "_picture", lambda ax, alt: drawn.append(ax))
     for each in (ending, level):
@@ -471,10 +472,10 @@ def test_where_a_curve_ends_it_is_not_called_level_everywhere(cap, monkeypatch):
 def test_epsilons_are_never_quoted_below_what_is_proved():
     curve = ((10.0, 1.23456), (20.00099, 2.00041))
     guarantee = Guarantee(AlphaNeighbours(10.0, max_points_per_person=2), PureDP(2.46912), "t", ("a",), curve)
-    assert "2.001 at the far end" in distances.alternative(guarantee, SQUARE)
-    assert tables.distance_rows(guarantee) == [("10", "1.23456"), ("20", "2.00041")]
-    assert tables.distance_rows(replace(guarantee, by_distance=((19.9999, 2.0),))) == [("19.99", "2")]
-    assert "cannot be told apart" not in distances.explained(guarantee, SQUARE)
+    assert "2.001 at the far end" in distance_text.alternative(guarantee, SQUARE)
+    assert certificate_tables.distance_rows(guarantee) == [("10", "1.23456"), ("20", "2.00041")]
+    assert certificate_tables.distance_rows(replace(guarantee, by_distance=((19.9999, 2.0),))) == [("19.99", "2")]
+    assert "cannot be told apart" not in distance_text.explained(guarantee, SQUARE)
 
 
 class TestWhichPattern:
@@ -645,7 +646,7 @@ class TestFile:
     )
     def test_what_is_no_name_of_a_file_is_refused_in_words(self, out, copy, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("dpppsynth.reporting.writing.render_report", lambda *_, **__: "page")
+        monkeypatch.setattr("dpppsynth.reporting.report_writer.render_report", lambda *_, **__: "page")
         with contextlib.suppress(InputError):
             # The file system decides about names that are merely odd.
             assert write_report(copy, out).name == out
@@ -686,7 +687,7 @@ class TestFile:
         app = typer.Typer(cls=_Program)
         app.callback()(lambda: None)
         app.command("sample")(sample)
-        monkeypatch.setattr("dpppsynth.reporting.writing.page", lambda subject, _say: f"{MARK}{subject.count}")
+        monkeypatch.setattr("dpppsynth.reporting.report_writer.page", lambda subject, _say: f"{MARK}{subject.count}")
         mine = copy / "report.html"
         for text, then in [(None, None), ("mine", "mine"), (f"{MARK}1", f"{MARK}4")]:
             if text is not None:
@@ -720,7 +721,7 @@ class TestFile:
 class TestSecondOrder:
     def test_mean_and_range(self):
         two = [pattern(SQUARE, 30), PointPattern.synthetic(np.zeros((0, 2)), SQUARE), pattern(SQUARE, 50)]
-        found = second_order.gathering(two)
+        found = gathering.gathering(two)
         each = [k_function(p, found.r).l - found.r for p in (two[0], two[2])]
         assert found.patterns == 2
         assert not found.thinned
@@ -728,10 +729,10 @@ class TestSecondOrder:
         np.testing.assert_allclose([found.lowest, found.highest], [np.min(each, 0), np.max(each, 0)], atol=1e-9)
 
     def test_large_patterns_are_thinned_and_say_so(self, monkeypatch):
-        monkeypatch.setattr(second_order, "ON_NETWORK", 40)
-        found = second_order.gathering([pattern(STREETS)])
+        monkeypatch.setattr(gathering, "ON_NETWORK", 40)
+        found = gathering.gathering([pattern(STREETS)])
         assert found.thinned
-        assert second_order.gathering([pattern(STREETS, 40)]).thinned is False
+        assert gathering.gathering([pattern(STREETS, 40)]).thinned is False
 
     def test_no_pairs(self, tmp_path):
         empty = LaplaceSynthesizer(1.0, alpha=25.0).release(pattern(SQUARE, 1)).save(tmp_path / "a", patterns=0)
@@ -741,17 +742,17 @@ class TestSecondOrder:
 
 
 def test_ledger_entries_are_shown_whatever_their_form():
-    assert tables.ledger_rows({}) == [("Ledger entry", "none on this certificate", False)]
-    assert tables.ledger_rows({"ledger": "ab12"}) == [("Ledger entry", "ab12", True)]
-    assert tables.ledger_rows({"ledger": {"entry": "ab12", "at": 3}})[1] == ("Ledger entry", "ab12", True)
+    assert certificate_tables.ledger_rows({}) == [("Ledger entry", "none on this certificate", False)]
+    assert certificate_tables.ledger_rows({"ledger": "ab12"}) == [("Ledger entry", "ab12", True)]
+    assert certificate_tables.ledger_rows({"ledger": {"entry": "ab12", "at": 3}})[1] == ("Ledger entry", "ab12", True)
 
 
 def test_long_lists_are_left_to_the_certificate():
-    rows = tables.parameter_rows({"parameters": {"mesh": {"vertices": [[0.5, 1.5]] * 9, "shape": [3, 3]}}})
+    rows = certificate_tables.parameter_rows({"parameters": {"mesh": {"vertices": [[0.5, 1.5]] * 9, "shape": [3, 3]}}})
     assert [row.value for row in rows] == ["[3, 3]", "18 numbers; see certificate.json"]
 
 
 def test_distances_that_read_the_same_get_the_largest_epsilon():
     curve = ((24.999999, 0.9), (25.000001, 0.95), (50.0, 2.0))
     guarantee = Guarantee(AlphaNeighbours(25.0), PureDP(1.0), "t", ("a",), curve)
-    assert dict(tables.distance_rows(guarantee))["25"] == "1"
+    assert dict(certificate_tables.distance_rows(guarantee))["25"] == "1"

@@ -8,7 +8,7 @@ import numpy as np
 from dpppsynth.contract.additive_noise import MeasurementPlan, StatisticPlan
 from dpppsynth.contract.audits.added_noise import Added, log_laplace
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
-from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, NoiseLaw
+from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, StatedNoise
 from dpppsynth.contract.audits.noise_tests import stated_laws
 from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
 from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, coarse_sums, one_by_one
@@ -26,7 +26,7 @@ class AdditiveNoiseAudit(PlanAudit):
     symmetric: ClassVar[bool] = True
 
     @property
-    def law(self) -> NoiseLaw:
+    def law(self) -> StatedNoise:
         """The stated law of the noise of each number."""
         self._unknown("the law of its noise", "law")
 
@@ -129,7 +129,7 @@ class CountsAudit(AdditiveNoiseAudit):
         return np.asarray(change.sum(axis=1), dtype=np.float64)
 
     @property
-    def law(self) -> NoiseLaw:
+    def law(self) -> StatedNoise:
         """Discrete Laplace noise."""
         return DiscreteLaplace(self.plan.scale)
 

@@ -10,7 +10,7 @@ from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.spatial.mesh import Floats
 
 
-class NoiseLaw(Protocol):
+class StatedNoise(Protocol):
     """The stated law of one noised number, of a scale."""
 
     @property

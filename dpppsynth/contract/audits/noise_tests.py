@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dpppsynth.contract.audits.added_noise import NoiseOf
-from dpppsynth.contract.audits.noise_laws import NoiseLaw
+from dpppsynth.contract.audits.noise_laws import StatedNoise
 from dpppsynth.contract.audits.target import StatedLaw
 from dpppsynth.spatial.mesh import Floats
 
@@ -29,7 +29,7 @@ class Part:
     """Some numbers of the noise of a run, of one law: those from a place on, `count` at most and `least` at least."""
 
     noise: NoiseOf
-    law: NoiseLaw
+    law: StatedNoise
     start: int
     count: int
     least: int
@@ -88,14 +88,14 @@ class OffCentre(Part):
 
 
 def stated_laws(
-    noise: NoiseOf, law: NoiseLaw, *, count: int, start: int = 0, least: int | None = None, of: str = ""
+    noise: NoiseOf, law: StatedNoise, *, count: int, start: int = 0, least: int | None = None, of: str = ""
 ) -> tuple[StatedLaw, ...]:
     """Both tests of numbers of one law: those from a place on, `count` at most and `least` at least.
 
     Parameters
     ----------
     noise : NoiseOf
-    law : NoiseLaw
+    law : StatedNoise
     count, start, least : int
         All of `count` unless `least` is given.
     of : str

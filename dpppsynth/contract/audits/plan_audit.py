@@ -19,7 +19,7 @@ from dpppsynth.spatial.mesh import Floats
 More = Iterable[Statistic | Callable[[Any], Any]]
 
 
-class Run(Protocol):
+class AuditRun(Protocol):
     """One run of a mechanism, with secret randomness. Picklable."""
 
     @property
@@ -185,7 +185,7 @@ class PlanAudit:
 
     def target(
         self,
-        run: Run,
+        run: AuditRun,
         name: str,
         claim: Guarantee,
         *,
@@ -198,7 +198,7 @@ class PlanAudit:
 
         Parameters
         ----------
-        run : Run
+        run : AuditRun
         name : str
             Of the mechanism, for people.
         claim : Guarantee

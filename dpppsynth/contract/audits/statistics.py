@@ -109,7 +109,7 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CoarseCells:
     """Numbers of synthetic points in the rectangles of a coarse grid over the bounding box."""
 
     bounds: tuple[float, float, float, float]
@@ -137,7 +137,7 @@ def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -
     scale = reach if np.isfinite(reach) else NO_RADIUS * domain.extent
     first, second = (domain.coordinates(places) for places in changed(pair))
     near = (Statistic(f"near {r * scale:.4g}", Near(first, second, r * scale)) for r in RADII)
-    return (*near, Statistic("total", Total()), Statistic("cells", Cells(domain.bounds), learned=True))
+    return (*near, Statistic("total", Total()), Statistic("cells", CoarseCells(domain.bounds), learned=True))
 
 
 def named(statistics: Iterable[Statistic | Callable[[Any], Any]]) -> tuple[Statistic, ...]:

@@ -102,7 +102,7 @@ class StatedLaw:
     number: Number
 
 
-class Counted(Protocol):
+class CountedRuns(Protocol):
     """Whole releases by many clients, of two made-up inputs."""
 
     @property
@@ -148,7 +148,7 @@ class Target:
         Stated laws of its noise.
     excess : tuple of str
         Where the stated noise itself gives away more at this pair than is claimed.
-    counted : Counted, optional
+    counted : CountedRuns, optional
         Whole releases, where trials run one client alone.
     """
 
@@ -162,7 +162,7 @@ class Target:
     draws: tuple[Draws, ...] = ()
     laws: tuple[StatedLaw, ...] = ()
     excess: tuple[str, ...] = ()
-    counted: Counted | None = None
+    counted: CountedRuns | None = None
 
     def __post_init__(self) -> None:
         named = several("statistics", self.statistics, Statistic, "Statistic(name, features) makes one")

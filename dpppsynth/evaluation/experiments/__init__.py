@@ -8,17 +8,17 @@ Modules, each importing from those above it alone:
 
 * `cells`: `Scenario`, `Outcome`, the cells of the grid and their random streams.
 * `bar`: progress on a terminal.
-* `tables`: `summary` of a study's table.
+* `study_tables`: `summary` of a study's table.
 * `design`: what a study consists of, checked.
 * `simulation`: one cell, from the seed to the measured numbers.
 * `store`: finished cells on disk, and what a folder remembers of its study.
-* `workers`: cells through processes or a cluster.
+* `worker_pool`: cells through processes or a cluster.
 * `engine`: from missing cells to kept ones.
 * `study`: `Study`.
 """
 
 from dpppsynth.evaluation.experiments.cells import Cell, CellError, Outcome, Scenario
 from dpppsynth.evaluation.experiments.study import Study
-from dpppsynth.evaluation.experiments.tables import summary
+from dpppsynth.evaluation.experiments.study_tables import summary
 
 __all__ = ["Cell", "CellError", "Outcome", "Scenario", "Study", "summary"]

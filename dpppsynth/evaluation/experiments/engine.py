@@ -12,7 +12,7 @@ from dpppsynth.evaluation.experiments.cells import Cell, Failed, Finished
 from dpppsynth.evaluation.experiments.design import Design
 from dpppsynth.evaluation.experiments.simulation import run_cell
 from dpppsynth.evaluation.experiments.store import Store
-from dpppsynth.evaluation.experiments.workers import in_processes, through_executor
+from dpppsynth.evaluation.experiments.worker_pool import in_processes, through_executor
 
 # Cells that take less than this many seconds are written together: a file costs some milliseconds, they may cost fewer.
 BATCH_SECONDS = 1.0

@@ -11,7 +11,7 @@ from dpppsynth.evaluation.experiments.design import Design
 from dpppsynth.evaluation.experiments.engine import finish
 from dpppsynth.evaluation.experiments.simulation import original_of, outcome_of
 from dpppsynth.evaluation.experiments.store import Store, describe, frame, require_same
-from dpppsynth.evaluation.experiments.workers import require_importable
+from dpppsynth.evaluation.experiments.worker_pool import require_importable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,10 +9,10 @@ from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.recommendation.candidates import PrivacyTerms
 from dpppsynth.evaluation.recommendation.evidence import kind_of, shape_of, share_of, study
+from dpppsynth.evaluation.recommendation.plan_settings import settings
 from dpppsynth.evaluation.recommendation.ranking import Case, Ranked, rank
-from dpppsynth.evaluation.recommendation.result import Alternative, Recommendation
-from dpppsynth.evaluation.recommendation.settings import settings
-from dpppsynth.evaluation.recommendation.words import left_out, passed_over, reasons
+from dpppsynth.evaluation.recommendation.reasons import left_out, passed_over, reasons
+from dpppsynth.evaluation.recommendation.recommended import Alternative, Recommendation
 from dpppsynth.privacy.bounds import require_small_delta, void_delta
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Domain

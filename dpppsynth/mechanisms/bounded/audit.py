@@ -15,7 +15,7 @@ import numpy as np
 
 from dpppsynth.contract.audits.additive_audits import CountsAudit
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.contract.audits.noise_laws import NoiseLaw, Truncated
+from dpppsynth.contract.audits.noise_laws import StatedNoise, Truncated
 from dpppsynth.contract.audits.plan_audit import UNKNOWN
 from dpppsynth.contract.audits.target import Scores, Statistic, Weakened
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
@@ -35,7 +35,7 @@ class BoundedCountsAudit(CountsAudit):
     plan: BoundedCountsPlan
 
     @property
-    def law(self) -> NoiseLaw:
+    def law(self) -> StatedNoise:
         """Truncated discrete Laplace noise."""
         return Truncated(self.plan.scale, self.plan.max_error)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from dpppsynth.contract.audits.additive_audits import AdditiveNoiseAudit
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
-from dpppsynth.contract.audits.noise_laws import DiscreteGaussian, NoiseLaw
+from dpppsynth.contract.audits.noise_laws import DiscreteGaussian, StatedNoise
 from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
 from dpppsynth.contract.audits.statistics import GaussianRatio, Weighted, coarse_sums, one_by_one
 from dpppsynth.contract.audits.target import StatedLaw, Statistic, Weakened
@@ -36,7 +36,7 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
         return field_sd(self.plan, at)
 
     @property
-    def law(self) -> NoiseLaw:
+    def law(self) -> StatedNoise:
         """Discrete Gaussian noise."""
         return DiscreteGaussian(self.plan.scale)
 

@@ -16,8 +16,8 @@ from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_info
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
 from dpppsynth.mechanisms.lgcp.feasibility import choose_sampler
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
+from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
 from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
-from dpppsynth.mechanisms.lgcp.settings import LGCPSettings
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_few
 from dpppsynth.models.proximal import proximal_factor

@@ -8,8 +8,8 @@ from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DEL
 from dpppsynth.contract.synthesizer import require_domain
 from dpppsynth.core.arguments import choose, positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
 from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, SAMPLERS
-from dpppsynth.mechanisms.lgcp.settings import LGCPSettings
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta

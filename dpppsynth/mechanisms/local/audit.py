@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.audits.plan_audit import Margin, More, PlanAudit, Run
+from dpppsynth.contract.audits.plan_audit import AuditRun, Margin, More, PlanAudit
 from dpppsynth.contract.audits.target import Target
 from dpppsynth.mechanisms.local.audit_clients import ClientAudit
 from dpppsynth.mechanisms.local.audit_reports import ReportCounts, RoundCounts
@@ -54,7 +54,7 @@ class ReportsAudit(PlanAudit):
 
     def target(
         self,
-        run: Run,
+        run: AuditRun,
         name: str,
         claim: Guarantee,
         *,

@@ -100,7 +100,7 @@ class ReportRatio:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class CountedReports:
     """The aggregator's counts of one client's reports; nothing where it refuses them."""
 
     randomizer: ClientLaw
@@ -248,7 +248,7 @@ class ClientAudit:
         )
         if not 1 < self.randomizer.size <= MOST_NUMBERS:
             return ratio, *numbers
-        counted = Counted(self.randomizer)
+        counted = CountedReports(self.randomizer)
         counts = (Statistic("counts", counted, learned=True), Statistic("one count", counted, learned=True, alone=True))
         return ratio, *counts, *numbers
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from dpppsynth.contract.audits.moves import uniform_places
-from dpppsynth.contract.audits.plan_audit import Run
+from dpppsynth.contract.audits.plan_audit import AuditRun
 from dpppsynth.mechanisms.local.randomizers.area_law import AreaRandomizer
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
@@ -43,7 +43,7 @@ class ReportCounts:
 
     Attributes
     ----------
-    run : Run
+    run : AuditRun
         A release, with secret randomness, or the measurement alone.
     pair : tuple of PointPattern
     rounds : callable
@@ -52,13 +52,15 @@ class ReportCounts:
         Whether releases are saved and opened again.
     """
 
-    run: Run
+    run: AuditRun
     pair: tuple[PointPattern, PointPattern]
     rounds: Callable[[Ints, Floats], Iterable[RoundCounts]]
     opened: bool
 
     @classmethod
-    def of(cls, run: Run, rounds: Callable[[Ints, Floats], Iterable[RoundCounts]], *, opened: bool) -> "ReportCounts":
+    def of(
+        cls, run: AuditRun, rounds: Callable[[Ints, Floats], Iterable[RoundCounts]], *, opened: bool
+    ) -> "ReportCounts":
         """Releases of two patterns with as many persons as the run's plan has."""
         domain, n = run.plan.domain, run.plan.n
         places = uniform_places(domain, 2, np.random.default_rng(SEED))

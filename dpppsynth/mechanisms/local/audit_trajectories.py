@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.contract.audits.plan_audit import Margin, More, PlanAudit, Run
+from dpppsynth.contract.audits.plan_audit import AuditRun, Margin, More, PlanAudit
 from dpppsynth.contract.audits.statistics import MOST_NUMBERS, named
 from dpppsynth.contract.audits.target import Scores, Statistic, Target, require_two
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.audit_clients import BITS, COUNT, SEED, Bits, Counted, held_to, with_epsilon
+from dpppsynth.mechanisms.local.audit_clients import BITS, COUNT, SEED, Bits, CountedReports, held_to, with_epsilon
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceRound
 from dpppsynth.mechanisms.local.trajectories.rounds import RoundPart
@@ -100,7 +100,10 @@ class TranscriptCounts:
     def __call__(self, sent: Sent) -> Ints:
         """(size,) counts of all parts."""
         return np.concatenate(
-            [Counted(part.randomizer)(_rows(sent, part.name, part.randomizer))[values] for part, values in self.places]
+            [
+                CountedReports(part.randomizer)(_rows(sent, part.name, part.randomizer))[values]
+                for part, values in self.places
+            ]
         )
 
 
@@ -150,7 +153,7 @@ class TrajectoriesAudit(PlanAudit):
 
     def target(
         self,
-        run: Run,
+        run: AuditRun,
         name: str,
         claim: Guarantee,
         *,

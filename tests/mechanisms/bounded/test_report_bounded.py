@@ -17,7 +17,7 @@ from dpppsynth.plotting import surfaces
 from dpppsynth.privacy import AddRemove, AlphaNeighbours
 from dpppsynth.privacy.odds import fraction
 from dpppsynth.release import StratifiedRelease
-from dpppsynth.reporting import distances, pictures, render_report
+from dpppsynth.reporting import distance_text, render_report, report_pictures
 from dpppsynth.reporting.promise import not_promised, promise, silent_beyond
 
 # A plane, where lengths on the map are true ones.
@@ -171,8 +171,8 @@ class TestMovedPoints:
         assert not silent_beyond(free)
         assert "It says nothing about two places farther apart than 25 m." in not_promised(tied, SQUARE, None)
         assert any("as well as nearer ones" in each for each in not_promised(free, SQUARE, None))
-        assert "the curve ends" in distances.explained(tied, SQUARE)
-        assert "the curve ends" not in distances.explained(free, SQUARE)
+        assert "the curve ends" in distance_text.explained(tied, SQUARE)
+        assert "the curve ends" not in distance_text.explained(free, SQUARE)
         assert math.isclose(tied.by_distance[-1][0], 25.0)
 
 
@@ -182,8 +182,8 @@ class TestCountsUnderAlpha:
         plan = counts(relation=AlphaNeighbours(100.0))
         assert not silent_beyond(plan.guarantee)
         assert "farther apart" not in " ".join(not_promised(plan.guarantee, SQUARE, None))
-        assert "the curve ends" not in distances.explained(plan.guarantee, SQUARE)
-        assert distances.alternative(plan.guarantee, SQUARE).endswith("the same at all distances.")
+        assert "the curve ends" not in distance_text.explained(plan.guarantee, SQUARE)
+        assert distance_text.alternative(plan.guarantee, SQUARE).endswith("the same at all distances.")
 
 
 def text(folder):
@@ -196,7 +196,9 @@ class TestPage:
     def _no_pictures(self, monkeypatch):
         """Nothing here looks at them."""
         monkeypatch.setattr(surfaces, "PIXELS", 10)
-        monkeypatch.setattr(pictures, "_picture", lambda _ax, alt, **_: pictures.Picture("data:,", alt, 1, 1))
+        monkeypatch.setattr(
+            report_pictures, "_picture", lambda _ax, alt, **_: report_pictures.Picture("data:,", alt, 1, 1)
+        )
 
     def test_of_a_series_of_counts(self):
         page = text(STORED / "strata-bounded-cells")

@@ -14,17 +14,17 @@ from typer.testing import CliRunner
 import dpppsynth as dps
 from dpppsynth import InputError, PointPattern, cli
 from dpppsynth.evaluation import distances
-from dpppsynth.evaluation import report as reports
+from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.heatmaps import emd, gaussian_heatmap, kl, pearson, similarity
 from dpppsynth.io import inspect_points, pattern_from_geodataframe, read_pattern
 from dpppsynth.mechanisms.heatmap import words as heatmaps
 from dpppsynth.mechanisms.heatmap.exact_maps import heat_maps
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.plotting import canvas, plot_epsilon_curve, plot_heatmap, plot_intensity, save_picture, surfaces
-from dpppsynth.plotting.words import what_changes
+from dpppsynth.plotting.relation_words import what_changes
 from dpppsynth.privacy import AddRemove, AddRemovePerson, ReplaceOne
 from dpppsynth.release import load_release
-from dpppsynth.reporting import pictures
+from dpppsynth.reporting import report_pictures
 from dpppsynth.reporting.promise import not_promised, promise
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.synthesizers import HeatmapSynthesizer
@@ -78,7 +78,7 @@ def page(public, tmp_path_factory):
     """The text of a report, whose pictures are not drawn."""
     path = tmp_path_factory.mktemp("page") / "report.html"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pictures, "_saved", lambda _figure, _kind: b"")
+        patch.setattr(report_pictures, "_saved", lambda _figure, _kind: b"")
         run("report", public[0], "--out", path)
     text = re.sub(r"<style.*?</style>|<[^>]+>", " ", path.read_text(), flags=re.DOTALL)
     return re.sub(r"\s+", " ", html.unescape(text))

@@ -48,7 +48,7 @@ class Recommendation:
     sizes : dict
         Public size, as `check` and `plan` of the synthesizer take it: `{"n": ...}`, or `{"expected_n": ...}`.
     settings : dict
-        Length scales, mesh, spacing, bandwidth, sigma: see `dpppsynth.evaluation.recommendation.settings`.
+        Length scales, mesh, spacing, bandwidth, sigma: see `dpppsynth.evaluation.recommendation.plan_settings`.
     expected : float
         Total variation distance between the true normalised intensity and the released one, between 0 and 1, that the
         study lets expect, to about 10 to 20 %. With a posterior the released intensity is the posterior mean; single

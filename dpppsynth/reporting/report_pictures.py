@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.privacy.guarantee import Guarantee
-    from dpppsynth.reporting.second_order import Gathering
+    from dpppsynth.reporting.gathering import Gathering
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.intensity import Intensity
     from dpppsynth.spatial.patterns import PointPattern

@@ -8,7 +8,7 @@ from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.evaluation.recommendation.candidates import CANDIDATES, Candidate
 from dpppsynth.evaluation.recommendation.evidence import DELTA, Answer, Evidence
 from dpppsynth.evaluation.recommendation.ranking import MARGIN, Case, Ranked
-from dpppsynth.evaluation.recommendation.result import Alternative, figure, is_useful
+from dpppsynth.evaluation.recommendation.recommended import Alternative, figure, is_useful
 from dpppsynth.spatial.domains import Domain, Window
 
 

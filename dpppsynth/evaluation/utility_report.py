@@ -18,10 +18,10 @@ from dpppsynth.core.arguments import elements, flag, instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.evaluation.distances import Density
-from dpppsynth.evaluation.heatmaps import NOTE, PERSONS_NOTE, HeatScores, score_heat
+from dpppsynth.evaluation.heatmap_scores import NOTE, PERSONS_NOTE, HeatScores, score_heat
 from dpppsynth.evaluation.kfunction import default_distances
+from dpppsynth.evaluation.metric_table import aligned, summary
 from dpppsynth.evaluation.metrics import METRICS, Comparison, KComparison, least_bandwidth, thins, transport_method
-from dpppsynth.evaluation.tables import aligned, summary
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
@@ -113,7 +113,7 @@ class UtilityReport:
         InputError
             The folder is not empty, it belongs to a release, or it cannot be written.
         """
-        from dpppsynth.evaluation.saving import save
+        from dpppsynth.evaluation.private_folder import save
 
         if not isinstance(folder, str | Path):
             msg = f"folder: must be a path, got {folder!r}"
@@ -122,13 +122,13 @@ class UtilityReport:
 
     def plot_k(self, ax: Axes | None = None) -> Axes:
         """Draw the K-functions; see `pictures.plot_k`."""
-        from dpppsynth.evaluation.pictures import plot_k
+        from dpppsynth.evaluation.comparison_pictures import plot_k
 
         return plot_k(self.k, ax, domain=self.domain, confidential=self.confidential)
 
     def plot_patterns(self, axes: Sequence[Axes] | None = None) -> tuple[Axes, Axes]:
         """Draw the original beside the first synthetic pattern; see `pictures.plot_patterns`."""
-        from dpppsynth.evaluation.pictures import plot_patterns
+        from dpppsynth.evaluation.comparison_pictures import plot_patterns
 
         return plot_patterns(self.original, self.synthetic[0], axes, confidential=self.confidential)
 

@@ -10,7 +10,7 @@ from dpppsynth.evaluation.metrics import KComparison
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting import plot_comparison, plot_pattern
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, map_figure, new_figure, set_title
-from dpppsynth.plotting.saving import mark_confidential
+from dpppsynth.plotting.picture_files import mark_confidential
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
 
