@@ -12,6 +12,7 @@ from shapely.ops import substring
 
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import either
 from dpppsynth.linear_network.collapse import contracted
 from dpppsynth.linear_network.skeleton import (
     ROUNDING,
@@ -25,6 +26,11 @@ from dpppsynth.linear_network.skeleton import (
     with_ends,
 )
 from dpppsynth.spatial.domains import LARGEST
+
+TWICE = (
+    "Keep lines[~lines.normalize().duplicated()], or node=True, which keeps every course once. Streets that are really "
+    "double go through LinearNetwork(vertices, edges, lines=) or from_networkx."
+)
 
 
 def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = None, unit: str = "unit") -> Skeleton:
@@ -78,7 +84,10 @@ def line_parts(lines: Any) -> Any:
         raise InputError(msg)
     empty = shapely.is_empty(given)
     if empty.any():
-        msg = f"lines: {int(empty.sum())} of {len(given)} are empty; keep lines[~lines.is_empty]."
+        msg = (
+            f"lines: {int(empty.sum())} of {len(given)} are empty; "
+            f"{either('keep lines[~lines.is_empty]', 'leave these out')}."
+        )
         raise InputError(msg)
     parts = shapely.transform(shapely.force_2d(shapely.get_parts(given)), lambda xy: xy + 0.0)
     if not (np.abs(shapely.get_coordinates(parts)) <= LARGEST).all():
@@ -86,7 +95,8 @@ def line_parts(lines: Any) -> Any:
         raise InputError(msg)
     flat = int((~(shapely.length(parts) > 0)).sum())
     if flat:
-        msg = f"lines: {flat} of {len(parts)} have no length, and every one needs it; keep lines[lines.length > 0]."
+        remedy = either("keep lines[lines.length > 0]", "leave these out")
+        msg = f"lines: {flat} of {len(parts)} have no length, and every one needs it; {remedy}."
         raise InputError(msg)
     return parts
 
@@ -101,9 +111,8 @@ def _refuse_duplicates(parts: Any) -> None:
     again = len(parts) - len(_first_drawings(parts))
     if again:
         msg = (
-            f"lines: {plural(again, 'line')} drawn twice, which would count a street twice. Keep "
-            "lines[~lines.normalize().duplicated()], or node=True, which keeps every course once. Streets that are "
-            "really double go through LinearNetwork(vertices, edges, lines=) or from_networkx."
+            f"lines: {plural(again, 'line')} drawn twice, which would count a street twice. "
+            f"{either(TWICE, 'Leave the copies out, or give --node, which keeps every course once.')}"
         )
         raise InputError(msg)
 

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.spatial.mesh import Floats
 
@@ -105,7 +106,8 @@ def require_few(mesh: NetworkMesh) -> None:
     if len(mesh.elements) > MOST_SEGMENTS:
         msg = (
             f"mesh: heat flow takes at most {MOST_SEGMENTS} segments, got {len(mesh.elements)}; take longer ones "
-            "(spacing=), a part of the network, or LGCPSynthesizer, which takes networks of any size."
+            f"({mention('spacing')}), a part of the network, or {either('LGCPSynthesizer', '--method lgcp')}, which "
+            "takes networks of any size."
         )
         raise InputError(msg)
 

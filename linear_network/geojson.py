@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from dpppsynth.core.crs import REMEDY, crs_from_member, crs_member
+from dpppsynth.core.crs import crs_from_member, crs_member, remedy
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network.skeleton import Floats, Ints, Skeleton, Streets, ends_of
 
@@ -41,7 +41,7 @@ def read_geojson(data: Mapping[str, Any]) -> tuple[Skeleton, str | None]:
         )
         raise InputError(msg)
     if "crs" not in data:
-        msg = f"geojson: has no 'crs' member, and standard GeoJSON is in degrees. With read_network, {REMEDY}"
+        msg = f"geojson: has no 'crs' member, and standard GeoJSON is in degrees. With read_network, {remedy()}"
         raise InputError(msg)
     return found, crs_from_member(data["crs"])
 

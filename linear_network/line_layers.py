@@ -9,6 +9,7 @@ import shapely
 
 from dpppsynth.core.crs import crs_label, projected_crs, reproject, same_crs, unit_name
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention, named
 from dpppsynth.linear_network.build import line_parts, skeleton_of_lines
 from dpppsynth.linear_network.geojson import by_numbers
 from dpppsynth.linear_network.overlaps import noting_overlaps
@@ -60,14 +61,17 @@ def _in_crs(table: Table, crs: CRSLike | None, to_crs: CRSLike | None) -> tuple[
     """Geometries in a projected CRS, and its name."""
     source = table.crs
     if crs is not None and source is not None and not same_crs(crs, source):
-        msg = f"crs: the lines are in {crs_label(source)}, not {crs_label(crs)}; leave crs out, to_crs= re-projects"
+        msg = (
+            f"crs: the lines are in {crs_label(source)}, not {crs_label(crs)}; leave {named('crs')} out, "
+            f"{mention('to_crs')} re-projects"
+        )
         raise InputError(msg + (CLAIM if same_crs(source, "OGC:CRS84") else ""))
     source = crs if source is None else source
     if to_crs is None:
         return table.geometry, None if source is None else projected_crs(source)
     target = projected_crs(to_crs)
     if source is None:
-        msg = "to_crs: the lines do not say which CRS they are in; name it with crs= (on the command line --crs)"
+        msg = f"to_crs: the lines do not say which CRS they are in; name it with {mention('crs')}"
         raise InputError(msg)
     if same_crs(source, target):
         return table.geometry, target

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import shapely
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import either, mention
 from dpppsynth.spatial.domains import LARGEST, as_reals
 
 Floats = npt.NDArray[np.float64]
@@ -18,6 +19,8 @@ Ints = npt.NDArray[np.int64]
 
 # Coordinates this close, relative to their size, are the same place.
 ROUNDING = 1e-9
+
+LARGEST_PART = "LinearNetwork.largest_component(vertices, edges); readers take largest_component=True"
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,8 +146,8 @@ def require_connected(size: int, edges: Ints) -> None:
         shown = ", ".join(map(str, sizes[:8])) + (", ..." if len(sizes) > 8 else "")
         msg = (
             f"edges: the network falls into {len(sizes)} components, of {shown} vertices; a path must join any two "
-            "points. Cut lines where they cross (node=True), join dangling ends (join=), or keep "
-            "LinearNetwork.largest_component(vertices, edges); readers take largest_component=True."
+            f"points. Cut lines where they cross ({mention('node', 'True')}), join dangling ends ({mention('join')}), "
+            f"or keep {either(LARGEST_PART, 'the largest part (--largest-component)')}."
         )
         raise InputError(msg)
 

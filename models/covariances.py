@@ -17,6 +17,7 @@ from scipy.special import gamma, kv
 
 from dpppsynth.core.arguments import LARGEST, entries, instance, one_of, positive, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.wording import either, named
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.spatial.domains import as_reals
@@ -32,6 +33,9 @@ ROOT_ERROR = 1e-12
 LARGEST_SMOOTHNESS = 20.0
 METRICS = ("resistance", "shortest-path")
 SQUARE = "covariance: must be a square matrix of finite numbers; covariance.matrix(mesh) gives one."
+
+# A covariance that is one on every network.
+GENTLE = "PoweredExponential(sigma, length_scale, power=1), or "
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,9 @@ class Covariance:
         require_few_vertices(mesh)
         if self.exponent > mesh.smoothest_power:
             msg = (
-                f"covariance: {self!r} is not a covariance on linear networks, where some differences would get a "
-                "negative variance; take PoweredExponential(sigma, length_scale, power=1), or a power of at most 1 or "
-                "a smoothness of at most 1/2."
+                f"covariance: {either(repr(self), 'this function')} is not a covariance on linear networks, where some "
+                f"differences would get a negative variance; take {either(GENTLE, '')}a {named('power')} of at most 1, "
+                f"or a {named('smoothness')} of at most 0.5."
             )
             raise InputError(msg)
         matrix: Floats = self.sigma**2 * self.correlation(self._distances(mesh))

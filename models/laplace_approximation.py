@@ -8,6 +8,7 @@ import scipy.optimize
 
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.wording import mention
 from dpppsynth.models.likelihood import MassLikelihood
 from dpppsynth.spatial.mesh import Floats
 
@@ -111,5 +112,5 @@ def laplace_posterior(
             if there.value - trial @ trial / 2 >= log_posterior:
                 break
         z, here = trial, there
-    msg = "inference: the posterior mode was not found; use inference='nuts', or a coarser mesh."
+    msg = f"inference: the posterior mode was not found; use {mention('inference', repr('nuts'))}, or a coarser mesh."
     raise QualityError(msg)

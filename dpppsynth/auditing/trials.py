@@ -20,6 +20,7 @@ import numpy.typing as npt
 from dpppsynth.auditing.repeats import Repeats, SeenNoise, agreement, repeated, seen
 from dpppsynth.contract.audits.target import Statistic, Target
 from dpppsynth.core.errors import DpppsynthError, InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.core.workers import worker_pool
 
 Floats = npt.NDArray[np.float64]
@@ -137,7 +138,7 @@ def _blocks(target: Target, tasks: Sequence[Task], workers: int) -> Iterator[Blo
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         msg = (
             f"target: it cannot be sent to {workers} worker processes ({error}); define its functions at the top of a "
-            "module, or audit with workers=1."
+            f"module, or audit with {mention('workers', '1')}."
         )
         raise InputError(msg) from None
     with worker_pool(workers) as pool:

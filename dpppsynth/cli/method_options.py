@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpppsynth.cli.console import speak
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import add_options
 
 if TYPE_CHECKING:
     from inspect import Parameter
@@ -41,7 +41,7 @@ class MethodOptions:
         method, name = values.pop("method", None), values.pop("mechanism", None)
         offers = known.offered(reports=self.reports)
         self.name, self.options, called = known.choose(offers, None if method is None else str(method), name)
-        speak(known.vocabulary(self.options, values))
+        add_options(known.vocabulary(self.options, values))
         named = name is not None
         self.given = known.given(self.options, values, called, named=named)
 

@@ -21,11 +21,12 @@ from dpppsynth.cli import (
     synthesize,
     verify,
 )
-from dpppsynth.cli.console import complain, exit_code, in_options, own_warnings, report_crash, speaking
+from dpppsynth.cli.console import complain, exit_code, own_warnings, report_crash
 from dpppsynth.cli.ledger import ledger_app
 from dpppsynth.cli.local import local_app
 from dpppsynth.cli.option_groups import Command
 from dpppsynth.core.errors import DpppsynthError
+from dpppsynth.core.wording import headed, in_options
 
 EPILOG = (
     "Exit codes: 0 done; 2 bad input; 3 the guarantee does not hold; 4 budget; 5 release blocked, or poor inference."
@@ -41,7 +42,7 @@ class _Program(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         commands = self.commands.values()
         options = {p.name: p.opts[0] for each in commands for p in each.params if p.name and p.opts[0].startswith("--")}
-        with speaking(options | NAMED):
+        with in_options(options | NAMED):
             return self._answer(ctx)
 
     def _answer(self, ctx: Any) -> Any:
@@ -49,7 +50,7 @@ class _Program(TyperGroup):
             with own_warnings():
                 return super().invoke(ctx)
         except DpppsynthError as error:
-            complain(in_options(str(error)))
+            complain(headed(str(error)))
             raise typer.Exit(exit_code(error)) from None
         except BrokenPipeError:
             raise

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, outside
+from dpppsynth.core.wording import mention
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
 
@@ -145,7 +146,10 @@ def authorise(
         msg = f"ledger: needs a Ledger, got {got}; open it with Ledger.open('ledger.json')."
         raise InputError(msg)
     if rng is not None:
-        msg = "rng: a seeded release is not private, and no ledger can account for it; leave rng= or ledger= out."
+        msg = (
+            "rng: a seeded release is not private, and no ledger can account for it; leave rng= or "
+            f"{mention('ledger')} out."
+        )
         raise InputError(msg)
     points = points_of(plan, subset)
     if entry is None:
@@ -163,7 +167,7 @@ def require_no_ledger_needed(**given: Any) -> None:
     """Refuse what is said to a ledger where there is none."""
     for name, value in given.items():
         if value is not None:
-            msg = f"{name}: it is for a ledger; give the ledger= as well, which authorises the release."
+            msg = f"{name}: it is for a ledger; give the {mention('ledger')} as well, which authorises the release."
             raise InputError(msg)
 
 

@@ -15,6 +15,7 @@ from dpppsynth.contract import rules
 from dpppsynth.contract.measurement import Measurement, Trial
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
 from dpppsynth.core.progress import Progress
+from dpppsynth.core.wording import mention
 from dpppsynth.models.covariances import PoweredExponential, factor
 from dpppsynth.spatial.intensity import mass_distance
 from dpppsynth.spatial.patterns import PointPattern
@@ -105,7 +106,8 @@ def rehearse(
     size = plan.n if plan.n is not None else plan.expected_n
     if size is None:
         msg = (
-            f"expected_n: a rehearsal needs a public guess of the number of {plan.individuals}, such as expected_n=500."
+            f"expected_n: a rehearsal needs a public guess of the number of {plan.individuals}, such as "
+            f"{mention('expected_n', '500')}."
         )
         raise InputError(msg)
     # A mesh of its own: what to expect of a mechanism is not measured on its own mesh.

@@ -14,6 +14,7 @@ from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, require_progress
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import mention
 from dpppsynth.privacy.bounds import Size, all_points
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee
@@ -150,7 +151,8 @@ def require_other_mark(by: str, subset: Any) -> None:
     """Refuse levels of a mark of which the points have one value."""
     if isinstance(subset, Mapping) and by in subset:
         msg = (
-            f"subset: it says that all points have one value of {by!r}; name another mark than by=, or release at once."
+            f"subset: it says that all points have one value of {by!r}; name another mark than {mention('by')}, or "
+            "release at once."
         )
         raise InputError(msg)
 

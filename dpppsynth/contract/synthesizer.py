@@ -22,6 +22,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import scale_factor
 from dpppsynth.core.progress import Progress, require_progress
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
@@ -222,18 +223,19 @@ class PointSynthesizer(Synthesizer):
         relation = self.neighbouring()
         if relation.n_is_public:
             if expected_n is not None:
-                msg = "expected_n: n is public under this relation; pass n= instead."
+                msg = f"expected_n: n is public under this relation; pass {mention('n')} instead."
                 raise InputError(msg)
             exact = whole_number(n)
             if exact is None or not 1 <= exact <= MOST_POINTS:
                 got = shown(n)
                 msg = (
-                    f"n: the public number of points is needed, a whole number of at least 1 such as n=500, got {got}."
+                    "n: the public number of points is needed, a whole number of at least 1 such as "
+                    f"{mention('n', '500')}, got {got}."
                 )
                 raise InputError(msg)
             return float(exact)
         if n is not None:
-            msg = "n: it is secret under add/remove; pass a public guess as expected_n= instead."
+            msg = f"n: it is secret under add/remove; pass a public guess as {mention('expected_n')} instead."
             raise InputError(msg)
         if expected_n is not None:
             guess = float(positive("expected_n", expected_n))
@@ -253,7 +255,10 @@ def safe_digits(bound: float, *, up: bool = False) -> str:
 def need_size(size: float | None) -> float:
     """The guess a rule cannot do without, under add/remove."""
     if size is None:
-        msg = "expected_n: a public guess of the number of points is needed under add/remove, such as expected_n=500."
+        msg = (
+            "expected_n: a public guess of the number of points is needed under add/remove, such as "
+            f"{mention('expected_n', '500')}."
+        )
         raise InputError(msg)
     return size
 

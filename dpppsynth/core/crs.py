@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 
 if TYPE_CHECKING:
     from pyproj import CRS
@@ -28,7 +29,11 @@ OPENS_FILES = re.compile(
     r'\{|(PARAMETERFILE|EXTENSION)\s*[\[(]|(METHOD|PROJECTION)\s*[\[(]\s*"\s*PROJ[ -]|\A(?![A-Z]+_?CR?S[\[(]).*=',
     re.IGNORECASE | re.DOTALL,
 )
-REMEDY = 're-project first: to_crs= (on the command line --to-crs), for example "EPSG:27700"'
+
+
+def remedy(example: str = "EPSG:27700") -> str:
+    """Advice on coordinates that are no lengths."""
+    return f're-project first: {mention("to_crs")}, for example "{example}"'
 
 
 def same_crs(a: CRSLike | None, b: CRSLike | None) -> bool:
@@ -49,20 +54,20 @@ def projected_crs(crs: CRSLike) -> str:
     """
     parsed = _parse_crs(crs)
     if parsed.is_geographic:
-        msg = f"crs: distances need a projected CRS, and {_both_names(crs)} is in degrees; {REMEDY}"
+        msg = f"crs: distances need a projected CRS, and {_both_names(crs)} is in degrees; {remedy()}"
         raise InputError(msg)
     if parsed.is_geocentric or len(parsed.axis_info) < 2:
-        msg = f"crs: must be a map projection, and {_both_names(crs)} is not one; {REMEDY}"
+        msg = f"crs: must be a map projection, and {_both_names(crs)} is not one; {remedy()}"
         raise InputError(msg)
     if "Pseudo-Mercator" in parsed.name or "Pseudo Mercator" in parsed.name:
         msg = (
             f"crs: {crs_label(crs)} (Web Mercator) stretches distances, 1.6 times in London, so a privacy radius would "
-            f"protect less than it says; {REMEDY}"
+            f"protect less than it says; {remedy()}"
         )
         raise InputError(msg)
     name = _code(parsed) or _settled_wkt(parsed)
     if not is_plain(name):
-        msg = f"crs: the projection, or the way to its datum, has a definition that files cannot state; {REMEDY}"
+        msg = f"crs: the projection, or the way to its datum, has a definition that files cannot state; {remedy()}"
         raise InputError(msg)
     return name
 

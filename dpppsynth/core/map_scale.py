@@ -16,7 +16,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpppsynth.core.crs import REMEDY, crs_label, horizontal_crs
+from dpppsynth.core.crs import crs_label, horizontal_crs
+from dpppsynth.core.crs import remedy as reprojection
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _lengths(wkb: bytes, crs: str) -> Scale:
     if not 0 < smallest <= largest < math.inf:
         msg = (
             f"crs: the domain lies partly outside the range of the projection of {crs_label(crs)}, where coordinates "
-            f"stand for no place; correct the coordinates, or {REMEDY}"
+            f"stand for no place; correct the coordinates, or {reprojection()}"
         )
         raise InputError(msg)
     return Scale(math.floor(smallest * STEPS) / STEPS, math.ceil(largest * STEPS) / STEPS)
@@ -206,7 +207,7 @@ def _projection(crs: CRS, name: str) -> tuple[Transformer, Geod, float, float]:
     try:
         forward = Transformer.from_crs(below, crs, always_xy=True)
     except ProjError:
-        msg = f"crs: PROJ cannot compute the projection of {crs_label(name)}; {REMEDY}"
+        msg = f"crs: PROJ cannot compute the projection of {crs_label(name)}; {reprojection()}"
         raise InputError(msg) from None
     turn = math.degrees(below.axis_info[0].unit_conversion_factor)
     return forward, geod, crs.axis_info[0].unit_conversion_factor, turn
@@ -238,8 +239,8 @@ def remedy(geometry: Any, crs: str | None) -> str:
     """Advice to re-project, with the zone of UTM that holds the middle of a region where there is one."""
     zone = None if crs is None else _utm_zone(geometry, horizontal_crs(crs))
     if zone is None:
-        return f"For a national grid or another local projection, {REMEDY}"
-    return f"For the UTM zone here, or a national grid, {REMEDY.replace('EPSG:27700', zone)}"
+        return f"For a national grid or another local projection, {reprojection()}"
+    return f"For the UTM zone here, or a national grid, {reprojection(zone)}"
 
 
 def _utm_zone(geometry: Any, crs: CRS) -> str | None:

@@ -11,6 +11,7 @@ import shapely
 
 from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import Domain, Window, unite
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import Table, json_table, read_head, read_layer, read_table
@@ -168,7 +169,7 @@ def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike
     if target is None or to_crs is None:
         return Window.polygon(region, target)
     if source is None:
-        msg = "to_crs: the file does not say which CRS it is in; name it with crs= (on the command line --crs)"
+        msg = f"to_crs: the file does not say which CRS it is in; name it with {mention('crs')}"
         raise InputError(msg)
     flat = shapely.force_2d(region)
     return Window.polygon(shapely.transform(flat, lambda xy: reproject(xy, source, target)), target)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import BudgetError, InputError
+from dpppsynth.core.wording import either, mention
 from dpppsynth.privacy.accounting import compose, gaussian_filter, largest
 from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
@@ -69,7 +70,8 @@ class Budget:
         if isinstance(self.relation, Local | GeoIndistinguishability):
             msg = (
                 f"relation: a ledger keeps a custodian's account of points at hand, and {self.relation.name} is about "
-                "reports that persons make; take ReplaceOne(), which accepts locally private releases as well."
+                f"reports that persons make; take {either('ReplaceOne()', '--relation replace-one')}, which accepts "
+                "locally private releases as well."
             )
             raise InputError(msg)
         if not isinstance(self.relation, AlphaNeighbours | ReplaceOne | AddRemove | AddRemovePerson):
@@ -170,10 +172,14 @@ def _refusal(given: Relation, needed: Relation) -> str:
     if isinstance(needed, AddRemovePerson):
         instead = "" if told is None else f", not by {told}"
         return (
-            f"user: the ledger protects persons told by {needed.user!r}{instead}; take user={needed.user!r} "
-            "(HeatmapSynthesizer)."
+            f"user: the ledger protects persons told by {needed.user!r}{instead}; take "
+            f"{mention('user', repr(needed.user))} ({either('HeatmapSynthesizer', '--method heatmap')})."
         )
-    remedy = "take user=None" if needed == AddRemove() else "take another synthesizer, under the ledger's relation"
+    remedy = (
+        f"take {either('user=None', '--no-user')}"
+        if needed == AddRemove()
+        else "take another synthesizer, under the ledger's relation"
+    )
     return (
         f"user: the ledger knows of no persons told by {told}, as this release protects them. To the ledger, two "
         f"patterns are neighbouring when {needed.describe()}; {remedy}."

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import either
 from dpppsynth.ledger.authorisation import hashed
 from dpppsynth.ledger.budget import Budget, budget_from_dict
 from dpppsynth.ledger.contradiction import contradiction
@@ -21,7 +22,7 @@ from dpppsynth.spatial.domains import canonical_json
 AUTHORISED, SETTLED, RELEASED = "authorised", "settled", "released"
 Place = Mapping[str, str | None]
 ACROSS = "moves of a point across the border of one of the domains are not protected"
-NAMED = "subset={'year': 2021} (on the command line --subset year=2021)"
+SUBSET = "subset={'year': 2021}"
 # Share by which a total that once fitted may exceed the budget when another version of the package computes it.
 DRIFT = 1e-3
 
@@ -153,7 +154,8 @@ def require_number(entries: Iterable[Entry], domain: Place, reading: Reading | N
             msg = (
                 f"n: earlier releases of {found}. "
                 "It is public, and moving one point would change it. Release all of these points; or, where they are "
-                f"those of one value of a mark that neighbouring patterns share, name it, such as {NAMED}."
+                "those of one value of a mark that neighbouring patterns share, name it, such as "
+                f"{either(SUBSET, '--subset year=2021')}."
             )
             raise InputError(msg)
 

@@ -15,6 +15,7 @@ from dpppsynth.contract.account import Account, Levels, Subset
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.atomic_files import locked, whole_file
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, outside
+from dpppsynth.core.wording import mention
 from dpppsynth.ledger.authorisation import Authorisation, claim, new_token, recording, require_token, settling, token_of
 from dpppsynth.ledger.budget import ROUNDING, Budget
 from dpppsynth.ledger.document import REMEDY, SCHEMA_VERSION, Event, dump, identify, parse
@@ -117,7 +118,7 @@ class Ledger(Account):
             When something exists at `path`, the file cannot be written, or a number is no budget.
         """
         if (relation is None) == (alpha is None):
-            msg = "relation: give either it or alpha=, for instance alpha=25.0."
+            msg = f"relation: give either it or {mention('alpha')}, for instance {mention('alpha', '25.0')}."
             raise InputError(msg)
         chosen: Any = relation if alpha is None else AlphaNeighbours(alpha)
         budget = Budget(epsilon, delta, chosen, label, adaptive)

@@ -11,6 +11,7 @@ from typing import Any
 
 from dpppsynth.core.arguments import shown, whole, writable
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.privacy.relations import Relation
 
 SHAPE = (
@@ -53,7 +54,10 @@ class Reading:
         if self.by is None:
             return
         if self.by in dict(self.subset) or self.counted_by is not None:
-            msg = f"levels: points are counted, and by another mark than that of subset=; got {shown(self.by)}."
+            msg = (
+                f"levels: points are counted, and by another mark than that of {mention('subset')}; got "
+                f"{shown(self.by)}."
+            )
             raise InputError(msg)
         if self.complete and self.n != (total := sum(number or 0 for _, number in self.levels)):
             msg = f"levels: they have {total} points together, and n = {self.n} is the number of all of them."
@@ -142,12 +146,13 @@ def reading(relation: Relation, n: Any, counted_by: Any, subset: Any, levels: An
     for name, given in (("n", n), ("levels", levels)):
         if given is not None:
             what = "it is" if name == "n" else "their numbers are"
-            msg = f"{name}: {what} secret under the ledger's relation, {relation.name}; leave {name}= out."
+            msg = f"{name}: {what} secret under the ledger's relation, {relation.name}; leave {mention(name)} out."
             raise InputError(msg)
     if subset is not None:
         msg = (
             f"subset: the number of points is secret under the ledger's relation, {relation.name}, which protects "
-            "every part of the points that a rule picks by looking at each of them alone; leave subset= out."
+            f"every part of the points that a rule picks by looking at each of them alone; leave {mention('subset')} "
+            "out."
         )
         raise InputError(msg)
     return None

@@ -14,6 +14,7 @@ from scipy.special import expit, ndtri
 
 from dpppsynth.core.arguments import instance, positive, probability, several
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.privacy.composed import Composed, merged
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
 
@@ -182,7 +183,8 @@ def _pure_level(part: Profile) -> float:
     if level == math.inf:
         msg = (
             f"delta: 0 needs pure releases, and no epsilon holds for one of kind {part.to_dict()['kind']!r}; budget a "
-            "delta above 0, 1e-6 say, or release Laplace counts or a field of bounded slope (method='laplace')."
+            "delta above 0, 1e-6 say, or release Laplace counts or a field of bounded slope "
+            f"({mention('method', repr('laplace'))})."
         )
         raise InputError(msg)
     return level

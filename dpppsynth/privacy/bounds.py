@@ -8,6 +8,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, positive, probability, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention, named
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.lengths import Curve, lengths_assumed, on_ground, on_map
@@ -36,14 +37,14 @@ SNAPPED_NETWORK = (
 EXAMPLE = "AlphaNeighbours(25.0) is one"
 NOT_EMPTY = "The pattern has at least one point, since an empty one is refused."
 # Remedy for custodians of published experiments with a large delta.
-PUBLISHED = ", or say allow_large_delta=True to reproduce published experiments"
+PUBLISHED = ", or say {accept} to reproduce published experiments"
 WIDE_CAP = "Each person has one point in the pattern."
 # The largest delta where the number of points is secret.
 MOST_SECRET_DELTA = 1e-5
 # Largest delta that may follow from a bound on the error without being asked for.
 MOST_DERIVED = 1e-3
 # Remedy for a large delta that follows from the bound.
-FROM_BOUND = ", for which max_error must be larger"
+FROM_BOUND = ", for which {bound} must be larger"
 
 # Number of points where it is public, else None; and a public guess of it, if any.
 Size = tuple[int | None, float | None]
@@ -159,6 +160,7 @@ def require_small_delta(
         raise InputError(msg)
     if delta >= void_delta(n, expected_n) and not allow_large_delta:
         most = "1/expected_n" if n is None else "1/n"
+        remedy = remedy.format(accept=mention("allow_large_delta", "True"), bound=named("max_error"))
         msg = (
             f"delta: must be below {most} (publishing one random record whole satisfies delta = 1/n, n being the "
             f"points of all levels together), got {delta!r}; take 1e-6{remedy}."

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from dpppsynth.core.arguments import several
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP
@@ -58,7 +59,7 @@ def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:
     if isinstance(first.profile, ApproximateDP | DiscreteLosses) and first.relation.max_points_per_person > 1:
         msg = (
             f"levels: {first.theorem} does not add up over people with points in several levels; take "
-            "max_points_per_person=1, or another bound."
+            f"{mention('max_points_per_person', '1')}, or another bound."
         )
         raise InputError(msg)
     return Guarantee(

@@ -132,7 +132,7 @@ class CoxRelease(Release):
             raise InputError(msg)
         n = self.statistic.plan.n
         if fixed_n and n is None:
-            msg = "fixed_n: the relation keeps the number of points secret; leave fixed_n=False."
+            msg = "fixed_n: the relation keeps the number of points secret; leave it out."
             raise InputError(msg)
         rng, m = generator(rng), int(m)
         if isinstance(self.intensity, LogLinearMean) and source == "draws":

@@ -20,7 +20,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 from shapely.geometry import MultiPolygon, Polygon
 
-from dpppsynth.core.crs import REMEDY, crs_from_member, crs_label, crs_member, projected_crs, unit_name
+from dpppsynth.core.crs import crs_from_member, crs_label, crs_member, projected_crs, remedy, unit_name
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.map_scale import scale_factor
 
@@ -226,7 +226,7 @@ class Window(OnMap):
             msg = "document: must be a GeoJSON dictionary with a 'type'; Window.to_geojson() makes one"
             raise InputError(msg)
         if "crs" not in document:
-            msg = f"document: has no 'crs' member, and standard GeoJSON is in degrees. With read_window, {REMEDY}"
+            msg = f"document: has no 'crs' member, and standard GeoJSON is in degrees. With read_window, {remedy()}"
             raise InputError(msg)
         crs = crs_from_member(document["crs"])
         parts = [_as_shapely(geometry) for geometry in _geometries(document)]

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpppsynth.core.arguments import elements
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import either, mention
 from dpppsynth.spatial.domains import LARGEST, Domain, as_reals
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.tables.points import Points, points_of_frame, read_points
@@ -208,8 +209,8 @@ def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None 
         raise InputError(msg)
     if mark is not None and set(pattern.marks or {}) != {mark}:
         msg = (
-            f"pattern: needs the mark {mark!r}, which tells the persons, and no other; name yours with user=, or say "
-            "user=None where every point is a person of its own."
+            f"pattern: needs the mark {mark!r}, which tells the persons, and no other; name yours with "
+            f"{mention('user')}, or say {either('user=None', '--no-user')} where every point is a person of its own."
         )
         raise InputError(msg)
     if pattern.domain.fingerprint() != domain.fingerprint():

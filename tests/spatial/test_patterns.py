@@ -290,7 +290,7 @@ class TestGeoDataFrame:
 
     def test_other_projected_crs_is_refused_with_the_remedy(self):
         message = refused(frame().to_crs(32630), WINDOW, build=PointPattern.from_geodataframe)
-        assert 'set to_crs="EPSG:27700" (on the command line --to-crs)' in message
+        assert 'set to_crs="EPSG:27700" to re-project' in message
 
     def test_to_crs_must_be_the_crs_of_the_domain(self):
         message = refused(frame(), WINDOW, to_crs=32630, build=PointPattern.from_geodataframe)

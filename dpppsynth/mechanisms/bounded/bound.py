@@ -9,6 +9,7 @@ from typing import Any
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import PrivacyCheckError
+from dpppsynth.core.wording import named
 from dpppsynth.privacy.bounds import EXAMPLE, assumptions, counts_sensitivity
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import laplace_scale
@@ -61,7 +62,7 @@ def bounded_counts(
         least = bounded_delta(relation, scale=scale, max_error=max_error)
         msg = (
             f"delta: errors of at most {max_error} with noise of scale {scale:.6g} cost delta = {least:.4g}, more than "
-            f"{delta:g}; {WHY_DELTA}. Take a larger max_error, a larger epsilon or a larger delta."
+            f"{delta:g}; {WHY_DELTA}. Take a larger {named('max_error')}, a larger epsilon or a larger delta."
         )
         raise PrivacyCheckError(msg)
     assumed = assumptions(relation, (REDRAWN,), domain=domain)

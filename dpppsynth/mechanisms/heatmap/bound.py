@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from dpppsynth.core.arguments import elements, instance, one_of, positive, shown, whole
 from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.core.wording import either
 from dpppsynth.privacy.bounds import DISCRETE, LATTICE_BITS, NOT_EMPTY, ONE_RELEASE, SNAPPED, WIDE_CAP
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.noise import laplace_scale
@@ -135,7 +136,7 @@ def level_budgets(
 
 def require_decay(decay: float) -> float:
     """The decay, a number in (0, 1]; InputError otherwise."""
-    remedy = "above 1/2 the error bound holds, and None takes the best"
+    remedy = f"above 1/2 the error bound holds, and {either('None takes the best', 'without it the best is taken')}"
     return positive("decay", decay, rule="lie in (0, 1]", most=1, remedy=remedy)
 
 

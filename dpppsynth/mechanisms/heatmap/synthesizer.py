@@ -8,6 +8,7 @@ from dpppsynth.contract.settings import EPSILON, EXPERT, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_domain
 from dpppsynth.core.arguments import one_of, positive, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import either
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, FITS, VARIANTS, advise_decay, require_decay
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import Reconstruction
@@ -131,11 +132,15 @@ def _cells(shape: Any) -> tuple[int, int]:
     if not fit or (sides[0] + 1) * (sides[1] + 1) > MOST_VERTICES:
         msg = (
             f"shape: needs two numbers of cells, at most {2**DEEPEST} and about {MOST_VERTICES} in all, got "
-            f"{_words(shape)}; such as (256, 256)."
+            f"{_words(shape)}; such as {_pair('256', '256')}."
         )
         raise InputError(msg)
     return sides[0], sides[1]
 
 
 def _words(shape: Any) -> str:
-    return f"({', '.join(map(shown, shape))})" if isinstance(shape, tuple | list) else shown(shape)
+    return _pair(*map(shown, shape)) if isinstance(shape, tuple | list) else shown(shape)
+
+
+def _pair(*sides: str) -> str:
+    return either(f"({', '.join(sides)})", ",".join(sides))

@@ -11,6 +11,7 @@ from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DEL
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain, safe_digits
 from dpppsynth.core.arguments import choose, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mechanisms.kernel.bound.heat import smallest_diffusion_bandwidth
 from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth, smallest_bandwidth_36, superposition
@@ -83,7 +84,10 @@ class KernelSynthesizer(PointSynthesizer):
         positive("epsilon", self.epsilon)
         require_small_delta(self.delta, 0, allow_large_delta=True)
         if not self.delta > 0:
-            msg = "delta: the kernel synthesizer cannot promise delta = 0; give one far below 1/n, such as delta=1e-6."
+            msg = (
+                "delta: the kernel synthesizer cannot promise delta = 0; give one far below 1/n, such as "
+                f"{mention('delta', '1e-6')}."
+            )
             raise InputError(msg)
         for name in ("bandwidth", "spacing"):
             if getattr(self, name) is not None:
@@ -92,7 +96,8 @@ class KernelSynthesizer(PointSynthesizer):
         if not self.neighbouring().n_is_public:
             msg = (
                 "relation: adding or removing a point adds or removes its whole cluster, which the kernel synthesizer "
-                "cannot hide; use LGCPSynthesizer under AddRemove()."
+                f"cannot hide; use {either('LGCPSynthesizer', '--method lgcp')} under "
+                f"{either('AddRemove()', '--relation add-remove')}."
             )
             raise InputError(msg)
 

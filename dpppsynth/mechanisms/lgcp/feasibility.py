@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.lgcp.posterior_sampling import DrawPlan
 from dpppsynth.models.lgcp import tent_masses
 from dpppsynth.models.nested_boxes import NestedBoxes
@@ -51,7 +52,7 @@ def choose_sampler(build: Callable[[str], P], asked: str, otherwise: str) -> P:
     msg = (
         f"sampler: exact draws are not feasible here: on a surrogate pattern ({kind}) the first is expected to take "
         f"{figure}, and {PATIENCE:.0f} s is the limit. Take a longer length scale, a smaller sigma, or "
-        f"sampler={otherwise!r}."
+        f"{mention('sampler', repr(otherwise))}."
     )
     raise InputError(msg)
 

@@ -11,6 +11,7 @@ from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.synthesizer import covering, exact_or_guess, need_size, safe_digits
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
+from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
@@ -98,12 +99,13 @@ class LGCPVariant:
         if s.delta > 0 and not self.spends_delta:
             msg = (
                 f"delta: mechanism {name!r} is purely epsilon-private and spends no delta, got {s.delta!r}; leave "
-                "delta= out."
+                f"{mention('delta')} out."
             )
             raise InputError(msg)
         if s.delta == 0 and self.spends_delta:
             msg = (
-                f"delta: mechanism {name!r} cannot promise delta = 0; give one far below 1/n, such as delta=1e-6, or "
+                f"delta: mechanism {name!r} cannot promise delta = 0; give one far below 1/n, such as "
+                f"{mention('delta', '1e-6')}, or "
                 "take mechanism 'tents' or 'lipschitz'."
             )
             raise InputError(msg)
@@ -113,7 +115,10 @@ class LGCPVariant:
                 raise InputError(msg)
         if s.sampler not in self.samplers:
             known = ", ".join(self.samplers)
-            msg = f"sampler: mechanism {name!r} cannot take {s.sampler!r}; leave sampler= out, or give one of {known}."
+            msg = (
+                f"sampler: mechanism {name!r} cannot take {s.sampler!r}; leave {mention('sampler')} out, or give one "
+                f"of {known}."
+            )
             raise InputError(msg)
 
     def plan(self, settings: LGCPSettings, domain: Domain, n: int | None, expected_n: float | None) -> Plan:
@@ -209,11 +214,17 @@ def _kim_lim(bound: str) -> Planner:
     def settle(request: LGCPRequest) -> Plan:
         s, relation = request.settings, request.settings.neighbouring()
         if not isinstance(relation, AlphaNeighbours) or relation.max_points_per_person > 1:
-            msg = "relation: Kim & Lim's bounds are for alpha-neighbours with one point per person; give alpha=."
+            msg = (
+                "relation: Kim & Lim's bounds are for alpha-neighbours with one point per person; give "
+                f"{mention('alpha')}."
+            )
             raise InputError(msg)
         for given in ("covariance", "offset"):
             if getattr(s, given) is not None:
-                msg = f"{given}: Kim & Lim's synthesizer has none but sigma= and length_scale=; leave it out."
+                msg = (
+                    f"{given}: Kim & Lim's synthesizer has none but {mention('sigma')} and {mention('length_scale')}; "
+                    "leave it out."
+                )
                 raise InputError(msg)
         mesh = _mesh(request, request.rules.kim_lim_mesh)
         require_few(mesh)

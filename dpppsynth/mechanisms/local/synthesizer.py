@@ -15,6 +15,7 @@ from dpppsynth.contract.synthesizer import Synthesizer, require_domain
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.plan import LocalPlan, tally
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
@@ -351,10 +352,10 @@ def require_window(domain: Any) -> Window:
 def public_number(n: Any, expected_n: Any) -> int:
     """The public number of reports; InputError where it is missing."""
     if expected_n is not None:
-        msg = "expected_n: the number of reports is public; pass n= instead."
+        msg = f"expected_n: the number of reports is public; pass {mention('n')} instead."
         raise InputError(msg)
     if n is None:
-        msg = "n: the number of reports is needed, which is public, such as n=5000."
+        msg = f"n: the number of reports is needed, which is public, such as {mention('n', '5000')}."
         raise InputError(msg)
     return whole("n", n, 1, most=2**53, remedy="the number of reports, which is public")
 

@@ -87,6 +87,6 @@ class TraceRelease(CoxRelease):
             For `fixed_n`: the number of trajectories is public, and that of their points is not known.
         """
         if flag("fixed_n", fixed_n):
-            msg = "fixed_n: the number of points of all trajectories is secret; leave fixed_n=False."
+            msg = "fixed_n: the number of points of all trajectories is secret; leave it out."
             raise InputError(msg)
         return super().sample(m, rng, source=source)

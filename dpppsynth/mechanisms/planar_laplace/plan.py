@@ -20,6 +20,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.published_files import strict_json
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.units import short_unit
+from dpppsynth.core.wording import mention, named
 from dpppsynth.mechanisms.planar_laplace.bound import (
     MOVES,
     RELATION,
@@ -92,7 +93,7 @@ class PlanarLaplacePlan(LatticePlan):
         if flag("track", self.track) and self.relation.max_points_per_person < self.n:
             msg = (
                 "track: all points are one person's, so the cap on a person's points must be their number at least, "
-                f"max_points_per_person={self.n} of AlphaNeighbours({self.relation.alpha:g}, ...)."
+                f"{mention('max_points_per_person', str(self.n))} of AlphaNeighbours({self.relation.alpha:g}, ...)."
             )
             raise InputError(msg)
         if self.max_error is not None:
@@ -103,7 +104,7 @@ class PlanarLaplacePlan(LatticePlan):
             cost = (
                 f"a move of at most {self.max_error:g} {self.window.unit} costs delta = {self.guarantee.profile.at:.4g}"
             )
-            msg = f"delta: {cost}, more than {self.delta:g}; take a larger max_error, or a larger delta."
+            msg = f"delta: {cost}, more than {self.delta:g}; take a larger {named('max_error')}, or a larger delta."
             raise PrivacyCheckError(msg)
         self.guarantee.require(self.epsilon, self.delta)
 

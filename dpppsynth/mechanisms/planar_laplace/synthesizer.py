@@ -9,6 +9,7 @@ from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, LENGTH, PRIVACY, 
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain
 from dpppsynth.core.arguments import flag, instance, positive, probability
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention, named
 from dpppsynth.mechanisms.planar_laplace.bound import (
     RELATION,
     moved_delta,
@@ -86,7 +87,8 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
         if self.max_error is not None:
             positive("max_error", self.max_error)
         if self.max_error is not None and self.delta == 0:
-            msg = f"delta: it cannot be 0 where max_error is given: {WHY_DELTA}. Take 1e-6, or leave max_error out."
+            bound = named("max_error")
+            msg = f"delta: it cannot be 0 where {bound} is given: {WHY_DELTA}. Take 1e-6, or leave {bound} out."
             raise InputError(msg)
         self.neighbouring()
 
@@ -99,7 +101,10 @@ class PlanarLaplaceSynthesizer(PointSynthesizer):
     def require_levels(self) -> None:
         """Refuse tracks: a person would have one in every level, and pay for each of them."""
         if self.track:
-            msg = "track: one person's points are released once, and not by levels; leave track= or by= out."
+            msg = (
+                f"track: one person's points are released once, and not by levels; leave {mention('track')} or "
+                f"{mention('by')} out."
+            )
             raise InputError(msg)
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:

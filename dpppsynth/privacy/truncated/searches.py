@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import named
 from dpppsynth.privacy.truncated.bound_arguments import LARGEST, WIDEST
 
 # Relative width at which the search for an epsilon stops.
@@ -97,7 +98,7 @@ def least_whole_epsilon(
     if cost(low) <= delta:
         msg = (
             f"max_error: noise that is as good as uniform within {max_error} keeps to delta = {delta:g}, and epsilon "
-            "promises nothing; take a smaller max_error or a smaller delta."
+            f"promises nothing; take a smaller {named('max_error')} or a smaller delta."
         )
         raise InputError(msg)
     return least_epsilon(cost, delta, max_error, low=low, first=first, most=float(LARGEST))
@@ -123,7 +124,7 @@ def least_epsilon(
     if not cost(most) <= delta:
         msg = (
             f"max_error: no epsilon keeps errors of at most {max_error} to delta = {delta:g}: it is too near the "
-            "sensitivity; take a larger max_error."
+            f"sensitivity; take a larger {named('max_error')}."
         )
         raise InputError(msg)
     return smallest_number(lambda epsilon: cost(epsilon) <= delta, low, first, close=close)

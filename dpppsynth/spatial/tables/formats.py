@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.crs import crs_from_member, crs_label, same_crs
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention, named
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.tables.geopackage import read_geopackage
 from dpppsynth.spatial.tables.names import speaking
@@ -341,7 +342,10 @@ def _with_crs(table: Table, crs: CRSLike | None) -> Table:
     if crs is None or (table.crs is not None and same_crs(crs, table.crs)):
         return table
     if table.crs is not None:
-        msg = f"crs: the file says {crs_label(table.crs)}, not {crs_label(crs)}; leave crs out, to_crs= re-projects"
+        msg = (
+            f"crs: the file says {crs_label(table.crs)}, not {crs_label(crs)}; leave {named('crs')} out, "
+            f"{mention('to_crs')} re-projects"
+        )
         raise InputError(msg)
     return replace(table, crs=crs)
 

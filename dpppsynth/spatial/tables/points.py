@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import LEFT_OUT, Domain
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.persons import labels
@@ -113,5 +114,5 @@ def refuse_broken(rows: Rows, name: str) -> None:
             f"from public knowledge ({LEFT_OUT})"
         )
         if FAR in rows.broken:
-            msg += ", or move nearby ones onto the network with a public tolerance, snap="
+            msg += f", or move nearby ones onto the network with a public tolerance, {mention('snap')}"
         raise InputError(msg)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpppsynth.core.arguments import positive
 from dpppsynth.core.crs import NAMELESS, crs_label, projected_crs, reproject, same_crs
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import LARGEST, Domain, Snapping
 from dpppsynth.spatial.tables.formats import Table, number
 
@@ -143,14 +144,19 @@ def fitting_crs(table: Table, target: str | None, to_crs: CRSLike | None) -> CRS
         return None
     projected_crs(table.crs)
     if target is None:
-        msg = f"crs: the points are in {crs_label(table.crs)} but the domain has no CRS; give the domain one (crs=)"
+        msg = (
+            f"crs: the points are in {crs_label(table.crs)} but the domain has no CRS; give the domain one "
+            f"({mention('crs')})"
+        )
         raise InputError(msg)
     if not same_crs(table.crs, target):
         label = crs_label(target)
-        choice = "to_crs= to the CRS of the domain" if label == NAMELESS else f'to_crs="{label}"'
+        choice = mention("to_crs", "" if label == NAMELESS else f'"{label}"') + (
+            " to the CRS of the domain" if label == NAMELESS else ""
+        )
         msg = (
             f"crs: the points are in {crs_label(table.crs)} but the domain is in {label}; "
-            f"set {choice} (on the command line --to-crs) to re-project the points"
+            f"set {choice} to re-project the points"
         )
         raise InputError(msg)
     return None
@@ -163,7 +169,7 @@ def _source_crs(table: Table, target: str | None, to_crs: CRSLike) -> CRSLike | 
         msg = f"to_crs: must be the CRS of the domain, {has}; got {crs_label(wanted)}. Choose one of the two for both"
         raise InputError(msg)
     if table.crs is None:
-        msg = "to_crs: the input does not say which CRS it is in; name it with crs= (on the command line --crs)"
+        msg = f"to_crs: the input does not say which CRS it is in; name it with {mention('crs')}"
         raise InputError(msg)
     return None if same_crs(table.crs, wanted) else table.crs
 

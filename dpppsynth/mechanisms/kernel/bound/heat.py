@@ -14,6 +14,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, probability
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network.diffusion import MOST_ERROR, diffusion_matrix, matrix_error, require_few
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mechanisms.kernel.bound.kernels import (
@@ -162,7 +163,8 @@ def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints
     if needed > most:
         msg = (
             f"mesh: moves join {needed} pairs of its {len(apart)} segments, more than the {most} whose losses can be "
-            "computed; take longer segments (spacing=), protect smaller moves, or take LGCPSynthesizer."
+            f"computed; take longer segments ({mention('spacing')}), protect smaller moves, or take "
+            f"{either('LGCPSynthesizer', '--method lgcp')}."
         )
         raise InputError(msg)
     if len(pairs) > most:

@@ -13,6 +13,7 @@ from scipy.special import pdtrc
 
 from dpppsynth.core.arguments import COMMON, instance, positive, probability, shown, whole, whole_number
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.wording import mention
 from dpppsynth.privacy.assumed import REALS, SEED
 from dpppsynth.privacy.bounds import assumptions
 from dpppsynth.privacy.guarantee import Guarantee
@@ -155,7 +156,10 @@ def smallest_bandwidth_36(
     reach = _reach(window, moves(relation))
     epsilon, delta = budget(epsilon, delta)
     if not all(1 <= (whole_number(each) or 0) <= MOST_POINTS for each in (n, patterns)):
-        msg = f"n, patterns: must be at least 1 and whole, got n={shown(n)} and patterns={shown(patterns)}."
+        msg = (
+            f"n, patterns: must be at least 1 and whole, got {mention('n', shown(n))} and "
+            f"{mention('patterns', shown(patterns))}."
+        )
         raise InputError(msg)
     spread = reach * (2 * window.diameter + reach) / 2
     return math.sqrt(spread * _most_points(patterns * n, delta) / epsilon) * UP

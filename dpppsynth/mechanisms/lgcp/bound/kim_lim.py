@@ -12,6 +12,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import finite, instance, one_of, positive, probability, real, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.wording import either
 from dpppsynth.mechanisms.lgcp.bound.increments import RELATIVE, element_pairs, farthest_corners, point_sd
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import SAMPLER, draw_assumptions
 from dpppsynth.models.covariances import Covariance, PoweredExponential, covariance_matrix
@@ -180,7 +181,7 @@ def _closed_form(mesh: Mesh, relation: CappedRelation, power: float) -> float:
     rectangle = isinstance(mesh.domain, Window) and mesh.domain.is_rectangle
     if nx != ny or not rectangle or not math.isclose(x1 - x0, y1 - y0, rel_tol=1e-12):
         msg = (
-            "mesh: Corollary 3.9 needs N x N equal cells on a square window, and no linear network; use kim_lim_38, "
+            f"mesh: Corollary 3.9 needs N x N equal cells on a square window, and no linear network; use {_other()}, "
             "which takes any mesh."
         )
         raise InputError(msg)
@@ -190,7 +191,7 @@ def _closed_form(mesh: Mesh, relation: CappedRelation, power: float) -> float:
         most = limit / mesh.domain.scale_factor
         msg = (
             f"alpha: Corollary 3.9 needs less than {most:.6g}, the distance between elements that do not touch, got "
-            f"{relation.reach:g}; use a coarser mesh or kim_lim_38."
+            f"{relation.reach:g}; use a coarser mesh or {_other()}."
         )
         raise InputError(msg)
     pairs = sum(count * squared ** (power / 2) for squared, count in PAIRS[mesh.kind].items())
@@ -230,8 +231,12 @@ def _growth(model: Covariance | RandomScale) -> tuple[float, float]:
         return model.power, model.ratio
     if isinstance(model, PoweredExponential):
         return model.power, model.sigma / model.length_scale ** (model.power / 2)
-    msg = f"covariance: Corollary 3.9 needs a PoweredExponential, got {type(model).__name__}; use kim_lim_38."
+    msg = f"covariance: Corollary 3.9 needs a PoweredExponential, got {type(model).__name__}; use {_other()}."
     raise InputError(msg)
+
+
+def _other() -> str:
+    return either("kim_lim_38", "--mechanism kim-lim-3.8")
 
 
 def _one_point_moves(relation: CappedRelation | float) -> CappedRelation:

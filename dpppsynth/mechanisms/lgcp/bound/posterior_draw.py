@@ -12,6 +12,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import instance, one_of, positive, probability, real, shown
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.lgcp.bound.increments import increment_sd, increments, point_sd
 from dpppsynth.models.covariances import Covariance, covariance_matrix
 from dpppsynth.models.proximal import proximal_factor
@@ -150,7 +151,10 @@ def lipschitz(
     one_of("sampler", sampler, ("exact", "nuts"), " here")
     slope, delta = positive("slope", slope), probability("delta", delta, zero=True)
     if covariance is not None and sampler != "exact":
-        msg = "covariance: only the exact sampler restricts a Gaussian field; leave it out, or take sampler='exact'."
+        msg = (
+            "covariance: only the exact sampler restricts a Gaussian field; leave it out, or take "
+            f"{mention('sampler', repr('exact'))}."
+        )
         raise InputError(msg)
     cap = relation.max_points_per_person
     pure = PureDP(2 * slope * cap * _longest_path(mesh, relation))

@@ -1,0 +1,54 @@
+"""Mentions of arguments in messages, as the interface in use writes them: `delta=1e-6`, or `--delta 1e-6`."""
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+# Options by the arguments that they stand for; None where Python is spoken.
+_options: ContextVar[dict[str, str] | None] = ContextVar("options", default=None)
+
+
+@contextmanager
+def in_options(options: Mapping[str, str]) -> Iterator[None]:
+    """Write arguments as options of the command line."""
+    token = _options.set(dict(options))
+    try:
+        yield
+    finally:
+        _options.reset(token)
+
+
+def add_options(options: Mapping[str, str]) -> None:
+    """Add options, in place of those for the same arguments, where arguments are written so."""
+    known = _options.get()
+    if known is not None:
+        known.update(options)
+
+
+def named(name: str) -> str:
+    """An argument's name, or its option."""
+    return (_options.get() or {}).get(name, name)
+
+
+def mention(name: str, code: str = "") -> str:
+    """An argument with a value, given as Python code: `sampler='exact'`, or `--sampler exact`.
+
+    An option of a truth value stands alone; without a value `sampler=`, or `--sampler`.
+    """
+    option = named(name)
+    if option == name:
+        return f"{name}={code}"
+    value = code[1:-1] if code[:1] in {"'", '"'} else code
+    return option if value in ("", "True") else f"{option} {shlex.quote(value)}"
+
+
+def either(python: str, shell: str) -> str:
+    """What Python calls by one name, and the command line by another."""
+    return python if _options.get() is None else shell
+
+
+def headed(message: str) -> str:
+    """A message whose head, up to the colon, is the names of arguments: options in their place."""
+    head, colon, rest = message.partition(":")
+    return ", ".join(map(named, head.split(", "))) + colon + rest
