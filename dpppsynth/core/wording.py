@@ -44,7 +44,7 @@ def mention(name: str, code: str = "") -> str:
 
 
 def either(python: str, shell: str) -> str:
-    """What Python calls by one name, and the command line by another."""
+    """The words for Python or those for the command line, whichever is in use."""
     return python if _options.get() is None else shell
 
 
