@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, outside
+from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import mention
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
@@ -112,7 +113,7 @@ def authorise(
     plan: Planned,
     ledger: Account | None,
     entry: str | None,
-    rng: Any,
+    rng: RngLike,
     *,
     subset: Subset = None,
     taken: bool = True,
@@ -158,12 +159,12 @@ def authorise(
     return entry
 
 
-def paid_before(ledger: Any, entry: Any) -> bool:
+def paid_before(ledger: object, entry: str | None) -> bool:
     """Whether a ledger gave an authorisation before the release began."""
     return isinstance(ledger, Account) and entry is not None and ledger.knows(entry)
 
 
-def require_no_ledger_needed(**given: Any) -> None:
+def require_no_ledger_needed(**given: object) -> None:
     """Refuse what is said to a ledger where there is none."""
     for name, value in given.items():
         if value is not None:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 from dpppsynth.contract.measurement import Following, Measurement, Parameters, Rows
+from dpppsynth.contract.result import Result
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.offset import Offset
 
 
@@ -38,11 +40,11 @@ class Estimator:
         InputError
         """
 
-    def intensity(self, measured: Any) -> Any:
+    def intensity(self, measured: Any) -> Intensity:
         """Intensity from what was measured."""
         raise NotImplementedError
 
-    def finish(self, release: Any, rng: RngLike, progress: Progress | None) -> Any:
+    def finish(self, release: Result, rng: RngLike, progress: Progress | None) -> Result:
         """The release with all that is to be inferred, once the ledger knows of the measurement."""
         return release
 

@@ -101,11 +101,11 @@ class Measurement:
             """The bound that `measure` satisfies."""
 
         @property
-        def n(self) -> Any:
+        def n(self) -> int | None:
             """Public number of points, or of what `counted_by` tells; None where it is secret."""
 
         @property
-        def expected_n(self) -> Any:
+        def expected_n(self) -> float | None:
             """Public guess of it, where it is secret."""
 
         @property
@@ -163,7 +163,7 @@ class Measurement:
         InputError, PrivacyCheckError
         """
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> Any:
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> Measured:
         """Spend the budget on a pattern.
 
         Parameters

@@ -5,8 +5,9 @@ from typing import Any
 
 from dpppsynth.contract.audits.plan_audit import PlanAudit
 from dpppsynth.contract.estimator import Estimator
-from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.measurement import Measured, Measurement
 from dpppsynth.contract.mechanism_options import MechanismOptions
+from dpppsynth.contract.result import Result, ResultType
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,10 +35,10 @@ class Mechanism:
     settings: type[Any]
     plan: type[Measurement]
     estimator: type[Estimator] | None
-    result: type[Any]
+    result: ResultType
     audit: type[PlanAudit]
     options: tuple[MechanismOptions, ...]
 
-    def build_release(self, measured: Any, estimator: Estimator | None, *, entry: str | None = None) -> Any:
+    def build_release(self, measured: Measured, estimator: Estimator | None, *, entry: str | None = None) -> Result:
         """The release of what was measured, before anything is inferred from it."""
         return self.result.of(self.name, measured, estimator, entry=entry)

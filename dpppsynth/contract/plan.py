@@ -1,13 +1,13 @@
 """`Plan`: a release settled from public parameters, and the one way to spend its budget."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from dpppsynth.contract.account import Account, Subset, authorise, record
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
+from dpppsynth.contract.result import Result
 from dpppsynth.core.progress import Progress, require_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.guarantee import Guarantee
@@ -56,8 +56,7 @@ class Plan:
     @property
     def n(self) -> int | None:
         """Public number of points, or of what `counted_by` tells; None where it is secret."""
-        number: int | None = self.statistic.n
-        return number
+        return self.statistic.n
 
     @property
     def counted_by(self) -> str | None:
@@ -77,7 +76,7 @@ class Plan:
         ledger: Account | None = None,
         entry: str | None = None,
         subset: Subset = None,
-    ) -> Any:
+    ) -> Result:
         """Spend the budget on a pattern.
 
         Parameters
@@ -127,5 +126,5 @@ class Plan:
         """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""
         return rehearse(self.mechanism, self.statistic, self._unrecorded, generator(rng), progress)
 
-    def _unrecorded(self, pattern: PointPattern, rng: RngLike) -> Any:
+    def _unrecorded(self, pattern: PointPattern, rng: RngLike) -> Result:
         return self.release(pattern, rng)

@@ -6,10 +6,11 @@ To add a mechanism, write its folder and add a line here (docs/adding_a_mechanis
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeGuard
 
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.result import Result, StratifiedType
 from dpppsynth.core.errors import InputError
 
 HOME = "dpppsynth.mechanisms"
@@ -45,12 +46,12 @@ def names() -> list[str]:
     return list(PLACES)
 
 
-def is_known(name: Any) -> bool:
+def is_known(name: object) -> TypeGuard[str]:
     """Whether a mechanism of this name is registered."""
     return isinstance(name, str) and name in PLACES
 
 
-def mechanism(name: Any) -> Mechanism:
+def mechanism(name: object) -> Mechanism:
     """The record of a mechanism.
 
     Raises
@@ -82,11 +83,12 @@ def measuring(plan: Measurement) -> Mechanism:
     raise InputError(msg)
 
 
-def stratified(releases: Mapping[str, Any]) -> Any:
+def stratified(releases: Mapping[str, Result]) -> StratifiedType:
     """The class of one release for each level of a mark."""
     first = next(iter(releases.values()))
     own = getattr(type(first), "series", None)
-    return own if own is not None and own.fits(releases) else _loaded(STRATIFIED)
+    kind: StratifiedType = own if own is not None and own.fits(releases) else _loaded(STRATIFIED)
+    return kind
 
 
 @cache

@@ -7,12 +7,12 @@ unaccounted query. A rehearsal shows what to expect from public parameters alone
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.measurement import Measurement, Trial
+from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import mention
@@ -23,7 +23,7 @@ from dpppsynth.spatial.sampling import binomial_pattern
 from dpppsynth.spatial.surrogates import Surrogate, surrogates
 
 # From a pattern and a generator to a whole release.
-Releasing = Callable[[PointPattern, Any], Any]
+Releasing = Callable[[PointPattern, np.random.Generator], Result]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """`Result`: what tools ask of a release, whichever mechanism made it."""
 
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from dpppsynth.privacy.guarantee import Guarantee
@@ -45,3 +46,17 @@ class Result(Protocol):
 
     def stated(self) -> dict[str, Any]:
         """The certificate, saved or not, with the files that were paid for alone."""
+
+
+class ResultType(Protocol):
+    """Class of the results of a mechanism."""
+
+    def of(self, mechanism: str, measured: Any, estimator: Any, *, entry: str | None = None) -> Result:
+        """The release of what was measured, before anything is inferred from it."""
+
+    def opened(self, plan: Any, saved: Any) -> Result:
+        """A saved release; `dpppsynth.release.folder` says what its plan and files are."""
+
+
+# Class of the results of releases by the levels of a mark: mark, results, joint guarantee and ledger entry.
+StratifiedType = Callable[[str, Mapping[str, Result], Guarantee, str | None], Result]

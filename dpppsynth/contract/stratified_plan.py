@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from dpppsynth.contract.account import Account, Levels, Subset, authorise, paid_before, record
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import stratified
+from dpppsynth.contract.result import Result
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, require_progress
@@ -93,7 +94,7 @@ class StratifiedPlan:
         ledger: Account | None = None,
         entry: str | None = None,
         subset: Subset = None,
-    ) -> Any:
+    ) -> Result:
         """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`.
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
@@ -128,17 +129,18 @@ class StratifiedPlan:
         progress: Progress | None,
         ledger: Account | None,
         entry: str | None,
-    ) -> Any:
+    ) -> Result:
         """Release the patterns of the levels under an authorisation that was taken up."""
         rng = None if rng is None else generator(rng)
-        releases, failed = {}, None
+        releases: dict[str, Result] = {}
+        failed = None
         for level, plan in self.plans.items():
             if progress is not None:
                 progress(f"{self.by} {level}")
             try:
                 releases[level] = plan.release(parts[level], rng, progress=progress)
             except QualityError as error:
-                releases[level], failed = error.release, error
+                releases[level], failed = cast(Result, error.release), error
         name = None if entry is None else str(entry)
         release = stratified(releases)(self.by, releases, self.guarantee, name)
         record(release, ledger, entry)
@@ -147,7 +149,7 @@ class StratifiedPlan:
         return release
 
 
-def require_other_mark(by: str, subset: Any) -> None:
+def require_other_mark(by: str, subset: object) -> None:
     """Refuse levels of a mark of which the points have one value."""
     if isinstance(subset, Mapping) and by in subset:
         msg = (
@@ -169,7 +171,7 @@ def level_names(levels: Sequence[Any]) -> list[str]:
     return names
 
 
-def mark_name(by: Any) -> str:
+def mark_name(by: object) -> str:
     """The name of a mark, which must be free in the files of a release, and such that files can hold it."""
     if not isinstance(by, str) or not by or not writable(by):
         msg = f"by: needs the name of a mark, a text without control characters, got {shown(by)}."
@@ -180,7 +182,7 @@ def mark_name(by: Any) -> str:
     return by
 
 
-def require_mark(pattern: Any, by: Any, domain: Domain | None = None) -> None:
+def require_mark(pattern: object, by: object, domain: Domain | None = None) -> None:
     """Refuse a pattern without the mark, or of another domain than the one planned for: both are public."""
     if not isinstance(pattern, PointPattern) or not isinstance(by, str) or by not in (pattern.marks or {}):
         msg = f"by: needs a pattern with the mark {by!r}; read it with marks=[{by!r}]."

@@ -1,7 +1,7 @@
 """LDPTrace as a mechanism: clients and aggregator in two rounds, and its releases."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise
 from dpppsynth.contract.plan import Plan
@@ -192,8 +192,7 @@ class LDPTrace(Synthesizer):
             entry = authorise(most, ledger, None, rng, subset=subset, taken=False)
         plan = self.plan(domain, n=number_of_trajectories(pattern, self.user), **options)
         spent: dict[str, Any] = {"ledger": ledger, "entry": entry, "subset": subset}
-        made: TraceRelease = plan.release(pattern, rng, progress=progress, **spent)
-        return made
+        return cast(TraceRelease, plan.release(pattern, rng, progress=progress, **spent))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
