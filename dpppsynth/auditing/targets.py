@@ -1,7 +1,6 @@
 """Construction of audit targets from synthesizers, plans and saved releases."""
 
 import time
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ from dpppsynth.auditing.strata import strata_target
 from dpppsynth.auditing.trials import Task, run_block
 from dpppsynth.auditing.whole import Measure, Whole
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.contract.audits.plan_audit import Audited, PlanAudit
+from dpppsynth.contract.audits.plan_audit import Audited, More, PlanAudit
 from dpppsynth.contract.audits.statistics import named
 from dpppsynth.contract.audits.target import Statistic, Target
 from dpppsynth.contract.measurement import Measurement
@@ -20,7 +19,7 @@ from dpppsynth.contract.stratified_plan import STRATA, StratifiedPlan
 from dpppsynth.contract.synthesizer import Synthesizer
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.models.recipes import domain_of_release
-from dpppsynth.privacy.guarantee import guarantee_from_dict
+from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
 from dpppsynth.release.folder import plan_of
@@ -37,7 +36,7 @@ def target_of(
     n: int | None = None,
     expected_n: float | None = None,
     pair: Pair | None = None,
-    statistics: Iterable[Statistic | Callable[[Any], Any]] = (),
+    statistics: More = (),
     **options: Any,
 ) -> Target:
     """Releases, pair, claim and statistics of one of the package's own mechanisms.
@@ -83,12 +82,9 @@ def target_of(
     elif any(each is not None for each in (domain, n, expected_n)) or options:
         msg = "domain, n: settled by the plan already; leave them out."
         raise InputError(msg)
-    if isinstance(thing, StratifiedPlan):
-        return strata_target(thing, thing.guarantee, pair, named(statistics))
+    if isinstance(thing, Plan | StratifiedPlan):
+        return _of_plan(thing, thing.guarantee, pair, statistics, relation)
     asked: dict[str, Any] = {"margin": HALF_MISSING, "pair": pair, "statistics": statistics}
-    if isinstance(thing, Plan):
-        audit = mechanism(thing.mechanism).audit(thing.statistic)
-        return audit.target(Whole(thing), thing.mechanism, thing.guarantee, relation=relation, **asked)
     if isinstance(thing, Measurement):
         return audit_of(thing).target(Measure(thing), type(thing).__name__, thing.guarantee, **asked)
     if own is not None:
@@ -98,6 +94,16 @@ def target_of(
         f"statistics=, got {type(thing).__name__}."
     )
     raise InputError(msg)
+
+
+def _of_plan(
+    plan: Plan | StratifiedPlan, claim: Guarantee, pair: Any, statistics: More, relation: Relation | None = None
+) -> Target:
+    """Target of whole releases by a plan."""
+    if isinstance(plan, StratifiedPlan):
+        return strata_target(plan, claim, pair, named(statistics))
+    asked: dict[str, Any] = {"margin": HALF_MISSING, "pair": pair, "statistics": statistics, "relation": relation}
+    return mechanism(plan.mechanism).audit(plan.statistic).target(Whole(plan), plan.mechanism, claim, **asked)
 
 
 def audit_of(plan: Measurement) -> PlanAudit:
@@ -125,9 +131,7 @@ def hard_pair(plan: Measurement, relation: Relation) -> Pair:
     return audit_of(plan).pair(relation)
 
 
-def target_of_release(
-    path: str | Path, statistics: Iterable[Statistic | Callable[[Any], Any]] = (), *, limit: bool = True
-) -> Target:
+def target_of_release(path: str | Path, statistics: More = (), *, limit: bool = True) -> Target:
     """The mechanism of a saved release, rebuilt from its certificate's public parameters, with what that claims.
 
     Parameters
@@ -154,11 +158,7 @@ def target_of_published(found: certificate.Published, more: tuple[Statistic, ...
     claim = guarantee_from_dict(cert["guarantee"])
     try:
         domain = domain_of_release(found.document(cert["domain"]["file"]), cert["domain"].get("scale_factor"))
-        plan = _rebuilt(found, claim.relation, domain)
-        if isinstance(plan, StratifiedPlan):
-            return strata_target(plan, claim, None, more)
-        audit = mechanism(plan.mechanism).audit(plan.statistic)
-        return audit.target(Whole(plan), plan.mechanism, claim, margin=HALF_MISSING, statistics=more)
+        return _of_plan(_rebuilt(found, claim.relation, domain), claim, None, more)
     except DpppsynthError:
         raise
     except UNUSABLE:

@@ -587,7 +587,8 @@ def test_command_line_refuses(saved):
     assert "--patterns: a saved release" in command(saved["cells"], "--patterns", 2, code=2).stderr
     assert "certificate" in command(saved["cells"].parent / "nothing", code=2).stderr
     assert (
-        "--spacing: not an option of --method kernel" in command("--method", "kernel", *JOB[2:], *HERE, code=2).stderr
+        "--spacing: not an option of --method kernel"
+        in command("--method", "kernel", "--delta", 1e-6, *JOB[2:], *HERE, code=2).stderr
     )
 
 

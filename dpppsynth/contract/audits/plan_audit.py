@@ -63,8 +63,8 @@ class Audited(Protocol):
 class PlanAudit:
     """Base of the audits of plans, one class for each kind: the pair, the statistics, and the laws that are stated.
 
-    All follows from public parameters and made-up points. What a mechanism does not answer is refused by its name, so
-    that no audit looks less closely than it seems to.
+    All follows from public parameters and made-up points. A question that a mechanism does not answer is refused by its
+    name, so that no audit looks less closely than it seems to.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class PlanAudit:
         self._unknown("what its noise gives away at a pair", "as_stated")
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Parameter of the claim that the stated noise has at a pair, and the claimed one; `UNKNOWN` where it is."""
+        """Parameter of the claim that the stated noise has at a pair, and the claimed one; `UNKNOWN` if not known."""
         self._unknown("what its noise spends at a pair", "spent")
 
     def weakened(self, pair: Pair) -> Weakened | None:

@@ -7,19 +7,14 @@ releases: where all persons have one value, every count is binomial.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import rel_entr
 
 from dpppsynth.contract.audits.moves import uniform_places
 from dpppsynth.contract.audits.plan_audit import AuditRun
-from dpppsynth.mechanisms.local.randomizers.area_law import AreaRandomizer
-from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave
-from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential
-from dpppsynth.mechanisms.local.randomizers.weights import TOTAL
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -75,7 +70,7 @@ class ReportCounts:
         chance : float
             Probability, at most, that counts of the stated law show any.
         """
-        tails = [log_tails(*_with_law(counts)) for pattern in self.pair for counts in self._counts(pattern)]
+        tails = [tails_of(counts) for pattern in self.pair for counts in self._counts(pattern)]
         # Either tail of every count, of both releases.
         log_chance = float(np.concatenate(tails).min()) + math.log(2 * sum(map(len, tails)))
         return {"law of the counts": log_chance} if log_chance < math.log(chance) else {}
@@ -84,23 +79,14 @@ class ReportCounts:
         return self.rounds(self.run(pattern).lattice, pattern.positions[:1])
 
 
+def tails_of(released: RoundCounts) -> Floats:
+    """(m,) bounds on the logarithms of the tails of all binomial numbers made of the counts."""
+    clients, counts, value, n = released
+    numbers, chances = clients.binomials(clients.counts_of(counts, n), value)
+    return log_tails(numbers, n, chances)
+
+
 def log_tails(counts: Ints, n: int, chances: Floats) -> Floats:
     """(m,) Chernoff's bounds on the logarithm of a binomial tail, that on the side of the count (m,)."""
     shares, p = counts / n, np.clip(chances, LEAST, NEXT_TO_ONE)
     return np.asarray(-n * (rel_entr(shares, p) + rel_entr(1 - shares, 1 - p)))
-
-
-def _with_law(released: RoundCounts) -> tuple[Ints, int, Floats]:
-    """Counts, the number of reports, and the probability that one of them counts: supports of values, by an oracle."""
-    clients, counts, value, n = released
-    counts = clients.counts_of(counts, n)
-    if isinstance(clients, FrequencyOracle):
-        chances = np.full(clients.inputs, float(clients.q))
-        chances[value] = float(clients.p)
-        return clients.supports(counts), n, chances
-    if isinstance(clients, SubsetExponential):
-        return counts, n, np.append(clients.hits[value], clients.empty[value])
-    weights = cast("AreaRandomizer | SquareWave", clients).column(value)
-    # A report counts once, so those of the likelier cells together are binomial, too: less is lost in many cells.
-    near = weights > weights.min()
-    return np.append(counts, counts[near].sum()), n, np.append(weights, weights[near].sum()) / TOTAL

@@ -25,7 +25,7 @@ from dpppsynth.mechanisms.local.randomizers.em import (
 )
 from dpppsynth.mechanisms.local.randomizers.footprint import MOST_CELLS, MOST_SIDE, offsets, output_mask, reached
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law
+from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, with_likelier
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Clients whose reports are drawn or counted at a time.
@@ -178,6 +178,10 @@ class AreaRandomizer(Randomizer):
             f"reports: some cell is none that a client with {self.cells} cells a side and radius {self.radius} sends; "
             "aggregate reports by the mechanism they were made with."
         )
+
+    def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
+        """(size + 1,) counts, with that of the likelier reports together, and their chances."""
+        return with_likelier(counts, self.column(value))
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
         """(n,) logarithms of Pr[report | value] / Pr[report | other]."""

@@ -108,6 +108,12 @@ class FrequencyOracle(Randomizer):
         counts = self.tallies(counts)
         return int(counts.sum()) if self.categorical else None
 
+    def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
+        """(domain,) supports of the values, and their chances."""
+        chances = np.full(self.inputs, float(self.q))
+        chances[value] = float(self.p)
+        return self.supports(counts), chances
+
     def supports(self, counts: Ints) -> Ints:
         """(domain,) number of reports that support each value."""
         return self.tallies(counts)

@@ -95,6 +95,13 @@ class Randomizer:
         """(n,) logarithms of Pr[report | value] / Pr[report | other], the likelihood ratio of an audit."""
         raise NotImplementedError
 
+    def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
+        """Numbers (m,) with binomial laws made of counts (size,) of reports about one value, and chances (m,) of each.
+
+        A chance is the probability that a report adds one to the number, by the stated law.
+        """
+        raise NotImplementedError
+
     def own_audit(self) -> "ClientAudit":
         """Audit of one report."""
         # Clients need nothing of an audit.

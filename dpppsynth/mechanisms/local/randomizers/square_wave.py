@@ -22,7 +22,14 @@ from dpppsynth.mechanisms.local.randomizers.em import (
     mask,
 )
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.randomizers.weights import BITS, TOTAL, ExcessLaw, draws, excess_law
+from dpppsynth.mechanisms.local.randomizers.weights import (
+    BITS,
+    TOTAL,
+    ExcessLaw,
+    draws,
+    excess_law,
+    with_likelier,
+)
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Cells along an axis, and cells that a window may reach to either side.
@@ -165,6 +172,10 @@ class SquareWave(Randomizer):
     def settings(self, **given: Any) -> dict[str, Any]:
         """`tolerance` of the log-likelihood, by default 0.001, and `max_iter`, by default 10000."""
         return em_settings(given, tolerance=TOLERANCE)
+
+    def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
+        """(size + 1,) counts, with that of the likelier reports together, and their chances."""
+        return with_likelier(counts, self.column(value))
 
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
         """(n,) logarithms of Pr[report | value] / Pr[report | other]."""

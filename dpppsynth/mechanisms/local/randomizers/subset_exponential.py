@@ -239,6 +239,10 @@ class SubsetExponential(Randomizer):
             raise InputError(msg)
         return {}
 
+    def binomials(self, counts: Ints, value: int) -> tuple[Ints, Floats]:
+        """(size,) hits of the cells and empty reports, and their chances."""
+        return counts, np.append(self.hits[value], self.empty[value])
+
     def log_ratio(self, reports: Ints, value: int, other: int) -> Floats:
         """(n,) logarithms of Pr[report | value] / Pr[report | other]."""
         rows = self._reports(reports)

@@ -165,3 +165,12 @@ def draws(rng: np.random.Generator, n: int, *, bits: int = BITS) -> Ints:
     """(n,) independent uniform integers from [0, 2^bits)."""
     instance("rng", rng, np.random.Generator, "dpppsynth.core.randomness.generator() makes one")
     return rng.integers(0, 2 ** whole("bits", bits, 1, most=BITS), size=n, dtype=np.int64)
+
+
+def with_likelier(counts: Ints, weights: Ints) -> tuple[Ints, Floats]:
+    """(size + 1,) counts, and their chances, of reports with the given weights (size,) out of 2^62.
+
+    A report counts once, so those of the likelier ones together are binomial, too: less is lost in many cells.
+    """
+    near = weights > weights.min()
+    return np.append(counts, counts[near].sum()), np.append(weights, weights[near].sum()) / TOTAL
