@@ -14,9 +14,10 @@ import scipy.linalg
 import threadpoolctl
 
 from dpppsynth.core.errors import QualityError, ReleaseBlocked
+from dpppsynth.models import nuts
 from dpppsynth.models.lgcp import log_likelihood
 from dpppsynth.models.lipschitz_prior import LipschitzSet
-from dpppsynth.models.nuts import Diagnostics, Sampler, diagnose
+from dpppsynth.models.nuts import Diagnostics, diagnose
 from dpppsynth.models.target_posterior import PointPosterior
 from dpppsynth.spatial.mesh import Floats
 
@@ -137,7 +138,7 @@ def gated_draw(
     engine : {"nutpie", "pymc"}
     draws, tune : int
     """
-    sampler = Sampler(model, engine)
+    sampler = nuts.Sampler(model, engine)
     with blocking(), threadpoolctl.threadpool_limits(1):
         chains = sampler.sample(draws=draws, tune=tune, seed=int(rng.integers(2**63)))
         values = np.stack([fields(z) for z in chains.z])

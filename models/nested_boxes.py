@@ -14,6 +14,7 @@ import numpy as np
 import scipy.linalg
 from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
+from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.target_posterior import PointPosterior
 from dpppsynth.spatial.mesh import Floats
@@ -39,7 +40,7 @@ class Attempts(NamedTuple):
     log_accept: Floats
 
 
-class NestedBoxes:
+class NestedBoxes(Confidential):
     """Exact sampler of one posterior: in real arithmetic, draws follow it whatever the data.
 
     Parameters

@@ -11,22 +11,27 @@ TOGETHER = (
     "tests/release/test_leaks.py::TestNoise",
     "tests/ledger/test_ledger.py::TestProcesses",
 )
-# Where posterior draws of a field are kept to make one intensity of them, and nothing depends on how many. Their
-# integrals would take more time than all else.
-FEW_DRAWS = {
-    "test_cli.py",
-    "test_fuzz_readers.py",
-    "test_leaks.py",
-    "test_ledger_release.py",
-    "test_network_certificates.py",
-    "test_network_cli.py",
-    "test_plotting.py",
-    "test_rehearsal.py",
-    "test_release.py",
-    "test_report_html.py",
-    "test_strata.py",
-    "test_synthesizers.py",
-}
+# Where posterior draws of a field are kept to make one intensity of them, and nothing depends on how many: 80 or 200 of
+# them, since their integrals would take more time than all else.
+KEPT = dict.fromkeys(("test_conformance.py", "test_mechanisms.py", "test_public_refusals.py"), 80) | dict.fromkeys(
+    (
+        "test_cli.py",
+        "test_fuzz_readers.py",
+        "test_leaks.py",
+        "test_ledger_release.py",
+        "test_network_certificates.py",
+        "test_network_cli.py",
+        "test_plotting.py",
+        "test_rehearsal.py",
+        "test_release.py",
+        "test_report_html.py",
+        "test_strata.py",
+        "test_synthesizers.py",
+    ),
+    200,
+)
+# Where few attempts settle the sampler "auto".
+FEW_TRIALS = {"test_conformance.py", "test_mechanisms.py", "test_public_refusals.py", "test_rehearsal.py"}
 
 
 def group(name: str) -> str:
@@ -51,9 +56,12 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def few_draws_are_kept(request):
-    """A tenth of the draws of a posterior, in the files named above."""
+def quick(request):
+    """Few draws and few attempts, in the files named above."""
+    name = request.path.name
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.name in FEW_DRAWS:
-            patch.setattr("dpppsynth.release.lgcp_inference.KEPT_DRAWS", 200)
+        if name in KEPT:
+            patch.setattr("dpppsynth.release.lgcp_inference.KEPT_DRAWS", KEPT[name])
+        if name in FEW_TRIALS:
+            patch.setattr("dpppsynth.mechanisms.lgcp.feasibility.TRIALS", 100)
         yield

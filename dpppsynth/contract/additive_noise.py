@@ -111,7 +111,8 @@ class MeasurementPlan(LatticePlan):
         """Spend the budget: measure the pattern and add noise."""
         require_match(pattern, self.domain, self.n)
         noise = self.source(rng)
-        return PrivateStatistic(self, noise.add(self.exact(pattern.positions)), noise.name, noise.seeded)
+        noised = self.randomise(noise.add, self.exact(pattern.positions))
+        return PrivateStatistic(self, noised, noise.name, noise.seeded)
 
     @property
     def noise_scale(self) -> float:

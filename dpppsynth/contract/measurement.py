@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.mesh_sizes import mesh_json
@@ -17,6 +17,8 @@ from dpppsynth.spatial.patterns import PointPattern
 Parameters = Mapping[str, Any]
 # Names and values, as rows of a table.
 Rows = list[tuple[str, str]]
+Exact = TypeVar("Exact")
+Drawn = TypeVar("Drawn")
 
 
 class Following(NamedTuple):
@@ -183,6 +185,20 @@ class Measurement:
             points than planned.
         """
         raise NotImplementedError
+
+    def randomise(self, draw: Callable[[Exact], Drawn], exact: Exact) -> Drawn:
+        """Pass what is exact, and therefore sensitive, to the randomness that protects it.
+
+        Each `measure` draws through here and nowhere else, so that conformance can put something public in the place of
+        what is exact: whatever still differs between two patterns has come another way.
+
+        Parameters
+        ----------
+        draw : callable
+            Adds noise to its one argument, or draws given it; the scale and all else it needs are public.
+        exact : array, mapping of arrays, sequence of arrays or PointPattern
+        """
+        return draw(exact)
 
     def noise_name(self, *, seeded: bool = False) -> str:
         """Sampler and entropy of the randomness that protects, as certificates name them."""

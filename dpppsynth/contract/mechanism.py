@@ -1,10 +1,12 @@
 """`Mechanism`: the record by which all tools reach a mechanism."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from dpppsynth.contract.audits.plan_audit import PlanAudit
 from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.examples import Example, Refusal
 from dpppsynth.contract.measurement import Measured, Measurement
 from dpppsynth.contract.mechanism_options import MechanismOptions
 from dpppsynth.contract.result import Result, ResultType
@@ -29,6 +31,8 @@ class Mechanism:
         Made of a plan; one class for all mechanisms with that class of plan.
     options : tuple of MechanismOptions
         Settings that can be asked for by plain values; the first are meant where the name alone is given.
+    examples : callable
+        Settings that conformance runs, and those that it sees refused; called when they are wanted.
     """
 
     name: str
@@ -38,6 +42,7 @@ class Mechanism:
     result: ResultType
     audit: type[PlanAudit]
     options: tuple[MechanismOptions, ...]
+    examples: Callable[[], Iterable[Example | Refusal]]
 
     def build_release(self, measured: Measured, estimator: Estimator | None, *, entry: str | None = None) -> Result:
         """The release of what was measured, before anything is inferred from it."""

@@ -71,6 +71,8 @@ class OpenDPLaplace:
     def __init__(self, scale: float, *, sensitivity: int, epsilon: float) -> None:
         import opendp.prelude as dp
 
+        self.scale, self.sensitivity, self.epsilon = scale, sensitivity, epsilon
+
         dp.enable_features("contrib")
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
         with _confirming(dp):
@@ -117,15 +119,15 @@ class TruncatedNoise:
     """
 
     def __init__(self, noise: "OpenDPLaplace | SeededLaplace", bound: int) -> None:
-        self._noise, self._bound = noise, bound
+        self.noise, self.bound = noise, bound
         self.name, self.seeded = f"{TRUNCATED}{noise.name}", noise.seeded
 
     def add(self, values: Ints) -> Ints:
         """Values plus noise; none is off by more than the bound."""
         noise, missing = np.zeros(len(values), dtype=np.int64), np.arange(len(values))
         while len(missing):
-            noise[missing] = self._noise.add(np.zeros(len(missing), dtype=np.int64))
-            missing = missing[np.abs(noise[missing]) > self._bound]
+            noise[missing] = self.noise.add(np.zeros(len(missing), dtype=np.int64))
+            missing = missing[np.abs(noise[missing]) > self.bound]
         return values + noise
 
 
@@ -152,6 +154,8 @@ class OpenDPGaussian:
 
     def __init__(self, scale: float, *, sensitivity: float, mu: float) -> None:
         import opendp.prelude as dp
+
+        self.scale, self.sensitivity, self.mu = scale, sensitivity, mu
 
         dp.enable_features("contrib")
         space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")

@@ -7,12 +7,15 @@ import math
 import re
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import shapely
 from scipy.stats import gamma, poisson
+from support.chance import Chance
+from support.seams import chance_for_nuts
 
 from dpppsynth.contract import rules
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, ReleaseBlocked
@@ -22,16 +25,12 @@ from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
 from dpppsynth.mechanisms.lgcp import feasibility
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_sigma
-from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan
-from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField
 from dpppsynth.mechanisms.lgcp.synthesizer import MECHANISMS
-from dpppsynth.models import draws, regular_triangulation
+from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
-from dpppsynth.models.nuts import Diagnostics
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne, kim_lim_ratio, verify
 from dpppsynth.privacy.profiles import gaussian_mu
 from dpppsynth.release import CoxRelease, certificate, load_release
-from dpppsynth.release import lgcp_inference as field
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.mesh import Mesh
@@ -82,12 +81,10 @@ def plan(synthesizer, window=SQUARE, n=N, **options):
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Few attempts settle the sampler, and Kim & Lim's model draws a flat field, where a test does not ask for more."""
-    monkeypatch.setattr(feasibility, "TRIALS", 100)
-    monkeypatch.setattr(feasibility, "TRYING", 0.3)
-    monkeypatch.setattr(field, "KEPT_DRAWS", 80)
-    monkeypatch.setattr(KimLimPlan, "_sample", lambda self, masses, rng: DrawnField(rng.normal(-8, 0.1, len(masses))))
+def nuts_is_quick():
+    """No test here depends on the law of its chains."""
+    with chance_for_nuts():
+        yield
 
 
 def relations():
@@ -383,26 +380,27 @@ class TestSampler:
             assert synthesizer.release(pattern).statistic.plan.parameters() == settled
 
 
+class Spoilt(Chance):
+    """Chains that far apart, with so many divergences."""
+
+    def __init__(self, apart, divergences, *settings):
+        super().__init__(*settings)
+        self.apart, self.divergences = apart, divergences
+
+    def sample(self, **settings):
+        chains = super().sample(**settings)
+        return replace(chains, z=chains.z + self.apart * np.arange(4)[:, None, None], divergences=self.divergences)
+
+
 class TestBlocked:
     @pytest.mark.parametrize("mechanism", ["posterior-draw", "lipschitz"])
-    def test_shows_no_figure(self, mechanism, monkeypatch):
-        class Sampler:
-            def __init__(self, model, engine):
-                pass
-
-            def sample(self, *, draws, tune, seed):
-                from dpppsynth.models.nuts import Chains
-
-                return Chains(np.zeros((4, 10, 25)), 0)
-
-        for bad in (Diagnostics(1.234, 999.0, 0), Diagnostics(1.0, 77.0, 0), Diagnostics(1.0, 999.0, 13)):
-            monkeypatch.setattr(draws, "Sampler", Sampler)
-            monkeypatch.setattr(draws, "build_whitened", lambda *arguments: None)
-            monkeypatch.setattr(draws, "whitening", lambda information: np.zeros((information.shape[0], 25)))
-            monkeypatch.setattr(draws, "diagnose", lambda values, divergences, bad=bad: bad)
-            with pytest.raises(
+    def test_shows_no_figure(self, mechanism):
+        for apart, divergences in ((1.0, 0), (0.05, 0), (0.0, 13)):
+            spoilt = functools.partial(Spoilt, apart, divergences)
+            blocked = pytest.raises(
                 ReleaseBlocked, match=r"^sampler: NUTS did not pass its diagnostics.*counts as spent"
-            ) as caught:
+            )
+            with chance_for_nuts(spoilt), blocked as caught:
                 plan(lgcp(mechanism, sampler="nuts")).release(points())
             assert not re.search(r"\d", str(caught.value))
             assert caught.value.__cause__ is None

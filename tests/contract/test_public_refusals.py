@@ -7,26 +7,25 @@ and nothing may refuse it any more.
 import functools
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import pytest
 import scipy.linalg
-from chance import Chance
-from test_conformance import RING, SQUARE, STREETS, N, points
+from support.cases import RING, SQUARE, STREETS, points
+from support.seams import chance_for_nuts
 
 from dpppsynth import local
-from dpppsynth.contract import additive_noise as statistic_module
 from dpppsynth.contract import registry
+from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.examples import N
 from dpppsynth.core.errors import InputError, PrivacyCheckError, QualityError
 from dpppsynth.ledger import Ledger
 from dpppsynth.linear_network import LinearNetwork, network_mesh
-from dpppsynth.mechanisms.lgcp import feasibility
-from dpppsynth.models import draws as draws_module
 from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
-from dpppsynth.release import lgcp_inference as field_module
+from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import (
@@ -222,12 +221,10 @@ EXTREMES = [*of_counts(), *of_fields(), *of_kernels(), *of_persons(), *of_report
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Chance in the place of NUTS, few attempts and few draws: what is asked is who refuses, and when."""
-    monkeypatch.setattr(field_module, "KEPT_DRAWS", 40)
-    monkeypatch.setattr(feasibility, "TRIALS", 50)
-    monkeypatch.setattr("dpppsynth.models.nuts.Sampler", Chance)
-    monkeypatch.setattr(draws_module, "Sampler", Chance)
+def nuts_is_quick():
+    """What is asked is who refuses, and when."""
+    with chance_for_nuts():
+        yield
 
 
 def use(release, folder):
@@ -301,14 +298,15 @@ class TestPlans:
         with pytest.raises(InputError, match=r"^expected_n: must be at most"):
             LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=100.0).check(SQUARE, expected_n=1e300)
 
-    def test_make_the_noise_that_the_release_will_have(self, monkeypatch):
-        def refused(*_, **__):
-            msg = "noise: no"
-            raise PrivacyCheckError(msg)
+    def test_make_the_noise_that_the_release_will_have(self):
+        class Careless(StatisticPlan):
+            scale = 0.5
 
-        monkeypatch.setattr(statistic_module, "laplace_noise", refused)
-        with pytest.raises(PrivacyCheckError, match="noise: no"):
-            LaplaceSynthesizer(**NEAR, spacing=100.0).plan(SQUARE, n=N)
+        honest = LaplaceSynthesizer(**NEAR, spacing=100.0).plan(SQUARE, n=N)
+        careless = object.__new__(Careless)
+        careless.__dict__.update(honest.statistic.__dict__)
+        with pytest.raises(PrivacyCheckError, match=r"^noise: scale 0\.5 spends epsilon"):
+            replace(honest, statistic=careless)
 
     @pytest.mark.parametrize("scale", [float("nan"), -1.0])
     def test_opendp_is_not_quoted(self, scale):
@@ -373,15 +371,19 @@ class TestArguments:
 
 
 @pytest.mark.parametrize("error", [scipy.linalg.LinAlgError("no"), FloatingPointError, MemoryError, RuntimeError])
-def test_a_statistic_outlives_whatever_ends_its_inference(error, monkeypatch, tmp_path):
-    def fail(*_):
-        raise error
+def test_a_statistic_outlives_whatever_ends_its_inference(error, tmp_path):
+    errors = [error]
 
-    monkeypatch.setattr(field_module.LGCPInference, "fit", fail)
+    class Failing(LGCPInference):
+        def fit(self, *arguments):
+            if errors:
+                raise errors.pop()
+            return super().fit(*arguments)
+
     ledger = Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=1e-5, alpha=25.0)
+    plan = LGCPSynthesizer(**NEAR, mesh=COARSE).plan(SQUARE, n=FEW)
+    failing = Failing(**{each.name: getattr(plan.estimator, each.name) for each in fields(plan.estimator)})
     with pytest.raises(QualityError, match="Nothing is lost") as caught:
-        LGCPSynthesizer(**NEAR, mesh=COARSE).release(points(1, FEW, SQUARE), ledger=ledger)
+        replace(plan, estimator=failing).release(points(1, FEW, SQUARE), ledger=ledger)
     assert [entry.state for entry in ledger.releases] == ["released"]
-    monkeypatch.undo()
-    monkeypatch.setattr(field_module, "KEPT_DRAWS", 40)
     assert caught.value.release.infer(inference="laplace").draws is not None

@@ -6,12 +6,11 @@ import re
 import numpy as np
 import pytest
 import shapely
-from chance import Chance
+from support.seams import chance_for_nuts
 
 from dpppsynth.contract import rehearsal
 from dpppsynth.contract.rehearsal import Rehearsal, Run
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
-from dpppsynth.mechanisms.lgcp import feasibility
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import AddRemove
 from dpppsynth.spatial.domains import Window
@@ -30,11 +29,6 @@ SYNTHESIZERS = {
     "proximal": LGCPSynthesizer(50.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="proximal", **FIELD),
     "kernel": KernelSynthesizer(50.0, 1e-6, 25.0),
 }
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(feasibility, "TRIALS", 100)
 
 
 @pytest.mark.parametrize("name", SYNTHESIZERS)
@@ -152,10 +146,10 @@ def test_a_plan_of_its_own_is_rehearsed_as_it_is():
 
 @pytest.mark.slow
 def test_diagnostics_of_nuts(monkeypatch):
-    monkeypatch.setattr("dpppsynth.models.draws.Sampler", Chance)
     monkeypatch.setattr(rehearsal, "surrogates", lambda *public: surrogates(*public)[:1])
     synthesizer = LGCPSynthesizer(1.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="nuts", **FIELD)
-    passed = [run for run in synthesizer.rehearse(WINDOW, n=400, rng=1).runs if run.passed]
+    with chance_for_nuts():
+        passed = [run for run in synthesizer.rehearse(WINDOW, n=400, rng=1).runs if run.passed]
     assert passed
     for run in passed:
         assert 1 <= run.rhat <= 1.01

@@ -19,7 +19,7 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_fuzz_readers import LOOKS, fuzz
+from support.fuzzing import LOOKS, fuzz
 
 import dpppsynth as dps
 from dpppsynth import evaluation, heatmaps, io, linear_network, models, privacy

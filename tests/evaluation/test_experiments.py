@@ -13,140 +13,39 @@ import threading
 import time
 import warnings
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.studies import (
+    SQUARE,
+    Jitter,
+    Refuser,
+    centre,
+    delta_n,
+    die_once,
+    first,
+    jitter,
+    kernel,
+    killed_study,
+    laplace,
+    noise,
+    patterns,
+    refuse_at_ten,
+    study_of,
+    uniform,
+)
 
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
-from dpppsynth.evaluation.experiments import Cell, CellError, Scenario, Study, summary, worker_pool
+from dpppsynth.evaluation.experiments import Cell, CellError, Scenario, summary, worker_pool
 from dpppsynth.evaluation.experiments.cells import stream
 from dpppsynth.evaluation.experiments.store import Store
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 
-SQUARE = Window.rectangle(0, 0, 1, 1)
-
-# --- functions of the studies, at the top level so that worker processes find them -----------------------------------
-
-
-def uniform(rng, n=20):
-    return PointPattern(rng.random((n, 2)), SQUARE)
-
-
-@dataclass(frozen=True)
-class Jitter:
-    """A quick stand-in for a mechanism: it moves points by noise of scale 1 / epsilon, modulo the square."""
-
-    epsilon: float
-
-    def release(self, pattern, rng):
-        return Jittered(pattern, self.epsilon, rng.normal(size=2))
-
-
-@dataclass(frozen=True)
-class Jittered:
-    pattern: PointPattern
-    epsilon: float
-    noise: np.ndarray
-
-    def sample(self, m, rng):
-        shape = self.pattern.xy.shape
-        made = [(self.pattern.xy + (self.noise + rng.normal(size=shape)) / self.epsilon) % 1 for _ in range(m)]
-        return [PointPattern.synthetic(xy, SQUARE) for xy in made]
-
-
-def jitter(scenario, epsilon, delta, n):
-    return Jitter(epsilon)
-
-
-def laplace(scenario, epsilon, delta, n):
-    from dpppsynth.synthesizers import LaplaceSynthesizer
-
-    return LaplaceSynthesizer(epsilon, alpha=scenario.alpha, basis="cells", spacing=0.5)
-
-
-def kernel(scenario, epsilon, delta, n):
-    from dpppsynth.synthesizers import KernelSynthesizer
-
-    return KernelSynthesizer(epsilon, delta, scenario.alpha)
-
-
-@dataclass(frozen=True)
-class Refuser:
-    refusal: Exception
-
-    def release(self, pattern, rng):
-        raise self.refusal
-
-
-def first(outcome):
-    return outcome.original.xy[0, 0]
-
-
-def centre(outcome):
-    return outcome.synthetic[0].xy.mean() if outcome.synthetic else math.nan
-
-
-def noise(outcome):
-    return outcome.release.noise[0]
-
-
-def delta_n(outcome):
-    return outcome.delta * len(outcome.original)
-
-
-def patterns(outcome):
-    return len({pattern.xy.tobytes() for pattern in outcome.synthetic})
-
-
-def refuse_at_ten(outcome):
-    if outcome.epsilon == 10:
-        raise InputError
-    return outcome.epsilon
-
-
-def nap(outcome):
-    time.sleep(float(os.environ.get("NAP", "0")))
-    return 0.0
-
-
-def sleep_long(outcome, folder):
-    (folder / f"{os.getpid()}.pid").touch()
-    time.sleep(60)
-
-
-def die_once(outcome, flag):
-    """Take the worker along, the first time that epsilon is 10."""
-    if outcome.epsilon == 10 and not flag.exists():
-        flag.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 1.0
-
-
-def study_of(**changes):
-    base = Study(
-        {"one": Scenario(SQUARE, uniform, 0.1), "two": Scenario(SQUARE, functools.partial(uniform, n=7), 0.1)},
-        {"jitter": jitter, "again": jitter},
-        epsilon=[1, 10],
-        delta=[0, "1/n"],
-        repeats=2,
-        measures={"first": first, "centre": centre},
-    )
-    return replace(base, **changes)
-
-
-def killed_study():
-    return Study(
-        {"square": Scenario(SQUARE, uniform, 0.1)},
-        {"laplace": laplace},
-        epsilon=[0.5, 1, 2],
-        delta=[0],
-        repeats=13,
-        measures={"centre": centre, "nap": nap},
-        seed=5,
-    )
+# From where other processes import what they run.
+TESTS = Path(__file__).parents[1]
 
 
 # --- the grid and its seeds ------------------------------------------------------------------------------------------
@@ -518,7 +417,7 @@ import os, signal, sys, time
 from pathlib import Path
 import numpy, pandas, pyarrow.parquet
 sys.path.insert(0, sys.argv[1])
-from test_experiments import killed_study, laplace
+from support.studies import killed_study
 from dpppsynth.evaluation.experiments import engine
 folder, draws = Path(sys.argv[2]), numpy.random.default_rng(20)
 study = killed_study()
@@ -544,7 +443,7 @@ study.run(folder, workers=1)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills forked children")
 def test_kills_change_nothing(tmp_path):
     environment = os.environ | {"NAP": "0.02", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-c", ZYGOTE, str(Path(__file__).parent), str(tmp_path / "killed")]
+    command = [sys.executable, "-c", ZYGOTE, str(TESTS), str(tmp_path / "killed")]
     subprocess.run(command, env=environment, check=True, timeout=200)
     study = killed_study()
     through = study.table(tmp_path / "killed")
@@ -576,7 +475,7 @@ import functools, signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
-import test_experiments as t
+from support import studies as t
 folder = Path(sys.argv[2])
 if __name__ == "__main__":
     part = dict(epsilon=[1], delta=[0], repeats=1, scenarios={"one": t.Scenario(t.SQUARE, t.uniform, 0.1)})
@@ -590,7 +489,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_the_process_that_started_them(tmp_path, how):
     (tmp_path / "script.py").write_text(ABANDON)
-    command = [sys.executable, str(tmp_path / "script.py"), str(Path(__file__).parent), str(tmp_path)]
+    command = [sys.executable, str(tmp_path / "script.py"), str(TESTS), str(tmp_path)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as parent:
         wait_for(lambda: list(tmp_path.glob("*.pid")), 60)
         parent.send_signal(how)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from test_experiments import SQUARE, centre, die_once, jitter, uniform
+from support.studies import SQUARE, centre, die_once, jitter, uniform
 
 from dpppsynth.evaluation.experiments import Scenario, Study
 

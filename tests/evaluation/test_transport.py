@@ -7,7 +7,7 @@ import shapely
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.stats import wasserstein_distance
-from test_network_kfunction import uniform, web
+from support.networks import uniform, web
 
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation import transport

@@ -10,7 +10,6 @@ import copy
 import functools
 import io
 import json
-import logging
 import os
 import re
 import shutil
@@ -26,8 +25,9 @@ import pandas as pd
 import pyproj
 import pytest
 import shapely
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.fuzzing import fuzz, listening
 
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.io import inspect_points, read_network, read_pattern, read_synthetic, read_window
@@ -41,16 +41,6 @@ from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
-LOOKS = int(os.environ.get("DPPPSYNTH_FUZZ", "0"))
-fuzz = settings(
-    max_examples=LOOKS or 8,
-    derandomize=not LOOKS,
-    deadline=None,
-    database=None,
-    phases=[Phase.generate],
-    suppress_health_check=list(HealthCheck),
-)
-
 WINDOW = Window.rectangle(530000, 181000, 532000, 183000, "EPSG:27700")
 ENDS = [[531310, 182010], [530000, 182010], [532000, 182010], [531310, 181000], [531310, 183000]]
 CROSS = LinearNetwork(ENDS, [[0, 1], [0, 2], [0, 3], [0, 4]], "EPSG:27700")
@@ -62,40 +52,6 @@ SECRET = re.compile(r"5312\d\d|1819\d\d|5\.312\d|1\.819\d|51\.52\d|-0\.1[01]\d|P
 
 
 # --- What is said ----------------------------------------------------------------------------------------------------
-
-
-class Everything(logging.Handler):
-    """Text of every record, with what the logger was given beside the message."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.DEBUG)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(f"{record.name} {record.getMessage()} {record.exc_info or ''}")
-
-
-@contextlib.contextmanager
-def listening(said: list[str]) -> Iterator[None]:
-    """Collect records, warnings and output; a warning from a library is a fault of the reader that let it through."""
-    handler, root = Everything(), logging.getLogger()
-    loggers = [root, *(logger for logger in root.manager.loggerDict.values() if isinstance(logger, logging.Logger))]
-    levels = [logger.level for logger in loggers]
-    root.addHandler(handler)
-    for logger in loggers:
-        logger.setLevel(logging.DEBUG)
-    out, err = io.StringIO(), io.StringIO()
-    try:
-        with warnings.catch_warnings(record=True) as warned, contextlib.redirect_stdout(out):
-            warnings.simplefilter("always")
-            with contextlib.redirect_stderr(err):
-                yield
-    finally:
-        root.removeHandler(handler)
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
-        said += [*handler.lines, out.getvalue(), err.getvalue(), *(str(w.message) for w in warned)]
-    assert not warned, [str(w.message) for w in warned]
 
 
 def chain(error: BaseException) -> list[str]:

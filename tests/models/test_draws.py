@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import shapely
-from chance import Chance
+from support.seams import chance_for_nuts
 
 from dpppsynth import Window, datasets
 from dpppsynth.core.errors import InformationWarning, InputError, QualityError, ReleaseBlocked
@@ -68,11 +68,11 @@ class Recorder(Sampler):
 
 
 @pytest.mark.slow
-def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_chain(monkeypatch, capfd):
+def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_chain(capfd):
     """Draws of a pressed field, for which the plain one's model is only a part of the model."""
     posterior, support = few_points(), LipschitzSet(triangle(), 0.25)
-    monkeypatch.setattr(draws, "Sampler", Recorder)
-    draw = draws.nuts_draw(posterior, np.random.default_rng(3), support=support, draws=4000)
+    with chance_for_nuts(Recorder):
+        draw = draws.nuts_draw(posterior, np.random.default_rng(3), support=support, draws=4000)
     assert capfd.readouterr() == ("", "")
     fields = support.press(whitened_fields(posterior, Recorder.chains.z))
     np.testing.assert_allclose(draw.field, fields[0, -1], rtol=1e-12)
@@ -84,11 +84,11 @@ def test_nuts_draws_from_the_posterior_and_releases_the_last_draw_of_the_first_c
 
 
 @pytest.mark.slow
-def test_so_does_a_field_that_is_not_pressed(monkeypatch):
+def test_so_does_a_field_that_is_not_pressed():
     """Its model is compared with the posterior below; here is what becomes of the chains."""
     posterior = few_points()
-    monkeypatch.setattr(draws, "Sampler", Chance)
-    draw = draws.nuts_draw(posterior, np.random.default_rng(3), draws=500)
+    with chance_for_nuts():
+        draw = draws.nuts_draw(posterior, np.random.default_rng(3), draws=500)
     seed = int(np.random.default_rng(3).integers(2**63))
     z = np.random.default_rng(seed).normal(size=(4, 500, 3))
     np.testing.assert_allclose(draw.field, whitened_fields(posterior, z)[0, -1], rtol=1e-12)
@@ -168,22 +168,22 @@ def fails(z):
 
 
 class TestGate:
-    def blocked(self, monkeypatch, spoil, divergences=0):
+    def blocked(self, spoil, divergences=0):
         with pytest.raises(ReleaseBlocked) as caught:
-            self.run(monkeypatch, spoil, divergences)
+            self.run(spoil, divergences)
         return caught.value
 
-    def run(self, monkeypatch, spoil=lambda z: z, divergences=0, rng=None):
+    def run(self, spoil=lambda z: z, divergences=0, rng=None):
         def sample(*, draws, tune, seed):
             self.seed = seed
             return Chains(spoil(np.random.default_rng(draws + tune).normal(size=(4, 800, 3))), divergences)
 
-        monkeypatch.setattr(draws, "Sampler", lambda model, engine: SimpleNamespace(sample=sample))
         rng = np.random.default_rng(0) if rng is None else rng
-        return draws.gated_draw(None, lambda z: 2 * z, rng, "nutpie", 1, 2)
+        with chance_for_nuts(lambda model, engine: SimpleNamespace(sample=sample)):
+            return draws.gated_draw(None, lambda z: 2 * z, rng, "nutpie", 1, 2)
 
-    def test_a_passed_gate_hands_out_the_last_draw_of_the_first_chain(self, monkeypatch):
-        draw = self.run(monkeypatch)
+    def test_a_passed_gate_hands_out_the_last_draw_of_the_first_chain(self):
+        draw = self.run()
         np.testing.assert_array_equal(draw.field, 2 * np.random.default_rng(3).normal(size=(4, 800, 3))[0, -1])
         assert draw.diagnostics.complaint() is None
         assert "rhat" not in repr(draw)
@@ -199,8 +199,8 @@ class TestGate:
         ],
         ids=["chains apart", "too short", "divergent", "not a number", "sampler fails"],
     )
-    def test_a_failed_gate_says_the_same_whatever_failed_and_shows_no_figure(self, monkeypatch, spoil, divergences):
-        error = self.blocked(monkeypatch, spoil, divergences)
+    def test_a_failed_gate_says_the_same_whatever_failed_and_shows_no_figure(self, spoil, divergences):
+        error = self.blocked(spoil, divergences)
         assert str(error) == draws.BLOCKED
         assert not re.search(r"\d|R-hat", str(error))
         assert "Rehearse" in str(error)
@@ -216,13 +216,13 @@ class TestGate:
         assert str(caught.value) == draws.BLOCKED
         assert "17.5" not in "".join(traceback.format_exception(caught.value))
 
-    def test_the_seed_comes_from_the_given_generator_and_is_long(self, monkeypatch):
+    def test_the_seed_comes_from_the_given_generator_and_is_long(self):
         """Twenty seeds of 63 bits: the largest is below 2^58 with probability 2^-100."""
         rng = np.random.default_rng(7)
-        seeds = [self.run(monkeypatch, rng=rng) and self.seed for _ in range(20)]
+        seeds = [self.run(rng=rng) and self.seed for _ in range(20)]
         assert len(set(seeds)) == 20
         assert 2**58 < max(seeds) < 2**63
-        self.run(monkeypatch, rng=np.random.default_rng(7))
+        self.run(rng=np.random.default_rng(7))
         assert self.seed == seeds[0]
 
 

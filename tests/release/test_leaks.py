@@ -20,8 +20,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_conformance import STREETS, ByPerson, holds, points
-from test_fuzz_readers import listening
+from support.cases import STREETS, points
+from support.fuzzing import listening
+from support.traces import holds
 
 import dpppsynth
 from dpppsynth.io import write_pattern
@@ -31,6 +32,7 @@ from dpppsynth.plotting import plot_pattern, save_picture, surfaces
 from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours
 from dpppsynth.reporting import write_report
 from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import HeatmapSynthesizer, KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -114,7 +116,8 @@ def secret(domain=SQUARE):
 def asked_for(pattern, synthesizer):
     """The pattern as the synthesizer takes it: with persons of three points each where it protects persons."""
     persons = synthesizer.neighbouring() == AddRemovePerson()
-    return ByPerson("heatmap", "leaks", lambda: synthesizer).marked(pattern) if persons else pattern
+    marks = {"user": np.arange(len(pattern)) // 3}
+    return PointPattern(pattern.xy, pattern.domain, marks) if persons else pattern
 
 
 ALONE = AlphaNeighbours(25.0)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_conformance import traces
+from support.traces import traces
 
 from dpppsynth.core.errors import InformationWarning
 from dpppsynth.io import inspect_points, write_pattern

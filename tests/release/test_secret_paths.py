@@ -17,9 +17,10 @@ import opendp.prelude as dp
 import pytest
 import randomgen
 import shapely
-from chance import Chance
 from scipy import optimize, stats
 from scipy.special import gammaln, ndtr
+from support.chance import Chance
+from support.seams import chance_for_nuts
 
 from dpppsynth import local
 from dpppsynth.core.errors import PrivacyCheckError
@@ -397,9 +398,10 @@ def planned(name):
 @pytest.mark.parametrize("name", KEYED)
 class TestStream:
     @pytest.fixture(autouse=True)
-    def quick(self, monkeypatch):
+    def quick(self):
         """NUTS is not the question here: its chains are as good as their seed."""
-        monkeypatch.setattr("dpppsynth.models.draws.Sampler", Chance)
+        with chance_for_nuts():
+            yield
 
     def test_is_all_the_randomness_there_is(self, doors, name):
         """Drawn again from the same keys the release is the same to the last bit; no two releases share one."""
@@ -441,7 +443,7 @@ class TestStream:
             assert len(release.patterns) == len(doors.secrets) == 1
 
 
-def test_chains_are_seeded_with_63_bits_of_the_secret_stream(doors, monkeypatch):
+def test_chains_are_seeded_with_63_bits_of_the_secret_stream(doors):
     seeds = []
 
     class Seeded(Chance):
@@ -449,10 +451,10 @@ def test_chains_are_seeded_with_63_bits_of_the_secret_stream(doors, monkeypatch)
             seeds.append(seed)
             return super().sample(seed=seed, **settings)
 
-    monkeypatch.setattr("dpppsynth.models.draws.Sampler", Seeded)
     name = "lgcp-posterior-draw, nuts"
     for k in range(2):
-        planned(name).release(KEYED[name][1])
+        with chance_for_nuts(Seeded):
+            planned(name).release(KEYED[name][1])
         assert seeds[k] == int(doors.replay(k).integers(2**63))
     assert CHAINS == 4
     assert seeds[0] != seeds[1]

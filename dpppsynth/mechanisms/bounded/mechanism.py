@@ -1,7 +1,7 @@
 """Record of counts with bounded error."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.bounded import options
+from dpppsynth.mechanisms.bounded import examples, options
 from dpppsynth.mechanisms.bounded.audit import BoundedCountsAudit
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
@@ -16,4 +16,5 @@ CELLS = Mechanism(
     result=BoundedErrorRelease,
     audit=BoundedCountsAudit,
     options=(options.CELLS,),
+    examples=examples.examples,
 )

@@ -5,7 +5,7 @@ and the masses that fit the noised counts best are found. Only the noised counts
 is never used.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,6 +188,11 @@ def sparse_aggregate(
     return Aggregation(masses, rng is not None, budgets, tree)
 
 
+def apply(draw: Callable[[Ints], Ints], exact: Ints) -> Ints:
+    """Noised numbers of exact ones."""
+    return draw(exact)
+
+
 def measure_tree(
     lattice_pyramid: Sequence[Ints],
     budgets: LevelBudgets,
@@ -196,6 +201,7 @@ def measure_tree(
     w: int,
     rng: RngLike = None,
     inside: Any = None,
+    randomise: Callable[[Callable[[Ints], Ints], Ints], Ints] = apply,
 ) -> CellTree:
     """Spend the budgets: noised counts of the pyramid cells that selection visits.
 
@@ -214,6 +220,8 @@ def measure_tree(
         None: secret noise. Anything else makes the run reproducible and therefore not private.
     inside : array, optional
         Public mask or areas of the grid's cells, as `grow` takes it.
+    randomise : callable
+        `Measurement.randomise` of a plan.
 
     Returns
     -------
@@ -233,7 +241,7 @@ def measure_tree(
     def read(level: int, cells: Ints) -> Floats:
         k = level - budgets.first
         noise = laplace_noise(scales[k], sensitivity=2**bits, epsilon=budgets.epsilons[k], rng=source)
-        noised = noise.add(lattice_pyramid[level].ravel()[cells])
+        noised = randomise(noise.add, lattice_pyramid[level].ravel()[cells])
         if np.abs(noised).max() >= EXACT:
             msg = "noise: a noised count is beyond the whole numbers that doubles hold; nothing was returned."
             raise PrivacyCheckError(msg)

@@ -212,9 +212,9 @@ class HeatmapPlan(LatticePlan):
         The pattern is marked with `user` and with nothing else, or without marks where every point is a person.
         """
         users = self.users(pattern)
-        tree = measure_tree(
-            pyramid(users.lattice(self.bits)), self.budgets, bits=self.bits, w=self.w, rng=rng, inside=self.inside
-        )
+        public: dict[str, Any] = {"bits": self.bits, "w": self.w, "inside": self.inside}
+        exact = pyramid(users.lattice(self.bits))
+        tree = measure_tree(exact, self.budgets, **public, rng=rng, randomise=self.randomise)
         counts = np.concatenate([level.counts for level in tree.levels])
         # The sampler of all levels, for its name.
         noise = laplace_noise(self.scales[0], sensitivity=2**self.bits, epsilon=self.budgets.epsilons[0], rng=rng)

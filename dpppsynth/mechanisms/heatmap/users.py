@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.arguments import instance, one_of, whole
+from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, grid_depth
 from dpppsynth.mechanisms.heatmap.mass_rounding import FINEST, rounded, sums
@@ -38,7 +39,7 @@ UNSET: Shape = (0, 0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Users:
+class Users(Confidential):
     """Sparse distributions of persons over the cells of a square grid; as sensitive as their points.
 
     Build it with `from_arrays`, `from_columns`, `from_points` or `from_geodataframe`. Rows are put in order, those of

@@ -1,7 +1,7 @@
 """Records of the kernel mechanisms, on windows and on networks."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.kernel import options
+from dpppsynth.mechanisms.kernel import examples, options
 from dpppsynth.mechanisms.kernel.audit import DiffusionAudit, KernelAudit
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
@@ -15,6 +15,7 @@ KERNEL = Mechanism(
     result=PoissonRelease,
     audit=KernelAudit,
     options=(options.KERNEL,),
+    examples=examples.kernel,
 )
 
 DIFFUSION = Mechanism(
@@ -25,4 +26,5 @@ DIFFUSION = Mechanism(
     result=PoissonRelease,
     audit=DiffusionAudit,
     options=(options.DIFFUSION,),
+    examples=examples.diffusion,
 )

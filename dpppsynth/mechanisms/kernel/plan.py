@@ -130,7 +130,8 @@ class PatternPlan(Measurement):
         """Spend the budget: draw all patterns."""
         require_match(pattern, self.domain, self.n)
         secret = generator(rng)
-        drawn = [self.children(pattern, secret) for _ in range(self.patterns)]
+        children = partial(self.children, rng=secret)
+        drawn = [self.randomise(children, pattern) for _ in range(self.patterns)]
         # In random order: rows must not tell which point a child belongs to.
         patterns = tuple(PointPattern.at(secret.permutation(at), self.domain, synthetic=True) for at in drawn)
         seeded = rng is not None

@@ -1,9 +1,11 @@
 """Records of the Laplace mechanisms."""
 
+from functools import partial
+
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.audits.additive_audits import CountsAudit
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.laplace import options
+from dpppsynth.mechanisms.laplace import examples, options
 from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.projection import Projection
@@ -16,6 +18,7 @@ CELLS = Mechanism(
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.CELLS,),
+    examples=partial(examples.examples, "cells"),
 )
 
 TENTS = Mechanism(
@@ -26,4 +29,5 @@ TENTS = Mechanism(
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.TENTS,),
+    examples=examples.tents,
 )

@@ -1,9 +1,11 @@
 """Records of the log-Gaussian Cox mechanisms."""
 
+from functools import partial
+
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.audits.additive_audits import CountsAudit
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.lgcp import options
+from dpppsynth.mechanisms.lgcp import examples, options
 from dpppsynth.mechanisms.lgcp.audit import DrawAudit, FieldStatisticAudit, PosteriorDrawAudit
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
@@ -22,6 +24,7 @@ TENTS = Mechanism(
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.TENTS,),
+    examples=examples.tents,
 )
 
 FIELD = Mechanism(
@@ -32,6 +35,7 @@ FIELD = Mechanism(
     result=CoxRelease,
     audit=FieldStatisticAudit,
     options=(options.FIELD,),
+    examples=examples.field,
 )
 
 POSTERIOR_DRAW = Mechanism(
@@ -42,6 +46,7 @@ POSTERIOR_DRAW = Mechanism(
     result=CoxRelease,
     audit=PosteriorDrawAudit,
     options=(options.POSTERIOR_DRAW,),
+    examples=examples.posterior_draw,
 )
 
 LIPSCHITZ = Mechanism(
@@ -52,6 +57,7 @@ LIPSCHITZ = Mechanism(
     result=CoxRelease,
     audit=DrawAudit,
     options=(options.LIPSCHITZ,),
+    examples=examples.lipschitz,
 )
 
 KIM_LIM_38 = Mechanism(
@@ -62,6 +68,7 @@ KIM_LIM_38 = Mechanism(
     result=CoxRelease,
     audit=DrawAudit,
     options=(options.KIM_LIM_38,),
+    examples=partial(examples.kim_lim, "3.8"),
 )
 
 KIM_LIM_39 = Mechanism(
@@ -72,4 +79,5 @@ KIM_LIM_39 = Mechanism(
     result=CoxRelease,
     audit=DrawAudit,
     options=(options.KIM_LIM_39,),
+    examples=partial(examples.kim_lim, "3.9"),
 )

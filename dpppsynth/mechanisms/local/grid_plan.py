@@ -8,7 +8,7 @@ counts, so anybody can make it again (docs/theory/local.md).
 import math
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -189,7 +189,8 @@ class UniformGridPlan(GridPlan):
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
         """Run one client for every point, and count their reports; as `LocalPlan.measure`."""
         values = self.first.locate(self.places(pattern))
-        return self.counted(tally(self.randomizers[0], values, generator(rng)), seeded=rng is not None)
+        reports = partial(tally, self.randomizers[0], rng=generator(rng))
+        return self.counted(self.randomise(reports, values), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
         """Counts (size,) of n reports as what was released."""
@@ -353,9 +354,10 @@ class AdaptiveGridPlan(GridPlan):
         if tuple(map(len, groups)) != self.reports:
             msg = "reports: running all clients here, the rounds have the sizes that sigma gives them."
             raise InputError(msg)
-        first = tally(self.randomizers[0], self.first.locate(places[groups[0]]), source)
+        reports = partial(tally, self.randomizers[0], rng=source)
+        first = self.randomise(reports, self.first.locate(places[groups[0]]))
         grid, clients = self.second_round(first)
-        second = tally(clients, grid.locate(places[groups[1]]), source)
+        second = self.randomise(partial(tally, clients, rng=source), grid.locate(places[groups[1]]))
         return self.counted(np.concatenate([first, second]), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:

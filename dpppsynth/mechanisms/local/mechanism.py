@@ -1,7 +1,7 @@
 """Records of the local mechanisms."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.local import options
+from dpppsynth.mechanisms.local import examples, options
 from dpppsynth.mechanisms.local.area_synthesizers import (
     DiskAreaMechanism,
     HybridUniformExponential,
@@ -26,6 +26,7 @@ DISK_AREA = Mechanism(
     result=LocalRelease,
     audit=CellsAudit,
     options=(options.DISK_AREA,),
+    examples=examples.disk_area,
 )
 
 HYBRID_AREA = Mechanism(
@@ -36,6 +37,7 @@ HYBRID_AREA = Mechanism(
     result=LocalRelease,
     audit=CellsAudit,
     options=(options.HYBRID_AREA,),
+    examples=examples.hybrid_area,
 )
 
 SQUARE_WAVE = Mechanism(
@@ -46,6 +48,7 @@ SQUARE_WAVE = Mechanism(
     result=LocalRelease,
     audit=CellsAudit,
     options=(options.SQUARE_WAVE,),
+    examples=examples.square_wave,
 )
 
 SUBSET_EXPONENTIAL = Mechanism(
@@ -56,6 +59,7 @@ SUBSET_EXPONENTIAL = Mechanism(
     result=LocalRelease,
     audit=CellsAudit,
     options=(options.SUBSET_EXPONENTIAL,),
+    examples=examples.subset_exponential,
 )
 
 UNIFORM_GRID = Mechanism(
@@ -66,6 +70,7 @@ UNIFORM_GRID = Mechanism(
     result=GridRelease,
     audit=GridAudit,
     options=(options.UNIFORM_GRID,),
+    examples=examples.uniform_grid,
 )
 
 ADAPTIVE_GRID = Mechanism(
@@ -76,6 +81,7 @@ ADAPTIVE_GRID = Mechanism(
     result=GridRelease,
     audit=AdaptiveGridAudit,
     options=(options.AAG, options.PRIVAG),
+    examples=examples.adaptive_grid,
 )
 
 TRAJECTORIES = Mechanism(
@@ -86,4 +92,5 @@ TRAJECTORIES = Mechanism(
     result=TraceRelease,
     audit=TrajectoriesAudit,
     options=(options.TRAJECTORIES,),
+    examples=examples.trajectories,
 )

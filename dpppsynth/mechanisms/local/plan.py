@@ -6,7 +6,7 @@ the reports, is public, and everything after it is post-processing (docs/theory/
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -197,7 +197,8 @@ class LocalPlan(ReportsPlan):
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
         """Run one client for every point, and count their reports."""
-        return self.counted(tally(self.randomizer, self.values(pattern), generator(rng)), seeded=rng is not None)
+        reports = partial(tally, self.randomizer, rng=generator(rng))
+        return self.counted(self.randomise(reports, self.values(pattern)), seeded=rng is not None)
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
         """Counts (size,) of n reports as what was released."""

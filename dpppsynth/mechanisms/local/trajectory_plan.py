@@ -7,7 +7,7 @@ everything after the counts is post-processing (docs/theory/local.md).
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.plan import ReportsPlan, named
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import starts
+from dpppsynth.mechanisms.local.trajectories.rounds import TraceRound
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
@@ -188,8 +189,13 @@ class TracePlan(ReportsPlan):
         visits.
         """
         walks, source = self.walks(pattern), None if rng is None else generator(rng)
-        lengths = self.protocol.first.simulate(walks, source)
-        return self.counted(lengths, self.protocol.announced(lengths).simulate(walks, source))
+
+        def reports(asked: TraceRound) -> TraceCounts:
+            counts = self.randomise(partial(asked.tally, rng=generator(source)), asked.values(walks))
+            return TraceCounts(asked, len(walks), counts, rng is not None)
+
+        lengths = reports(self.protocol.first)
+        return self.counted(lengths, reports(self.protocol.announced(lengths)))
 
     def counted(self, lengths: TraceCounts, mobility: TraceCounts) -> PrivateStatistic:
         """Counts of both rounds as what was released; InputError where they are not those of this plan."""

@@ -252,7 +252,8 @@ class PlanarLaplacePlan(LatticePlan):
         """
         require_match(pattern, self.window, self.n)
         secret = generator(rng)
-        moved = move(pattern.positions, epsilon=self.rate, bound=self.bound, step=self.step, rng=secret)
+        noise = partial(move, epsilon=self.rate, bound=self.bound, step=self.step, rng=secret)
+        moved = self.randomise(noise, pattern.positions)
         # In random order: rows must not tell which point is whose.
         moved = moved if self.track else secret.permutation(moved)
         seeded = rng is not None

@@ -7,6 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import shapely
+from dpppsynth.privacy.truncated.lattice import move
+from support.cases import examples
+from support.seams import recorded
 
 from dpppsynth import Ledger, PlanarLaplaceSynthesizer, PointRelease, load_release
 from dpppsynth.core.errors import InputError, PrivacyCheckError
@@ -310,3 +313,18 @@ class TestRefusals:
     def test_of_a_bound_that_costs_too_much_comes_before_the_points_are_read(self):
         with pytest.raises(InputError, match=r"^max_error: a move of at most 100 metre costs"):
             PlanarLaplaceSynthesizer(1.0, alpha=25.0, max_error=100.0).ceiling(WINDOW)
+
+
+@pytest.mark.parametrize("case", [case for case in examples("planar-laplace") if not case.example.levels], ids=str)
+def test_points_are_moved_as_promised(case):
+    """The rate and the bound that meet the points are those of the guarantee."""
+    plan = case.known_plan.statistic
+    with recorded() as seen:
+        case.known_plan.release(case.patterns()[0])
+    [(_, draw, _)] = seen
+    k, alpha = plan.relation.max_points_per_person, plan.relation.alpha * plan.domain.scale_factor
+    assert draw.func is move
+    assert draw.keywords["epsilon"] * k * alpha == pytest.approx(case.synthesizer.epsilon, rel=1e-14)
+    bound = draw.keywords["bound"]
+    assert bound == math.inf if plan.max_error is None else bound < plan.max_error
+    assert (plan.guarantee.profile.at > 0) == (bound < math.inf)

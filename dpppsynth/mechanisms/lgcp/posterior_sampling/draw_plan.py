@@ -7,7 +7,7 @@ A `DrawPlan` is made from public parameters alone and knows its guarantee; `meas
 import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.measurement import Parameters, Rows, Trial
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.mechanisms.lgcp.field_parameters import matrix_work
 from dpppsynth.mechanisms.lgcp.words import covariance_row
@@ -43,7 +44,7 @@ FAILED = (
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DrawnField:
+class DrawnField(Confidential):
     """Result of a sampler: the field (V,), and confidential diagnostics of the run."""
 
     field: Floats
@@ -52,7 +53,7 @@ class DrawnField:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfidentialFit:
+class ConfidentialFit(Confidential):
     """A draw with everything about the run that must stay with the custodian. It cannot be saved.
 
     Attributes
@@ -238,7 +239,8 @@ class DrawPlan(LatticePlan):
         require_match(pattern, self.domain, self.n)
         start = time.perf_counter()
         with blocking(FAILED):
-            outcome = self._sample(tent_masses(pattern, self.mesh), generator(rng))
+            sample = partial(self._sample, rng=generator(rng))
+            outcome = self.randomise(sample, tent_masses(pattern, self.mesh))
         seconds = time.perf_counter() - start
         lattice = np.round(outcome.field * 2.0**self.bits).astype(np.int64)
         seeded = rng is not None

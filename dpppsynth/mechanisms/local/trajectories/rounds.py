@@ -183,12 +183,13 @@ class TraceRound:
             Draw the counts themselves, from binomial distributions in floating point: for studies. The law is the same
             to rounding, but no integer weights certify it, so the counts are marked as seeded.
         """
-        values, source = self.values(trajectories), generator(rng)
-        counts = {}
-        for part in self.parts:
-            draw = _fast if flag("fast", fast) else _unary
-            counts[part.name] = draw(part.randomizer, values[part.name].ravel(), source)
+        counts = self.tally(self.values(trajectories), generator(rng), fast=fast)
         return TraceCounts(self, len(trajectories), counts, fast or rng is not None)
+
+    def tally(self, values: Mapping[str, Ints], rng: np.random.Generator, *, fast: bool = False) -> dict[str, Ints]:
+        """(size,) counts by part of the reports about such values as `values` gives."""
+        draw = _fast if flag("fast", fast) else _unary
+        return {part.name: draw(part.randomizer, values[part.name].ravel(), rng) for part in self.parts}
 
 
 def _unary(randomizer: OptimizedUnary, values: Ints, rng: np.random.Generator) -> Ints:

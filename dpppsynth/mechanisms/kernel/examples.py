@@ -1,0 +1,35 @@
+"""Examples of the kernel mechanisms."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from dpppsynth.contract.examples import RELATIONS, Example, Refusal, ring, square, streets
+from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
+from dpppsynth.spatial.domains import Domain
+
+CLUSTER = r"^relation: adding or removing a point adds or removes its whole cluster"
+BUILD = partial(KernelSynthesizer, 10.0, 1e-6)
+
+
+def kernel() -> Iterator[Example | Refusal]:
+    """On windows, with either bound."""
+    for relation in RELATIONS[:4]:
+        yield Example(str(relation), partial(BUILD, relation=relation), square())
+    yield Example("3.6", partial(BUILD, 25.0, bound="kim-lim-3.6"), square())
+    yield Example("polygon with a hole", partial(BUILD, 25.0), ring())
+    yield Example("kernel", partial(BUILD, 25.0), square(), levels=True)
+    yield from refusals(square())
+
+
+def diffusion() -> Iterator[Example | Refusal]:
+    """On streets."""
+    for relation in RELATIONS[:4]:
+        yield Example(str(relation), partial(BUILD, relation=relation, spacing=100.0), streets())
+    yield Example("streets, kernel", partial(BUILD, 25.0, spacing=100.0), streets(), levels=True)
+    yield from refusals(streets())
+
+
+def refusals(domain: Domain) -> Iterator[Refusal]:
+    """A person more or less is a cluster more or less."""
+    for relation in RELATIONS[4:]:
+        yield Refusal(relation, partial(KernelSynthesizer, 1.0, delta=1e-6, relation=relation), domain, CLUSTER)

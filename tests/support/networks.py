@@ -1,0 +1,20 @@
+"""Networks and points on them."""
+
+import shapely
+
+from dpppsynth.linear_network import LinearNetwork
+
+
+def uniform(network, n, rng):
+    edge = rng.choice(len(network.edges), n, p=network.lengths / network.length)
+    return network.pattern(edge, rng.random(n))
+
+
+def web():
+    """Irregular streets with a dead end, a loop, parallel and curved edges; crossings in general position."""
+    vertices = [[0, 0], [3.1, 0.2], [5, 2.7], [2.2, 4.1], [-0.7, 2.9], [7.3, 0.4]]
+    edges = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [1, 3], [1, 5], [2, 2], [0, 1]]
+    lines = [[vertices[a], vertices[b]] for a, b in edges]
+    lines[7] = [vertices[2], [6, 3], [5.5, 3.9], vertices[2]]
+    lines[8] = [vertices[0], [1.4, -1.3], vertices[1]]
+    return LinearNetwork(vertices, edges, lines=[shapely.LineString(line) for line in lines])

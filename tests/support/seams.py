@@ -1,0 +1,56 @@
+"""The places where tests put something of their own into the package."""
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from dpppsynth.contract.measurement import Measurement
+from dpppsynth.spatial.patterns import PointPattern
+from support.chance import Chance
+
+
+@contextmanager
+def randomised_by(stand_in):
+    """Let `stand_in(plan, draw, exact)` answer wherever a measurement draws from what is exact."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Measurement, "randomise", stand_in)
+        yield
+
+
+@contextmanager
+def chance_for_nuts(sampler=Chance):
+    """Chains of pure chance, or of the given sampler, in the place of NUTS, where a test does not depend on its law."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpppsynth.models.nuts.Sampler", sampler)
+        yield
+
+
+@contextmanager
+def recorded():
+    """The plans, draws and exact values of all that is randomised meanwhile."""
+    seen = []
+
+    def recording(plan, draw, exact):
+        seen.append((plan, draw, exact))
+        return draw(exact)
+
+    with randomised_by(recording):
+        yield seen
+
+
+def blank(exact, pattern):
+    """Something public of the same form as what is exact; `pattern` makes a pattern like one."""
+    match exact:
+        case PointPattern():
+            return pattern(exact)
+        case Mapping():
+            return {name: blank(values, pattern) for name, values in exact.items()}
+        case np.ndarray() if exact.dtype.kind in "iu":
+            return np.zeros_like(exact)
+        case np.ndarray() if exact.dtype.kind == "f":
+            return np.full_like(exact, 0.5)
+        case _:
+            msg = f"exact values of type {type(exact).__name__} have no public stand-in here."
+            raise TypeError(msg)
