@@ -395,7 +395,7 @@ class Spoilt(Chance):
 class TestBlocked:
     @pytest.mark.parametrize("mechanism", ["posterior-draw", "lipschitz"])
     def test_shows_no_figure(self, mechanism):
-        for apart, divergences in ((1.0, 0), (0.05, 0), (0.0, 13)):
+        for apart, divergences in ((1.0, 0), (0.2, 0), (0.0, 13)):
             spoilt = functools.partial(Spoilt, apart, divergences)
             blocked = pytest.raises(
                 ReleaseBlocked, match=r"^sampler: NUTS did not pass its diagnostics.*counts as spent"

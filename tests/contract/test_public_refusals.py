@@ -17,7 +17,6 @@ from support.seams import chance_for_nuts
 
 from dpppsynth import local
 from dpppsynth.contract import registry
-from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.examples import N
 from dpppsynth.core.errors import InputError, PrivacyCheckError, QualityError
 from dpppsynth.ledger import Ledger
@@ -222,7 +221,7 @@ EXTREMES = [*of_counts(), *of_fields(), *of_kernels(), *of_persons(), *of_report
 
 @pytest.fixture(autouse=True)
 def nuts_is_quick():
-    """What is asked is who refuses, and when."""
+    """Chance in the place of NUTS: the question is who refuses, and when."""
     with chance_for_nuts():
         yield
 
@@ -299,14 +298,10 @@ class TestPlans:
             LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=100.0).check(SQUARE, expected_n=1e300)
 
     def test_make_the_noise_that_the_release_will_have(self):
-        class Careless(StatisticPlan):
-            scale = 0.5
-
-        honest = LaplaceSynthesizer(**NEAR, spacing=100.0).plan(SQUARE, n=N)
-        careless = object.__new__(Careless)
-        careless.__dict__.update(honest.statistic.__dict__)
+        plan = LaplaceSynthesizer(**NEAR, spacing=100.0).plan(SQUARE, n=N)
+        plan.statistic.__dict__["scale"] = 0.5
         with pytest.raises(PrivacyCheckError, match=r"^noise: scale 0\.5 spends epsilon"):
-            replace(honest, statistic=careless)
+            replace(plan)
 
     @pytest.mark.parametrize("scale", [float("nan"), -1.0])
     def test_opendp_is_not_quoted(self, scale):

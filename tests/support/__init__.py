@@ -1,1 +1,1 @@
-"""What tests of several rooms share."""
+"""Parts shared by the tests of several rooms."""

@@ -96,7 +96,7 @@ def examples(name):
 
 
 def refusals():
-    """What every mechanism refuses."""
+    """Names of mechanisms, and settings that they refuse."""
     for name in registry.names():
         yield from ((name, each) for each in registry.mechanism(name).examples() if isinstance(each, Refusal))
 

@@ -1,4 +1,4 @@
-"""How hard fuzzers look, and what they listen to."""
+"""Settings of fuzzers, and a recorder of all that is said."""
 
 import contextlib
 import io

@@ -8,7 +8,7 @@ from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
 
 
 def examples() -> Iterator[Example]:
-    """Given delta or given the bound."""
+    """Examples of a given delta and of a given bound."""
     for relation in RELATIONS:
         settings = partial(BoundedErrorSynthesizer, epsilon=1.0, delta=1e-6, relation=relation)
         yield Example(str(relation), settings, square())

@@ -11,7 +11,7 @@ from dpppsynth.spatial.mesh import Ints
 
 
 def examples() -> Iterator[Example]:
-    """Both variants, of persons with three points each."""
+    """Examples of both variants, of persons with three points each."""
     build = partial(HeatmapSynthesizer, epsilon=1.0)
     yield Example("practical", partial(build, shape=(16, 16), w=6), square(), marks=persons)
     theory = partial(build, variant="theory", shape=(16, 11))
@@ -19,5 +19,5 @@ def examples() -> Iterator[Example]:
 
 
 def persons(n: int) -> dict[str, Ints]:
-    """Three points each."""
+    """Marks of persons with three points each."""
     return {"user": np.arange(n) // 3}

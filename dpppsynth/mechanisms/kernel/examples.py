@@ -12,7 +12,7 @@ BUILD = partial(KernelSynthesizer, 10.0, 1e-6)
 
 
 def kernel() -> Iterator[Example | Refusal]:
-    """On windows, with either bound."""
+    """Examples on windows, with either bound."""
     for relation in RELATIONS[:4]:
         yield Example(str(relation), partial(BUILD, relation=relation), square())
     yield Example("3.6", partial(BUILD, 25.0, bound="kim-lim-3.6"), square())
@@ -22,7 +22,7 @@ def kernel() -> Iterator[Example | Refusal]:
 
 
 def diffusion() -> Iterator[Example | Refusal]:
-    """On streets."""
+    """Examples on streets."""
     for relation in RELATIONS[:4]:
         yield Example(str(relation), partial(BUILD, relation=relation, spacing=100.0), streets())
     yield Example("streets, kernel", partial(BUILD, 25.0, spacing=100.0), streets(), levels=True)
@@ -30,6 +30,6 @@ def diffusion() -> Iterator[Example | Refusal]:
 
 
 def refusals(domain: Domain) -> Iterator[Refusal]:
-    """A person more or less is a cluster more or less."""
+    """Relations under which a whole cluster comes or goes."""
     for relation in RELATIONS[4:]:
         yield Refusal(relation, partial(KernelSynthesizer, 1.0, delta=1e-6, relation=relation), domain, CLUSTER)

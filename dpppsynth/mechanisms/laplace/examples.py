@@ -8,7 +8,7 @@ from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 
 
 def examples(basis: str) -> Iterator[Example]:
-    """All relations, domains and ways to make the counts non-negative."""
+    """Examples of all relations, domains and ways to make the counts non-negative."""
     build = partial(LaplaceSynthesizer, 1.0, basis=basis)
     for relation in RELATIONS:
         for postprocess in ("clip", "keep-n")[: 1 + relation.n_is_public]:
@@ -20,7 +20,7 @@ def examples(basis: str) -> Iterator[Example]:
 
 
 def tents() -> Iterator[Example]:
-    """Those of tents, also by levels."""
+    """Examples of tents, also by levels."""
     yield from examples("tents")
     build = partial(LaplaceSynthesizer, 1.0, basis="tents")
     for relation in RELATIONS:

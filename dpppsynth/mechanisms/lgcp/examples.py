@@ -20,7 +20,7 @@ BUDGET: dict[str, Any] = {"epsilon": 200.0, "delta": 5e-4}
 
 
 def tents() -> Iterator[Example]:
-    """A private statistic first; inference by Laplace, and once by NUTS."""
+    """Examples of a private statistic first; inference by Laplace, and once by NUTS."""
     build = partial(LGCPSynthesizer, 1.0, inference="laplace", length_scale=450.0)
     for relation in RELATIONS:
         yield Example(f"{relation}, laplace", partial(build, relation=relation), square())
@@ -36,7 +36,7 @@ def tents() -> Iterator[Example]:
 
 
 def field() -> Iterator[Example]:
-    """All relations and domains."""
+    """Examples of all relations and domains."""
     draw = partial(example, "field", delta=1e-6, inference="laplace")
     for relation in RELATIONS:
         yield draw(relation)
@@ -46,7 +46,7 @@ def field() -> Iterator[Example]:
 
 
 def posterior_draw() -> Iterator[Example]:
-    """Every sampler."""
+    """Examples of all samplers."""
     draw = partial(example, "posterior-draw", delta=1e-6)
     for relation in RELATIONS:
         yield draw(relation, sampler="exact")
@@ -60,7 +60,7 @@ def posterior_draw() -> Iterator[Example]:
 
 
 def lipschitz() -> Iterator[Example | Refusal]:
-    """Where the slope bounds something."""
+    """Examples of fields of bounded slope."""
     draw = partial(example, "lipschitz", sampler="exact")
     for relation in RELATIONS[:4]:
         yield draw(relation)
@@ -72,7 +72,7 @@ def lipschitz() -> Iterator[Example | Refusal]:
 
 
 def kim_lim(bound: str) -> Iterator[Example | Refusal]:
-    """One point per person; Corollary 3.9 on windows alone."""
+    """Examples with one point per person; Corollary 3.9 on windows alone."""
     name = f"kim-lim-{bound}"
     yield example(name, RELATIONS[0], **BUDGET)
     if bound == "3.8":

@@ -18,34 +18,34 @@ from dpppsynth.spatial.mesh import Ints
 
 
 def disk_area() -> Iterator[Example]:
-    """On windows with and without a hole."""
+    """Examples on windows with and without a hole."""
     yield Example("square", partial(DiskAreaMechanism, 1.0, cells=6), square())
     yield Example("polygon with a hole", partial(DiskAreaMechanism, 1.0, cells=9), ring())
 
 
 def hybrid_area() -> Iterator[Example]:
-    """With a given radius."""
+    """Example with a given radius."""
     yield Example("square", partial(HybridUniformExponential, 1.0, cells=5, radius=2), square())
 
 
 def square_wave() -> Iterator[Example]:
-    """On a square."""
+    """Example on a square."""
     yield Example("square", partial(MultidimensionalSquareWave, 1.0, cells=6), square())
 
 
 def subset_exponential() -> Iterator[Example]:
-    """On a square."""
+    """Example on a square."""
     yield Example("square", partial(SEMGeoI, 1.0, cells=6), square())
 
 
 def uniform_grid() -> Iterator[Example]:
-    """With either oracle."""
+    """Examples of either oracle."""
     for domain, oracle in ((square(), "local-hashing"), (ring(), "auto")):
         yield Example(oracle, partial(UniformGrid, domain, epsilon=1.0, cells=(9, 4), oracle=oracle), domain)
 
 
 def adaptive_grid() -> Iterator[Example]:
-    """With even and with adaptive cuts."""
+    """Examples of even and of adaptive cuts."""
     even = partial(PrivAG, square(), epsilon=3.0, alpha=0.1, consistent=False, oracle="optimized-unary")
     yield Example("even", even, square())
     uneven = partial(AdvancedAdaptiveGrid, ring(), epsilon=3.0, alpha2=1.0)
@@ -53,12 +53,12 @@ def adaptive_grid() -> Iterator[Example]:
 
 
 def trajectories() -> Iterator[Example]:
-    """N of them, some or all with more than one point; how many points they have is secret."""
+    """Examples of N trajectories, some or all with more than one point; how many points they have is secret."""
     for label, domain in (("square", square()), ("polygon with a hole", ring())):
         settings = partial(LDPTrace, 3.0, cells=5, max_length=6)
         yield Example(label, settings, domain, marks=in_turn, numbers=(N + 300, 3 * N))
 
 
 def in_turn(n: int) -> dict[str, Ints]:
-    """Points of N trajectories, one of each after the other."""
+    """Marks of N trajectories, which have points in turn."""
     return {"trajectory": np.arange(n) % N}

@@ -11,7 +11,7 @@ DISTANCE = r"^relation: needs a AlphaNeighbours, got .*; the bound grows with th
 
 
 def examples() -> Iterator[Example | Refusal]:
-    """With and without a bound on the moves, as points and as a track."""
+    """Examples with and without a bound on the moves, as points and as a track."""
     build = PlanarLaplaceSynthesizer
     for relation in RELATIONS[:2]:
         yield Example(str(relation), partial(build, 1.0, relation=relation), square())

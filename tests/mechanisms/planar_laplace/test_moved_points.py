@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import shapely
-from dpppsynth.privacy.truncated.lattice import move
 from support.cases import examples
 from support.seams import recorded
 
@@ -29,6 +28,7 @@ from dpppsynth.privacy import (
     smallest_move_bound,
     verify,
 )
+from dpppsynth.privacy.truncated.lattice_noise import move
 from dpppsynth.release import certificate
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
