@@ -83,11 +83,11 @@ class AdditiveNoiseAudit(PlanAudit):
 
     @property
     def numbers(self) -> int:
-        """All released numbers."""
+        """Number of released numbers."""
         return self.plan.size
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Of independent numbers, each of which is as likely as the likeliest."""
+        """Logarithm of the largest probability of independent numbers' noise: that of each, times their number."""
         return (self.numbers if first is None else first) * self.log_mode
 
     @property
@@ -130,20 +130,20 @@ class CountsAudit(AdditiveNoiseAudit):
 
     @property
     def law(self) -> StatedNoise:
-        """Discrete Laplace noise."""
+        """Discrete Laplace law."""
         return DiscreteLaplace(self.plan.scale)
 
     @property
     def log_mode(self) -> float:
-        """That of no noise."""
+        """Logarithm of the probability that a number has no noise."""
         return log_laplace(self.plan.scale)
 
     def likelihood_ratio(self, pair: Pair) -> Any:
-        """Of Laplace noise."""
+        """Likelihood ratio of discrete Laplace noise."""
         return LaplaceRatio(*self.exact(pair), self.plan.scale)
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Simulated, of the numbers that change."""
+        """Simulated law of the numbers that change."""
         change = self.change(pair)
         return LessLaplace(change[change != 0], self.plan.scale)
 

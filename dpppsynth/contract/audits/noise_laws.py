@@ -15,7 +15,7 @@ class StatedNoise(Protocol):
 
     @property
     def scale(self) -> float:
-        """In lattice units."""
+        """Scale in lattice units."""
 
     def size(self, noise: Floats) -> float:
         """Sum that is small where the noise is, in scales."""

@@ -34,11 +34,11 @@ class AuditRun(Protocol):
 
 
 class Margin(Protocol):
-    """How easily an audit is expected to find noise that is too small by a factor."""
+    """Rating of claims by how plainly an audit is expected to find noise that is too small by a factor."""
 
     @property
     def factor(self) -> float:
-        """The factor."""
+        """Factor of too little noise."""
 
     def __call__(self, claim: Profile, scores: Scores, /) -> float:
         """Standard deviations by which a claim is refuted, by scores of runs with so many times too little noise."""
@@ -56,7 +56,7 @@ class Audited(Protocol):
     """Anything that may be audited as it is, without a plan: the clients of a local mechanism."""
 
     def own_audit(self) -> OwnAudit | None:
-        """Its audit; None where that takes a plan."""
+        """Audit without a plan; None where it takes one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ class PlanAudit:
         self._unknown("the laws of its noise", "laws")
 
     def files(self, lattice: Any, read: Callable[[str], bytes]) -> Iterator[tuple[str, bool]]:
-        """What further files hold that follow from released numbers, and whether it does follow.
+        """Kinds of further files that follow from released numbers, and whether each does.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class PlanAudit:
             Of the mechanism, for people.
         claim : Guarantee
         margin : Margin
-            For mechanisms whose hardest pair is chosen by how easily the audit refutes the claim.
+            Rating by which some mechanisms choose the pair.
         pair : tuple of two, optional
             Of the caller's own; unless given, the hardest one.
         statistics : sequence of Statistic or callable

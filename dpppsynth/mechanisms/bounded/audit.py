@@ -36,12 +36,12 @@ class BoundedCountsAudit(CountsAudit):
 
     @property
     def law(self) -> StatedNoise:
-        """Truncated discrete Laplace noise."""
+        """Truncated discrete Laplace law."""
         return Truncated(self.plan.scale, self.plan.max_error)
 
     @property
     def log_mode(self) -> float:
-        """That of no noise."""
+        """Logarithm of the probability that a count has no noise."""
         return math.log(float(TruncatedGeometric(self.plan.scale, self.plan.max_error).pmf(0)))
 
     def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
@@ -54,7 +54,7 @@ class BoundedCountsAudit(CountsAudit):
         )
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Simulated, of the counts that change."""
+        """Simulated law of the counts that change."""
         change = self.change(pair)
         return LessTruncated(change[change != 0], self.plan.scale, self.plan.max_error)
 

@@ -41,7 +41,7 @@ class HeatmapAudit(PlanAudit):
     plan: HeatmapPlan
 
     def pair(self, relation: Relation) -> Pair:
-        """The pair of `person_pair`."""
+        """Worst-case pair under adding or removing a person (`person_pair`)."""
         require_size(self.plan)
         return person_pair(self.plan)
 
@@ -116,7 +116,7 @@ class HeatmapAudit(PlanAudit):
         return 1
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """That of no noise at all."""
+        """Logarithm of the probability of no noise at all, at most."""
         plan = self.plan
         # All cells of the first level that lie in the window are measured, and one or more of each further one.
         inside = int(np.count_nonzero(pyramid(plan.inside)[plan.budgets.first]))

@@ -40,7 +40,7 @@ class PatternAudit(PlanAudit):
         return claim
 
     def weakened(self, pair: Pair) -> None:
-        """Not known."""
+        """None: the law of the likelihood ratio is not known."""
 
     def noise(self, pair: Pair) -> Positions:
         """The places of the children."""
@@ -48,7 +48,7 @@ class PatternAudit(PlanAudit):
 
     @property
     def numbers(self) -> int:
-        """One: that of children is random."""
+        """One, since the number of children is random."""
         return 1
 
 
@@ -65,7 +65,7 @@ class KernelAudit(PatternAudit):
         return np.asarray(np.hypot(*(second - first).T) * np.minimum(*inside))
 
     def likelihood_ratio(self, pair: Pair) -> Any:
-        """Of kernels."""
+        """Likelihood ratio of sums of kernels."""
         return KernelRatio(self.plan, pair)
 
     def alike(self, pair: Pair) -> bool:
@@ -79,7 +79,7 @@ class KernelAudit(PatternAudit):
         return _farthest_move(*changed(pair)) / self.plan.bandwidth, claim.ratio
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """That of one child on its grid, at most."""
+        """Logarithm of the largest probability of one child's place on its grid, at most."""
         return min(0.0, math.log(self._densest(pair) * self.plan.domain.resolution**2))
 
     def _densest(self, pair: Pair) -> float:
@@ -112,7 +112,7 @@ class DiffusionAudit(PatternAudit):
         return apart[where.ravel()]
 
     def likelihood_ratio(self, pair: Pair) -> Any:
-        """Of densities that are constant on segments."""
+        """Likelihood ratio of densities that are constant on segments."""
         mesh = self.plan.mesh
         middle = mesh.pieces.corners.mean(axis=1)
         first, second = (diffusion_density(mesh, self.plan.matrix, p.positions, middle) for p in pair)
@@ -124,16 +124,16 @@ class DiffusionAudit(PatternAudit):
         return bool(np.array_equal(first, second))
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Not known."""
+        """Parameters that are not known."""
         return UNKNOWN
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """That of one child on its grid, at most."""
+        """Logarithm of the largest probability of one child's place on its grid, at most."""
         plan = self.plan
         return min(0.0, math.log(2 * plan.n * plan.domain.resolution / plan.mesh.element_measure.min()))
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """None."""
+        """No laws: the numbers of children on segments are not tested."""
         return ()
 
 

@@ -37,7 +37,7 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
 
     @property
     def law(self) -> StatedNoise:
-        """Discrete Gaussian noise."""
+        """Discrete Gaussian law."""
         return DiscreteGaussian(self.plan.scale)
 
     @property
@@ -46,11 +46,11 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
         return -math.log(self.plan.scale * math.sqrt(2 * math.pi))
 
     def likelihood_ratio(self, pair: Pair) -> Any:
-        """Of Gaussian noise."""
+        """Likelihood ratio of discrete Gaussian noise."""
         return GaussianRatio(*self.exact(pair), self.plan.scale)
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Exact."""
+        """Exact law, that of two normal variables."""
         change = self.change(pair).astype(np.float64)
         return LessGaussian(float(np.sqrt(change @ change)) / self.plan.scale)
 
@@ -101,18 +101,18 @@ class DrawAudit(PlanAudit):
         return claim
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
-        """Not known."""
+        """Parameters that are not known."""
         return UNKNOWN
 
     def weakened(self, pair: Pair) -> Weakened | None:
-        """Not known."""
+        """None: the law of the likelihood ratio is not known."""
         return None
 
     def noise(self, pair: Pair) -> None:
-        """A draw has no noise beside the field itself."""
+        """None: a draw has no noise beside the field itself."""
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """None: posteriors have no law number by number."""
+        """No laws: a posterior has none number by number."""
         return ()
 
 
@@ -123,7 +123,7 @@ class PosteriorDrawAudit(DrawAudit):
     plan: PosteriorDrawPlan
 
     def weakened(self, pair: Pair) -> Weakened:
-        """Approximate: of a prior that is too wide."""
+        """Approximate law under a prior that is too wide."""
         return WiderPrior(self.plan, pair, self.weight(pair).ravel())
 
     def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:

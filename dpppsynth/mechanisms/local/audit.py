@@ -35,7 +35,7 @@ class ReportsAudit(PlanAudit):
 
     @property
     def clients(self) -> Randomizer:
-        """That with the largest epsilon of the rounds in which there is anything to tell apart."""
+        """Law with the largest epsilon of the rounds in which there is anything to tell apart."""
         return max(self.rounds, key=lambda randomizer: (randomizer.inputs > 1, randomizer.spent))
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
@@ -79,11 +79,11 @@ class CellsAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """The one."""
+        """Law of the one round."""
         return (self.plan.randomizer,)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Of the cell of the place."""
+        """Counts of reports about the cell of the place."""
         value = int(self.plan.element_values[self.plan.mesh.locate(place)][0])
         yield RoundCounts(self.plan.randomizer, lattice, value, self.plan.n)
 
@@ -96,11 +96,11 @@ class GridAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """The one."""
+        """Law of the one round."""
         return self.plan.randomizers
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Of the rectangle of the place."""
+        """Counts of reports about the rectangle of the place."""
         yield from _of_grids(self.plan, [(self.plan.first, self.plan.randomizers[0])], [self.plan.n], lattice, place)
 
 
@@ -112,14 +112,14 @@ class AdaptiveGridAudit(ReportsAudit):
 
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
-        """Both, the second as after even counts in the first."""
+        """Laws of both rounds, the second as after even counts in the first."""
         plan = self.plan
         cells = len(plan.first)
         grid = plan.second(np.full(cells, plan.reports[0] / cells))
         return (*plan.randomizers, oracle(plan.oracle, epsilon=plan.epsilon, domain=len(grid)))
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
-        """Of the rectangles of the place in either round."""
+        """Counts of reports about the rectangles of the place in either round."""
         plan = self.plan
         rounds = [(plan.first, plan.randomizers[0]), plan.second_round(plan.parts(lattice)[0])]
         yield from _of_grids(plan, rounds, [*plan.reports], lattice, place)

@@ -43,7 +43,7 @@ class ClientLaw(Protocol):
 
     @property
     def kind(self) -> str:
-        """Name."""
+        """Name of the law."""
 
     @property
     def metric(self) -> bool:
@@ -179,7 +179,7 @@ class ClientAudit:
         Parameters
         ----------
         margin : callable
-            How easily an audit is expected to refute a claim, by which the pair is chosen.
+            Rating by which the pair is chosen.
         guarantee : Guarantee, optional
             What is claimed where that is less than the client's integers certify; under geo-indistinguishability of
             values one cell apart.

@@ -93,11 +93,11 @@ class MovedAudit(PlanAudit):
         return self.plan.size
 
     def log_likeliest(self, pair: Pair, first: int | None = None) -> float:
-        """Of independent points, each as likely on its grid as where there is no noise, at most."""
+        """Logarithm of the largest probability of all points' places on their grid, at most."""
         plan, count = self.plan, self.numbers if first is None else first
         kept = float(gammainc(2, plan.rate * plan.bound))
         return count // 2 * min(0.0, math.log((plan.rate * plan.step) ** 2 / (2 * math.pi * kept)))
 
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
-        """None: which released row is whose is not known."""
+        """No laws: which released row is whose is not known."""
         return ()
