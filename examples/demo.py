@@ -74,7 +74,7 @@ def run(out: Path, place: list[str], snap: list[str], inference: str) -> None:
     dpppsynth("plot", public, "--out", out / PICTURES, *PUMPS)
 
     print("\n5. For the custodian alone: the original beside a synthetic pattern, outside the public folder.")
-    dpppsynth("plot", public, "--original", POINTS, *DEATHS, *snap, "--confidential", out / CONFIDENTIAL, *PUMPS)
+    dpppsynth("plot", public, "--original", POINTS, *DEATHS, *snap, "--out", out / CONFIDENTIAL, *PUMPS)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from dpppsynth.contract.settings import ALPHA, CAP, DELTA, EPSILON, RELATION, Neighbours, Setting
+from dpppsynth.core.errors import InputError
 
 WHERE, PRIVACY, HOW, READING, WRITING = "Window or network", "Privacy", "Method", "Reading the points", "Output"
 
@@ -139,6 +140,27 @@ SnapOption = Annotated[
         help="Largest distance a point is moved onto --network, in its unit; a public choice.", rich_help_panel=READING
     ),
 ]
+
+# Former names of --out.
+ConfidentialOption = Annotated[Path | None, Option(hidden=True)]
+ReportToOption = Annotated[Path | None, Option(hidden=True)]
+
+
+def private_folder(out: Path | None, former: Path | None, name: str) -> tuple[str, Path]:
+    """The option that names a private folder, and the folder; a former `name` of --out says that it is private.
+
+    Raises
+    ------
+    InputError
+        When none is given.
+    """
+    if former is not None:
+        return name, former
+    if out is None:
+        msg = "--out: name a private folder, outside every release, for what is confidential"
+        raise InputError(msg)
+    return "--out", out
+
 
 ReleaseArgument = Annotated[Path, Argument(help="Folder of a saved release.", show_default=False)]
 NoLimitOption = Annotated[

@@ -32,8 +32,9 @@ SyntheticArgument = Annotated[
         show_default=False,
     ),
 ]
-ConfidentialOption = Annotated[
-    Path, Option(help="New or empty private folder for the report, outside every release.", rich_help_panel=o.WRITING)
+OutOption = Annotated[
+    Path | None,
+    Option(help="New or empty private folder for the report, outside every release.", rich_help_panel=o.WRITING),
 ]
 SideOption = Annotated[
     float | None,
@@ -80,7 +81,8 @@ def evaluate(
     points: o.PointsArgument,
     synthetic: SyntheticArgument,
     place: Elsewhere,
-    confidential: ConfidentialOption,
+    out: OutOption = None,
+    confidential: o.ConfidentialOption = None,
     x: o.XOption = None,
     y: o.YOption = None,
     count: o.CountOption = None,
@@ -98,7 +100,8 @@ def evaluate(
     """
     from dpppsynth.evaluation.private_folder import contents, require_private_folder, save
 
-    require_private_folder(confidential, "--confidential")
+    option, folder = o.private_folder(out, confidential, "--confidential")
+    require_private_folder(folder, option)
 
     from dpppsynth.evaluation.utility_report import evaluate as compare
     from dpppsynth.io import read_pattern
@@ -116,14 +119,14 @@ def evaluate(
         say("comparing")
         report = compare(original, patterns, side=side, bandwidth=bandwidth, release=release)
         say("writing the report")
-        save(report, confidential, "--confidential")
+        save(report, folder, option)
     if json:
-        files = sorted(path.name for path in confidential.iterdir())
-        show_json({"out": str(confidential), "note": SENTENCE, "files": files} | (contents(report) if show else {}))
+        files = sorted(path.name for path in folder.iterdir())
+        show_json({"out": str(folder), "note": SENTENCE, "files": files} | (contents(report) if show else {}))
         return
     if show:
         show_line(f"{report}\n")
-    show_line(f"Written to {confidential}. {SENTENCE}")
+    show_line(f"Written to {folder}. {SENTENCE}")
 
 
 def _patterns(

@@ -27,10 +27,11 @@ def inspect(
     points: o.PointsArgument,
     place: DomainOptions,
     people: PatternOptions,
-    report_to: Annotated[
-        Path,
+    out: Annotated[
+        Path | None,
         typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),
-    ],
+    ] = None,
+    report_to: o.ReportToOption = None,
     x: o.XOption = None,
     y: o.YOption = None,
     count: o.CountOption = None,
@@ -48,14 +49,15 @@ def inspect(
     from dpppsynth.io import inspect_points
     from dpppsynth.plotting import refuse_release_folder
 
-    refuse_release_folder(report_to, "--report-to")
+    option, folder = o.private_folder(out, report_to, "--report-to")
+    refuse_release_folder(folder, option)
     require_own_columns(points, x, y, count=count, user=user, by=people.by)
     domain = place.domain()
     require_snap(domain, snap)
-    report_to.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
     columns: dict[str, Any] = {"x": x, "y": y, "count": count, "user": user}
-    found = inspect_points(points, domain, report_to=report_to, **columns, **crs, snap=snap, **people.stated_of_rows())
+    found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     if json:
         report = None if found.report is None else str(found.report)
         show_json({"ok": found.ok, "rules": list(found.rules), "report": report})

@@ -113,7 +113,7 @@ class PatternOptions:
         from dpppsynth.contract.stratified_plan import split
 
         if self.by is None:
-            return self._settle(method, pattern.domain, patterns, len(pattern))
+            return self._settle(method, pattern.domain, patterns, method.options.number(method.given, pattern))
         parts = split(pattern, self.by, self._names())
         return self._settle(method, pattern.domain, patterns, {name: len(part) for name, part in parts.items()})
 

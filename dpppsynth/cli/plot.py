@@ -17,14 +17,20 @@ if TYPE_CHECKING:
     from dpppsynth.release.folder import OpenedRelease
     from dpppsynth.spatial.patterns import PointPattern
 
-OutOption = Annotated[Path, Option(help="Folder for the public pictures.", rich_help_panel=o.WRITING)]
+OutOption = Annotated[
+    Path | None,
+    Option(
+        help="Folder for the public pictures, unless given pictures; with --original a private one, outside every "
+        "release.",
+        rich_help_panel=o.WRITING,
+    ),
+]
 OriginalOption = Annotated[
     Path | None,
-    Option(help="Sensitive points to draw beside a synthetic pattern, for the custodian.", rich_help_panel=o.READING),
-]
-ConfidentialOption = Annotated[
-    Path | None,
-    Option(help="Folder for that picture, outside every release. Only it is drawn then.", rich_help_panel=o.WRITING),
+    Option(
+        help="Sensitive points to draw beside a synthetic pattern, for the custodian. Only this picture is drawn then.",
+        rich_help_panel=o.READING,
+    ),
 ]
 WhichOption = Annotated[int, Option(min=0, help="Number of the synthetic pattern to draw.", rich_help_panel=o.WRITING)]
 BandwidthOption = Annotated[
@@ -42,7 +48,7 @@ LabelOption = Annotated[str, Option(help="What the landmarks are.", rich_help_pa
 
 def plot(
     release: o.ReleaseArgument,
-    out: OutOption = Path("pictures"),
+    out: OutOption = None,
     pattern: WhichOption = 0,
     bandwidth: BandwidthOption = None,
     landmarks: LandmarksOption = None,
@@ -54,7 +60,7 @@ def plot(
     crs: o.CrsOption = None,
     to_crs: o.ToCrsOption = None,
     snap: o.SnapOption = None,
-    confidential: ConfidentialOption = None,
+    confidential: o.ConfidentialOption = None,
     no_limit: o.NoLimitOption = False,
 ) -> None:
     """Draw pattern, intensity, mesh and epsilon by distance; or the original beside a synthetic pattern.
@@ -66,13 +72,14 @@ def plot(
     from dpppsynth.cli.layers import read_landmarks
     from dpppsynth.plotting import plot_comparison, refuse_release_folder, save_picture
 
-    if (original is None) != (confidential is None):
-        msg = "--original: goes with --confidential, a folder outside every release"
+    if original is None and confidential is not None:
+        msg = "--confidential: goes with --original, the points to draw"
         raise InputError(msg)
-    if confidential is not None:
-        refuse_release_folder(confidential)
+    if original is None:
+        option, pictures = "--out", out or Path("pictures")
     else:
-        refuse_release_folder(out, "--out")
+        option, pictures = o.private_folder(out, confidential, "--confidential")
+    refuse_release_folder(pictures, option)
 
     from dpppsynth.io import read_pattern
     from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
@@ -90,8 +97,8 @@ def plot(
         if landmarks is not None:
             marks["landmarks"] = read_landmarks(landmarks, opened.domain)
         say("drawing")
-        if original is None or confidential is None:
-            written = _public(opened, synthetic, out, bandwidth, marks)
+        if original is None:
+            written = _public(opened, synthetic, pictures, bandwidth, marks)
         else:
             require_snap(opened.domain, snap)
             reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "count": count, "snap": snap}
@@ -100,7 +107,7 @@ def plot(
                 msg = f"--pattern: {folder} holds no synthetic pattern with this number; see dpppsynth sample"
                 raise InputError(msg)
             axes = plot_comparison(sensitive, synthetic, **marks)
-            written = [save_picture(axes, confidential / "CONFIDENTIAL_comparison.png")]
+            written = [save_picture(axes, pictures / "CONFIDENTIAL_comparison.png")]
     show_line("\n".join(map(str, written)))
 
 

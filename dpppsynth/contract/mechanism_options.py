@@ -10,6 +10,7 @@ from dpppsynth.contract.settings import CAP, RELATION, Setting, settings_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.patterns import PointPattern
 
 # Declared by mechanisms that refuse them for a reason of their own.
 NO_RADIUS = Setting(name="privacy_radius", option="--alpha", kind=float, help="Privacy radius", hidden=True)
@@ -130,6 +131,10 @@ class MechanismOptions:
     def user(self, given: Given) -> str | None:
         """The column that tells the persons; None where none is read."""
         return None
+
+    def number(self, given: Given, pattern: PointPattern) -> int:
+        """The public number in a pattern: of its points, or of whom each plans for."""
+        return len(pattern)
 
     def require_patterns(self, given: Given, patterns: int) -> None:
         """Refuse further patterns where each would be a new spend, and no plan pays for them; InputError."""

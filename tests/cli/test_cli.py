@@ -610,9 +610,10 @@ class TestPlot:
         assert [path.name for path in pictures] == ["epsilon.png", "intensity.png", "mesh.png", "pattern.png"]
         assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)
 
-    def test_confidential_picture(self, public, points, tmp_path):
+    @pytest.mark.parametrize("option", ["--out", "--confidential"])
+    def test_confidential_picture(self, public, points, tmp_path, option):
         private = tmp_path / "private"
-        result = run("plot", public, "--original", points[0], "--confidential", private)
+        result = run("plot", public, "--original", points[0], option, private)
         is_silent_about(result.output, points[1])
         assert [path.name for path in private.iterdir()] == ["CONFIDENTIAL_comparison.png"]
 
@@ -640,13 +641,14 @@ class TestPlot:
         inside = copy / "pictures"
         assert "outside" in spoken(run("plot", copy, "--original", points[0], "--confidential", inside, code=2))
         assert "outside" in spoken(run("plot", copy, "--out", inside, code=2))
-        assert "--confidential" in spoken(run("plot", copy, "--original", points[0], code=2))
+        assert "--out: name a private folder" in spoken(run("plot", copy, "--original", points[0], code=2))
         assert sorted(copy.iterdir()) == before
 
 
 class TestInspect:
-    def test_clean_file(self, points, tmp_path):
-        result = run("inspect", points[0], *CRS, *SQUARE, "--report-to", tmp_path)
+    @pytest.mark.parametrize("option", ["--out", "--report-to"])
+    def test_clean_file(self, points, tmp_path, option):
+        result = run("inspect", points[0], *CRS, *SQUARE, option, tmp_path)
         assert "keeps the rules" in result.output
         assert not list(tmp_path.iterdir())
 
@@ -662,7 +664,17 @@ class TestInspect:
         assert "CONFIDENTIAL" in report["report"]
 
     def test_report_never_joins_a_release(self, public, points):
-        assert "outside" in spoken(run("inspect", points[0], *CRS, *SQUARE, "--report-to", public, code=2))
+        for option in ("--out", "--report-to"):
+            said = spoken(run("inspect", points[0], *CRS, *SQUARE, option, public, code=2))
+            assert said.startswith(f"Error: {option}: ")
+            assert "outside" in said
+        assert "--out: name a private folder" in spoken(run("inspect", points[0], *CRS, *SQUARE, code=2))
+
+    def test_former_names_of_folders_are_hidden(self):
+        for command, former in (("inspect", "--report-to"), ("plot", "--confidential"), ("evaluate", "--confidential")):
+            said = spoken(run(command, "--help"))
+            assert " --out " in said
+            assert former not in said
 
 
 class TestProgram:

@@ -79,7 +79,7 @@ class TestRelease:
     def test_writes_a_confidential_report(self, points, public, tmp_path):
         before = {path: path.read_bytes() for path in public.iterdir()}
         private = tmp_path / "private"
-        result = run(*points, public, "--confidential", private)
+        result = run(*points, public, "--out", private)
         assert result.stdout.startswith(f"Written to {private}. ")
         assert "confidential and itself not private" in result.stdout
         assert len(result.stdout.splitlines()) == 1
@@ -95,6 +95,10 @@ class TestRelease:
         assert found["metrics"][0]["original"] == N
         assert found["metrics"][0]["patterns"] == drawn
         assert (found["side"], found["bandwidth"]) == (100, 100)
+
+    def test_a_folder_is_asked_for(self, points, public):
+        assert "--out: name a private folder" in spoken(run(*points, public, code=2))
+        assert spoken(run(*points, public, "--out", public, code=2)).startswith("Error: --out: ")
 
     def test_shows_figures_on_demand(self, points, release, tmp_path):
         said = run(*points, release / "certificate.json", "--confidential", tmp_path / "a", "--show").stdout

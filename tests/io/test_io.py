@@ -359,7 +359,7 @@ class TestGeometryFiles:
         file = write(tmp_path / "a.geojson", self.features(point))
         message = refused(read_pattern, file, WINDOW)
         assert "degrees" in message
-        assert "--to-crs" in message
+        assert "re-project first: to_crs=" in message
         np.testing.assert_allclose(read_pattern(file, WINDOW, to_crs=27700).xy, [[529401, 181020]], atol=15)
 
     def test_crs_argument_cannot_overrule_the_file(self, tmp_path):

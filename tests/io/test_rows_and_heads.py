@@ -129,7 +129,7 @@ class TestHeads:
     @pytest.mark.parametrize(
         ("options", "words", "code"),
         [
-            (["lgcp", "--spacing", 1.25], "--spacing (on a network --resolution): a covariance over 6561 vertices", 2),
+            (["lgcp", "--spacing", 1.25], "--spacing: a covariance over 6561 vertices", 2),
             (["lgcp", "--spacing", 20, "--length-scale", 1e300], "--length-scale: must lie between", 2),
             (["laplace", "--spacing", 1e-9], "needs more than 2000000 vertices", 2),
             (["kernel", "--delta", 1e-6, "--bandwidth", 1e-300], "does not satisfy", 3),

@@ -12,9 +12,11 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
     SEMGeoI,
 )
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
+from dpppsynth.mechanisms.local.trajectory_plan import number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.privacy.relations import GeoIndistinguishability, Local, Relation
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.patterns import PointPattern
 
 NO_GRID = Setting(name="grid", option="--cells", kind=int, help="Cells", hidden=True)
 
@@ -95,6 +97,10 @@ class TrajectoryOptions(ReportOptions):
     def user(self, given: Given) -> str | None:
         """The column that tells trajectories."""
         return given["user"] or LDPTrace.user
+
+    def number(self, given: Given, pattern: PointPattern) -> int:
+        """The number of trajectories."""
+        return number_of_trajectories(pattern, self.user(given))
 
 
 DISK_AREA = ReportOptions(DiskAreaMechanism, "disk-area")

@@ -207,6 +207,17 @@ class TestMethods:
         assert release.intensity.total == pytest.approx(N)
         assert "The certificate holds" in spoken(run("verify", tmp_path / "o"))
 
+    def test_trajectories(self, tmp_path):
+        rows = [f"{k % 10}.5,{7 * k % 10}.5,t{k % 20}" for k in range(60)]
+        (tmp_path / "walks.csv").write_text("\n".join(["x,y,who", *rows]) + "\n")
+        ask = ["--mechanism", "trajectories", "--epsilon", 2, "--cells", 3, "--max-length", 10, "--user", "who"]
+        run("synthesize", tmp_path / "walks.csv", *ask, "--window", "0,0,10,10", "--out", tmp_path / "o")
+        release = load_release(tmp_path / "o")
+        assert release.mechanism == "trajectories"
+        assert "The certificate holds" in spoken(run("verify", tmp_path / "o"))
+        said = json.loads(run("check", *ask, "--window", "0,0,10,10", "--n", 20, "--json").stdout)
+        assert said["guarantee"] == release.guarantee.to_dict()
+
     def test_distances_are_in_cells(self):
         said = spoken(run("check", "--method", "sem-geo-i", "--epsilon", 1, "--cells", 4, "--n", 9, *PLACE))
         for words in ("The guarantee holds", "one from each of 9 persons", "points per person 1, and one report"):
