@@ -110,22 +110,25 @@ def choose(offers: Offers, method: str | None, name: str | None) -> tuple[str, M
     ------
     InputError
     """
-    family = {
-        known: options for known, each in offers.items() for options in each[::-1] if method in (None, options.method)
-    }
+    family = [
+        (known, options) for known, each in offers.items() for options in each if method in (None, options.method)
+    ]
     if name is None:
         if method is None:
             msg = "mechanism: say which, for instance --mechanism laplace-cells, or --method laplace"
             raise InputError(msg)
-        known = next(iter(family))
-        return known, family[known], f"--method {method}"
-    called = f"--mechanism {name}" if method is None else f"--method {method}"
-    for known, options in family.items():
-        if name in (known, known.removeprefix(f"{method}-")) or (method is None and name == options.method):
-            return known, options, called
-    short = [known.removeprefix(f"{method}-") for known in family]
-    short += [options.method for known, options in family.items() if method is None and options.method not in family]
-    msg = f"mechanism: expected one of {', '.join(map(repr, dict.fromkeys(short)))}, got {name!r}"
+        return (*family[0], f"--method {method}")
+    # Names on certificates, their last parts beside a method, and methods.
+    meant = [(known, known, options) for known, options in family]
+    if method is None:
+        meant += [(options.method, known, options) for known, options in family]
+    else:
+        meant += [(known.removeprefix(f"{method}-"), known, options) for known, options in family]
+    for word, known, options in meant:
+        if word == name:
+            return known, options, f"--mechanism {name}" if method is None else f"--method {method}"
+    last = dict.fromkeys(word for word, *_ in meant[0 if method is None else len(family) :])
+    msg = f"mechanism: expected one of {', '.join(map(repr, last))}, got {name!r}"
     raise InputError(msg)
 
 
@@ -142,8 +145,8 @@ def given(options: MechanismOptions, values: Mapping[str, Any], called: str, *, 
     asked = Given(called, {name: plain.get(parameter) for parameter, name in own.items()}, foreign, named)
     options.require(asked)
     for name, value in foreign.items():
-        # Neither given nor zero nor false: nothing is asked for.
-        if value:
+        # Zero asks for nothing.
+        if value or value is False:
             msg = f"--{name.replace('_', '-')}: not an option of {called}; leave it out"
             raise InputError(msg)
     return asked

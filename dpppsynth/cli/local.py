@@ -58,17 +58,14 @@ def perturb(
     the value of a mark that the points of this file share, where they are not all.
     """
     from dpppsynth.contract.account import Ceiling
-    from dpppsynth.mechanisms.local.places import require_point_columns
-    from dpppsynth.mechanisms.local.report_files import perturb_file
-    from dpppsynth.mechanisms.local.sinks import new_file
+    from dpppsynth.local import perturb_file
 
     _require_own_crs(place)
     domain: Any = place.domain()
     mechanism = client.synthesizer(domain)
-    # What is wrong with public options and names costs nothing.
-    new_file(reports, "out")
     columns: dict[str, Any] = {"x": x or "x", "y": y or "y"}
-    require_point_columns(points, **columns)
+    # What is wrong with public options and names costs nothing.
+    client.options.require_files(points, reports, **columns)
     mechanism.plan(domain, n=1)
     ceiling = Ceiling(mechanism.randomizer.kind, domain, mechanism.ceiling(domain))
     account = Account.open(ledger, points, ceiling, values_of(subset))
@@ -112,7 +109,7 @@ def aggregate(
 
     This costs no budget: the reports are private already. Options must be those that the reports were drawn with.
     """
-    from dpppsynth.mechanisms.local.report_files import aggregate_files
+    from dpppsynth.local import aggregate_files
 
     require_new_folder(out)
     domain: Any = place.domain()

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar
 
 from dpppsynth.contract.settings import CAP, RELATION, Setting, settings_of
@@ -143,6 +144,16 @@ class MechanismOptions:
     def takes_patterns(self) -> bool:
         """Whether patterns are planned, and paid for, together."""
         return "patterns" in inspect.signature(self.settings.plan).parameters
+
+    def require_files(self, points: Path, reports: Path, *, x: str, y: str) -> None:
+        """Refuse files that clients' reports cannot be drawn for, or written to, before a row is read.
+
+        Raises
+        ------
+        InputError
+        """
+        msg = f"mechanism: {self.method} has no clients that send reports, all at once"
+        raise InputError(msg)
 
     def require_people(self, given: Given, n: int | None, by: str | None) -> None:
         """Refuse a number of points, or a mark by whose levels they are released, that does not go with the mechanism.

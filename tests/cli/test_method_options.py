@@ -93,6 +93,7 @@ class TestNames:
             ("privag", "adaptive-grid", "adaptive-grid"),
             (None, "laplace", "laplace-cells"),
             (None, "sem-geo-i", "subset-exponential"),
+            (None, "privag", "adaptive-grid"),
             (None, "adaptive-grid", "adaptive-grid"),
         ],
     )
@@ -103,7 +104,8 @@ class TestNames:
 
     def test_one_name_two_classes(self):
         kinds = [choose(offered(), method, "adaptive-grid")[1].settings.__name__ for method in ("aag", "privag", None)]
-        assert kinds == ["AdvancedAdaptiveGrid", "PrivAG", "AdvancedAdaptiveGrid"]
+        kinds.append(choose(offered(), None, "privag")[1].settings.__name__)
+        assert kinds == ["AdvancedAdaptiveGrid", "PrivAG", "AdvancedAdaptiveGrid", "PrivAG"]
 
     @pytest.mark.parametrize(
         ("words", "said"),
@@ -241,8 +243,10 @@ class TestForeignOptions:
         said = spoken(run(*words, code=2))
         assert said == "Error: --bandwidth: not an option of --mechanism lgcp-tents; leave it out "
 
-    def test_zero_and_no_ask_for_nothing(self):
+    def test_zero_asks_for_nothing_and_no_does(self):
         run("check", "--method", "laplace", *NEAR, *SQUARE, "--delta", 0)
+        said = spoken(run("check", "--method", "laplace", *NEAR, *SQUARE, "--no-shrink", code=2))
+        assert "--shrink: not an option of --method laplace" in said
 
 
 class TestErrors:

@@ -1,5 +1,6 @@
 """Options of local mechanisms: the window, and refusals of what has no use for single reports."""
 
+from pathlib import Path
 from typing import Any, ClassVar
 
 from dpppsynth.contract.mechanism_options import NO_CAP, NO_RADIUS, NO_RELATION, Given, MechanismOptions, require_window
@@ -12,6 +13,8 @@ from dpppsynth.mechanisms.local.area_synthesizers import (
     SEMGeoI,
 )
 from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid, PrivAG, UniformGrid
+from dpppsynth.mechanisms.local.places import require_point_columns
+from dpppsynth.mechanisms.local.sinks import new_file
 from dpppsynth.mechanisms.local.trajectory_plan import number_of_trajectories
 from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace
 from dpppsynth.privacy.relations import GeoIndistinguishability, Local, Relation
@@ -39,6 +42,11 @@ class ReportOptions(MechanismOptions):
             )
             raise InputError(msg)
         super().require(given)
+
+    def require_files(self, points: Path, reports: Path, *, x: str, y: str) -> None:
+        """Refuse a file of reports that exists, and a file of points without the columns; InputError."""
+        new_file(reports, "out")
+        require_point_columns(points, x=x, y=y)
 
     def require_people(self, given: Given, n: int | None, by: str | None) -> None:
         """Refuse marks: whoever reports at a level would tell it; InputError."""
