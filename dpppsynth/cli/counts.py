@@ -1,9 +1,8 @@
 """`dpppsynth counts`: counts of a release with bounded error as a table."""
 
 import csv
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
@@ -12,7 +11,7 @@ from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.spatial.mesh import Mesh
+    pass
 
 OutOption = Annotated[
     Path, Option(help="New .csv file for the table, outside the folder of a release.", rich_help_panel=o.WRITING)
@@ -26,7 +25,6 @@ FilteredOption = Annotated[
         rich_help_panel=o.WRITING,
     ),
 ]
-CORNERS = ("x0", "y0", "x1", "y1")
 
 
 def counts(
@@ -43,35 +41,29 @@ def counts(
     formula is written with a leading apostrophe.
     """
     _require_new_table(out)
-    from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease, BoundedErrorSeries
-    from dpppsynth.mechanisms.bounded.words import errors, measured
+    from dpppsynth.cli.limits import error_bound
+    from dpppsynth.contract.result import Counted
     from dpppsynth.release import load_release
     from dpppsynth.spatial.tables.spreadsheets import guarded
 
     with progress() as say:
         say("opening the release")
-        opened: Any = load_release(release, limit=not no_limit)
-        if not isinstance(opened, BoundedErrorRelease | BoundedErrorSeries):
+        opened = load_release(release, limit=not no_limit)
+        counted: object = opened
+        if not isinstance(counted, Counted):
             msg = f"release: {release} is a {opened.mechanism} release; only --method bounded-error has such counts"
             raise InputError(msg)
-        if filtered and not isinstance(opened, BoundedErrorSeries):
-            msg = (
-                "filtered: counts are smoothed over the levels of a mark, which this release has none of; leave it out"
-            )
-            raise InputError(msg)
+        table = counted.count_table(filtered=filtered)
         say("smoothing over the levels" if filtered else "writing")
-        header, rows = _table(opened, filtered=filtered)
         with out.open("w", newline="", encoding="utf-8") as stream:
             writer = csv.writer(stream)
-            writer.writerow(guarded(header))
-            writer.writerows(map(guarded, rows))
-    most = {"max_error": opened.max_error} | ({"max_error_filtered": 2 * opened.max_error} if filtered else {})
+            writer.writerow(guarded(table.header))
+            writer.writerows(map(guarded, table.rows))
     if json:
-        show_json({"out": str(out), "columns": header, **most})
+        show_json({"out": str(out), "columns": table.header, **table.figures})
         return
     show_line(f"Written to {out}.")
-    by = opened.by if filtered and isinstance(opened, BoundedErrorSeries) else None
-    show_text(" ".join(errors(measured(opened), by)))
+    show_text(error_bound(opened, table.by) or "")
 
 
 def _require_new_table(path: Path) -> None:
@@ -85,36 +77,3 @@ def _require_new_table(path: Path) -> None:
         msg = f"--out: there is no folder {str(path.parent)!r}"
         raise InputError(msg)
     refuse_release_folder(path.parent, "--out")
-
-
-def _table(release: Any, *, filtered: bool) -> tuple[list[str], Iterator[list[Any]]]:
-    """Header and rows."""
-    from dpppsynth.mechanisms.bounded.release import BoundedErrorSeries
-
-    if not isinstance(release, BoundedErrorSeries):
-        mesh = release.statistic.plan.mesh
-        return [*CORNERS, "count"], (
-            [*place, count] for place, count in zip(_corners(mesh), release.counts.tolist(), strict=True)
-        )
-    header = [release.by, *CORNERS, "count", *(["raw", "filtered"] if filtered else [])]
-    return header, _of_levels(release, filtered=filtered)
-
-
-def _of_levels(release: Any, *, filtered: bool) -> Iterator[list[Any]]:
-    numbers: list[Any] = [release.counts.tolist()]
-    if filtered:
-        numbers.append(release.raw.tolist())
-        # As counts are, not negative: which brings none further from the truth.
-        numbers.append(release.filtered.clip(0).round(3).tolist())
-    for (level, part), *lines in zip(release.releases.items(), *numbers, strict=True):
-        for place, *values in zip(_corners(part.statistic.plan.mesh), *lines, strict=True):
-            yield [level, *place, *values]
-
-
-def _corners(mesh: "Mesh") -> list[list[float]]:
-    """Opposite corners of cells, or the two ends of segments."""
-    vertices = mesh.vertices[mesh.elements]
-    if vertices.shape[1] == 2:
-        return vertices.reshape(-1, 4).tolist()
-    low, high = vertices.min(axis=1), vertices.max(axis=1)
-    return [[*a, *b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]

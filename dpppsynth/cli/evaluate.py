@@ -16,7 +16,7 @@ from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.core.errors import InputError
 
 if TYPE_CHECKING:
-    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+    from dpppsynth.contract.result import HeatMapped
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern
 
@@ -112,7 +112,7 @@ def evaluate(
         require_snap(domain, snap)
         say("reading the points")
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
-        user = None if release is None else release.statistic.plan.user
+        user = None if release is None else release.user
         with _said_of_persons(user):
             require_own_columns(points, x, y, count=count, user=user)
             original = read_pattern(points, domain, x=x, y=y, **crs, count=count, user=user, snap=snap)
@@ -131,7 +131,7 @@ def evaluate(
 
 def _patterns(
     synthetic: list[Path], place: Elsewhere, x: str | None, y: str | None, *, limit: bool
-) -> "tuple[Domain, list[PointPattern], HeatmapRelease | None]":
+) -> "tuple[Domain, list[PointPattern], HeatMapped | None]":
     """The public domain, the patterns of a release or of files, and the release if it is of heat maps."""
     from dpppsynth.release.certificate import FILENAME
 
@@ -168,15 +168,15 @@ def _pattern(path: Path, domain: "Domain", x: str | None, y: str | None) -> "Poi
     return PointPattern.at(found.positions, domain, synthetic=True)
 
 
-def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatmapRelease | None]":
+def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatMapped | None]":
     """Domain and synthetic patterns of a saved release, without marks; and itself if it is of heat maps."""
-    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+    from dpppsynth.contract.result import HeatMapped
     from dpppsynth.release.folder import open_release
 
     with open_release(path, limit=limit) as found:
         release, patterns = found.release, [found.pattern(name, marked=False) for name in found.patterns]
     domain = release.domain
-    heat = release if isinstance(release, HeatmapRelease) else None
+    heat = release if isinstance(release, HeatMapped) else None
     if heat is not None:
         note("a pattern of this release has one point for each person, however many they have in the original")
     if not patterns:

@@ -1,10 +1,17 @@
 """Error bounds of releases, in words."""
 
-from dpppsynth.mechanisms.bounded.words import errors, measured
+from dpppsynth.contract import registry
+from dpppsynth.contract.words import loosest
 from dpppsynth.release import Release, StratifiedRelease
 
 
-def error_bound(release: Release | StratifiedRelease) -> str | None:
-    """Error bound of a release, in the words of its report; None where there is none."""
-    by = release.by if isinstance(release, StratifiedRelease) else None
-    return " ".join(errors(measured(release), by)) or None
+def error_bound(release: Release | StratifiedRelease, by: str | None = None) -> str | None:
+    """Error bound of a release, in the words of its report; None where there is none.
+
+    Parameters
+    ----------
+    release : Release or StratifiedRelease
+    by : str, optional
+        Mark over whose levels counts were made smoother.
+    """
+    return " ".join(registry.of(release).words.errors(loosest(release.plans), by)) or None

@@ -12,7 +12,6 @@ from dpppsynth.core.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.release import Release, StratifiedRelease
     from dpppsynth.release.folder import OpenedRelease
     from dpppsynth.spatial.patterns import PointPattern
@@ -81,8 +80,8 @@ def plot(
         option, pictures = o.private_folder(out, confidential, "--confidential")
     refuse_release_folder(pictures, option)
 
+    from dpppsynth.contract.result import HeatMapped
     from dpppsynth.io import read_pattern
-    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.release.folder import open_release
 
     folder = release if release.is_dir() else release.parent
@@ -90,7 +89,7 @@ def plot(
         say("opening the release")
         with open_release(release, limit=not no_limit) as found:
             opened, synthetic = found.release, _synthetic(found, pattern)
-        if bandwidth is not None and not isinstance(opened, HeatmapRelease):
+        if bandwidth is not None and not isinstance(opened, HeatMapped):
             msg = f"bandwidth: a {opened.mechanism} release has no heat map to filter; leave --bandwidth out"
             raise InputError(msg)
         marks: dict[str, Any] = {"landmark_label": landmarks_label}
@@ -126,8 +125,8 @@ def _public(
     marks: dict[str, Any],
 ) -> list[Path]:
     """The pictures that may be published; those that the release has nothing for are left out."""
+    from dpppsynth.contract.result import HeatMapped
     from dpppsynth.linear_network import LinearNetwork
-    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.plotting import plot_epsilon_curve, plot_pattern, save_picture
     from dpppsynth.release import StratifiedRelease
     from dpppsynth.release.certificate import prefix
@@ -137,7 +136,7 @@ def _public(
     if synthetic is not None:
         title = f"{_called(release)}, ε = {release.guarantee.epsilon():.3g}"
         axes["pattern"] = plot_pattern(synthetic, title=title, **marks)
-    if isinstance(release, HeatmapRelease):
+    if isinstance(release, HeatMapped):
         axes |= _heat(release, bandwidth, marks)
     elif not isinstance(release, StratifiedRelease):
         axes |= _intensity(release, "", marks)
@@ -153,42 +152,40 @@ def _public(
 
 def _called(release: "Release | StratifiedRelease") -> str:
     """Name of a pattern's points in captions."""
-    return "Moved points" if release.mechanism == "planar-laplace" else "Synthetic pattern"
+    from dpppsynth.contract import registry
+
+    return "Moved points" if registry.of(release).words.moved else "Synthetic pattern"
 
 
 def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str, Axes]":
     """Mesh and intensity, where there are any."""
-    from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease
+    from dpppsynth.contract import registry
     from dpppsynth.plotting import plot_intensity, plot_mesh
-    from dpppsynth.release import CoxRelease, Drawn
+    from dpppsynth.release import CoxRelease
     from dpppsynth.release.lgcp_inference import LGCPInference
 
     if not isinstance(release, CoxRelease):
         return {}
-    plan = release.statistic.plan
-    # The second of two grids is in no plan: it follows from the first one's reports.
-    mesh = release.intensity.mesh if isinstance(release, GridRelease) else plan.mesh
-    of_whom: dict[str, Any] = {"of": "persons"} if isinstance(release, GridRelease | LocalRelease) else {}
-    axes = {"mesh": plot_mesh(mesh, title=f"Mesh of the {plan.basis}{of}")}
+    words = registry.of(release).words
+    axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.plan.basis}{of}")}
     if not isinstance(release.estimator, LGCPInference) or release.draws is not None:
-        kinds = {LGCPInference: ", posterior mean", Drawn: ", one posterior draw"}
-        title = f"Private intensity{kinds.get(type(release.estimator), '')}{of}"
-        axes["intensity"] = plot_intensity(release.intensity, title=title, **of_whom, **marks)
+        axes["intensity"] = plot_intensity(release.intensity, title=f"{words.title}{of}", of=words.counts, **marks)
     return axes
 
 
-def _heat(release: "HeatmapRelease", bandwidth: float | None, marks: dict[str, Any]) -> "dict[str, Axes]":
+def _heat(release: Any, bandwidth: float | None, marks: dict[str, Any]) -> "dict[str, Axes]":
     """Heat map and intensity; a mesh of so many squares shows nothing."""
-    from dpppsynth.mechanisms.heatmap.words import blur, drowned
+    from dpppsynth.contract import registry
     from dpppsynth.plotting import plot_heatmap, plot_intensity
 
-    warning = drowned(release)
+    words = registry.of(release).words
+    warning = words.alarm(release)
     if warning is not None:
         note(warning)
-    title = f"Private heat map, ε = {release.guarantee.epsilon():.3g}, smoothed by {blur(release.domain, bandwidth)}"
+    title = f"Private heat map, ε = {release.guarantee.epsilon():.3g}, smoothed by {release.blur(bandwidth)}"
     return {
         "heatmap": plot_heatmap(release, bandwidth, title=title, **marks),
-        "intensity": plot_intensity(release.intensity, of="persons", title="Private intensity of persons", **marks),
+        "intensity": plot_intensity(release.intensity, of=words.counts, title=words.title, **marks),
     }
 
 

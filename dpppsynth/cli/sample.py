@@ -87,23 +87,14 @@ def sample(
 
 
 def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
-    from dpppsynth.mechanisms.planar_laplace.release import PointRelease
+    from dpppsynth.contract import registry
     from dpppsynth.release import CoxRelease, StratifiedRelease
     from dpppsynth.release.lgcp_inference import LGCPInference
 
     parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     cox = [part for part in parts if isinstance(part, CoxRelease)]
-    if isinstance(parts[0], PointRelease):
-        msg = (
-            f"release: {folder} holds points that were moved once; moving them again would be a new spend (synthesize, "
-            "with a new budget), and there is no intensity to draw others from"
-        )
-        raise InputError(msg)
     if not cox:
-        msg = (
-            f"release: {folder} is a {parts[0].mechanism} release; its patterns were paid for one by one, and a "
-            "further one would be a new spend (synthesize, with a new budget)"
-        )
+        msg = f"release: {folder} {registry.of(release).words.spent(parts[0].mechanism)}"
         raise InputError(msg)
     if fixed_n and not release.guarantee.relation.n_is_public:
         msg = "fixed_n: the number of points is secret in this release; leave --fixed-n out"

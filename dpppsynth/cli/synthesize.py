@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dpppsynth.contract.account import Ceiling
     from dpppsynth.contract.plan import Plan
     from dpppsynth.contract.stratified_plan import StratifiedPlan
-    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.patterns import PointPattern
 
@@ -151,9 +150,9 @@ def _release(
 def show_release(release: Any, out: Path, *, paid: str = "", json: bool) -> None:
     """Say what was written, and how to go on; `paid` is why a further pattern would be a new spend, if it were."""
     from dpppsynth.cli.limits import error_bound
-    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
-    from dpppsynth.mechanisms.heatmap.words import drowned, persons_in_words
+    from dpppsynth.contract import registry
 
+    words = registry.of(release).words
     files = sorted(path.name for path in out.iterdir())
     if json:
         show_json(
@@ -166,16 +165,16 @@ def show_release(release: Any, out: Path, *, paid: str = "", json: bool) -> None
                 "seeded": release.seeded,
                 "patterns": [name for name in files if name.startswith("synthetic_")],
                 "files": files,
-                **({} if not isinstance(release, HeatmapRelease) else _persons_json(release)),
+                **words.figures(release),
             }
         )
         return
     show_text(str(release.guarantee))
-    if isinstance(release, HeatmapRelease):
-        show_text(f"The private numbers tell of {persons_in_words(release)}.")
-        if (noise := drowned(release)) is not None:
-            show_text(f"Warning: {noise}")
-    if (bound := error_bound(release)) is not None:
+    for remark in words.remarks(release):
+        show_text(remark)
+    if (alarm := words.alarm(release)) is not None:
+        show_text(f"Warning: {alarm}")
+    if (bound := error_bound(release, getattr(release, "by", None))) is not None:
         show_text(bound)
     show_line(f"\nWritten to {out}: {', '.join(files)}")
     if release.warning is not None:
@@ -187,8 +186,3 @@ def show_release(release: Any, out: Path, *, paid: str = "", json: bool) -> None
         show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100")
     else:
         show_line(f"Further patterns would be a new spend: {paid}.")
-
-
-def _persons_json(release: "HeatmapRelease") -> dict[str, Any]:
-    """Number of persons that the private numbers tell of, and the share that may be noise."""
-    return {"persons": float(release.masses.sum()), "noise_persons": release.noise_persons}

@@ -10,6 +10,7 @@ from dpppsynth.contract.examples import Example, Refusal
 from dpppsynth.contract.measurement import Measured, Measurement
 from dpppsynth.contract.mechanism_options import MechanismOptions
 from dpppsynth.contract.result import Result, ResultType
+from dpppsynth.contract.words import MechanismWords
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,6 +32,8 @@ class Mechanism:
         Made of a plan; one class for all mechanisms with that class of plan.
     options : tuple of MechanismOptions
         Settings that can be asked for by plain values; the first are meant where the name alone is given.
+    words : MechanismWords
+        Text for reports, pictures and the command line.
     examples : callable
         Settings that conformance runs, and those that it sees refused; called when they are wanted.
     """
@@ -42,6 +45,7 @@ class Mechanism:
     result: ResultType
     audit: type[PlanAudit]
     options: tuple[MechanismOptions, ...]
+    words: MechanismWords
     examples: Callable[[], Iterable[Example | Refusal]]
 
     def build_release(self, measured: Measured, estimator: Estimator | None, *, entry: str | None = None) -> Result:

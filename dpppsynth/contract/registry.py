@@ -83,6 +83,12 @@ def measuring(plan: Measurement) -> Mechanism:
     raise InputError(msg)
 
 
+def of(release: Any) -> Mechanism:
+    """The record of a release's mechanism; of one by levels, of the mechanism that all of them have."""
+    parts = getattr(release, "releases", None)
+    return mechanism(release.mechanism if parts is None else next(iter(parts.values())).mechanism)
+
+
 def stratified(releases: Mapping[str, Result]) -> StratifiedType:
     """The class of one release for each level of a mark."""
     first = next(iter(releases.values()))

@@ -1,10 +1,14 @@
 """`Result`: what tools ask of a release, whichever mechanism made it."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
+from dpppsynth.contract.measurement import Rows
+from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
 
 
 class Result(Protocol):
@@ -60,3 +64,79 @@ class ResultType(Protocol):
 
 # Class of the results of releases by the levels of a mark: mark, results, joint guarantee and ledger entry.
 StratifiedType = Callable[[str, Mapping[str, Result], Guarantee, str | None], Result]
+
+
+@runtime_checkable
+class HeatMapped(Protocol):
+    """A result that is drawn, and scored, as a heat map."""
+
+    @property
+    def domain(self) -> Domain:
+        """Public window."""
+
+    @property
+    def user(self) -> str | None:
+        """Mark that tells the persons; None where every point is a person."""
+
+    def heatmap(self, bandwidth: float | None = None) -> Floats:
+        """(nx, ny) heat map with mass 1; the bandwidth of its filter in the window's unit, unless the usual one."""
+
+    def blur(self, bandwidth: float | None = None) -> str:
+        """Width of the filter, with its unit."""
+
+    def made(self) -> Rows:
+        """Rows of a table: how the heat map was made."""
+
+    def exact_maps(self, original: PointPattern) -> "ExactMaps":
+        """Comparison with the pattern that it was made from; as sensitive as the points."""
+
+
+class ExactMaps(Protocol):
+    """Heat maps (nx, ny) of mass 1 under the same filter: of the original, as released, and of an even spread."""
+
+    exact: Floats
+    released: Floats
+    uniform: Floats
+    # Squares along each side of the window between which mass moves, and the unit of distances.
+    side: ClassVar[int]
+    unit: ClassVar[str]
+
+    def moved(self, estimate: Floats) -> float:
+        """Earth mover's distance of an estimate from the exact map."""
+
+
+class CountTable(NamedTuple):
+    """Counts of a release as a table.
+
+    Attributes
+    ----------
+    header : list of str
+        Names of the columns.
+    rows : iterator over lists
+        One for each cell, and for each level of a mark.
+    figures : dict
+        Bounds on the errors, by name.
+    by : str or None
+        Mark over whose levels counts were made smoother.
+    """
+
+    header: list[str]
+    rows: Iterator[list[Any]]
+    figures: dict[str, Any]
+    by: str | None = None
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """A result with counts whose errors are bounded."""
+
+    def count_table(self, *, filtered: bool = False) -> CountTable:
+        """The counts, and smoothed ones where `filtered`; InputError where there is nothing to smooth over."""
+
+
+def require_heat_map(release: Any, remedy: str = "") -> HeatMapped:
+    """The release, or an InputError where it has no heat map."""
+    if not isinstance(release, HeatMapped):
+        msg = f"release: needs a HeatmapRelease, got {type(release).__name__}{'; ' if remedy else ''}{remedy}."
+        raise InputError(msg)
+    return release

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpppsynth.contract.result import ExactMaps, HeatMapped
 from dpppsynth.evaluation.metrics import Metric
-from dpppsynth.mechanisms.heatmap.exact_maps import SIDE, UNIT, HeatMaps, heat_maps
-from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.spatial.map_distances import kl, pearson, similarity
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
@@ -18,12 +17,6 @@ from dpppsynth.spatial.patterns import PointPattern
 if TYPE_CHECKING:
     import pandas as pd
 
-HEAT_METRICS = (
-    Metric(f"heat map, EMD at {SIDE} x {SIDE}", f"share {UNIT}"),
-    Metric("heat map, SIM", "share", "higher"),
-    Metric("heat map, CC", "correlation", "higher"),
-    Metric("heat map, KL", "nats"),
-)
 # Scores of a heat map compared with itself.
 BEST = 0.0, 1.0, 1.0, 0.0
 NOTE = (
@@ -39,8 +32,9 @@ PERSONS_NOTE = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeatScores:
-    """Values (4,) of `HEAT_METRICS`, of a private heat map and of a uniform one; as confidential as the original."""
+    """Values (4,) of the metrics, of a private heat map and of a uniform one; as confidential as the original."""
 
+    metrics: tuple[Metric, ...]
     released: Floats
     uniform: Floats
 
@@ -49,17 +43,23 @@ class HeatScores:
         import pandas as pd
 
         columns = {"original": BEST, "synthetic": self.released, "sd": math.nan, "uniform": self.uniform}
-        words = {"unit": [each.unit for each in HEAT_METRICS], "better": [each.better for each in HEAT_METRICS]}
-        names = pd.Index([each.name for each in HEAT_METRICS], name="metric")
+        words = {"unit": [each.unit for each in self.metrics], "better": [each.better for each in self.metrics]}
+        names = pd.Index([each.name for each in self.metrics], name="metric")
         return pd.DataFrame(columns | {"resampled": math.nan} | words, index=names)
 
 
-def score_heat(release: HeatmapRelease, original: PointPattern) -> HeatScores:
+def score_heat(release: HeatMapped, original: PointPattern) -> HeatScores:
     """Score a release against the pattern it was made from, marked as its plan asks."""
-    maps = heat_maps(release, original)
-    return HeatScores(_scores(maps, maps.released), _scores(maps, maps.uniform))
+    maps = release.exact_maps(original)
+    metrics = (
+        Metric(f"heat map, EMD at {maps.side} x {maps.side}", f"share {maps.unit}"),
+        Metric("heat map, SIM", "share", "higher"),
+        Metric("heat map, CC", "correlation", "higher"),
+        Metric("heat map, KL", "nats"),
+    )
+    return HeatScores(metrics, _scores(maps, maps.released), _scores(maps, maps.uniform))
 
 
-def _scores(maps: HeatMaps, estimate: Floats) -> Floats:
+def _scores(maps: ExactMaps, estimate: Floats) -> Floats:
     exact = maps.exact
     return np.array([maps.moved(estimate), similarity(exact, estimate), pearson(exact, estimate), kl(exact, estimate)])

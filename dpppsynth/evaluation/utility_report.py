@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import elements, flag, instance, positive
+from dpppsynth.contract.result import HeatMapped, require_heat_map
+from dpppsynth.core.arguments import elements, flag, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.evaluation.distances import Density
@@ -22,7 +23,6 @@ from dpppsynth.evaluation.heatmap_scores import NOTE, PERSONS_NOTE, HeatScores, 
 from dpppsynth.evaluation.kfunction import default_distances
 from dpppsynth.evaluation.metric_table import aligned, summary
 from dpppsynth.evaluation.metrics import METRICS, Comparison, KComparison, least_bandwidth, thins, transport_method
-from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
@@ -158,7 +158,7 @@ def evaluate(
     side: float | None = None,
     bandwidth: float | None = None,
     synthetic_intensity: Density | None = None,
-    release: HeatmapRelease | None = None,
+    release: HeatMapped | None = None,
     confidential: bool = True,
     rng: RngLike = 0,
 ) -> UtilityReport:
@@ -226,7 +226,7 @@ def evaluate(
     flag("confidential", confidential)
     patterns = _listed(synthetic)
     _require(original, patterns)
-    heat = None if release is None else score_heat(instance("release", release, HeatmapRelease), original)
+    heat = None if release is None else score_heat(require_heat_map(release), original)
     domain = original.domain
     comparison = Comparison(
         original,

@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
-from dpppsynth.core.arguments import instance, positive, real_array
+from dpppsynth.contract.result import HeatMapped, require_heat_map
+from dpppsynth.core.arguments import positive, real_array
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
-from dpppsynth.mechanisms.heatmap.release import BLUR, HeatmapRelease
 from dpppsynth.plotting.canvas import INK, LANDMARK, POINT, draw_domain, in_view, map_figure, set_view
 from dpppsynth.plotting.picture_files import mark_confidential
 from dpppsynth.plotting.surfaces import draw_along_streets, draw_raster, draw_surface
 from dpppsynth.spatial.domains import Domain, Window
-from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
+from dpppsynth.spatial.grid_smoothing import SIGMA, gaussian_heatmap
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Mesh, PlanarMesh
 from dpppsynth.spatial.minimum_cost_flow import unit_masses
@@ -97,7 +97,7 @@ def plot_intensity(
 
 
 def plot_heatmap(
-    release: HeatmapRelease | npt.ArrayLike,
+    release: HeatMapped | npt.ArrayLike,
     bandwidth: float | None = None,
     ax: Axes | None = None,
     *,
@@ -140,13 +140,11 @@ def plot_heatmap(
 
 def _heat(release: Any, bandwidth: float | None) -> tuple[Domain, Floats]:
     """Window and heat map (a, b) of a release, or of masses on the unit square."""
-    if isinstance(release, HeatmapRelease):
+    if isinstance(release, HeatMapped):
         return release.domain, release.heatmap(bandwidth)
     if real_array(release) is None:
-        instance(
-            "release", release, HeatmapRelease, "HeatmapSynthesizer makes one, and an array of masses does as well"
-        )
-    sigma = BLUR if bandwidth is None else float(positive("bandwidth", bandwidth))
+        require_heat_map(release, "HeatmapSynthesizer makes one, and an array of masses does as well")
+    sigma = SIGMA if bandwidth is None else float(positive("bandwidth", bandwidth))
     return Window.rectangle(0, 0, 1, 1), gaussian_heatmap(unit_masses(release, "release"), sigma)
 
 

@@ -12,6 +12,8 @@ VAST = 1e6
 # Smallest probability quoted as "one in so many".
 COUNTABLE = 1e-15
 RARE = " But it leaves room for outcomes, rare ones, after which the guess would be next to certain."
+# At so large an epsilon delta is what no epsilon covers.
+FAR = 700.0
 GUESSER = "Someone who had to guess which case is true, both being equally likely beforehand,"
 
 
@@ -77,3 +79,12 @@ def fraction(delta: float) -> str:
     if delta < COUNTABLE or not math.isclose(1 / round(1 / delta), delta, rel_tol=1e-9):
         return upward(delta, 4)
     return f"1 in {round(1 / delta):,}"
+
+
+def cost_of_bound(guarantee: Guarantee) -> str:
+    """Cost of a hard bound on errors: outcomes, rare ones as a rule, that only one of two cases can have."""
+    least = guarantee.delta(max(FAR, guarantee.epsilon()))
+    return (
+        "The hard bound on the error has a price. Some outcomes are possible in one of the two cases alone, and tell "
+        f"for certain which it is. Their probability is at most {fraction(least)}. No error has a bound without that."
+    )

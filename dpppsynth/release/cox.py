@@ -17,7 +17,7 @@ from dpppsynth.release.certificate import OFFSET, POSTERIOR, STATISTIC
 from dpppsynth.release.lgcp_inference import LGCPInference, Posterior
 from dpppsynth.release.release import Release
 from dpppsynth.spatial.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
 
@@ -78,6 +78,12 @@ class CoxRelease(Release):
     def parameters(self) -> dict[str, Any]:
         """Public parameters, as they stand on the certificate."""
         return super().parameters() | {"estimator": self.estimator.to_dict()}
+
+    @property
+    def mesh(self) -> Mesh:
+        """Mesh of what was measured."""
+        mesh: Mesh = self.statistic.plan.mesh
+        return mesh
 
     @cached_property
     def intensity(self) -> PiecewiseConstant | PiecewiseLinear | LogLinear | LogLinearMean:

@@ -87,6 +87,11 @@ class Release:
         """Number of points where it is public, else None; and the public guess of it, if any."""
         return self.statistic.plan.n, self.statistic.plan.expected_n
 
+    @property
+    def plans(self) -> list[Any]:
+        """Measurements of all levels, here one."""
+        return [self.statistic.plan]
+
     def parameters(self) -> dict[str, Any]:
         """Public parameters, as they stand on the certificate."""
         return self.statistic.plan.parameters()

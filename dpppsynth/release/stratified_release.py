@@ -68,6 +68,11 @@ class StratifiedRelease:
         return own or certificate.large_delta(self.guarantee.profile.at, [release.size for release in releases])
 
     @property
+    def plans(self) -> list[Any]:
+        """Measurements of all levels."""
+        return [release.statistic.plan for release in self.releases.values()]
+
+    @property
     def patterns(self) -> list[PointPattern]:
         """The synthetic patterns that were paid for one by one, marked by level."""
         drawn = [_paid(release).patterns for release in self.releases.values()]

@@ -8,7 +8,6 @@ from dpppsynth.core.crs import crs_label
 from dpppsynth.core.rounding import downward, upward
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mechanisms.bounded import words as bounded
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
 from dpppsynth.release.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
@@ -44,7 +43,7 @@ def files(subject: Subject) -> list[File]:
     domain = subject.certificate["domain"]["file"]
     listed = sorted(subject.certificate["files"].items())
     own = subject.folder / FILENAME
-    pattern = "moved points" if bounded.moves(subject.certificate["parameters"]) else "synthetic pattern"
+    pattern = "moved points" if subject.words.moved else "synthetic pattern"
     return [
         File(FILENAME, "the certificate", _size(own.stat().st_size), file_hash(own)),
         *(
@@ -87,7 +86,7 @@ def guarantee_rows(subject: Subject) -> list[Row]:
     unit = short_unit(subject.domain.unit)
     plain = subject.guarantee.relation
     cap = f"points of one person: {_cap(plain)}" if not local.by_reports(plain) else local.each_sends(plain)
-    sent = local.reports(subject.guarantee, cert["parameters"])
+    sent = subject.words.reports(subject.release.plans)
     radius = [Row("Privacy radius alpha", f"{exact(relation['alpha'])} {unit}")] if "alpha" in relation else []
     return [
         Row("Mechanism", cert["mechanism"], mono=True),

@@ -3,8 +3,7 @@
 Distances under geo-indistinguishability are in squares of the public grid, which need not be as high as they are wide.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 from dpppsynth.core.units import short_unit
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
@@ -58,17 +57,6 @@ def opening(relation: Relation) -> Opening:
     if isinstance(relation, Local):
         return Opening(whose, "local differential privacy", source)
     return Opening(whose, "geo-indistinguishability", source, " for places one square of a public grid apart")
-
-
-def reports(guarantee: Guarantee, parameters: Mapping[str, Any]) -> str | None:
-    """Number of reports, where there are any."""
-    if not by_reports(guarantee.relation):
-        return None
-    if by_trajectories(guarantee.relation):
-        return f"{parameters['longest'] + 2} from each of {max(parameters['clients']):,} persons, both public numbers"
-    parts = [each["parameters"] for each in parameters.get("strata", [{"parameters": parameters}])]
-    count = sum(sum(each.get("reports", [each["n"]])) for each in parts)
-    return f"{count:,}, a public number"
 
 
 def cautions(guarantee: Guarantee) -> list[str]:

@@ -5,23 +5,16 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
+from dpppsynth.contract.result import HeatMapped
 from dpppsynth.core.rounding import upward
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mechanisms.bounded import words as bounded
-from dpppsynth.mechanisms.heatmap import words as heatmaps
-from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
-from dpppsynth.mechanisms.local.release import GridEstimator, ReportEstimator
-from dpppsynth.mechanisms.local.trajectory_release import TraceEstimator
-from dpppsynth.release import Drawn
 from dpppsynth.release.certificate import FILENAME
-from dpppsynth.release.lgcp_inference import LGCPInference
-from dpppsynth.reporting import cautions, certificate_tables, distance_text, mechanisms, promise, report_pictures
+from dpppsynth.reporting import cautions, certificate_tables, distance_text, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.gathering import gathering
 from dpppsynth.reporting.subject import Subject
 
 TEMPLATE = "report.html.jinja"
-ESTIMATED = "estimated from their reports"
 # Mark that identifies a file as a report.
 MARK = '<meta name="generator" content="dpppsynth report">'
 # Further patterns that are drawn, and levels that are drawn one by one.
@@ -57,29 +50,35 @@ def page(subject: Subject, progress: Callable[[str], object] | None = None) -> s
 
 def _words(subject: Subject) -> dict[str, Any]:
     cert, guarantee = subject.certificate, subject.guarantee
-    moved, plan = _moved(subject), bounded.measured(subject.release)
+    words, plan = subject.words, subject.loosest
     return {
         "subject": subject,
         "certificate": cert,
         "streets": isinstance(subject.domain, LinearNetwork),
-        "mechanism": mechanisms.describe(cert),
-        "errors": bounded.errors(plan, subject.by),
-        "moved": bounded.shown(plan),
+        "mechanism": _described(subject),
+        "errors": words.errors(plan, subject.by),
+        "moved": words.shown(plan),
         "epsilon": upward(guarantee.epsilon(), 4),
         "delta": upward(guarantee.profile.at, 4),
         "version": _version(cert["versions"].get("dpppsynth", "")),
         "averaged": cautions.averaged(guarantee),
         "weakened": bool(cautions.cautions(guarantee, cert["parameters"])),
         "opening": local.opening(guarantee.relation),
-        "reports": local.reports(guarantee, cert["parameters"]),
-        "promise": promise.promise(guarantee, subject.domain, cert["parameters"]),
-        "not_promised": promise.not_promised(guarantee, subject.domain, subject.by, moved=moved),
+        "reports": words.reports(subject.release.plans),
+        "promise": promise.promise(guarantee, subject.domain, cert["parameters"], words.costs(plan, guarantee)),
+        "not_promised": promise.not_promised(guarantee, subject.domain, subject.by, moved=words.moved),
         "by_distance": distance_text.explained(guarantee, subject.domain),
         "distance_caption": distance_text.caption(guarantee),
         "distance_title": distance_text.title(guarantee, subject.domain),
         "unit": distance_text.unit(guarantee, subject.domain),
         "sizes": [len(each) for each in subject.patterns],
     }
+
+
+def _described(subject: Subject) -> str:
+    """Description of the mechanism, and of what it was applied to."""
+    each = subject.words.describe(subject.by)
+    return each if subject.by is None else f"Separately for each level of {subject.by}: {each}"
 
 
 def _tables(subject: Subject) -> dict[str, Any]:
@@ -105,7 +104,7 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
     found = gathering(subject.patterns)
     curve, correction = None, ""
     if found is not None:
-        of = "the moved points" if _moved(subject) else f"{found.patterns} synthetic pattern(s)"
+        of = "the moved points" if subject.words.moved else f"{found.patterns} synthetic pattern(s)"
         alt = f"{'K' if isinstance(domain, LinearNetwork) else 'L'}(r) minus r of {of}."
         curve, correction = report_pictures.gathering_curve(found, domain, alt), CORRECTIONS[found.correction]
     say("drawing")
@@ -126,7 +125,7 @@ def _pictures(subject: Subject, say: Callable[[str], object]) -> dict[str, Any]:
 def _maps(subject: Subject) -> dict[str, Any]:
     """Maps of patterns, of the first one's levels, and of intensities."""
     first, further, by_level = None, [], []
-    what = "moved points" if _moved(subject) else "first synthetic pattern"
+    what = "moved points" if subject.words.moved else "first synthetic pattern"
     if subject.patterns:
         first = report_pictures.pattern_map(subject.patterns[0], f"Map of the {what}.")
     for k, each in enumerate(subject.patterns[1 : 1 + FURTHER], 2):
@@ -148,46 +147,26 @@ def _maps(subject: Subject) -> dict[str, Any]:
     }
 
 
-def _moved(subject: Subject) -> bool:
-    """Whether the points of its pattern are those of the data, each moved."""
-    return bounded.moves(subject.certificate["parameters"])
-
-
 def _heat_map(subject: Subject) -> dict[str, Any]:
     """Picture of a heat map with what to think of it; none of other releases."""
-    release = subject.release
-    if not isinstance(release, HeatmapRelease):
+    release, words = subject.release, subject.words
+    if not isinstance(release, HeatMapped):
         return {"heat_map": None}
-    blur = heatmaps.blur(release.domain)
-    rows = [
-        ("smoothed by", f"{blur}, the standard deviation of a Gaussian filter"),
-        ("intensity", release.estimator.in_words),
-    ]
     return {
         "heat_map": report_pictures.heat_map(release, "Private heat map: where persons are, as shares of the maximum."),
-        "blur": blur,
-        "persons": heatmaps.persons_in_words(release),
-        "drowned": heatmaps.drowned(release),
-        "heat_rows": [
-            certificate_tables.Row(name, words) for name, words in rows + release.statistic.plan.table_rows()[1:]
-        ],
+        "blur": release.blur(),
+        "remarks": words.remarks(release),
+        "alarm": words.alarm(release),
+        "heat_rows": [certificate_tables.Row(name, value) for name, value in release.made()],
     }
 
 
 def _intensities(subject: Subject) -> list[tuple[str, report_pictures.Picture]]:
-    persons = {Reconstruction: "from the noisy numbers", ReportEstimator: ESTIMATED, GridEstimator: ESTIMATED}
-    points = {
-        LGCPInference: "posterior mean",
-        Drawn: "the released draw",
-        TraceEstimator: "expected visits of the walks",
-    }
-    shown = []
+    words, shown = subject.words, []
+    whose = "" if words.counts == "points" else f"of {words.counts}"
     for level, intensity in list(subject.intensities().items())[:LEVELS]:
-        kind = type(getattr(subject.levels[level], "estimator", None))
-        made = persons.get(kind) or points.get(kind, "from the noisy numbers")
         of = f", {subject.by} {level}" if subject.by is not None else ""
-        whose = "persons" if kind in persons else "points"
-        caption = f"{'of persons, ' if kind in persons else ''}{made}{of}"
-        alt = f"Map of the released intensity{' of persons' if kind in persons else ''}, {made}{of}."
-        shown.append((caption, report_pictures.intensity_map(intensity, alt, whose)))
+        caption = f"{whose and f'{whose}, '}{words.intensity}{of}"
+        alt = f"Map of the released intensity{whose and f' {whose}'}, {words.intensity}{of}."
+        shown.append((caption, report_pictures.intensity_map(intensity, alt, words.counts)))
     return shown

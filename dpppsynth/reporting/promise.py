@@ -5,13 +5,12 @@ must tell two equally likely cases apart is right with probability `(1 + delta(0
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
 from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mechanisms.bounded import words as bounded
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.lengths import undeclared
 from dpppsynth.privacy.odds import chance, guesses, likelihood, rare
@@ -31,7 +30,9 @@ MOVED = (
 )
 
 
-def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any]) -> list[str]:
+def promise(
+    guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any], costs: Sequence[str] = ()
+) -> list[str]:
     """Paragraphs of the guarantee: its weaknesses, persons, limits of an attacker, and its proof.
 
     Parameters
@@ -40,6 +41,8 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
     domain : Window or LinearNetwork
     parameters : mapping
         Public parameters, as they stand on the certificate.
+    costs : sequence of str
+        Paragraphs on what the mechanism's bounds on errors cost.
 
     Examples
     --------
@@ -53,7 +56,6 @@ def promise(guarantee: Guarantee, domain: Domain, parameters: Mapping[str, Any])
     start = [*cautions(guarantee, parameters), *([f"{map_lengths}."] if map_lengths else [])]
     if local.by_reports(guarantee.relation):
         return [*start, local.whom(guarantee.relation), local.limit(guarantee, domain), local.firmness(guarantee)]
-    costs = bounded.price(guarantee, parameters)
     return [*start, _whom(guarantee), _limit(guarantee, domain), *costs, _firmness(guarantee)]
 
 

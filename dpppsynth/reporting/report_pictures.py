@@ -22,7 +22,7 @@ from dpppsynth.reporting.promise import several
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
+    from dpppsynth.contract.result import HeatMapped
     from dpppsynth.privacy.guarantee import Guarantee
     from dpppsynth.reporting.gathering import Gathering
     from dpppsynth.spatial.domains import Domain
@@ -83,7 +83,7 @@ def intensity_map(intensity: Intensity, alt: str, of: str = "points") -> Picture
     return _picture(plot_intensity(intensity, figure.subplots(), of=of), alt, drawn=False)
 
 
-def heat_map(release: HeatmapRelease, alt: str) -> Picture:
+def heat_map(release: HeatMapped, alt: str) -> Picture:
     """Draw the heat map of a release, under its usual filter; always as PNG."""
     figure = _map_figure(release.domain, MAP_SHARE, beside=1.1)
     return _picture(plot_heatmap(release, ax=figure.subplots()), alt, drawn=False)

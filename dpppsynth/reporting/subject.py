@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dpppsynth.contract import registry
+from dpppsynth.contract.words import MechanismWords, loosest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import CoxRelease, Release, StratifiedRelease, certificate
 from dpppsynth.release.folder import OpenedRelease, load_verified, release_folder
@@ -69,6 +71,16 @@ class Subject:
     def by(self) -> str | None:
         """Name of the mark whose levels were released one by one."""
         return self.release.by if isinstance(self.release, StratifiedRelease) else None
+
+    @property
+    def words(self) -> MechanismWords:
+        """Text on its mechanism."""
+        return registry.of(self.release).words
+
+    @property
+    def loosest(self) -> Any:
+        """Measurement that the budget was spent on; of several levels, that with the largest errors."""
+        return loosest(self.release.plans)
 
     def intensities(self) -> dict[str, Intensity]:
         """The released intensity of each level; none where only patterns were released, or inference has not run."""

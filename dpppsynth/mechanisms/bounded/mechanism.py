@@ -1,7 +1,7 @@
 """Record of counts with bounded error."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.bounded import examples, options
+from dpppsynth.mechanisms.bounded import examples, options, words
 from dpppsynth.mechanisms.bounded.audit import BoundedCountsAudit
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
@@ -16,5 +16,6 @@ CELLS = Mechanism(
     result=BoundedErrorRelease,
     audit=BoundedCountsAudit,
     options=(options.CELLS,),
+    words=words.CELLS,
     examples=examples.examples,
 )

@@ -1,12 +1,14 @@
 """`BoundedErrorRelease`: counts with bounded errors; `BoundedErrorSeries`: a series of them over levels."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from dpppsynth.contract.result import CountTable
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.bounded.counts_file import counted_cells
@@ -16,10 +18,22 @@ from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.filters.filtered_series import Filtered
 from dpppsynth.release.filters.particle import particle_filter
 from dpppsynth.release.stratified_release import StratifiedRelease
-from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+
+# Names of the columns with a cell's place.
+CORNERS = ("x0", "y0", "x1", "y1")
 
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame
+
+
+def corners(mesh: Mesh) -> list[list[float]]:
+    """Opposite corners of cells, or the two ends of segments."""
+    vertices = mesh.vertices[mesh.elements]
+    if vertices.shape[1] == 2:
+        return vertices.reshape(-1, 4).tolist()
+    low, high = vertices.min(axis=1), vertices.max(axis=1)
+    return [[*a, *b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]
 
 
 class BoundedErrorRelease(CoxRelease):
@@ -45,6 +59,17 @@ class BoundedErrorRelease(CoxRelease):
         counts = np.maximum(self.raw, 0)
         counts.flags.writeable = False
         return counts
+
+    def count_table(self, *, filtered: bool = False) -> CountTable:
+        """A row for each cell: corners and count. There are no levels to make counts smoother over."""
+        if filtered:
+            msg = (
+                "filtered: counts are smoothed over the levels of a mark, which this release has none of; leave it out"
+            )
+            raise InputError(msg)
+        rows = zip(corners(self.mesh), self.counts.tolist(), strict=True)
+        figures = {"max_error": self.max_error}
+        return CountTable([*CORNERS, "count"], ([*place, count] for place, count in rows), figures)
 
     def write(self, folder: Path, start: str = "") -> None:
         """Write statistic and table of counts."""
@@ -96,6 +121,22 @@ class BoundedErrorSeries(StratifiedRelease):
     def filtered(self) -> Floats:
         """(levels, T) counts made smoother over the levels by `filter` with its own settings; as private as `raw`."""
         return self.filter(rng=0).estimate
+
+    def count_table(self, *, filtered: bool = False) -> CountTable:
+        """A row for each cell of each level: level, corners, count, and counts as drawn and smoothed if `filtered`."""
+        header, most = [self.by, *CORNERS, "count"], {"max_error": self.max_error}
+        if not filtered:
+            return CountTable(header, self._rows(), most)
+        most |= {"max_error_filtered": 2 * self.max_error}
+        return CountTable([*header, "raw", "filtered"], self._rows(filtered=True), most, self.by)
+
+    def _rows(self, *, filtered: bool = False) -> Iterator[list[Any]]:
+        # Smoothed counts are not negative either, which brings none further from the truth.
+        more = [self.raw, self.filtered.clip(0).round(3)] if filtered else []
+        lists = [each.tolist() for each in [self.counts, *more]]
+        for (level, part), *lines in zip(self.releases.items(), *lists, strict=True):
+            for place, *values in zip(corners(part.statistic.plan.mesh), *lines, strict=True):
+                yield [level, *place, *values]
 
     def to_geodataframe(self) -> "GeoDataFrame":
         """Rows of all levels, one below the other, with the level in the column of the mark."""

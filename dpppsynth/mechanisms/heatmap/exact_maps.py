@@ -1,16 +1,10 @@
 """Private heat maps against exact ones, in rehearsals and for the custodian alone."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.spatial.map_distances import emd
 from dpppsynth.spatial.mesh import Floats
-from dpppsynth.spatial.patterns import PointPattern
-
-# Squares along each side of the window between which earth mover's distances are taken.
-SIDE = 32
-# Unit of such distances, since windows need not be squares.
-UNIT = "of the window's sides"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,16 +24,11 @@ class HeatMaps:
     exact: Floats
     released: Floats
     uniform: Floats
+    # Squares along each side of the window between which earth mover's distances are taken.
+    side: ClassVar[int] = 32
+    # Unit of such distances, since windows need not be squares.
+    unit: ClassVar[str] = "of the window's sides"
 
     def moved(self, estimate: Floats) -> float:
         """Earth mover's distance of an estimate from the exact map, as a share of the window's sides."""
-        return emd(self.exact, estimate, side=SIDE)
-
-
-def heat_maps(release: HeatmapRelease, pattern: PointPattern) -> HeatMaps:
-    """Make the maps for a release and the pattern that it was made from, marked as its plan asks."""
-    plan = release.statistic.plan
-    nx, ny = plan.shape
-    exact = plan.users(pattern).total()[:nx, :ny]
-    exact_map, uniform = (release.filtered(masses / masses.sum()) for masses in (exact, release.inside))
-    return HeatMaps(exact_map, release.heatmap(), uniform)
+        return emd(self.exact, estimate, side=self.side)

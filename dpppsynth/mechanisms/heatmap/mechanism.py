@@ -1,7 +1,7 @@
 """Record of private heat maps."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.heatmap import examples, options
+from dpppsynth.mechanisms.heatmap import examples, options, words
 from dpppsynth.mechanisms.heatmap.audit import HeatmapAudit
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
@@ -15,5 +15,6 @@ HEATMAP = Mechanism(
     result=HeatmapRelease,
     audit=HeatmapAudit,
     options=(options.HEATMAP,),
+    words=words.HEATMAP,
     examples=examples.examples,
 )

@@ -20,7 +20,6 @@ from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, require_exact
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, grid_depth, heatmap, layout, level_budgets, level_scales
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
-from dpppsynth.mechanisms.heatmap.exact_maps import heat_maps
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -183,7 +182,7 @@ class HeatmapPlan(LatticePlan):
 
     def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
         """One release, as far from the exact map as a uniform one or not: masses of single fine cells are noise."""
-        maps = heat_maps(release(pattern, rng), pattern)
+        maps = release(pattern, rng).exact_maps(pattern)
         return Trial(None, distances=(maps.moved(maps.released), maps.moved(maps.uniform)))
 
     def parameters(self) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.measurement import Measurement, Rows
 from dpppsynth.core.arguments import one_of, positive
+from dpppsynth.core.units import short_unit
 from dpppsynth.mechanisms.heatmap.bound import FITS
+from dpppsynth.mechanisms.heatmap.exact_maps import HeatMaps
 from dpppsynth.mechanisms.heatmap.fitting import fitted
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
@@ -18,6 +20,7 @@ from dpppsynth.spatial.grid_smoothing import gaussian_heatmap
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
+from dpppsynth.spatial.patterns import PointPattern
 
 # Standard deviation of a heat map's filter unless given, as a share of the window's longer side.
 BLUR = 0.02
@@ -98,6 +101,12 @@ class HeatmapRelease(CoxRelease):
         return masses
 
     @property
+    def user(self) -> str | None:
+        """Mark that tells the persons; None where every point is a person."""
+        user: str | None = self.statistic.plan.user
+        return user
+
+    @property
     def noise_persons(self) -> float:
         """About how many persons noise makes up on average, at most: its positive half in the first level's cells.
 
@@ -131,6 +140,31 @@ class HeatmapRelease(CoxRelease):
             Standard deviation of the filter, in the window's unit. None takes 2 % of the window's longer side.
         """
         return self.filtered(self.distribution, bandwidth)
+
+    def blur(self, bandwidth: float | None = None) -> str:
+        """Width of the filter of `heatmap`, with its unit."""
+        width = usual_bandwidth(self.domain) if bandwidth is None else bandwidth
+        return f"{width:.3g} {short_unit(self.domain.unit)}"
+
+    def made(self) -> Rows:
+        """Rows of a table: filter, fit, persons, measured levels and noise."""
+        _, *measured = self.statistic.plan.table_rows()
+        return [
+            ("smoothed by", f"{self.blur()}, the standard deviation of a Gaussian filter"),
+            ("intensity", self.estimator.in_words),
+            *measured,
+        ]
+
+    def exact_maps(self, original: PointPattern) -> HeatMaps:
+        """Heat maps of this release and of the pattern that it was made from, marked as its plan asks.
+
+        As sensitive as the points.
+        """
+        plan = self.statistic.plan
+        nx, ny = plan.shape
+        masses = plan.users(original).total()[:nx, :ny]
+        exact, uniform = (self.filtered(each / each.sum()) for each in (masses, self.inside))
+        return HeatMaps(exact, self.heatmap(), uniform)
 
     def filtered(self, masses: Floats, bandwidth: float | None = None) -> Floats:
         """(nx, ny) masses inside the window under the filter that `heatmap` applies."""

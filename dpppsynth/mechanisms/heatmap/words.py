@@ -1,22 +1,43 @@
-"""Report text on heat maps: persons, filter width and noise.
+"""Text on heat maps: persons, and the share of them that may be noise. Everything follows from what is released."""
 
-Everything follows from what is released.
-"""
+from dataclasses import dataclass
+from typing import Any
 
-from dpppsynth.core.units import short_unit
-from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, usual_bandwidth
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.contract.words import MechanismWords
 
 # A map with fewer persons than so many times those that noise makes up may be of noise alone.
 DROWNED = 2.0
 
 
-def blur(domain: Domain, bandwidth: float | None = None) -> str:
-    """Width of a heat map's filter, with its unit."""
-    return f"{usual_bandwidth(domain) if bandwidth is None else bandwidth:.3g} {short_unit(domain.unit)}"
+@dataclass(frozen=True, kw_only=True)
+class HeatmapWords(MechanismWords):
+    """Text on heat maps."""
+
+    def remarks(self, release: Any) -> list[str]:
+        """Number of persons."""
+        return [f"The private numbers tell of {persons_in_words(release)}."]
+
+    def figures(self, release: Any) -> dict[str, Any]:
+        """Number of persons that the private numbers tell of, and the share that may be noise."""
+        return {"persons": float(release.masses.sum()), "noise_persons": release.noise_persons}
+
+    def alarm(self, release: Any) -> str | None:
+        """Warning of a map of noise."""
+        return drowned(release)
 
 
-def persons_in_words(release: HeatmapRelease) -> str:
+HEATMAP = HeatmapWords(
+    description="Every person counts once, spread evenly over their points. The persons in the squares of a public "
+    "grid were counted, coarse squares first; random noise was added to every count, and only the fullest squares were "
+    "divided and counted again. A map was fitted to these noisy counts alone. The synthetic points were drawn from it, "
+    "about one for each person.",
+    intensity="from the noisy numbers",
+    title="Private intensity of persons",
+    counts="persons",
+)
+
+
+def persons_in_words(release: Any) -> str:
     """Number of persons that the private numbers tell of, in words."""
     found, noise = round(release.masses.sum()), release.noise_persons
     start = f"about {found:,} person{'' if found == 1 else 's'}"
@@ -26,7 +47,7 @@ def persons_in_words(release: HeatmapRelease) -> str:
     return f"{start}, of which {made_up} may be noise"
 
 
-def drowned(release: HeatmapRelease) -> str | None:
+def drowned(release: Any) -> str | None:
     """Warning that noise alone might look like this map."""
     if release.masses.sum() >= DROWNED * release.noise_persons:
         return None

@@ -1,7 +1,7 @@
 """Records of the kernel mechanisms, on windows and on networks."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.kernel import examples, options
+from dpppsynth.mechanisms.kernel import examples, options, words
 from dpppsynth.mechanisms.kernel.audit import DiffusionAudit, KernelAudit
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
 from dpppsynth.mechanisms.kernel.release import PoissonRelease
@@ -15,6 +15,7 @@ KERNEL = Mechanism(
     result=PoissonRelease,
     audit=KernelAudit,
     options=(options.KERNEL,),
+    words=words.KERNEL,
     examples=examples.kernel,
 )
 
@@ -26,5 +27,6 @@ DIFFUSION = Mechanism(
     result=PoissonRelease,
     audit=DiffusionAudit,
     options=(options.DIFFUSION,),
+    words=words.DIFFUSION,
     examples=examples.diffusion,
 )

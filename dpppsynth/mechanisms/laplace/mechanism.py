@@ -5,7 +5,7 @@ from functools import partial
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.audits.additive_audits import CountsAudit
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.laplace import examples, options
+from dpppsynth.mechanisms.laplace import examples, options, words
 from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.projection import Projection
@@ -18,6 +18,7 @@ CELLS = Mechanism(
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.CELLS,),
+    words=words.CELLS,
     examples=partial(examples.examples, "cells"),
 )
 
@@ -29,5 +30,6 @@ TENTS = Mechanism(
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.TENTS,),
+    words=words.TENTS,
     examples=examples.tents,
 )

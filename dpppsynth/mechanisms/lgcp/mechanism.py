@@ -5,7 +5,7 @@ from functools import partial
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.audits.additive_audits import CountsAudit
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.lgcp import examples, options
+from dpppsynth.mechanisms.lgcp import examples, options, words
 from dpppsynth.mechanisms.lgcp.audit import DrawAudit, FieldStatisticAudit, PosteriorDrawAudit
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
@@ -24,6 +24,7 @@ TENTS = Mechanism(
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.TENTS,),
+    words=words.TENTS,
     examples=examples.tents,
 )
 
@@ -35,6 +36,7 @@ FIELD = Mechanism(
     result=CoxRelease,
     audit=FieldStatisticAudit,
     options=(options.FIELD,),
+    words=words.FIELD,
     examples=examples.field,
 )
 
@@ -46,6 +48,7 @@ POSTERIOR_DRAW = Mechanism(
     result=CoxRelease,
     audit=PosteriorDrawAudit,
     options=(options.POSTERIOR_DRAW,),
+    words=words.POSTERIOR_DRAW,
     examples=examples.posterior_draw,
 )
 
@@ -57,6 +60,7 @@ LIPSCHITZ = Mechanism(
     result=CoxRelease,
     audit=DrawAudit,
     options=(options.LIPSCHITZ,),
+    words=words.LIPSCHITZ,
     examples=examples.lipschitz,
 )
 
@@ -68,6 +72,7 @@ KIM_LIM_38 = Mechanism(
     result=CoxRelease,
     audit=DrawAudit,
     options=(options.KIM_LIM_38,),
+    words=words.KIM_LIM_38,
     examples=partial(examples.kim_lim, "3.8"),
 )
 
@@ -79,5 +84,6 @@ KIM_LIM_39 = Mechanism(
     result=CoxRelease,
     audit=DrawAudit,
     options=(options.KIM_LIM_39,),
+    words=words.KIM_LIM_39,
     examples=partial(examples.kim_lim, "3.9"),
 )

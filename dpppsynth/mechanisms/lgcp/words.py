@@ -1,7 +1,43 @@
-"""Sentences and rows of tables on the log-Gaussian Cox mechanisms."""
+"""Text and rows of tables on the log-Gaussian Cox mechanisms."""
 
+from dpppsynth.contract.words import MechanismWords
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.spatial.domains import Domain
+
+FITTED = "A log-Gaussian Cox model that knows the law of the noise was fitted to these numbers alone"
+DRAWN = "The synthetic points were drawn from that intensity."
+
+
+def _fitted(description: str) -> MechanismWords:
+    end = f"{FITTED}, and the synthetic points were drawn from the model."
+    return MechanismWords(
+        description=f"{description} {end}", intensity="posterior mean", title="Private intensity, posterior mean"
+    )
+
+
+def _drawn(description: str) -> MechanismWords:
+    return MechanismWords(
+        description=f"{description} {DRAWN}",
+        intensity="the released draw",
+        title="Private intensity, one posterior draw",
+    )
+
+
+TENTS = _fitted(
+    "The points were shared out to the corners of a public mesh, and random noise was added to every corner's sum."
+)
+FIELD = _fitted("The points were reduced to smooth averages over the area, and random noise was added to each.")
+POSTERIOR_DRAW = _drawn(
+    "One intensity was drawn at random from what a log-Gaussian Cox model makes of the points. No noise was added: the "
+    "randomness of the draw protects."
+)
+LIPSCHITZ = _drawn(
+    "One intensity that changes only gently from place to place was drawn at random from what a log-Gaussian Cox model "
+    "makes of the points. The randomness of the draw and the gentle slope protect."
+)
+KIM_LIM = "One intensity was drawn at random from what a log-Gaussian Cox model makes of the points, as published by "
+KIM_LIM_38 = _drawn(f"{KIM_LIM}Kim and Lim (their Theorem 3.8).")
+KIM_LIM_39 = _drawn(f"{KIM_LIM}Kim and Lim (their Corollary 3.9).")
 
 
 def covariance_row(covariance: Covariance, domain: Domain) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """Records of the local mechanisms."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.local import examples, options
+from dpppsynth.mechanisms.local import examples, options, words
 from dpppsynth.mechanisms.local.area_synthesizers import (
     DiskAreaMechanism,
     HybridUniformExponential,
@@ -26,6 +26,7 @@ DISK_AREA = Mechanism(
     result=LocalRelease,
     audit=CellsAudit,
     options=(options.DISK_AREA,),
+    words=words.DISK_AREA,
     examples=examples.disk_area,
 )
 
@@ -37,6 +38,7 @@ HYBRID_AREA = Mechanism(
     result=LocalRelease,
     audit=CellsAudit,
     options=(options.HYBRID_AREA,),
+    words=words.HYBRID_AREA,
     examples=examples.hybrid_area,
 )
 
@@ -48,6 +50,7 @@ SQUARE_WAVE = Mechanism(
     result=LocalRelease,
     audit=CellsAudit,
     options=(options.SQUARE_WAVE,),
+    words=words.SQUARE_WAVE,
     examples=examples.square_wave,
 )
 
@@ -59,6 +62,7 @@ SUBSET_EXPONENTIAL = Mechanism(
     result=LocalRelease,
     audit=CellsAudit,
     options=(options.SUBSET_EXPONENTIAL,),
+    words=words.SUBSET_EXPONENTIAL,
     examples=examples.subset_exponential,
 )
 
@@ -70,6 +74,7 @@ UNIFORM_GRID = Mechanism(
     result=GridRelease,
     audit=GridAudit,
     options=(options.UNIFORM_GRID,),
+    words=words.UNIFORM_GRID,
     examples=examples.uniform_grid,
 )
 
@@ -81,6 +86,7 @@ ADAPTIVE_GRID = Mechanism(
     result=GridRelease,
     audit=AdaptiveGridAudit,
     options=(options.AAG, options.PRIVAG),
+    words=words.ADAPTIVE_GRID,
     examples=examples.adaptive_grid,
 )
 
@@ -92,5 +98,6 @@ TRAJECTORIES = Mechanism(
     result=TraceRelease,
     audit=TrajectoriesAudit,
     options=(options.TRAJECTORIES,),
+    words=words.TRAJECTORIES,
     examples=examples.trajectories,
 )

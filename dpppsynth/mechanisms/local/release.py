@@ -18,7 +18,7 @@ from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
 from dpppsynth.release.projection import project_to_simplex
 from dpppsynth.spatial.intensity import PiecewiseConstant, held
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
 
@@ -137,6 +137,11 @@ class GridEstimator(Estimator):
 
 class GridRelease(CoxRelease):
     """Result of a local mechanism on grids for range queries: everything in it is public."""
+
+    @property
+    def mesh(self) -> Mesh:
+        """Cells of both grids: the second is in no plan, for it follows from the first one's reports."""
+        return self.intensity.mesh
 
     @cached_property
     def fitted(self) -> Fitted:

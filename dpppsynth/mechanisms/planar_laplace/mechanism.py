@@ -1,7 +1,7 @@
 """Record of points moved by planar Laplace noise."""
 
 from dpppsynth.contract.mechanism import Mechanism
-from dpppsynth.mechanisms.planar_laplace import examples, options
+from dpppsynth.mechanisms.planar_laplace import examples, options, words
 from dpppsynth.mechanisms.planar_laplace.audit import MovedAudit
 from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.mechanisms.planar_laplace.release import PointRelease
@@ -15,5 +15,6 @@ POINTS = Mechanism(
     result=PointRelease,
     audit=MovedAudit,
     options=(options.POINTS,),
+    words=words.POINTS,
     examples=examples.examples,
 )

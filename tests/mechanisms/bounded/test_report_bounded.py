@@ -12,9 +12,11 @@ import pytest
 import shapely
 
 from dpppsynth import BoundedErrorSynthesizer, LaplaceSynthesizer, PlanarLaplaceSynthesizer, PointPattern, Window
-from dpppsynth.mechanisms.bounded import words as bounded
+from dpppsynth.cli import plot
+from dpppsynth.contract import registry
+from dpppsynth.contract.words import loosest
 from dpppsynth.plotting import surfaces
-from dpppsynth.privacy import AddRemove, AlphaNeighbours
+from dpppsynth.privacy import AddRemove, AlphaNeighbours, odds
 from dpppsynth.privacy.odds import fraction
 from dpppsynth.release import StratifiedRelease
 from dpppsynth.reporting import distance_text, render_report, report_pictures
@@ -38,39 +40,55 @@ def moves(window=SQUARE, **options):
     return PlanarLaplaceSynthesizer(1.0, alpha=25.0, **options).plan(window, n=24)
 
 
+def words(plan):
+    return registry.mechanism(plan.mechanism).words
+
+
+def errors(plan, by=None):
+    return words(plan).errors(plan.statistic, by)
+
+
+def shown(plan):
+    return words(plan).shown(plan.statistic)
+
+
+def price(plan, guarantee=None):
+    return words(plan).costs(plan.statistic, guarantee or plan.guarantee)
+
+
 def said(plan, domain=SQUARE):
-    return promise(plan.guarantee, domain, plan.statistic.parameters())
+    return promise(plan.guarantee, domain, plan.statistic.parameters(), price(plan))
 
 
 class TestErrors:
     def test_of_counts(self):
-        first, *rest = bounded.errors(counts().statistic)
+        first, *rest = errors(counts())
         assert first == "No count is off by more than 40: larger noise was drawn again."
         assert "The intensity and the synthetic points have errors of their own." in " ".join(rest)
         assert "filter" not in " ".join(rest)
         assert "over the levels of month by" not in " ".join(rest)
 
     def test_filtered_series_have_twice_the_bound(self):
-        told = bounded.errors(counts().statistic, "month")[-1]
+        told = errors(counts(), "month")[-1]
         assert told.endswith("over the levels of month may be off by up to 80.")
 
     def test_of_moves(self):
-        told = bounded.errors(moves(max_error=500.0).statistic)
+        told = errors(moves(max_error=500.0))
         assert told[0] == "No point was moved by more than 500 m: longer moves were drawn again."
         assert told[1:] == ["The points are in random order."]
 
     def test_a_hard_bound_is_rounded_upwards(self):
         """To the nearest six digits, 765.609 m, it would be below the largest move; and twice it below 1531.2180204."""
-        plan = moves(NOTCHED, max_error=765.6090102).statistic
-        told = " ".join([*bounded.errors(plan), bounded.shown(plan)])
+        plan = moves(NOTCHED, max_error=765.6090102)
+        told = " ".join([*errors(plan), shown(plan)])
         assert "moved by more than 765.61 m:" in told
         assert told.count("1531.22 m") == 2
         relation = AlphaNeighbours(25.0, max_points_per_person=24)
         track = PlanarLaplaceSynthesizer(24.0, relation=relation, track=True, max_error=765.6090102)
-        assert "off by up to 1531.22 m" in " ".join(bounded.errors(track.plan(SQUARE, n=24).statistic))
+        assert "off by up to 1531.22 m" in " ".join(errors(track.plan(SQUARE, n=24)))
 
     def test_of_levels_the_order_is_random_within_each(self):
-        told = bounded.errors(moves(max_error=500.0).statistic, "month")
+        told = errors(moves(max_error=500.0), "month")
         assert told[-1] == "The points are in random order within each level of month."
 
     def test_of_levels_the_largest_error_is_told(self):
@@ -82,38 +100,37 @@ class TestErrors:
         guarantee = moves().guarantee
         for other in (far, free):
             release = StratifiedRelease("month", {"1": near, "2": other}, guarantee)
-            assert bounded.measured(release) is other.statistic.plan
+            assert loosest(release.plans) is other.statistic.plan
 
     def test_points_put_back_into_a_window_that_is_not_convex_may_be_twice_as_far(self):
-        plan = moves(NOTCHED, max_error=500.0).statistic
-        assert "none is farther than 1000 m from where it was" in " ".join(bounded.errors(plan))
-        assert "by 1000 m at most" in bounded.shown(plan)
-        assert "by 500 m at most" in bounded.shown(moves(max_error=500.0).statistic)
+        plan = moves(NOTCHED, max_error=500.0)
+        assert "none is farther than 1000 m from where it was" in " ".join(errors(plan))
+        assert "by 1000 m at most" in shown(plan)
+        assert "by 500 m at most" in shown(moves(max_error=500.0))
 
     def test_moves_without_a_bound_are_not_said_to_have_one(self):
-        told = bounded.errors(moves().statistic)
+        told = errors(moves())
         # A planar Laplace law of rate 1/25 has a mean radius of 50.
         assert told[0].startswith("There is no bound on how far a point was moved: 50 m on average")
-        assert "at most" not in bounded.shown(moves().statistic)
+        assert "at most" not in shown(moves())
         assert "more than" not in " ".join(told)
 
     def test_a_track_keeps_its_order_and_its_filter_doubles_the_bound(self):
         relation = AlphaNeighbours(25.0, max_points_per_person=24)
         bound = PlanarLaplaceSynthesizer(24.0, relation=relation, track=True, max_error=600.0).plan(SQUARE, n=24)
-        told = " ".join(bounded.errors(bound.statistic))
+        told = " ".join(errors(bound))
         assert "one person's track, in its order" in told
         assert "off by up to 1200 m" in told
         assert "random order" not in told
         free = PlanarLaplaceSynthesizer(24.0, relation=relation, track=True).plan(SQUARE, n=24)
-        assert "off by" not in " ".join(bounded.errors(free.statistic))
+        assert "off by" not in " ".join(errors(free))
 
     def test_others_have_none(self):
         plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=40)
-        assert bounded.errors(plan.statistic) == []
-        assert bounded.errors(None) == []
-        assert bounded.shown(plan.statistic) is None
-        assert not bounded.moves(plan.statistic.parameters())
-        assert bounded.price(plan.guarantee, plan.statistic.parameters()) == []
+        assert errors(plan) == []
+        assert shown(plan) is None
+        assert not words(plan).moved
+        assert price(plan) == []
 
 
 class TestPrice:
@@ -122,7 +139,7 @@ class TestPrice:
         """A larger delta may be quoted than the bound costs."""
         plan = counts(delta=1e-5, max_error=40, epsilon=None, relation=relation)
         generous = replace(plan.guarantee, profile=replace(plan.guarantee.profile, at=1e-3))
-        told = bounded.price(generous, plan.statistic.parameters())[0]
+        told = price(plan, generous)[0]
         floor = plan.guarantee.delta(1e3)
         assert floor < 1e-3
         stated = re.search(r"at most (?:1 in ([\d,]+)|([\d.e-]+\d))\. No error", told)
@@ -133,14 +150,14 @@ class TestPrice:
         """Below a claim of epsilon 1000 the profile is flat at 1, which says nothing of the bound."""
         relation = AlphaNeighbours(25.0, max_points_per_person=24)
         plan = PlanarLaplaceSynthesizer(1000.0, relation=relation, track=True, max_error=60.0).plan(SQUARE, n=24)
-        assert plan.guarantee.epsilon() > bounded.FAR
-        told = bounded.price(plan.guarantee, plan.statistic.parameters())[0]
+        assert plan.guarantee.epsilon() > odds.FAR
+        told = price(plan)[0]
         assert f"at most {fraction(plan.guarantee.profile.at)}. No error" in told
         assert "1 in 1." not in told
 
     def test_a_probability_that_nobody_can_count_is_no_fraction(self):
         plan = counts(max_error=1000)
-        told = bounded.price(plan.guarantee, plan.statistic.parameters())[0]
+        told = price(plan)[0]
         assert re.search(r"at most \d\.\d{1,3}e-2\d\d\. No", told)
 
     def test_it_stands_in_the_promise(self):
@@ -149,13 +166,15 @@ class TestPrice:
         assert not any("price" in paragraph for paragraph in said(moves()))
 
     def test_levels_count_once(self):
-        strata = {"strata": [{"parameters": counts().statistic.parameters()}] * 2}
-        assert bounded.price(counts().guarantee, strata) == bounded.price(
-            counts().guarantee, counts().statistic.parameters()
-        )
+        assert render_report(STORED / "strata-bounded-cells").count("tell for certain which it is") == 1
 
 
 class TestMovedPoints:
+    def test_pictures_call_them_moved_also_where_levels_were_released_one_by_one(self):
+        levels = {level: SimpleNamespace(mechanism="planar-laplace") for level in "12"}
+        assert plot._called(levels["1"]) == "Moved points"
+        assert plot._called(StratifiedRelease("month", levels, moves().guarantee)) == "Moved points"
+
     def test_each_stands_for_a_point_of_the_data(self):
         """Reports on other mechanisms say that no synthetic point is a person, which would be false here."""
         plan = moves(max_error=500.0)

@@ -18,7 +18,6 @@ from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.heatmaps import emd, gaussian_heatmap, kl, pearson, similarity
 from dpppsynth.io import inspect_points, pattern_from_geodataframe, read_pattern
 from dpppsynth.mechanisms.heatmap import words as heatmaps
-from dpppsynth.mechanisms.heatmap.exact_maps import heat_maps
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 from dpppsynth.plotting import canvas, plot_epsilon_curve, plot_heatmap, plot_intensity, save_picture, surfaces
 from dpppsynth.plotting.relation_words import what_changes
@@ -409,9 +408,9 @@ class TestRehearse:
         """Half of the persons moved by 100 of 200 along x and 50 of 100 along y: half of half of both sides."""
         pattern = PointPattern([[41.0, 21.0]] * 4, WINDOW)
         release = HeatmapSynthesizer(1e7, shape=(64, 64), user=None).release(pattern, 0)
-        moved = heat_maps(release, PointPattern([[41.0, 21.0], [141.0, 71.0]] * 2, WINDOW))
+        moved = release.exact_maps(PointPattern([[41.0, 21.0], [141.0, 71.0]] * 2, WINDOW))
         assert moved.moved(moved.released) == pytest.approx(0.5, rel=1e-3)
-        same = heat_maps(release, pattern)
+        same = release.exact_maps(pattern)
         assert same.moved(same.released) == pytest.approx(0, abs=1e-5)
         np.testing.assert_allclose(same.exact, same.released, atol=1e-6)
         assert same.uniform.max() < 1.2 / 64**2
@@ -426,7 +425,8 @@ class TestPictures:
         said = spoken(run("plot", public[0], "--out", tmp_path, "--bandwidth", 9))
         assert "Private heat map, ε = 1e+07, smoothed by 9 units" in titles
         assert "noise" not in said
-        assert heatmaps.blur(WINDOW) == "4 units"
+        release = load_release(public[0])
+        assert (release.blur(), release.blur(9)) == ("4 units", "9 units")
         assert {path.stem for path in tmp_path.iterdir()} == {"epsilon", "heatmap", "intensity", "pattern"}
 
     def test_shares_of_the_maximum_in_their_places(self, public):

@@ -3,10 +3,12 @@
 import math
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from dpppsynth.contract import registry
 from dpppsynth.plotting import plot_epsilon_curve
 from dpppsynth.privacy import AddRemove, GeoIndistinguishability, Guarantee, Local, PureDP, ReplaceOne
 from dpppsynth.reporting import certificate_tables, distance_text
@@ -123,9 +125,17 @@ def test_the_opening_names_the_kind_of_privacy():
     assert local.opening(GeoIndistinguishability(4)).kind == "geo-indistinguishability"
     assert "one square" in local.opening(GeoIndistinguishability(4)).about
     assert [local.opening(each).kind for each in (ReplaceOne(), AddRemove(2))] == ["differential privacy"] * 2
-    assert local.reports(replace(LOCAL, relation=ReplaceOne()), {"n": 7}) is None
-    assert local.reports(LOCAL, {"n": 5000}) == "5,000, a public number"
-    assert local.reports(LOCAL, {"n": 5000, "reports": [1000, 2000]}) == "3,000, a public number"
+
+
+def test_reports_are_counted():
+    words = [registry.mechanism(name).words for name in ("disk-area", "adaptive-grid", "laplace-cells")]
+    plans = [
+        SimpleNamespace(n=5000, parameters=dict),
+        SimpleNamespace(parameters=lambda: {"reports": [1000, 2000]}, n=5000),
+    ]
+    assert words[0].reports(plans[:1]) == "5,000, a public number"
+    assert words[1].reports(plans[1:]) == "3,000, a public number"
+    assert words[2].reports(plans) is None
 
 
 def test_a_picture_of_uneven_cells_shows_them(tmp_path):

@@ -1,0 +1,90 @@
+"""`MechanismWords`: text on a mechanism, in reports, on pictures and at the command line."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dpppsynth.privacy.guarantee import Guarantee
+
+
+@dataclass(frozen=True, kw_only=True)
+class MechanismWords:
+    """Text on a mechanism; what has a default is true of any.
+
+    Attributes
+    ----------
+    description : str
+        How the released points are made, in a few sentences without formulas.
+    intensity : str
+        Source of the intensity, for its caption in a report.
+    title : str
+        Title of a picture of the intensity.
+    counts : {"points", "persons"}
+        Whom or what the intensity counts.
+    moved : bool
+        Whether the released points are those of the data, each moved; they are not called synthetic then.
+    """
+
+    description: str
+    intensity: str = "from the released numbers"
+    title: str = "Private intensity"
+    counts: str = "points"
+    moved: bool = False
+
+    def describe(self, by: str | None = None) -> str:
+        """The description, also of one level of the mark `by`."""
+        return self.description
+
+    def errors(self, plan: Any, by: str | None = None) -> list[str]:
+        """Bounds on the errors of counts and places; nothing where none was asked for.
+
+        Parameters
+        ----------
+        plan : Measurement
+            Of the mechanism; of several levels that with the largest errors (`loosest`).
+        by : str, optional
+            Name of the mark whose levels were released one by one.
+        """
+        return []
+
+    def costs(self, plan: Any, guarantee: Guarantee) -> list[str]:
+        """Paragraphs on what such bounds cost in privacy."""
+        return []
+
+    def shown(self, plan: Any) -> str | None:
+        """Caption of the points on a map, where it is another than that of synthetic points."""
+        return None
+
+    def reports(self, plans: Sequence[Any]) -> str | None:
+        """Number of reports that persons sent, for the plans of all levels; None where nobody sent any."""
+        return None
+
+    def remarks(self, release: Any) -> list[str]:
+        """Sentences on the released numbers, which whoever released them reads first."""
+        return []
+
+    def figures(self, release: Any) -> dict[str, Any]:
+        """The numbers in these sentences, by name."""
+        return {}
+
+    def alarm(self, release: Any) -> str | None:
+        """Warning that the released numbers may mean nothing, where they may."""
+        return None
+
+    def spent(self, mechanism: str) -> str:
+        """Reason why no further patterns can be drawn from a release without an intensity."""
+        return (
+            f"is a {mechanism} release; its patterns were paid for one by one, and a further one would be a new spend "
+            "(synthesize, with a new budget)"
+        )
+
+
+def loosest(plans: Iterable[Any]) -> Any:
+    """The plan with the largest bound on errors, or without one."""
+    return max(plans, key=_most)
+
+
+def _most(plan: Any) -> float:
+    most = getattr(plan, "max_error", None)
+    return math.inf if most is None else float(most)
