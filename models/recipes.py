@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpppsynth.core.arguments import entries, instance
-from dpppsynth.core.crs import crs_from_member, projected_crs
+from dpppsynth.core.crs import crs_from_member
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.models.regular_meshes import regular
@@ -30,10 +30,7 @@ def domain_of_release(data: Mapping[str, Any], scale_factor: float | None) -> Do
     """
     if "crs" not in data:
         return domain_from_geojson(data)
-    domain, crs = domain_from_geojson({**data, "crs": None}), crs_from_member(data["crs"])
-    object.__setattr__(domain, "crs", None if crs is None else projected_crs(crs))
-    domain.__dict__["stated_scale"] = scale_factor
-    return domain
+    return domain_from_geojson({**data, "crs": None}).as_stated(crs_from_member(data["crs"]), scale_factor)
 
 
 def window(domain: Any) -> Window:

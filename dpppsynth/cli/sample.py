@@ -113,12 +113,15 @@ def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_
 
 def _renew_report(folder: Path, say: "Callable[[str], object]", *, limit: bool) -> DpppsynthError | None:
     """Make the report in the folder anew, if there is one; returns what prevented it."""
-    if not (folder / "report.html").is_file():
+    from dpppsynth.release.certificate import REPORT
+
+    # Asked here, since the report's own modules take more than a second to load.
+    if not (folder / REPORT).is_file():
         return None
-    from dpppsynth.reporting import FILENAME, is_report, write_report
+    from dpppsynth.reporting import is_report, write_report
 
     try:
-        if is_report(folder / FILENAME):
+        if is_report(folder / REPORT):
             write_report(folder, progress=say, limit=limit)
     except DpppsynthError as error:
         return error

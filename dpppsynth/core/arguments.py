@@ -108,14 +108,6 @@ def one_of(name: str, value: Any, known: Iterable[str], where: str = "") -> str:
     return value
 
 
-def choose(name: str, value: Any, known: tuple[str, ...]) -> None:
-    """Refuse a setting that is not known."""
-    if not isinstance(value, str) or value not in known:
-        words = [repr(each) for each in known]
-        msg = f"{name}: expected {', '.join(words[:-1])} or {words[-1]}, got {value!r}."
-        raise InputError(msg)
-
-
 def instance(name: str, value: Any, kind: type, remedy: str = "") -> Any:
     """Return an instance of the given class; for others an InputError."""
     if not isinstance(value, kind):

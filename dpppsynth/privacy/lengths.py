@@ -43,8 +43,12 @@ def on_map(relation: CappedRelation, domain: Domain | None) -> CappedRelation:
 
 def on_ground(curve: Any, domain: Domain | None) -> Curve:
     """Pairs of a true length and an epsilon, from pairs of a length on the map and an epsilon."""
-    factor = _factor(domain)
-    return tuple((float(length) / factor, float(epsilon)) for length, epsilon in curve)
+    return tuple((true_length(length, domain), float(epsilon)) for length, epsilon in curve)
+
+
+def true_length(length: float, domain: Domain | None) -> float:
+    """Least true length of a length on the map."""
+    return float(length) / _factor(domain)
 
 
 def lengths_assumed(relation: Relation, domain: Domain | None) -> tuple[str, ...]:

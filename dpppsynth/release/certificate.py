@@ -26,6 +26,7 @@ SCHEMA_VERSION = 1
 FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
 COUNTS = "counts.geojson"
 DOMAIN = "domain.geojson"
+REPORT = "report.html"
 SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
 STATISTICS = re.compile(r"(level_\d+_)?statistic\.json")
 # Bytes of a certificate, and entries of its lists, which the schema describes one by one.

@@ -18,7 +18,7 @@ from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.measurement import Following, Parameters, Rows, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
-from dpppsynth.core.arguments import choose, positive
+from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError, QualityError, TooLargeError
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
@@ -127,8 +127,8 @@ class LGCPInference(Estimator):
             msg = f"length_scales: needs at most {MOST_SCALES}, got {len(scales)}; leave some out."
             raise InputError(msg)
         positive("sigma", self.sigma)
-        choose("inference", self.inference, INFERENCES)
-        choose("engine", self.engine, ENGINES)
+        one_of("inference", self.inference, INFERENCES)
+        one_of("engine", self.engine, ENGINES)
         require_few_vertices(self.mesh)
         _ = [self.covariance(scale) for scale in scales]
         require_somewhere(self.measure)

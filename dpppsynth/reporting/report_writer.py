@@ -5,11 +5,12 @@ from pathlib import Path
 
 from dpppsynth.core.atomic_files import whole_file
 from dpppsynth.core.errors import InputError
+from dpppsynth.release import certificate
 from dpppsynth.release.folder import release_folder
 from dpppsynth.reporting.page import MARK, page
 from dpppsynth.reporting.subject import open_subject
 
-FILENAME = "report.html"
+FILENAME = certificate.REPORT
 # Where the mark of a report stands, in bytes from the beginning.
 HEAD = 1000
 

@@ -7,6 +7,7 @@ privacy radius is a true length, and `scale_factor` says how much longer it is o
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import math
@@ -60,6 +61,9 @@ class Domain(Protocol):
     @property
     def stated_scale(self) -> float | None:
         """`scale_factor`; None in releases made before certificates stated it, where lengths are those on the map."""
+
+    def as_stated(self, crs: str | None, scale: float | None) -> Domain:
+        """Copy on the map, and with the scale factor, that a release states."""
 
     @property
     def geometry(self) -> Any:
@@ -140,6 +144,13 @@ class OnMap:
     def scale_factor(self: Domain) -> float:
         """Largest length on the map of one unit of true length, at least 1: a privacy radius is multiplied by it."""
         return 1.0 if self.stated_scale is None else self.stated_scale
+
+    def as_stated(self, crs: str | None, scale: float | None) -> Self:
+        """Copy on the map, and with the scale factor, that a release states: neither is refused."""
+        same = copy.copy(self)
+        object.__setattr__(same, "crs", None if crs is None else projected_crs(crs))
+        same.__dict__["stated_scale"] = scale
+        return same
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -612,7 +612,7 @@ class TestKernel:
     def test_refused_settings(self):
         for arguments, message in (
             ({"bandwidth": 0}, r"^bandwidth: must be a positive finite number, got 0\."),
-            ({"bound": "tight"}, r"^bound: expected 'superposition' or 'kim-lim-3\.6', got 'tight'\."),
+            ({"bound": "tight"}, r"^bound: expected one of 'superposition', 'kim-lim-3\.6', got 'tight'\."),
             ({"epsilon": -1}, r"^epsilon: must be a positive finite number, got -1\."),
             ({"delta": 2}, r"^delta: must lie in \[0, 1\), got 2"),
             ({"relation": "any"}, r"^relation: expected a relation"),

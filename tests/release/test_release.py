@@ -230,7 +230,7 @@ class TestInference:
     def test_unknown_setting(self, lgcp):
         with pytest.raises(InputError, match=r"^infer: unknown setting \['epsilon'\]; expected some of"):
             lgcp.infer(epsilon=5.0)
-        with pytest.raises(InputError, match="inference: expected 'nuts' or 'laplace', got 'magic'"):
+        with pytest.raises(InputError, match="inference: expected one of 'nuts', 'laplace', got 'magic'"):
             lgcp.infer(inference="magic")
 
     def test_averages_over_scales_by_default(self):

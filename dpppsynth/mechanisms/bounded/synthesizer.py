@@ -16,7 +16,7 @@ from dpppsynth.contract.synthesizer import (
     need_size,
     require_domain,
 )
-from dpppsynth.core.arguments import choose, positive
+from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.bounded.bound import (
     bounded_delta,
@@ -108,7 +108,7 @@ class BoundedErrorSynthesizer(PointSynthesizer):
         if self.spacing is not None and self.mesh is not None:
             msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
             raise InputError(msg)
-        choose("postprocess", self.postprocess, POSTPROCESSES)
+        one_of("postprocess", self.postprocess, POSTPROCESSES)
         if self.postprocess == "keep-n" and not self.neighbouring().n_is_public:
             msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
             raise InputError(msg)

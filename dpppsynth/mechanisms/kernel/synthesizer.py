@@ -9,7 +9,7 @@ from dpppsynth.contract import rules
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
 from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain, safe_digits
-from dpppsynth.core.arguments import choose, positive, whole
+from dpppsynth.core.arguments import one_of, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import either, mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
@@ -92,7 +92,7 @@ class KernelSynthesizer(PointSynthesizer):
         for name in ("bandwidth", "spacing"):
             if getattr(self, name) is not None:
                 positive(name, getattr(self, name))
-        choose("bound", self.bound, BOUNDS)
+        one_of("bound", self.bound, BOUNDS)
         if not self.neighbouring().n_is_public:
             msg = (
                 "relation: adding or removing a point adds or removes its whole cluster, which the kernel synthesizer "

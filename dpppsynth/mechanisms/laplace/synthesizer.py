@@ -14,7 +14,7 @@ from dpppsynth.contract.synthesizer import (
     need_size,
     require_domain,
 )
-from dpppsynth.core.arguments import choose, positive
+from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import CappedRelation
@@ -69,7 +69,7 @@ class LaplaceSynthesizer(PointSynthesizer):
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
-        choose("basis", self.basis, BASES)
+        one_of("basis", self.basis, BASES)
         if self.spacing is not None:
             positive("spacing", self.spacing)
         if self.spacing is not None and self.mesh is not None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
 from dpppsynth.contract.synthesizer import require_domain
-from dpppsynth.core.arguments import choose, positive
+from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
 from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, SAMPLERS
@@ -105,7 +105,7 @@ class LGCPSynthesizer(LGCPSettings):
             msg = "alpha: give the privacy radius, for instance alpha=25.0, or a relation such as ReplaceOne()."
             raise InputError(msg)
         self.neighbouring()
-        choose("mechanism", self.mechanism, tuple(MECHANISMS))
+        one_of("mechanism", self.mechanism, tuple(MECHANISMS))
         require_small_delta(self.delta, 0, allow_large_delta=True)
         for name in ("sigma", "length_scale"):
             if getattr(self, name) is not None:
@@ -114,7 +114,7 @@ class LGCPSynthesizer(LGCPSettings):
             msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {self.offset!r}."
             raise InputError(msg)
         for name, known in (("inference", INFERENCES), ("engine", ENGINES), ("sampler", SAMPLERS)):
-            choose(name, getattr(self, name), known)
+            one_of(name, getattr(self, name), known)
         if self.covariance is not None:
             self._require_one_covariance()
         MECHANISMS[self.mechanism].require(self)

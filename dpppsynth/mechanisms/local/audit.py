@@ -8,6 +8,7 @@ import numpy as np
 
 from dpppsynth.contract.audits.plan_audit import AuditRun, Margin, More, PlanAudit
 from dpppsynth.contract.audits.target import Target
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.audit_clients import ClientAudit
 from dpppsynth.mechanisms.local.audit_reports import ReportCounts, RoundCounts
 from dpppsynth.mechanisms.local.grid_plan import AdaptiveGridPlan, GridPlan, UniformGridPlan
@@ -20,8 +21,6 @@ from dpppsynth.spatial.mesh import Floats, Ints
 
 # Persons of a release, at most, and persons times cells, but for a few; of two rounds there are as many as planned.
 MOST, WORK, FEW = 10_000, 20_000_000, 100
-# Cells of releases that are saved: estimates of more take long.
-MOST_CELLS = 32**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ class ReportsAudit(PlanAudit):
     @property
     def opened(self) -> bool:
         """Whether releases are saved and opened again."""
-        return len(self.plan.mesh.element_measure) <= MOST_CELLS
+        return len(self.plan.mesh.element_measure) <= grid_limits.AUDITED_CELLS
 
     def target(
         self,

@@ -16,6 +16,7 @@ from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_arra
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.wording import mention
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.plan import LocalPlan, tally
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
@@ -29,8 +30,6 @@ from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
-# Cells along a side, beyond which an estimate would not fit into memory.
-MOST_CELLS = 1000
 # Treatments of a person outside: both leave the number of reports unchanged.
 OUTSIDE = ("raise", "clip")
 DROP = "drop"
@@ -187,7 +186,7 @@ class CellMechanism(LocalMechanism):
     cells: int = setting(15, help="Number of cells along each side of the grid")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_CELLS))
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.SETTINGS_SIDE))
         self.randomizer  # noqa: B018 - what integers cannot express is refused at once
 
     @cached_property

@@ -18,7 +18,7 @@ from dpppsynth.mechanisms.lgcp.bound.posterior_draw import SAMPLER, draw_assumpt
 from dpppsynth.models.covariances import Covariance, PoweredExponential, covariance_matrix
 from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.lengths import on_map, true_length
 from dpppsynth.privacy.profiles import ApproximateDP
 from dpppsynth.privacy.relations import AddRemove, CappedRelation, as_relation
 from dpppsynth.spatial.domains import Window
@@ -188,7 +188,7 @@ def _closed_form(mesh: Mesh, relation: CappedRelation, power: float) -> float:
     side, cells = x1 - x0, nx - 1
     limit = GAP[mesh.kind] * side / cells
     if on_map(relation, mesh.domain).reach * RELATIVE >= limit:
-        most = limit / mesh.domain.scale_factor
+        most = true_length(limit, mesh.domain)
         msg = (
             f"alpha: Corollary 3.9 needs less than {most:.6g}, the distance between elements that do not touch, got "
             f"{relation.reach:g}; use a coarser mesh or {_other()}."

@@ -6,12 +6,11 @@ import numpy as np
 
 from dpppsynth.core.arguments import plain_array, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.spatial.mesh import Floats
 
 Bounds = tuple[float, float, float, float]
 
-# Cells of one grid: their corners fill 128 MiB.
-MOST_CELLS = 2**22
 # Largest coordinates and masses: their products and sums stay finite.
 LARGEST = 1e150
 
@@ -58,8 +57,8 @@ def users(name: str, n: Any) -> int:
 
 def require_cells(number: int, name: str) -> None:
     """Refuse grids that would not fit into memory."""
-    if not number <= MOST_CELLS:
-        msg = f"{name}: ask for more than {MOST_CELLS} cells; take fewer."
+    if not number <= grid_limits.CELLS:
+        msg = f"{name}: ask for more than {grid_limits.CELLS} cells; take fewer."
         raise InputError(msg)
 
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.grids.grid_arguments import (
-    MOST_CELLS,
     Bounds,
     checked_bounds,
     checked_queries,
@@ -268,7 +268,7 @@ def uniform_grid(bounds: Any, columns: int, rows: int) -> Rectangles:
     [2.0, 0.0, 4.0, 1.0]
     """
     x0, y0, x1, y1 = checked_bounds(bounds)
-    columns, rows = whole("columns", columns, 1, most=MOST_CELLS), whole("rows", rows, 1, most=MOST_CELLS)
+    columns, rows = whole("columns", columns, 1, most=grid_limits.CELLS), whole("rows", rows, 1, most=grid_limits.CELLS)
     require_cells(columns * rows, "columns and rows")
     return Rectangles(np.linspace(x0, x1, columns + 1), np.linspace(y0, y1, rows + 1))
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from dpppsynth.core.arguments import one_of, positive, probability, real, shown
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.grids.grid_arguments import LARGEST, MOST_CELLS, reals, users
+from dpppsynth.mechanisms.local import grid_limits
+from dpppsynth.mechanisms.local.grids.grid_arguments import LARGEST, reals, users
 from dpppsynth.spatial.mesh import Floats, Ints
 
 ROUNDINGS = ("nearest", "ceil", "floor")
@@ -174,7 +175,7 @@ def rounded_sides(sides: Any, rounding: str) -> Ints:
         found = np.floor(ideal + 0.5)
     else:
         found = np.floor(ideal * (1 + CLOSE)) if rounding == "floor" else np.ceil(ideal * (1 - CLOSE))
-    most = max(1, math.isqrt(MOST_CELLS // max(1, len(ideal))))
+    most = max(1, math.isqrt(grid_limits.CELLS // max(1, len(ideal))))
     return np.clip(found, 1, most).astype(np.int64)
 
 
@@ -227,4 +228,4 @@ def report_signal(epsilon: float) -> float:
 def _central(epsilon: float, n: int, c: float, name: str) -> float:
     epsilon, c = positive("epsilon", epsilon, remedy=SMALL), positive(name, c, remedy="10 and 5 are usual")
     # No grid has so many cells; what is beyond need not be told apart.
-    return min(float(MOST_CELLS), math.sqrt(n) * math.sqrt(epsilon) / math.sqrt(c))
+    return min(float(grid_limits.CELLS), math.sqrt(n) * math.sqrt(epsilon) / math.sqrt(c))

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import finite, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     FootprintConvolution,
@@ -23,7 +24,7 @@ from dpppsynth.mechanisms.local.randomizers.em import (
     mask,
     neighbour_smoothing,
 )
-from dpppsynth.mechanisms.local.randomizers.footprint import MOST_CELLS, MOST_SIDE, offsets, output_mask, reached
+from dpppsynth.mechanisms.local.randomizers.footprint import offsets, output_mask, reached
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, with_likelier
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -52,8 +53,8 @@ class AreaRandomizer(Randomizer):
 
     def __post_init__(self) -> None:
         fewer = "take fewer, larger cells"
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_CELLS, remedy=fewer))
-        most = (MOST_SIDE - self.cells) // 2
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.AREA_SIDE, remedy=fewer))
+        most = (grid_limits.AREA_BOX - self.cells) // 2
         object.__setattr__(self, "radius", whole("radius", self.radius, 0, most=most, remedy="it is counted in cells"))
         super().__post_init__()
 

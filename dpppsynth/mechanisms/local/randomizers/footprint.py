@@ -13,11 +13,8 @@ import numpy as np
 
 from dpppsynth.core.arguments import plain_array, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.spatial.mesh import Floats, Ints
-
-# Longest sides of the grid of values and of the box of reports, in cells: arrays of the latter are kept.
-MOST_CELLS = 1024
-MOST_SIDE = 4096
 
 
 def offsets(radius: int) -> tuple[Ints, Ints]:
@@ -72,11 +69,11 @@ def shares(x: Any, y: Any, radius: Any) -> Floats:
     return np.where(high(x, y, radius), 1.0, mixed)
 
 
-def _whole(name: str, value: Any, least: int = -MOST_SIDE) -> Ints:
+def _whole(name: str, value: Any, least: int = -grid_limits.AREA_BOX) -> Ints:
     array = plain_array(value)
     numbers = array is not None and array.dtype.kind in "iu"
-    if array is None or not numbers or not ((array >= least) & (array <= MOST_SIDE)).all():
-        msg = f"{name}: must be whole numbers from {least} to {MOST_SIDE}, in cells."
+    if array is None or not numbers or not ((array >= least) & (array <= grid_limits.AREA_BOX)).all():
+        msg = f"{name}: must be whole numbers from {least} to {grid_limits.AREA_BOX}, in cells."
         raise InputError(msg)
     return array.astype(np.int64)
 
@@ -135,7 +132,10 @@ def closed_form_sizes(radius: int, cells: int) -> FootprintSizes:
     >>> [round(size, 8) for size in closed_form_sizes(2, 5)]
     [16.64582472, 60.35417528]
     """
-    radius, cells = whole("radius", radius, 0, most=MOST_SIDE), whole("cells", cells, 1, most=MOST_CELLS)
+    radius, cells = (
+        whole("radius", radius, 0, most=grid_limits.AREA_BOX),
+        whole("cells", cells, 1, most=grid_limits.AREA_SIDE),
+    )
     parts = parts_of(radius)
     split = float(parts.mixed @ parts.times)
     low = cells**2 + 4 * radius * cells - 4 * radius - 1

@@ -16,10 +16,11 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import flag, instance, shown, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.randomizers.shells import MOST_CELLS, all_subsets, mean_distance, shells
+from dpppsynth.mechanisms.local.randomizers.shells import all_subsets, mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential
 from dpppsynth.mechanisms.local.randomizers.subset_law import ratios
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -91,9 +92,10 @@ def local_privacy(randomizer: Randomizer, *, empty: bool = False, most: int = MO
     instance("randomizer", randomizer, Randomizer, "DiskArea(...) or SubsetExponential(...) make one")
     empty, most = flag("empty", empty), whole("most", most, 1)
     cells = math.isqrt(randomizer.inputs)
-    if cells**2 != randomizer.inputs or cells > MOST_CELLS:
+    most_cells = grid_limits.SHELLS_SIDE
+    if cells**2 != randomizer.inputs or cells > most_cells:
         msg = (
-            f"randomizer: its values must be the cells of a square grid of at most {MOST_CELLS} x {MOST_CELLS} cells, "
+            f"randomizer: its values must be the cells of a square grid of at most {most_cells} x {most_cells} cells, "
             f"got {shown(randomizer.inputs)} values."
         )
         raise InputError(msg)

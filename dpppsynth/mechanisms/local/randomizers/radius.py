@@ -11,7 +11,8 @@ import numpy as np
 
 from dpppsynth.core.arguments import finite, positive, shown, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers.footprint import MOST_CELLS, parts_of
+from dpppsynth.mechanisms.local import grid_limits
+from dpppsynth.mechanisms.local.randomizers.footprint import parts_of
 from dpppsynth.spatial.mesh import Floats
 
 # Below, differences of exponentials lose digits, and their series are exact.
@@ -115,7 +116,7 @@ def grid_radius(epsilon: float, cells: int) -> int:
     >>> [grid_radius(3.5, cells) for cells in (4, 5, 10, 15, 20)]
     [0, 1, 2, 3, 4]
     """
-    cells = whole("cells", cells, 1, most=MOST_CELLS)
+    cells = whole("cells", cells, 1, most=grid_limits.AREA_SIDE)
     return math.floor(optimal_radius(epsilon) * cells + GUARD)
 
 
@@ -131,7 +132,7 @@ def discrete_radius(epsilon: float, cells: int) -> int:
     [0, 3, 5]
     """
     epsilon = float(positive("epsilon", epsilon, most=LARGEST_EPSILON))
-    cells = whole("cells", cells, 1, most=MOST_CELLS)
+    cells = whole("cells", cells, 1, most=grid_limits.AREA_SIDE)
     # Below, the maximiser stays where it is while the bound drowns in rounding.
     bounds = [_grid_bound(radius, max(epsilon, SMALL), cells) for radius in range(2 * cells + 1)]
     return int(np.argmax(bounds))

@@ -14,10 +14,8 @@ import numpy.typing as npt
 
 from dpppsynth.core.arguments import shown, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.spatial.mesh import Floats, Ints
-
-# Tables have cells^4 entries.
-MOST_CELLS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +95,7 @@ def shells(cells: int) -> Shells:
     >>> shells(2).squares.tolist(), shells(2).beyond.tolist()
     ([0, 1, 2], [[4, 3, 1, 0]])
     """
-    return _shells(whole("cells", cells, 1, most=MOST_CELLS))
+    return _shells(whole("cells", cells, 1, most=grid_limits.SHELLS_SIDE))
 
 
 @lru_cache(maxsize=4)
@@ -121,7 +119,7 @@ def mean_distance(cells: int) -> float:
     >>> round(mean_distance(5), 6)
     2.653714
     """
-    whole("cells", cells, 1, most=MOST_CELLS)
+    whole("cells", cells, 1, most=grid_limits.SHELLS_SIDE)
     # Number of occurrences of each offset along one axis.
     often = cells - np.arange(cells)
     often[1:] *= 2

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     binomial_smoothing,
@@ -32,8 +33,6 @@ from dpppsynth.mechanisms.local.randomizers.weights import (
 )
 from dpppsynth.spatial.mesh import Floats, Ints
 
-# Cells along an axis, and cells that a window may reach to either side.
-MOST_CELLS = 4096
 # Clients drawn at once.
 BATCH = 1_000_000
 # Default tolerance of the log-likelihood: natural logarithms, of raw counts.
@@ -73,8 +72,10 @@ class SquareWave(Randomizer):
     columns: ClassVar[tuple[str, ...]] = ("axis", "cell")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_CELLS))
-        object.__setattr__(self, "half_width", whole("half_width", self.half_width, 0, most=MOST_CELLS))
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.SQUARE_WAVE_SIDE))
+        object.__setattr__(
+            self, "half_width", whole("half_width", self.half_width, 0, most=grid_limits.SQUARE_WAVE_SIDE)
+        )
         super().__post_init__()
 
     @property
@@ -246,7 +247,9 @@ def square_wave_half_width(epsilon: float, cells: int) -> int:
     3
     """
     # A half-width that is a whole number up to rounding is that number.
-    return math.floor(whole("cells", cells, 1, most=MOST_CELLS) * _relative_half_width(epsilon) + 1e-9)
+    return math.floor(
+        whole("cells", cells, 1, most=grid_limits.SQUARE_WAVE_SIDE) * _relative_half_width(epsilon) + 1e-9
+    )
 
 
 def _relative_half_width(epsilon: float) -> float:

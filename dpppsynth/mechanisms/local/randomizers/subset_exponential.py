@@ -15,9 +15,10 @@ import numpy as np
 
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, groups, meeting
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.randomizers.shells import MOST_CELLS, Shells, all_subsets, mean_distance, shells
+from dpppsynth.mechanisms.local.randomizers.shells import Shells, all_subsets, mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.subset_law import SubsetLaw, ratios, subset_law
 from dpppsynth.mechanisms.local.randomizers.weights import draws
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -79,7 +80,7 @@ class SubsetExponential(Randomizer):
     metric: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        cells = whole("cells", self.cells, 1, most=MOST_CELLS)
+        cells = whole("cells", self.cells, 1, most=grid_limits.SHELLS_SIDE)
         object.__setattr__(self, "cells", cells)
         object.__setattr__(self, "subset", whole("subset", self.subset, 1, most=cells**2))
         super().__post_init__()

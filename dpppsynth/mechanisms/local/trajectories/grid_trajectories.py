@@ -8,10 +8,9 @@ import numpy as np
 
 from dpppsynth.core.arguments import plain_array, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.spatial.mesh import Floats, Ints
 
-# Cells along one side of a grid, at most.
-MOST_CELLS = 1024
 # The neighbours of a cell, in the order in which moves are numbered: along x, then along y.
 MOVES = np.array([(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y])
 OFFSETS = "offsets: must be increasing whole numbers from 0 to the number of points; every trajectory has a point."
@@ -41,7 +40,7 @@ class GridTrajectories:
     offsets: Ints
 
     def __post_init__(self) -> None:
-        d = whole("cells", self.cells, 1, most=MOST_CELLS)
+        d = whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE)
         values = plain_array(self.values)
         flat = values is not None and values.ndim == 1 and values.dtype.kind in "iu" and len(values) > 0
         if values is None or not flat or values.min() < 0 or values.max() >= d * d:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from dpppsynth.core.arguments import elements, instance, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import (
-    MOST_CELLS,
     MOVES,
     GridTrajectories,
     checked_offsets,
@@ -98,7 +98,7 @@ class Trajectories:
         InputError
             When a point lies outside the window.
         """
-        cells = whole("cells", cells, 1, most=MOST_CELLS)
+        cells = whole("cells", cells, 1, most=grid_limits.TRAJECTORIES_SIDE)
         if not instance("window", window, Window, "Window.rectangle(0, 0, 1, 1) is one").contains(self.xy).all():
             msg = (
                 "window: there are points outside it; take a public window that holds them all, or move each to the "

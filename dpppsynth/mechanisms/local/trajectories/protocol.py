@@ -24,7 +24,8 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, instance, plain_array, positive, whole
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOST_CELLS, MOVES
+from dpppsynth.mechanisms.local import grid_limits
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOVES
 from dpppsynth.mechanisms.local.trajectories.model import TraceModel
 from dpppsynth.mechanisms.local.trajectories.rounds import LONGEST, TraceCounts, TraceRound
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -63,7 +64,7 @@ class TraceProtocol:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", float(positive("epsilon", self.epsilon)))
         object.__setattr__(self, "max_length", whole("max_length", self.max_length, 1, most=LONGEST))
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_CELLS))
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE))
         try:
             # The largest and the smallest share of a report, before anybody reports.
             for longest in (1, self.max_length):

@@ -12,9 +12,10 @@ import numpy as np
 from dpppsynth.core.arguments import elements, entries, flag, instance, one_of, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
 from dpppsynth.mechanisms.local.randomizers.unary import OptimizedUnary
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOST_CELLS, MOVES, GridTrajectories
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOVES, GridTrajectories
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Longest trajectory that a round may be about.
@@ -63,7 +64,7 @@ class TraceRound:
 
     def __post_init__(self) -> None:
         # Plain numbers, so that equal rounds have equal fingerprints.
-        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=MOST_CELLS))
+        object.__setattr__(self, "cells", whole("cells", self.cells, 1, most=grid_limits.TRAJECTORIES_SIDE))
         object.__setattr__(self, "longest", whole("longest", self.longest, 1, most=LONGEST))
         object.__setattr__(self, "moving", flag("moving", self.moving))
         # The parts refuse what integers cannot express.
