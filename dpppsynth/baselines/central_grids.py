@@ -24,9 +24,9 @@ from dpppsynth.mechanisms.local.grids.sides import (
     central_second_sides,
     central_uniform_side,
 )
-from dpppsynth.privacy.bounds import DISCRETE, ONE_RELEASE
+from dpppsynth.privacy.bounds import DISCRETE, ONE_RELEASE, laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import DiscreteNoise, laplace_noise, laplace_scale
+from dpppsynth.privacy.noise import DiscreteNoise, laplace_noise
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemove
 from dpppsynth.spatial.domains import Window

@@ -18,15 +18,9 @@ from dpppsynth.core.randomness import RngLike
 from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy import bounds
+from dpppsynth.privacy.bounds import laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import (
-    DiscreteNoise,
-    OpenDPLaplace,
-    SeededLaplace,
-    laplace_noise,
-    laplace_scale,
-    require_room,
-)
+from dpppsynth.privacy.noise import DiscreteNoise, OpenDPLaplace, SeededLaplace, laplace_noise, require_room
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh

@@ -41,6 +41,7 @@ from dpppsynth.privacy.accounting import FIXED_BEFOREHAND, Composed, adaptive, c
 from dpppsynth.privacy.bounds import (
     counts,
     counts_sensitivity,
+    laplace_scale,
     require_small_delta,
     tents,
     tents_sensitivity,
@@ -48,7 +49,7 @@ from dpppsynth.privacy.bounds import (
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.losses import DiscreteLosses
-from dpppsynth.privacy.noise import laplace_noise, laplace_scale, truncated_laplace_noise
+from dpppsynth.privacy.noise import laplace_noise, truncated_laplace_noise
 from dpppsynth.privacy.profiles import (
     ApproximateDP,
     GaussianDP,

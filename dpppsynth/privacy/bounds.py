@@ -50,6 +50,15 @@ FROM_BOUND = ", for which {bound} must be larger"
 Size = tuple[int | None, float | None]
 
 
+def laplace_scale(sensitivity: int, epsilon: float) -> float:
+    """Smallest scale, up to one rounding, with `sensitivity / scale <= epsilon` also after rounding upwards."""
+    sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon)
+    scale = sensitivity / epsilon
+    while math.nextafter(sensitivity / scale, math.inf) > epsilon:
+        scale = math.nextafter(scale, math.inf)
+    return scale
+
+
 def counts_sensitivity(relation: CappedRelation) -> int:
     """L1 sensitivity of cell counts: two cells change by one under a move, one under add/remove; times the cap."""
     instance("relation", relation, CappedRelation, EXAMPLE)

@@ -245,12 +245,3 @@ def require_room(scale: float, sensitivity: int, epsilon: float) -> None:
     if not scale * 100 + sensitivity < LARGEST:
         msg = f"epsilon: {epsilon!r} asks for noise beyond 64-bit integers; take a larger epsilon."
         raise InputError(msg)
-
-
-def laplace_scale(sensitivity: int, epsilon: float) -> float:
-    """Smallest scale, up to one rounding, with `sensitivity / scale <= epsilon` also after rounding upwards."""
-    sensitivity, epsilon = whole("sensitivity", sensitivity, 1), positive("epsilon", epsilon)
-    scale = sensitivity / epsilon
-    while math.nextafter(sensitivity / scale, math.inf) > epsilon:
-        scale = math.nextafter(scale, math.inf)
-    return scale

@@ -34,7 +34,8 @@ from dpppsynth.mechanisms.lgcp import field_plan
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, PureDP, ReplaceOne
-from dpppsynth.privacy.noise import gaussian_noise, laplace_noise, laplace_scale
+from dpppsynth.privacy.bounds import laplace_scale
+from dpppsynth.privacy.noise import gaussian_noise, laplace_noise
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.gaussian_kernel import sample_children
 from dpppsynth.spatial.patterns import PointPattern

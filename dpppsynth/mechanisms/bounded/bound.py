@@ -10,9 +10,8 @@ from typing import Any
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.core.wording import named
-from dpppsynth.privacy.bounds import EXAMPLE, assumptions, counts_sensitivity
+from dpppsynth.privacy.bounds import EXAMPLE, assumptions, counts_sensitivity, laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.privacy.truncated.bound_arguments import WHY_DELTA, require_delta, whole_bound
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric

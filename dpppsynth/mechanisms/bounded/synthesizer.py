@@ -27,8 +27,7 @@ from dpppsynth.mechanisms.bounded.bound import (
     worst_shifts,
 )
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
-from dpppsynth.privacy.bounds import FROM_BOUND, counts_sensitivity, require_modest
-from dpppsynth.privacy.noise import laplace_scale
+from dpppsynth.privacy.bounds import FROM_BOUND, counts_sensitivity, laplace_scale, require_modest
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.privacy.truncated.searches import ErrorBudget, with_third

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from dpppsynth.core.arguments import elements, instance, one_of, positive, shown, whole
 from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.core.wording import either
-from dpppsynth.privacy.bounds import DISCRETE, LATTICE_BITS, NOT_EMPTY, ONE_RELEASE, SNAPPED, WIDE_CAP
+from dpppsynth.privacy.bounds import DISCRETE, LATTICE_BITS, NOT_EMPTY, ONE_RELEASE, SNAPPED, WIDE_CAP, laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
-from dpppsynth.privacy.noise import laplace_scale
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 
 # Grids up to 4096 x 4096 cells.

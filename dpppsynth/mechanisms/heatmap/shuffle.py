@@ -20,7 +20,8 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, LevelBudgets, level_budgets
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
-from dpppsynth.privacy.noise import laplace_noise, laplace_scale
+from dpppsynth.privacy.bounds import laplace_scale
+from dpppsynth.privacy.noise import laplace_noise
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Probability that noise in any cell wraps around the modulus.

@@ -30,8 +30,7 @@ from dpppsynth.mechanisms.planar_laplace.bound import moved_delta
 from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.models import regular_squares
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ApproximateDP, PureDP, ReplaceOne
-from dpppsynth.privacy.bounds import counts_sensitivity
-from dpppsynth.privacy.noise import laplace_scale
+from dpppsynth.privacy.bounds import counts_sensitivity, laplace_scale
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.truncated import PlanarLaplace, TruncatedGeometric

@@ -8,7 +8,8 @@ from typing import Any
 from dpppsynth.core.arguments import flag, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.privacy.noise import DiscreteNoise, laplace_noise, laplace_scale, truncated_laplace_noise
+from dpppsynth.privacy.bounds import laplace_scale
+from dpppsynth.privacy.noise import DiscreteNoise, laplace_noise, truncated_laplace_noise
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.truncated.bound_arguments import LARGEST, require_whole, whole_bound
 from dpppsynth.privacy.truncated.geometric import MOST_SHIFTS, MOST_WORK, TruncatedGeometric
