@@ -1,0 +1,152 @@
+"""The mechanism of docs/adding_a_mechanism.md, built from the page's own blocks beside the package.
+
+Nothing but its folder and its line in the registry is added, in processes of their own.
+"""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/adding_a_mechanism.md").read_text("utf-8")
+BLOCKS = dict(re.findall(r"^```python\n# (\S+)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE))
+FOLDER, REGISTRY = "dpppsynth/mechanisms/strips", "dpppsynth/contract/registry.py"
+# The line in the registry, run as Python does when it stands there.
+REGISTER = """
+from pathlib import Path
+import dpppsynth.mechanisms
+from dpppsynth.contract import registry
+dpppsynth.mechanisms.__path__.append(str(Path(__file__).parent / "mechanisms"))
+HOME = registry.HOME
+registry.PLACES |= {{
+{line}}}
+"""
+COMMAND = "import strips_registered; from dpppsynth.cli import main; main()"
+WINDOW = ["--window", "0,0,1000,1000", "--crs", "EPSG:27700"]
+STRIPS = ["--mechanism", "strip-counts", "--epsilon", "1", "--alpha", "25", "--strips", "8"]
+N = 300
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with the mechanism, and a module that registers it."""
+    place = tmp_path_factory.mktemp("strips")
+    (place / "mechanisms/strips").mkdir(parents=True)
+    for name, text in BLOCKS.items():
+        if name != REGISTRY:
+            (place / "mechanisms/strips" / Path(name).name).write_text(text)
+    (place / "strips_registered.py").write_text(REGISTER.format(line=BLOCKS[REGISTRY]))
+    points = np.random.default_rng(2).uniform(0, 1000, (N, 2))
+    with (place / "points.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("x", "y"), *points.tolist()])
+    return place
+
+
+def run(place, *words, code=0):
+    paths = [str(place), str(ROOT), str(ROOT / "tests")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *(str(word) for word in words)]
+    done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stdout
+
+
+def cli(place, *words):
+    return run(place, "-c", COMMAND, *words)
+
+
+@pytest.fixture(scope="module")
+def saved(place):
+    cli(place, "synthesize", "points.csv", *WINDOW, *STRIPS, "--out", "public")
+    return place / "public"
+
+
+def test_the_page_names_every_file_that_is_touched():
+    table = re.findall(r"^\| `(\S+/\S+)` \|", PAGE, re.MULTILINE)
+    assert set(table) == {*BLOCKS, "docs/mechanisms.md"}
+    assert [name for name in BLOCKS if not name.startswith(FOLDER)] == [REGISTRY]
+    row = re.search(r"^```markdown\n(.*?)\n```", PAGE, re.DOTALL | re.MULTILINE).group(1)
+    head = next(line for line in (ROOT / "docs/mechanisms.md").read_text("utf-8").splitlines() if "| made by |" in line)
+    assert row.count("|") == head.count("|")
+
+
+def test_its_modules_are_as_neat_as_the_others(place):
+    ours = ["--config", ROOT / "pyproject.toml", "--config", "lint.isort.known-first-party = ['dpppsynth']"]
+    for words in (["check"], ["format", "--check"]):
+        run(place, "-m", "ruff", *words, *ours, place / "mechanisms")
+
+
+def test_conformance(place):
+    """The suite as it stands, on the examples of this mechanism."""
+    options = ["-p", "strips_registered", "-p", "no:cacheprovider", "-q", "-c", ROOT / "pyproject.toml"]
+    suite = ROOT / "tests/contract/test_conformance.py"
+    said = run(place, "-m", "pytest", *options, "--assert=plain", "--rootdir", ROOT, suite, "-k", "strip-counts")
+    passed = int(re.search(r"(\d+) passed", said).group(1))
+    assert passed >= 8 * 8
+    assert "failed" not in said
+
+
+def test_check_is_what_verify_finds(place, saved):
+    promised = json.loads(cli(place, "check", *WINDOW, *STRIPS, "--n", N, "--json"))
+    assert promised["guarantee"]["profile"]["epsilon"] == pytest.approx(1, abs=1e-12)
+    found = json.loads(cli(place, "verify", saved, "--json"))
+    assert found["holds"]
+    certificate = json.loads((saved / "certificate.json").read_text())
+    assert certificate["mechanism"] == "strip-counts"
+    assert certificate["guarantee"]["profile"] == promised["guarantee"]["profile"]
+
+
+def test_table_and_help(place):
+    table = cli(place, "check", *WINDOW, *STRIPS, "--n", N)
+    assert "strip-counts" in table
+    assert "--strips" in cli(place, "check", "--help")
+
+
+def test_a_saved_release_is_opened_and_sampled(place, saved):
+    script = f"""
+import strips_registered, dpppsynth as dps
+release = dps.load_release({str(saved)!r})
+assert release.mechanism == "strip-counts" and len(release.statistic.lattice) == 8
+assert abs(release.intensity.total - {N}) < 1e-6
+assert [pattern.domain for pattern in release.sample(2)] == [release.domain] * 2
+"""
+    run(place, "-c", script)
+
+
+AUDIT = """
+import strips_registered, dpppsynth as dps
+from dataclasses import fields, replace
+from dpppsynth.mechanisms.strips.plan import StripsPlan
+from dpppsynth.mechanisms.strips.synthesizer import StripsSynthesizer
+from dpppsynth.privacy.noise import laplace_noise
+
+class Halved(StripsPlan):
+    def source(self, rng):
+        return laplace_noise(self.scale / 2, sensitivity=self.sensitivity, epsilon=2 * self.epsilon, rng=rng)
+
+plan = StripsSynthesizer(1.0, alpha=25.0, strips=8).plan(dps.Window.rectangle(0, 0, 1000, 1000), n=40)
+honest = plan.statistic
+halved = Halved(*(getattr(honest, each.name) for each in fields(honest)))
+for statistic, wrong in ((honest, False), (halved, True)):
+    found = dps.audit(replace(plan, statistic=statistic), trials=3000)
+    assert found.violated == wrong, str(found)
+"""
+
+
+def test_an_audit_finds_a_planted_fault_and_nothing_else(place):
+    """Half the noise; a true claim is refuted with probability 1e-6 at most."""
+    run(place, "-c", AUDIT)
+
+
+def test_a_saved_release_is_audited_and_reported(place, saved):
+    said = cli(place, "audit", saved, "--trials", 500)
+    assert "strip-counts" in said
+    cli(place, "report", saved, "--out", "report.html")
+    assert "vertical strips" in (place / "report.html").read_text("utf-8")
