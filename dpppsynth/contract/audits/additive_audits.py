@@ -1,5 +1,6 @@
 """Audits of counts and masses with added noise, whichever family's estimator follows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -30,7 +31,7 @@ class AdditiveNoiseAudit(PlanAudit):
         """The stated law of the noise of each number."""
         self._unknown("the law of its noise", "law")
 
-    def likelihood_ratio(self, pair: Pair) -> Any:
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
         """Log-likelihood ratio of both patterns, a function of what is released."""
         self._unknown("the likelihood ratio of two patterns", "likelihood_ratio")
 
@@ -138,7 +139,7 @@ class CountsAudit(AdditiveNoiseAudit):
         """Logarithm of the probability that a number has no noise."""
         return log_laplace(self.plan.scale)
 
-    def likelihood_ratio(self, pair: Pair) -> Any:
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
         """Likelihood ratio of discrete Laplace noise."""
         return LaplaceRatio(*self.exact(pair), self.plan.scale)
 

@@ -5,12 +5,12 @@ allows: what the attacker knows already must not drown the difference.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from dpppsynth.contract.audits.moves import moves, places, uniform_places
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.relations import CappedRelation
@@ -28,7 +28,7 @@ UNKNOWN = 10
 PLACES, MOST_POINTS = 4000, 10**7
 
 
-def moved_pair(plan: Any, relation: CappedRelation, separation: Callable[[Floats, Floats], Floats]) -> Pair:
+def moved_pair(plan: Measurement, relation: CappedRelation, separation: Callable[[Floats, Floats], Floats]) -> Pair:
     """Two patterns with `n` points each, in which one person's points move.
 
     Parameters
@@ -49,8 +49,7 @@ def moved_pair(plan: Any, relation: CappedRelation, separation: Callable[[Floats
     InputError
         When the number of points is none that can be made up, or no move is possible.
     """
-    require_size(plan)
-    rng = np.random.default_rng(SEED)
+    size, rng = made_up_size(plan), np.random.default_rng(SEED)
     mesh = getattr(plan, "mesh", None)
     start = places(plan.domain, mesh, rng)
     before, after = moves(plan.domain, start, on_map(relation, plan.domain).reach, mesh)
@@ -59,13 +58,13 @@ def moved_pair(plan: Any, relation: CappedRelation, separation: Callable[[Floats
         raise InputError(msg)
     worst = _worst(separation(before, after), plan.domain, before, after)
     ends = np.stack([before[worst], after[worst]])
-    count = min(relation.max_points_per_person, plan.n)
-    others = far_from(plan.domain, ends, plan.n - count, rng)
+    count = min(relation.max_points_per_person, size)
+    others = far_from(plan.domain, ends, size - count, rng)
     one, other = (np.concatenate([others, np.tile(end, (count, 1))]) for end in ends)
     return PointPattern.at(one, plan.domain), PointPattern.at(other, plan.domain)
 
 
-def there_and_not(plan: Any, relation: CappedRelation, presence: Callable[[Floats], Floats]) -> Pair:
+def there_and_not(plan: Measurement, relation: CappedRelation, presence: Callable[[Floats], Floats]) -> Pair:
     """Two patterns of which the first, of about `expected_n` points, has those of one person, and the second has not.
 
     Parameters
@@ -81,25 +80,32 @@ def there_and_not(plan: Any, relation: CappedRelation, presence: Callable[[Float
     InputError
         When the number of points is none that can be made up.
     """
-    require_size(plan)
-    rng = np.random.default_rng(SEED)
+    size, rng = made_up_size(plan), np.random.default_rng(SEED)
     start = places(plan.domain, getattr(plan, "mesh", None), rng)
     place = start[np.argmax(presence(start))]
     count = relation.max_points_per_person
-    size = UNKNOWN if plan.expected_n is None else round(plan.expected_n)
     # A pattern must not be empty.
     others = far_from(plan.domain, place[None], max(1, size - count), rng)
     there = np.concatenate([others, np.tile(place, (count, 1))])
     return PointPattern.at(there, plan.domain), PointPattern.at(others, plan.domain)
 
 
-def require_size(plan: Any) -> None:
-    """Refuse a plan for a number of points of which no pattern is made up."""
-    for name in ("n", "expected_n"):
-        size = getattr(plan, name, None)
-        if size is not None and (not 1 <= size <= MOST_POINTS or (name == "n" and size != int(size))):
+def made_up_size(plan: Measurement) -> int:
+    """Number of points of made-up patterns: the plan's public number, or the guess of it.
+
+    Raises
+    ------
+    InputError
+        When no pattern is made up of so many.
+    """
+    for name, size in (("n", plan.n), ("expected_n", plan.expected_n)):
+        if size is None:
+            continue
+        if not 1 <= size <= MOST_POINTS or (name == "n" and size != int(size)):
             msg = f"{name}: patterns of {size!r} points are not made up to audit; needs 1 to {MOST_POINTS}."
             raise InputError(msg)
+        return round(size)
+    return UNKNOWN
 
 
 def _worst(apart: Floats, domain: Domain, before: Floats, after: Floats) -> int:

@@ -10,11 +10,13 @@ from dpppsynth.contract.audits.hard_pairs import moved_pair, there_and_not
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, own_pair, what_changes
 from dpppsynth.contract.audits.statistics import named
 from dpppsynth.contract.audits.target import Draws, Scores, StatedLaw, Statistic, Target, Weakened
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation, Relation
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
 
 More = Iterable[Statistic | Callable[[Any], Any]]
 
@@ -23,13 +25,13 @@ class AuditRun(Protocol):
     """One run of a mechanism, with secret randomness. Picklable."""
 
     @property
-    def plan(self) -> Any:
+    def plan(self) -> Measurement:
         """The plan that the budget is spent on."""
 
-    def on(self, plan: Any) -> Self:
+    def on(self, plan: Measurement) -> Self:
         """The same run of another plan of the same class."""
 
-    def __call__(self, pattern: Any, /) -> Any:
+    def __call__(self, pattern: PointPattern, /) -> Any:
         """The published data of a run on an input."""
 
 
@@ -71,7 +73,7 @@ class PlanAudit:
     plan : Measurement
     """
 
-    plan: Any
+    plan: Measurement
     # Whether the noise is independent and symmetric, number by number.
     symmetric: ClassVar[bool] = False
 
@@ -147,7 +149,7 @@ class PlanAudit:
         """The stated laws of the noise; none where they are not known number by number."""
         self._unknown("the laws of its noise", "laws")
 
-    def files(self, lattice: Any, read: Callable[[str], bytes]) -> Iterator[tuple[str, bool]]:
+    def files(self, lattice: Ints, read: Callable[[str], bytes]) -> Iterator[tuple[str, bool]]:
         """Kinds of further files that follow from released numbers, and whether each does.
 
         Parameters

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpppsynth.contract.audits.added_noise import log_laplace
-from dpppsynth.contract.audits.hard_pairs import require_size
+from dpppsynth.contract.audits.hard_pairs import made_up_size
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
 from dpppsynth.contract.audits.noise_laws import DiscreteLaplace
 from dpppsynth.contract.audits.noise_tests import stated_laws
@@ -42,7 +42,7 @@ class HeatmapAudit(PlanAudit):
 
     def pair(self, relation: Relation) -> Pair:
         """Worst-case pair under adding or removing a person (`person_pair`)."""
-        require_size(self.plan)
+        made_up_size(self.plan)
         return person_pair(self.plan)
 
     def statistics(self, pair: Pair) -> tuple[Statistic, ...]:

@@ -1,6 +1,7 @@
 """Audits of Poisson cluster patterns: Gaussian kernels on windows, heat flow on networks."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from dpppsynth.contract.audits.statistics import for_patterns
 from dpppsynth.contract.audits.target import StatedLaw, Statistic
 from dpppsynth.linear_network.diffusion import diffusion_density
 from dpppsynth.mechanisms.kernel.audit_children import TINY, DiffusionRatio, KernelRatio, laws_of_children
-from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
+from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan, PatternPlan
 from dpppsynth.privacy.profiles import PoissonGaussianDP, Profile
 from dpppsynth.spatial.gaussian_kernel import hull, mass
 from dpppsynth.spatial.mesh import Floats
@@ -26,7 +27,9 @@ BLOCK = 2000
 class PatternAudit(PlanAudit):
     """Base of audits of patterns of children, whose places are the noise."""
 
-    def likelihood_ratio(self, pair: Pair) -> Any:
+    plan: PatternPlan
+
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
         """Log-likelihood ratio of both patterns, a function of the children."""
         self._unknown("the likelihood ratio of two patterns", "likelihood_ratio")
 
@@ -64,7 +67,7 @@ class KernelAudit(PatternAudit):
         inside = [mass(each, window, self.plan.bandwidth) for each in (first, second)]
         return np.asarray(np.hypot(*(second - first).T) * np.minimum(*inside))
 
-    def likelihood_ratio(self, pair: Pair) -> Any:
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
         """Likelihood ratio of sums of kernels."""
         return KernelRatio(self.plan, pair)
 
@@ -111,7 +114,7 @@ class DiffusionAudit(PatternAudit):
             apart[start : start + BLOCK] = np.abs(matrix[i] - matrix[j]).sum(axis=1)
         return apart[where.ravel()]
 
-    def likelihood_ratio(self, pair: Pair) -> Any:
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
         """Likelihood ratio of densities that are constant on segments."""
         mesh = self.plan.mesh
         middle = mesh.pieces.corners.mean(axis=1)

@@ -1,6 +1,7 @@
 """Audits of log-Gaussian Cox fields: of the noised field statistic, and of posterior draws."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +46,7 @@ class FieldStatisticAudit(AdditiveNoiseAudit):
         """Bound on that of no noise: `sum_k e^(-k^2 / (2 s^2)) >= s sqrt(2 pi)`, by Poisson's summation."""
         return -math.log(self.plan.scale * math.sqrt(2 * math.pi))
 
-    def likelihood_ratio(self, pair: Pair) -> Any:
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
         """Likelihood ratio of discrete Gaussian noise."""
         return GaussianRatio(*self.exact(pair), self.plan.scale)
 

@@ -27,6 +27,8 @@ MOST, WORK, FEW = 10_000, 20_000_000, 100
 class ReportsAudit(PlanAudit):
     """Base of audits of counts of reports: one report of a client, and the counts of whole releases."""
 
+    plan: LocalPlan | GridPlan
+
     @property
     def rounds(self) -> tuple[Randomizer, ...]:
         """Laws of the clients of each round, in which other persons report."""
@@ -41,10 +43,14 @@ class ReportsAudit(PlanAudit):
         """Released counts of each round, of reports about one place (1, 2)."""
         self._unknown("what its counts are of", "counts")
 
-    def smaller(self) -> Any:
+    def smaller(self) -> LocalPlan | GridPlan | None:
         """The plan for so many persons that a release is quick; None where there is no such plan."""
-        cells = self.rounds[0].inputs
-        return replace(self.plan, n=min(self.plan.n, MOST, max(FEW, WORK // cells)))
+        self._unknown("how a smaller plan is made", "smaller")
+
+    @property
+    def few(self) -> int:
+        """Number of persons of a quick release."""
+        return min(int(self.plan.n), MOST, max(FEW, WORK // self.rounds[0].inputs))
 
     @property
     def opened(self) -> bool:
@@ -67,7 +73,8 @@ class ReportsAudit(PlanAudit):
         few = self.smaller()
         if few is None:
             return made
-        return replace(made, counted=ReportCounts.of(run.on(few), type(self)(few).counts, opened=self.opened))
+        counted = ReportCounts.of(run.on(few), type(self)(few).counts, n=few.n, opened=self.opened)
+        return replace(made, counted=counted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +87,10 @@ class CellsAudit(ReportsAudit):
     def rounds(self) -> tuple[Randomizer, ...]:
         """Law of the one round."""
         return (self.plan.randomizer,)
+
+    def smaller(self) -> LocalPlan:
+        """The plan for fewer persons."""
+        return replace(self.plan, n=self.few)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
         """Counts of reports about the cell of the place."""
@@ -97,6 +108,10 @@ class GridAudit(ReportsAudit):
     def rounds(self) -> tuple[Randomizer, ...]:
         """Law of the one round."""
         return self.plan.randomizers
+
+    def smaller(self) -> UniformGridPlan:
+        """The plan for fewer persons."""
+        return replace(self.plan, n=self.few)
 
     def counts(self, lattice: Ints, place: Floats) -> Iterator[RoundCounts]:
         """Counts of reports about the rectangle of the place."""
@@ -123,7 +138,7 @@ class AdaptiveGridAudit(ReportsAudit):
         rounds = [(plan.first, plan.randomizers[0]), plan.second_round(plan.parts(lattice)[0])]
         yield from _of_grids(plan, rounds, [*plan.reports], lattice, place)
 
-    def smaller(self) -> Any:
+    def smaller(self) -> AdaptiveGridPlan | None:
         """The plan itself, unless it is for too many persons: the rounds have the sizes that it gives them."""
         return None if self.plan.n > MOST else self.plan
 

@@ -54,10 +54,10 @@ class ReportCounts:
 
     @classmethod
     def of(
-        cls, run: AuditRun, rounds: Callable[[Ints, Floats], Iterable[RoundCounts]], *, opened: bool
+        cls, run: AuditRun, rounds: Callable[[Ints, Floats], Iterable[RoundCounts]], *, n: int, opened: bool
     ) -> "ReportCounts":
-        """Releases of two patterns with as many persons as the run's plan has."""
-        domain, n = run.plan.domain, run.plan.n
+        """Releases of two patterns of n persons."""
+        domain = run.plan.domain
         places = uniform_places(domain, 2, np.random.default_rng(SEED))
         first, second = (PointPattern.at(np.tile(place, (n, 1)), domain) for place in places)
         return cls(run, (first, second), rounds, opened)
