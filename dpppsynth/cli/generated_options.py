@@ -30,6 +30,23 @@ def offered(*, reports: bool = False) -> Offers:
     return {name: each for name, each in every.items() if not reports or each[0].reports}
 
 
+def meant(method: str | None, name: str | None, *, reports: bool = False) -> Offers | None:
+    """The one mechanism that is asked for, found without importing more families than need be; None where none is."""
+    word = name or method
+    if word is None:
+        return None
+    # Families that the word recalls come first; others follow, for short forms that recall none.
+    prefix, part = method or word, word.partition("-")[0]
+    for known in sorted(names(), key=lambda each: (each != word, not each.startswith(prefix), part not in each)):
+        offers = {known: mechanism(known).options}
+        try:
+            choose(offers, method, name)
+        except InputError:
+            continue
+        return offers if not reports or offers[known][0].reports else None
+    return None
+
+
 def parameters(offers: Offers, *, methods: bool) -> tuple[list[Parameter], list[Parameter]]:
     """Parameters of a command with the options of these mechanisms, annotated as typer reads them; those for experts.
 
@@ -113,21 +130,24 @@ def choose(offers: Offers, method: str | None, name: str | None) -> tuple[str, M
     family = [
         (known, options) for known, each in offers.items() for options in each if method in (None, options.method)
     ]
+    if not family:
+        msg = f"method: no mechanism has the short form {method!r}"
+        raise InputError(msg)
     if name is None:
         if method is None:
             msg = "mechanism: say which, for instance --mechanism laplace-cells, or --method laplace"
             raise InputError(msg)
         return (*family[0], f"--method {method}")
     # Names on certificates, their last parts beside a method, and methods.
-    meant = [(known, known, options) for known, options in family]
+    called = [(known, known, options) for known, options in family]
     if method is None:
-        meant += [(options.method, known, options) for known, options in family]
+        called += [(options.method, known, options) for known, options in family]
     else:
-        meant += [(known.removeprefix(f"{method}-"), known, options) for known, options in family]
-    for word, known, options in meant:
+        called += [(known.removeprefix(f"{method}-"), known, options) for known, options in family]
+    for word, known, options in called:
         if word == name:
             return known, options, f"--mechanism {name}" if method is None else f"--method {method}"
-    last = dict.fromkeys(word for word, *_ in meant[0 if method is None else len(family) :])
+    last = dict.fromkeys(word for word, *_ in called[0 if method is None else len(family) :])
     msg = f"mechanism: expected one of {', '.join(map(repr, last))}, got {name!r}"
     raise InputError(msg)
 

@@ -39,18 +39,20 @@ class MethodOptions:
 
         values = dict(values)
         method, name = values.pop("method", None), values.pop("mechanism", None)
-        offers = known.offered(reports=self.reports)
-        self.name, self.options, called = known.choose(offers, None if method is None else str(method), name)
+        method = None if method is None else str(method)
+        offers = known.meant(method, name, reports=self.reports) or known.offered(reports=self.reports)
+        self.name, self.options, called = known.choose(offers, method, name)
         add_options(known.vocabulary(self.options, values))
         named = name is not None
         self.given = known.given(self.options, values, called, named=named)
 
     @classmethod
-    def parameters(cls) -> "tuple[list[Parameter], list[Parameter]]":
-        """The options of all mechanisms, which are imported for it; and those for experts."""
-        from dpppsynth.cli.generated_options import offered, parameters
+    def parameters(cls, method: str | None, name: str | None) -> "tuple[list[Parameter], list[Parameter]]":
+        """The options of the mechanism that is named, or of all, which are imported for it; and those for experts."""
+        from dpppsynth.cli.generated_options import meant, offered, parameters
 
-        return parameters(offered(reports=cls.reports), methods=not cls.reports)
+        offers = meant(method, name, reports=cls.reports) or offered(reports=cls.reports)
+        return parameters(offers, methods=not cls.reports)
 
     def neighbours(self) -> "Relation":
         """The neighbouring relation in force."""

@@ -3,7 +3,8 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache, wraps
+from functools import cache, partial, wraps
+from itertools import pairwise
 from typing import Any, get_type_hints
 
 from typer import Typer
@@ -14,12 +15,26 @@ from dpppsynth.cli.method_options import MethodOptions
 
 
 class Command(TyperCommand):
-    """A command that collects the options of all mechanisms when it is called; for they have to be imported."""
+    """A command that collects the options of mechanisms when it is called; for they have to be imported."""
 
-    def make_context(self, *words: Any, **more: Any) -> Any:
-        """The context of the command with all its options."""
+    def make_context(self, info_name: Any, args: list[str], *more: Any, **settings: Any) -> Any:
+        """The context of the command with the options of the mechanism that is named, or with all options."""
         complete = getattr(self.callback, "complete", None)
-        return super().make_context(*words, **more) if complete is None else complete().make_context(*words, **more)
+        if complete is None:
+            return super().make_context(info_name, args, *more, **settings)
+        command = complete(_given(args, "--method"), _given(args, "--mechanism"))
+        known = {form for each in command.params for form in (*each.opts, *each.secondary_opts)}
+        if not {word.partition("=")[0] for word in args if word.startswith("-")} <= known:
+            # Help, or options of others, which are refused by name.
+            command = complete(None, None)
+        return command.make_context(info_name, args, *more, **settings)
+
+
+def _given(args: list[str], option: str) -> str | None:
+    """The value of an option among the words of a command; None where it has none."""
+    values = [after for word, after in pairwise([*args, ""]) if word == option]
+    values += [word.partition("=")[2] for word in args if word.startswith(f"{option}=")]
+    return values[-1] if values else None
 
 
 def option_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -46,13 +61,19 @@ def option_groups(command: Callable[..., None]) -> Callable[..., None]:
 
     _sign(run, own)
     if method is not None:
-        run.complete = cache(lambda: _complete(run, hints[method], own))  # type: ignore[attr-defined]
+        run.complete = cache(partial(_complete, run, hints[method], own))  # type: ignore[attr-defined]
     return run
 
 
-def _complete(run: Callable[..., None], kind: type[MethodOptions], own: list[inspect.Parameter]) -> Any:
-    """The command with the options of mechanisms; those for experts come last."""
-    usual, expert = kind.parameters()
+def _complete(
+    run: Callable[..., None],
+    kind: type[MethodOptions],
+    own: list[inspect.Parameter],
+    method: str | None,
+    name: str | None,
+) -> Any:
+    """The command with the options of the mechanism that is named, or of all; those for experts come last."""
+    usual, expert = kind.parameters(method, name)
 
     @wraps(run)
     def whole(**given: Any) -> None:

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -218,6 +220,35 @@ class TestDeclarations:
         assert repr(made).startswith("LaplaceSynthesizer(epsilon=1.0, alpha=25.0, basis='cells', spacing=None, mesh=")
 
 
+class TestImports:
+    @pytest.mark.parametrize(
+        ("words", "family"),
+        [
+            (["--method", "laplace"], "laplace"),
+            (["--mechanism=bounded-cells", "--max-error", "30"], "bounded"),
+            (["--method=bounded-error", "--max-error", "30"], "bounded"),
+        ],
+    )
+    def test_a_check_imports_one_family(self, words, family):
+        code = (
+            "import sys; from dpppsynth.cli import app; from typer.testing import CliRunner; "
+            "print(CliRunner().invoke(app, sys.argv[1:]).exit_code, *sorted(sys.modules))"
+        )
+        asked = ["check", *words, *map(str, NEAR), *SQUARE]
+        said = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, text=True, check=True).stdout
+        status, *modules = said.split()
+        assert status == "0"
+        made = {name.split(".")[2] for name in modules if re.fullmatch(r"dpppsynth\.mechanisms\.\w+\.mechanism", name)}
+        assert made == {family}
+        assert not {"scipy.stats", "pymc", "matplotlib", "pandas"} & set(modules)
+
+    @pytest.mark.parametrize("more", [["--help"], ["--bandwidth", "3"], ["--no-such"]])
+    def test_other_options_are_known_where_they_are_asked_for(self, more):
+        said = spoken(run("check", "--method", "laplace", *NEAR, *SQUARE, *more, code=0 if more == ["--help"] else 2))
+        expected = {"--help": "--bandwidth <float>", "--bandwidth": "not an option of", "--no-such": "No such option"}
+        assert expected[more[0]] in said
+
+
 class TestForeignOptions:
     @pytest.mark.parametrize("options", OFFERS)
     def test_options_of_other_mechanisms_are_refused_by_name(self, options):
@@ -256,7 +287,7 @@ class TestErrors:
         assert "--border-share: must be" in spoken(run(*words, "--border-share", -1, code=2))
         assert "--first-share: " in spoken(run(*words, "--first-share", 2, code=2))
         assert "--alpha: --method privag has no privacy radius" in spoken(run(*words, "--alpha", 5, code=2))
-        assert "--postprocess: expected one of" in spoken(run(*words, "--postprocess", "keep-n", code=2))
+        assert "'keep-n' is not one of 'norm-sub', 'clip'" in spoken(run(*words, "--postprocess", "keep-n", code=2))
 
     def test_values_reach_the_class(self):
         words = ["--cells", 4, "--no-shrink", "--radius", 1, "--max-iterations", 77]

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import shapely
-from scipy.stats import poisson
 
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed, unchanged
 from dpppsynth.contract.audits.noise_tests import LUCK
@@ -93,6 +92,9 @@ class Children:
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int]) -> float:
         """Logarithm of the probability, at most, of a total so large, or so small."""
+        # Half a second, for which only audits need wait.
+        from scipy.stats import poisson
+
         mean = float(np.dot(self._stated, runs))
         tails = poisson.logsf(total - 1, mean * (1 + ROUNDING)), poisson.logcdf(total, mean * (1 - ROUNDING))
         return min(0.0, math.log(2) + float(min(tails)))
