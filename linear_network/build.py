@@ -20,7 +20,7 @@ from dpppsynth.linear_network.skeleton import (
     Ints,
     Skeleton,
     ends_of,
-    listed,
+    listed_lines,
     numbered,
     plural,
     with_ends,
@@ -76,7 +76,7 @@ def skeleton_of_lines(lines: Any, *, node: bool = False, join: float | None = No
 
 def line_parts(lines: Any) -> Any:
     """(E,) LineStrings in two dimensions: the parts of LineStrings and MultiLineStrings, which must have a length."""
-    given = listed(lines, "lines")
+    given = listed_lines(lines, "lines")
     kinds = {getattr(g, "geom_type", "nothing" if g is None else type(g).__name__) for g in given}
     wrong = sorted(kinds - {"LineString", "MultiLineString"})
     if wrong or not len(given):

@@ -21,10 +21,10 @@ def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton
     InputError
         Every edge would go.
     """
-    whole = merged(parts, tolerance)
+    whole = merged_edges(parts, tolerance)
     small = contracted(whole, tolerance, unit)
     # Where short dead ends went, the two edges left may follow each other.
-    now = merged(small, tolerance)
+    now = merged_edges(small, tolerance)
     size = f"{tolerance:g} {unit}"
     said = []
     if gone := len(parts.vertices) - len(whole.vertices) + len(small.vertices) - len(now.vertices):
@@ -41,7 +41,7 @@ def collapsed(parts: Skeleton, tolerance: float, unit: str = "unit") -> Skeleton
     return replace(now, changes=(*parts.changes, *said))
 
 
-def merged(parts: Skeleton, tolerance: float) -> Skeleton:
+def merged_edges(parts: Skeleton, tolerance: float) -> Skeleton:
     """Make one edge of two that meet each other and nothing else, where one is shorter than the tolerance.
 
     Courses stay as they are, so no length and no distance changes. A cycle keeps its lowest vertex that others meet,

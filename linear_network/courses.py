@@ -48,7 +48,7 @@ def common(one: Pieces, other: Pieces) -> Pieces:
     return Pieces(corners, one.element[order[found]], corners[:, 1, 1] - corners[:, 0, 1])
 
 
-def shares(field: Mesh, tents: Mesh) -> Floats:
+def basis_shares(field: Mesh, tents: Mesh) -> Floats:
     """(J, V) integrals of products of the basis functions of two meshes of a network, over those of the field's alone.
 
     Over parts of edges on which both are linear, so exact. A vertex that the network does not reach has no column.

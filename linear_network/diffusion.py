@@ -79,7 +79,7 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
            [0.3161, 0.6839]])
     """
     _require_bandwidth(bandwidth)
-    require_few(mesh)
+    require_few_segments(mesh)
     _require_precise(mesh, bandwidth)
     flow, root = conductances(mesh), np.sqrt(mesh.element_measure)
     leave = flow.sum(axis=1) / mesh.element_measure
@@ -101,7 +101,7 @@ def diffusion_matrix(mesh: NetworkMesh, bandwidth: float) -> Floats:
     return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
 
 
-def require_few(mesh: NetworkMesh) -> None:
+def require_few_segments(mesh: NetworkMesh) -> None:
     """InputError for a mesh with more segments than a dense matrix can serve."""
     if len(mesh.elements) > MOST_SEGMENTS:
         msg = (

@@ -11,7 +11,7 @@ import shapely
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.linear_network.courses import cut, shares
+from dpppsynth.linear_network.courses import basis_shares, cut
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.resistance import resistances
 from dpppsynth.linear_network.shortest_paths import distances, edge_numbers
@@ -175,7 +175,7 @@ class NetworkMesh(Mesh):
 
         A tent may lie between two vertices, where its values at the vertices would not see it.
         """
-        return shares(self, tents)
+        return basis_shares(self, tents)
 
     def cut(self, polygons: Any, tree: Any) -> tuple[Pieces, Ints]:
         """Segments cut by polygons (P,), and the polygon each part lies in; `tree` holds the polygons."""

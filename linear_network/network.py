@@ -29,7 +29,7 @@ from dpppsynth.linear_network.skeleton import (
     Ints,
     Labels,
     Skeleton,
-    listed,
+    listed_lines,
     require_connected,
     skeleton,
 )
@@ -92,7 +92,7 @@ class LinearNetwork(OnMap):
     labels: Labels | None = None
 
     def __post_init__(self) -> None:
-        dropped = listed(self.dropped, "dropped")
+        dropped = listed_lines(self.dropped, "dropped")
         checked = skeleton(self.vertices, self.edges, self.lines)
         require_connected(len(checked.vertices), checked.edges)
         for name in ("vertices", "edges", "lines"):

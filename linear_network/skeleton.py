@@ -160,7 +160,7 @@ def numbered(ends: Floats) -> tuple[Floats, Ints]:
     return xy[first[order]], np.argsort(order)[number].reshape(-1, 2)
 
 
-def listed(lines: Any, argument: str) -> Any:
+def listed_lines(lines: Any, argument: str) -> Any:
     """(E,) whatever a sequence holds."""
     try:
         given = list(lines)
@@ -223,7 +223,7 @@ def _lines(given: Any, ends: Floats) -> Any:
     """(E,) LineStrings in two dimensions that run from each edge's first vertex to its second."""
     if given is None:
         return np.array(shapely.linestrings(ends), dtype=object)
-    lines = listed(given, "lines")
+    lines = listed_lines(given, "lines")
     if lines.shape != (len(ends),) or not np.all(shapely.is_geometry(lines)):
         msg = "lines: need one LineString per edge."
         raise InputError(msg)

@@ -10,7 +10,7 @@ import shapely
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Floats, Ints, Pieces, PlanarMesh, clip
+from dpppsynth.spatial.mesh import Floats, Ints, Pieces, PlanarMesh, cut_to_window
 
 
 @runtime_checkable
@@ -80,7 +80,7 @@ def rectangle_mesh(window: Window, grid: Tiling) -> PlanarMesh:
         raise InputError(msg)
     x0, y0, x1, y1 = grid.cells.T
     corners = np.stack([x0, y0, x1, y0, x1, y1, x0, y1], axis=1).reshape(-1, 4, 2)
-    pieces = clip(shapely.polygons(corners), window)
+    pieces = cut_to_window(shapely.polygons(corners), window)
     kept = np.zeros(len(grid), dtype=bool)
     kept[pieces.element] = True
     renumber = np.where(kept, np.cumsum(kept) - 1, -1)

@@ -9,7 +9,7 @@ import shapely
 from dpppsynth.core.arguments import instance, real, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh, clip
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh, cut_to_window
 
 # Vertices of a regular mesh beyond which it would fill the memory of a small machine.
 MOST_VERTICES = 2_000_000
@@ -67,7 +67,7 @@ def refine(mesh: Mesh, factor: int) -> PlanarMesh:
 def regular(window: Any, kind: str, shape: tuple[int, int]) -> PlanarMesh:
     """Mesh of the given kind with vertices (nx, ny) along x and y over the bounding box."""
     nx, ny = settle_shape(window.bounds, window.unit, None, shape)
-    vertices, elements = grid(window.bounds, nx, ny, kind)
+    vertices, elements = regular_grid(window.bounds, nx, ny, kind)
     pieces = _pieces(vertices, elements, window)
     kept = np.zeros(len(elements), dtype=bool)
     kept[pieces.element] = True
@@ -93,7 +93,7 @@ def _pieces(vertices: Floats, elements: Ints, window: Window) -> Pieces:
     """Pieces of all grid elements; on a rectangle nothing is cut, so no geometry is built."""
     corner = vertices[elements]
     if not window.is_rectangle:
-        return clip(shapely.polygons(corner), window)
+        return cut_to_window(shapely.polygons(corner), window)
     index = np.arange(len(elements))
     halves = [corner] if elements.shape[1] == 3 else [corner[:, [0, 1, 2]], corner[:, [0, 2, 3]]]
     corners = np.concatenate(halves)
@@ -150,7 +150,7 @@ def _in_cells(xy: Floats, bounds: Bounds, shape: tuple[int, int]) -> Floats:
     return (xy - np.array([x0, y0])) / np.array([x1 - x0, y1 - y0]) * np.array(shape)
 
 
-def grid(bounds: Bounds, nx: int, ny: int, kind: str) -> tuple[Floats, Ints]:
+def regular_grid(bounds: Bounds, nx: int, ny: int, kind: str) -> tuple[Floats, Ints]:
     """Vertices (nx ny, 2) of a regular grid over the box, and its squares, or triangles with diagonals upwards."""
     x0, y0, x1, y1 = bounds
     gx, gy = np.meshgrid(np.linspace(x0, x1, nx), np.linspace(y0, y1, ny))

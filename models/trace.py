@@ -13,8 +13,8 @@ import shapely
 
 from dpppsynth.core.arguments import instance
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.linear_network.courses import cut, shares
-from dpppsynth.models.regular_meshes import Finder, grid, settle_shape
+from dpppsynth.linear_network.courses import basis_shares, cut
+from dpppsynth.models.regular_meshes import Finder, regular_grid, settle_shape
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces, PlanarMesh
 
 # Straight parts shorter than this share of the diameter are rounding, not street.
@@ -28,7 +28,7 @@ class TraceMesh(PlanarMesh):
 
     def shares(self, tents: Mesh) -> Floats:
         """(J, V) share of the points near each vertex that each of the J tents takes; columns sum to one."""
-        return shares(self, tents)
+        return basis_shares(self, tents)
 
     def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:
         """Pieces of the edges cut by polygons (P,), and the polygon each lies in; `tree` holds the polygons."""
@@ -56,7 +56,7 @@ def trace_mesh(
     instance("network", network, LinearNetwork)
     bounds = around(network)
     nx, ny = settle_shape(bounds, network.unit, spacing, shape)
-    vertices, elements = grid(bounds, nx, ny, "triangle")
+    vertices, elements = regular_grid(bounds, nx, ny, "triangle")
     finder = Finder(bounds, nx - 1, ny - 1, "triangle", np.arange(len(elements)))
     corners, element, length = _cut(network, bounds, nx - 1, ny - 1, finder)
     kept = np.unique(element)

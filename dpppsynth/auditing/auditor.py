@@ -21,7 +21,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.release import certificate
 from dpppsynth.release.verify import Verification
-from dpppsynth.release.verify import examine as verify_open
+from dpppsynth.release.verify import verify_opened as verify_open
 from dpppsynth.spatial.domains import Domain
 
 # Fewest trials: fewer cannot choose events.

@@ -20,14 +20,14 @@ def bound(name: str, value: Any) -> float:
     return math.inf if isinstance(value, float) and value == math.inf else in_range(name, value)
 
 
-def budget(value: Any) -> float:
+def checked_epsilon(value: Any) -> float:
     """Epsilon as a float, or an InputError."""
     return float(positive("epsilon", value, rule=f"be positive and at most {LARGEST_EPSILON:g}", most=LARGEST_EPSILON))
 
 
 def budgets(epsilon: Any, delta: Any) -> tuple[float, float]:
     """Epsilon and delta as floats, or an InputError; delta may not be 0."""
-    return budget(epsilon), float(probability("delta", delta))
+    return checked_epsilon(epsilon), float(probability("delta", delta))
 
 
 def noise_scale(value: float) -> float:
@@ -38,7 +38,7 @@ def noise_scale(value: float) -> float:
     return value
 
 
-def numbers(name: str, value: Any) -> Floats:
+def real_numbers(name: str, value: Any) -> Floats:
     """Real numbers of any shape, infinite ones too, or an InputError."""
     array = plain_array(value)
     if array is not None and not array.size:
@@ -51,7 +51,7 @@ def numbers(name: str, value: Any) -> Floats:
 
 def probabilities(name: str, value: Any) -> Floats:
     """Numbers from 0 to 1 of any shape, or an InputError."""
-    array = numbers(name, value)
+    array = real_numbers(name, value)
     if ((array < 0) | (array > 1)).any():
         msg = f"{name}: must lie in [0, 1]; it is a probability."
         raise InputError(msg)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.baseline_arguments import budget, numbers, uniforms
+from dpppsynth.baselines.baseline_arguments import checked_epsilon, real_numbers, uniforms
 from dpppsynth.baselines.generalised_gaussian import convex_power, half_length, half_mass
 from dpppsynth.core.arguments import finite
 from dpppsynth.core.errors import InputError
@@ -56,7 +56,7 @@ class BoundedOutput:
 
     def pdf(self, outputs: Any, answer: float) -> Floats:
         """Density at each output where this is the true answer; zero outside the interval."""
-        outputs, centre = numbers("outputs", outputs), self._inside("answer", np.asarray(finite("answer", answer)))
+        outputs, centre = real_numbers("outputs", outputs), self._inside("answer", np.asarray(finite("answer", answer)))
         sides = self._half(centre - self.low) + self._half(self.high - centre)
         with np.errstate(over="ignore", under="ignore"):
             density = np.exp(-((np.abs(outputs - centre) / self.scale) ** self.power)) / sides
@@ -103,7 +103,7 @@ def bounded_output_scale(
     >>> round(bounded_output_scale(1.0, low=0.0, high=10.0), 6)
     6.164414
     """
-    epsilon, power = budget(epsilon), convex_power(power)
+    epsilon, power = checked_epsilon(epsilon), convex_power(power)
     low, high = _interval(low, high)
     width, shift = high - low, in_range("sensitivity", sensitivity)
     if shift > width:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc, gammaincinv, gammaln
 
-from dpppsynth.baselines.baseline_arguments import bound, budget, budgets, numbers, uniforms
+from dpppsynth.baselines.baseline_arguments import bound, budgets, checked_epsilon, real_numbers, uniforms
 from dpppsynth.core.arguments import finite, real, shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
@@ -63,19 +63,19 @@ class GeneralisedGaussian:
 
     def pdf(self, z: Any) -> Floats:
         """Density at each z; zero beyond the bound."""
-        size = np.abs(numbers("z", z))
+        size = np.abs(real_numbers("z", z))
         density = np.exp(-_reach(size, self.power, self.scale)) / (2 * self._half)
         return np.where(size <= self.bound, density, 0.0)
 
     def cdf(self, z: Any) -> Floats:
         """Probability up to each z, with all digits in the lower tail."""
-        z = numbers("z", z)
+        z = real_numbers("z", z)
         beyond = self._beyond(np.abs(z)) / 2
         return np.where(z < 0, beyond, 1 - beyond)
 
     def tail(self, t: Any) -> Floats:
         """Probability that the noise is larger than each t in absolute value: the beta of (t, beta)-accuracy."""
-        t = numbers("t", t)
+        t = real_numbers("t", t)
         return np.where(t < 0, 1.0, self._beyond(np.abs(t)))
 
     @property
@@ -106,7 +106,7 @@ class GeneralisedGaussian:
         """
         epsilon = finite("epsilon", epsilon, least=0)
         if epsilon > 0:
-            budget(epsilon)
+            checked_epsilon(epsilon)
         shift = in_range("sensitivity", sensitivity)
         s = max(shift * _loss_root(self.power, self.scale / shift, epsilon), shift - self.bound)
         first, second = float(self.cdf(s)), float(self.cdf(s - shift))

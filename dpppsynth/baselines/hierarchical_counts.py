@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.baseline_arguments import budget, noise_scale
+from dpppsynth.baselines.baseline_arguments import checked_epsilon, noise_scale
 from dpppsynth.baselines.noisy_answers import Unreleasable
 from dpppsynth.core.arguments import one_of, whole
 from dpppsynth.core.errors import InputError
@@ -123,7 +123,7 @@ def hay_tree(
     >>> result.scale, bool(abs(result.nodes[0] - result.counts.sum()) < 1e-9)
     (3.0, True)
     """
-    bins, epsilon = reals("counts", counts, (None,)), budget(epsilon)
+    bins, epsilon = reals("counts", counts, (None,)), checked_epsilon(epsilon)
     branching = whole("branching", branching, 2, most=grid_limits.CELLS, remedy="2 is usual")
     one_of("relation", relation, ("add-remove", "replace-one"))
     if not len(bins):
@@ -200,7 +200,7 @@ def hay_degree(sequence: Any, *, epsilon: float, sensitivity: float = 1.0, rng: 
     """
     from scipy.optimize import isotonic_regression
 
-    degrees, epsilon = reals("sequence", sequence, (None,)), budget(epsilon)
+    degrees, epsilon = reals("sequence", sequence, (None,)), checked_epsilon(epsilon)
     if not len(degrees):
         msg = "sequence: needs at least one count, got none."
         raise InputError(msg)

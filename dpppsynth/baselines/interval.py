@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.baseline_arguments import budget, noise_scale
+from dpppsynth.baselines.baseline_arguments import checked_epsilon, noise_scale
 from dpppsynth.baselines.noisy_answers import Unreleasable
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
@@ -103,7 +103,7 @@ def blum_intervals(values: Any, *, epsilon: float, accuracy: float, bits: int = 
     >>> len(result.edges), bool(abs(result.count([[0.2, 0.6]])[0] - 400) < 100)
     (8, True)
     """
-    epsilon, accuracy, bits = budget(epsilon), _share(accuracy), whole("bits", bits, 1, most=DEEPEST)
+    epsilon, accuracy, bits = checked_epsilon(epsilon), _share(accuracy), whole("bits", bits, 1, most=DEEPEST)
     cells, source = _cells(values, bits), generator(rng)
     n, end, mass, cap = len(cells), 2**bits, accuracy / 6, math.ceil(8 / accuracy)
     scale = noise_scale(bits * cap / epsilon / n)

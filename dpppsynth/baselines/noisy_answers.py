@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
-from dpppsynth.baselines.baseline_arguments import budget, noise_scale
+from dpppsynth.baselines.baseline_arguments import checked_epsilon, noise_scale
 from dpppsynth.baselines.gaussian_scales import analytic_gaussian_scale, probabilistic_gaussian_scale
 from dpppsynth.baselines.generalised_gaussian import GeneralisedGaussian, generalised_gaussian_scale
 from dpppsynth.baselines.paper_laplace import WARNING
@@ -96,7 +96,7 @@ def laplace_answers(answers: Any, *, epsilon: float, sensitivity: float = 1.0, r
     >>> laplace_answers([3.0, 5.0], epsilon=1.0, rng=1)
     NoisyAnswers(2, laplace, epsilon=1, delta=0: not to be released)
     """
-    epsilon = budget(epsilon)
+    epsilon = checked_epsilon(epsilon)
     law = TruncatedLaplace(noise_scale(in_range("sensitivity", sensitivity) / epsilon), math.inf)
     return _with_noise(answers, law, epsilon, 0.0, "laplace", rng)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.baseline_arguments import budget, numbers, uniforms
+from dpppsynth.baselines.baseline_arguments import checked_epsilon, real_numbers, uniforms
 from dpppsynth.core.arguments import finite, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
@@ -65,13 +65,13 @@ class Staircase:
 
     def pdf(self, z: Any) -> Floats:
         """Density at each z."""
-        stair, rest = self._stairs(numbers("z", z))
+        stair, rest = self._stairs(real_numbers("z", z))
         height = np.exp(-self.epsilon * (stair + (rest >= self.gamma)))
         return height * -math.expm1(-self.epsilon) / (2 * self.sensitivity * self._first)
 
     def tail(self, t: Any) -> Floats:
         """Probability that the noise is larger than each t in absolute value: the beta of (t, beta)-accuracy."""
-        t = numbers("t", t)
+        t = real_numbers("t", t)
         stair, rest = self._stairs(np.maximum(t, 0))
         inside = np.minimum(rest, self.gamma) + self._fall * np.maximum(rest - self.gamma, 0)
         return np.exp(-self.epsilon * stair) * (1 + math.expm1(-self.epsilon) * inside / self._first)
@@ -148,7 +148,7 @@ def optimal_gamma(epsilon: float, *, error: str = "square") -> float:
 
 
 def _budget(value: Any) -> float:
-    epsilon = budget(value)
+    epsilon = checked_epsilon(value)
     if epsilon < LEAST_EPSILON:
         msg = f"epsilon: must be at least {LEAST_EPSILON:g}, got {epsilon!r}; nothing is left of an answer below it."
         raise InputError(msg)

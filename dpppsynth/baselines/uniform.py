@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.baselines.baseline_arguments import numbers, uniforms
+from dpppsynth.baselines.baseline_arguments import real_numbers, uniforms
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.privacy.truncated.truncated_laplace import in_range
 from dpppsynth.spatial.mesh import Floats
@@ -31,11 +31,11 @@ class UniformNoise:
 
     def pdf(self, z: Any) -> Floats:
         """Density at each z."""
-        return np.where(np.abs(numbers("z", z)) <= self.bound, 0.5 / self.bound, 0.0)
+        return np.where(np.abs(real_numbers("z", z)) <= self.bound, 0.5 / self.bound, 0.0)
 
     def tail(self, t: Any) -> Floats:
         """Probability that the noise is larger than each t in absolute value."""
-        return 1 - np.clip(numbers("t", t) / self.bound, 0, 1)
+        return 1 - np.clip(real_numbers("t", t) / self.bound, 0, 1)
 
     @property
     def mean_absolute(self) -> float:

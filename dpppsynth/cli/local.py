@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.account import Account, values_of
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions
+from dpppsynth.cli.ledger_entry import LedgerEntry, values_of
 from dpppsynth.cli.method_options import ReportMethodOptions, require_new_folder
 from dpppsynth.cli.option_groups import Command, option_groups
 from dpppsynth.cli.synthesize import show_release
@@ -68,7 +68,7 @@ def perturb(
     client.options.require_files(points, reports, **columns)
     mechanism.plan(domain, n=1)
     ceiling = Ceiling(mechanism.randomizer.kind, domain, mechanism.ceiling(domain))
-    account = Account.open(ledger, points, ceiling, values_of(subset))
+    account = LedgerEntry.open(ledger, points, ceiling, values_of(subset))
 
     def permit(n: int) -> None:
         if account.ledger is not None and account.entry is not None:

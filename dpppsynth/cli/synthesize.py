@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.account import Account, require_readable, values_of
 from dpppsynth.cli.columns import require_own_columns
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
+from dpppsynth.cli.ledger_entry import LedgerEntry, require_readable, values_of
 from dpppsynth.cli.method_options import MethodOptions, require_new_folder
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.cli.pattern_options import PatternOptions
@@ -80,7 +80,7 @@ def synthesize(
         require_readable(points)
     require_head(points, domain, **columns)
     with said_of("--no-user", "user") if method.given["no_user"] else nullcontext():
-        account = Account.open(ledger, points, settled or _ceiling(method, people, domain, patterns), chosen)
+        account = LedgerEntry.open(ledger, points, settled or _ceiling(method, people, domain, patterns), chosen)
 
     with account.counting(), progress() as say:
         say("reading the points")
@@ -129,7 +129,7 @@ def _save(release: Any, out: Path, drawing: dict[str, Any]) -> None:
 
 
 def _release(
-    plan: "Plan | StratifiedPlan", pattern: "PointPattern", account: Account, out: Path, say: Callable[[str], None]
+    plan: "Plan | StratifiedPlan", pattern: "PointPattern", account: LedgerEntry, out: Path, say: Callable[[str], None]
 ) -> Any:
     """Release, or keep the paid-for statistic when inference on it fails."""
     try:

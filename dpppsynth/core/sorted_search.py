@@ -37,7 +37,7 @@ def table(values: Floats, scale: float, size: int) -> Ints:
 
 
 @compiled
-def below(d: float, values: Floats, first: Ints, scale: float) -> int:
+def number_below(d: float, values: Floats, first: Ints, scale: float) -> int:
     """Number of sorted values below d, by binary search within the bucket of d."""
     bucket = int(d * scale)
     low, high = first[bucket], first[bucket + 1]

@@ -63,7 +63,7 @@ def total_variation(one: Density, other: Density, domain: Domain) -> float:
     xy, weight = quadrature(domain)
     masses = [values(each, xy, name, domain) * weight for each, name in ((one, "one"), (other, "other"))]
     for mass, name in zip(masses, ("one", "other"), strict=True):
-        require_positive(float(mass.sum()), name)
+        require_mass(float(mass.sum()), name)
     return mass_distance(*masses)
 
 
@@ -142,7 +142,7 @@ def integral(intensity: Any, domain: Domain, name: str) -> float:
     if total is None:
         xy, weight = quadrature(domain)
         total = values(intensity, xy, name, domain) @ weight
-    return require_positive(float(total), name)
+    return require_mass(float(total), name)
 
 
 def values(intensity: Any, xy: Floats, name: str, domain: Domain) -> Floats:
@@ -163,7 +163,7 @@ def values(intensity: Any, xy: Floats, name: str, domain: Domain) -> Floats:
     return found
 
 
-def require_positive(total: float, name: str) -> float:
+def require_mass(total: float, name: str) -> float:
     """Refuse an intensity without mass."""
     if not 0 < total < np.inf:
         msg = f"{name}: its integral over the domain must be positive and finite; an intensity of 0 has no shape."

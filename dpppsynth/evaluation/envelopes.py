@@ -102,11 +102,13 @@ def envelope(observed: Summary, simulated: Sequence[Summary], *, rank: int = 1, 
     (Envelope(L, pointwise, level 0.5, r from 1 to 2), array([False,  True]))
     """
     flag("simultaneous", simultaneous)
-    runs = listed(simulated, "simulated", KFunction, PairCorrelation)
+    runs = listed_curves(simulated, "simulated", KFunction, PairCorrelation)
     if len(runs) < 2:
         msg = "simulated: needs at least two simulated curves; 39 make pointwise envelopes of level 0.05."
         raise InputError(msg)
-    r = common_distances([*listed([observed], "observed", KFunction, PairCorrelation), *runs], "observed, simulated")
+    r = common_distances(
+        [*listed_curves([observed], "observed", KFunction, PairCorrelation), *runs], "observed, simulated"
+    )
     curve, curves = _stacked([observed, *runs])
     m = len(runs)
     most = m if simultaneous else m // 2
@@ -145,7 +147,7 @@ def common_distances(curves: Sequence[Summary], names: str) -> Floats:
     return first.r
 
 
-def listed(curves: Any, name: str, *kinds: type) -> list[Any]:
+def listed_curves(curves: Any, name: str, *kinds: type) -> list[Any]:
     """Curves in a list; InputError unless they are a sequence of at least one, all of these kinds."""
     several = elements(curves)
     found = [curves] if several is None else several

@@ -213,7 +213,7 @@ def _translation(window: Window, reach: float, n: int) -> tuple[Any, tuple[Any, 
     if window.is_rectangle:
         return shifts.rectangle_moments, (x1 - x0, y1 - y0)
     pairs = n**2 / 2 * min(1.0, np.pi * reach**2 / window.area)
-    return lattice.polygon_moments, (shifts.outline(window), lattice.lattice(window, reach, pairs))
+    return lattice.polygon_moments, (shifts.window_outline(window), lattice.lattice(window, reach, pairs))
 
 
 def _inner_k(pattern: PointPattern, weight: Floats, r: Floats) -> Floats:

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, below, compiled, table
+from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, compiled, number_below, table
 from dpppsynth.evaluation.pairs import Cells, add, partners
 from dpppsynth.evaluation.ring import MOST, border
-from dpppsynth.evaluation.shifts import Outline, outline, overlap, overlaps, terms
+from dpppsynth.evaluation.shifts import Outline, overlap, overlaps, terms, window_outline
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.second_order import farthest
 
@@ -57,8 +57,8 @@ class Lattice(NamedTuple):
 
 def lattice(window: Window, reach: float, pairs: float) -> Lattice:
     """Interpolation lattice for shifts up to reach; one cell, exact areas, where that is quicker or more accurate."""
-    shape, pieces = outline(window), terms(outline(window))
-    finer, left, known = min(max(math.sqrt(MOST_TERMS / (pieces * USUAL)), 1.0), FINEST), pairs, exact()
+    shape, pieces = window_outline(window), terms(window_outline(window))
+    finer, left, known = min(max(math.sqrt(MOST_TERMS / (pieces * USUAL)), 1.0), FINEST), pairs, exact_areas()
     while left * pieces > MOST_TERMS and finer <= FINEST:
         angle, r = _nodes(window, reach, finer)
         # A window whose weights are rough nearly everywhere stays so on a finer lattice.
@@ -69,7 +69,7 @@ def lattice(window: Window, reach: float, pairs: float) -> Lattice:
         finer *= 2
     by = fixed_shifts(reach)
     wrong = _relative(areas(by, shape, known), overlaps(by, shape), window.area)
-    return exact() if wrong.max() > TOLERANCE else known
+    return exact_areas() if wrong.max() > TOLERANCE else known
 
 
 def _nodes(window: Window, reach: float, finer: float) -> tuple[Floats, Any]:
@@ -91,7 +91,7 @@ def _tabulated(window: Window, shape: Outline, angle: Floats, r: Any) -> Lattice
     return Lattice(loss, angle, node, float(r[1]), _rough(loss, angle, r, window.area))
 
 
-def exact() -> Lattice:
+def exact_areas() -> Lattice:
     """Lattice of one cell, in which areas are to be exact."""
     angle = np.array([0.0, math.pi])
     node = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -169,7 +169,9 @@ def area(x: float, y: float, d: float, shape: Outline, known: Lattice, sectors: 
     """Area that a window has in common with itself, moved by (x, y), d far; sectors is a table of the angles."""
     if y < 0:
         x, y = -x, -y
-    last = min(max(below(math.atan2(abs(y), x), known.angle, sectors, BUCKETS / math.pi), 1), len(known.angle) - 1)
+    last = min(
+        max(number_below(math.atan2(abs(y), x), known.angle, sectors, BUCKETS / math.pi), 1), len(known.angle) - 1
+    )
     cell = min(int(d / known.step), known.rough.shape[1] - 1)
     if known.rough[last - 1, cell]:
         return overlap(x, y, shape)

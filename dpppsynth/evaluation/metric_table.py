@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def summary(values: Mapping[str, Floats], n: int, unit: str) -> pd.DataFrame:
+def averages(values: Mapping[str, Floats], n: int, unit: str) -> pd.DataFrame:
     """Average over patterns; see `UtilityReport.table`.
 
     Parameters

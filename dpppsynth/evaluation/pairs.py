@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, below, compiled, table
+from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, compiled, number_below, table
 
 # Cells along the reach, where there are points enough to fill them.
 FINENESS = 8
@@ -99,7 +99,7 @@ def partners(k: int, later: bool, reach: float, cells: Cells, who: Ints, squared
 @compiled
 def add(out: Floats, d: float, w: float, breaks: Floats, bins: Ints, scale: float) -> None:
     """Add a pair at distance d, weighing w, to the moments (3, b)."""
-    b = min(below(d, breaks, bins, scale), len(breaks) - 1)
+    b = min(number_below(d, breaks, bins, scale), len(breaks) - 1)
     short = d - breaks[b]
     out[0, b] += w
     out[1, b] += w * short
@@ -151,7 +151,7 @@ def inner_sums(first: int, last: int, cells: Cells, weight: Floats, breaks: Floa
         out[1, 0] += weight[k]
         out[1, end] -= weight[k]
         for c in range(partners(k, False, breaks[end - 1], cells, who, squared)):
-            b = below(math.sqrt(squared[c]), breaks, bins, scale)
+            b = number_below(math.sqrt(squared[c]), breaks, bins, scale)
             if b < end:
                 w = weight[k] * weight[who[c]]
                 out[0, b] += w

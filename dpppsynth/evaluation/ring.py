@@ -97,7 +97,7 @@ def polygon_moments(first: int, last: int, cells: Cells, weight: Floats, breaks:
         sort(order, count, squared)
         x, y = cells.x[k], cells.y[k]
         nearest = see(x, y, edges, seen) if count > 0 else 0.0
-        number = within(squared[order[count - 1]] if count > 0 else 0.0, seen, coming)
+        number = nearer_pieces(squared[order[count - 1]] if count > 0 else 0.0, seen, coming)
         active, begun = 0, 0
         for place in range(count):
             j, s, arc = who[order[place]], squared[order[place]], FULL
@@ -113,7 +113,7 @@ def polygon_moments(first: int, last: int, cells: Cells, weight: Floats, breaks:
 
 
 @compiled
-def within(s: float, seen: Floats, coming: Ints) -> int:
+def nearer_pieces(s: float, seen: Floats, coming: Ints) -> int:
     """Find the pieces of the border whose nearest place is nearer than s, squared, in the order of that distance.
 
     Writes their numbers, and returns how many they are.

@@ -9,7 +9,7 @@ import numpy as np
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.evaluation.distances import Density, common_domain, integral, values
-from dpppsynth.evaluation.envelopes import common_distances, listed
+from dpppsynth.evaluation.envelopes import common_distances, listed_curves
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import Floats, KFunction
 
@@ -116,7 +116,7 @@ def mean_integrated_squared_error(
     2.0
     """
     ours, theirs = (
-        listed([each] if isinstance(each, KFunction) else each, name, KFunction)
+        listed_curves([each] if isinstance(each, KFunction) else each, name, KFunction)
         for each, name in ((originals, "originals"), (synthetics, "synthetics"))
     )
     r = common_distances([*ours, *theirs], "originals, synthetics")

@@ -35,7 +35,7 @@ class Outline(NamedTuple):
     area: float
 
 
-def outline(window: Window) -> Outline:
+def window_outline(window: Window) -> Outline:
     """Outline of a window, relative to the middle of its bounding box."""
     x0, y0, x1, y1 = window.bounds
     middle = np.array([x0 + x1, y0 + y1, x0 + x1, y0 + y1]) / 2

@@ -21,7 +21,7 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.evaluation.distances import Density
 from dpppsynth.evaluation.heatmap_scores import NOTE, PERSONS_NOTE, HeatScores, score_heat
 from dpppsynth.evaluation.kfunction import default_distances
-from dpppsynth.evaluation.metric_table import aligned, summary
+from dpppsynth.evaluation.metric_table import aligned, averages
 from dpppsynth.evaluation.metrics import METRICS, Comparison, KComparison, least_bandwidth, thins, transport_method
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
@@ -94,7 +94,7 @@ class UtilityReport:
 
         "original" is what the original itself scores, which is no aim: publishing it would score best.
         """
-        found = summary(self.values, len(self.original), self.domain.unit)
+        found = averages(self.values, len(self.original), self.domain.unit)
         if self.heat is None:
             return found
         import pandas as pd

@@ -19,7 +19,7 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.marks import words
 from dpppsynth.spatial.tables.formats import Table, as_path, read_table, there
 from dpppsynth.spatial.tables.points import person_column
-from dpppsynth.spatial.tables.rows import Rows, examine, require_domain, require_snap
+from dpppsynth.spatial.tables.rows import Rows, examine_rows, require_domain, require_snap
 from dpppsynth.spatial.tables.spreadsheets import guarded
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def inspect_points(
     name_leftovers(folder, SCRATCH, "it holds sensitive rows.")
     table = read_table(path, x=x, y=y, crs=crs)
     users = None if user is None else person_column(table, user)
-    rows = examine(table, domain, count=count, to_crs=to_crs, snap=snap, users=users)
+    rows = examine_rows(table, domain, count=count, to_crs=to_crs, snap=snap, users=users)
     mark = None if by is None else words(table.column(by, argument="by"))
     broken = dict(rows.broken)
     if mark is not None and (unknown := _elsewhere(mark, rows, levels)).any():

@@ -16,7 +16,7 @@ from dpppsynth.spatial.domains import Domain, Window, unite
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import Table, json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.points import chosen_marks, refuse_broken
-from dpppsynth.spatial.tables.rows import examine, fitting_crs, require_domain
+from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs, require_domain
 
 if TYPE_CHECKING:
     import geopandas
@@ -139,7 +139,7 @@ def parse_synthetic(content: bytes, name: str, domain: Domain, *, marks: Iterabl
 
 
 def _synthetic(table: Table, domain: Domain, name: str, marks: Iterable[str]) -> PointPattern:
-    rows = examine(table, domain)
+    rows = examine_rows(table, domain)
     refuse_broken(rows, name)
     # A file without points has no columns either.
     return PointPattern.synthetic(rows.xy, domain, chosen_marks(table, rows, marks if len(rows.xy) else ()))

@@ -52,24 +52,24 @@ def new_token() -> str:
     return secrets.token_hex(32)
 
 
-def hashed(token: str) -> str:
+def token_hash(token: str) -> str:
     """SHA-256 of a secret, or of its hash."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
 def recording(token: str) -> str:
     """Hash of the secret that proves the right to record."""
-    return hashed(token)
+    return token_hash(token)
 
 
 def settling(token: str) -> str:
     """Hash of the secret that proves the right to settle."""
-    return hashed(recording(token))
+    return token_hash(recording(token))
 
 
 def claim(token: str) -> str:
     """Hash of the secret that an authorisation's event holds."""
-    return hashed(settling(token))
+    return token_hash(settling(token))
 
 
 def token_of(entry: Any, held: str | None) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either
-from dpppsynth.ledger.authorisation import hashed
+from dpppsynth.ledger.authorisation import token_hash
 from dpppsynth.ledger.budget import Budget, budget_from_dict
 from dpppsynth.ledger.contradiction import contradiction
 from dpppsynth.ledger.document import Event, damaged, identify, version_of
@@ -128,7 +128,7 @@ class History:
                 f"There {ACROSS}."
             )
             raise InputError(msg)
-        require_number(self.entries.values(), domain, reading)
+        require_same_numbers(self.entries.values(), domain, reading)
         self.budget.require_room(self.profiles, guarantee.profile)
 
     def opens(self, domain: Place) -> bool:
@@ -137,7 +137,7 @@ class History:
         return bool(known) and domain["fingerprint"] not in known
 
 
-def require_number(entries: Iterable[Entry], domain: Place, reading: Reading | None) -> None:
+def require_same_numbers(entries: Iterable[Entry], domain: Place, reading: Reading | None) -> None:
     """Refuse public numbers of points that contradict those of releases taken up before.
 
     An authorisation that nobody took up was never held against any points, nor levels that were not counted.
@@ -206,22 +206,22 @@ def _authorised(entries: Mapping[str, Entry], budget: Budget, event: Event, head
     reads = _reads(budget, event) if version_of(event) > 1 else None
     if event["taken"]:
         require_stated(reads, event["mechanism"])
-    require_number(entries.values(), event["domain"], reads)
+    require_same_numbers(entries.values(), event["domain"], reads)
     return Entry(head, event["at"], *words, taken=event["taken"], reading=reads, claim=event.get("claim"))
 
 
 def _proved(entries: Mapping[str, Entry], budget: Budget, entry: Entry, event: Event) -> Entry:
     """The entry with what is known of its points, after a look at who says so."""
-    shown = hashed(event["proof"]) if event["kind"] == RELEASED else event["proof"]
-    if entry.claim is None or hashed(shown) != entry.claim:
+    shown = token_hash(event["proof"]) if event["kind"] == RELEASED else event["proof"]
+    if entry.claim is None or token_hash(shown) != entry.claim:
         msg = f"entry: a release is {event['kind']} by somebody who was not given its authorisation."
         raise InputError(msg)
     reads = _reads(budget, event)
-    require_same(entry, reads)
+    require_same_reading(entry, reads)
     if event["kind"] == SETTLED and _given_up(entry, event, reads):
         return replace(entry, reading=reads)
     require_stated(reads, event.get("mechanism", entry.mechanism), levels=True)
-    require_number((each for each in entries.values() if each.id != entry.id), entry.domain, reads)
+    require_same_numbers((each for each in entries.values() if each.id != entry.id), entry.domain, reads)
     return replace(entry, reading=reads)
 
 
@@ -273,7 +273,7 @@ def require_open(entry: Entry, kind: str, *, owned: bool = True) -> None:
         raise InputError(msg)
 
 
-def require_same(entry: Entry, reads: Reading | None) -> None:
+def require_same_reading(entry: Entry, reads: Reading | None) -> None:
     """Refuse to take an authorisation up for other points than it was given for."""
     before = entry.reading
     if before is None or reads is None:

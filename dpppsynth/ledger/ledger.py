@@ -28,9 +28,9 @@ from dpppsynth.ledger.history import (
     History,
     replay,
     require_covered,
-    require_number,
     require_open,
-    require_same,
+    require_same_numbers,
+    require_same_reading,
     require_stated,
     stored,
 )
@@ -509,8 +509,8 @@ def _points(history: History, entry: Entry, points: tuple[Any, ...]) -> Reading 
         subset = dict(before.subset) or None if subset is None else subset
         levels = before.by_level or None if levels is None else levels
     reads = reading(history.budget.relation, n, counted_by, subset, levels)
-    require_same(entry, reads)
-    require_number((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
+    require_same_reading(entry, reads)
+    require_same_numbers((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
     return reads
 
 
@@ -521,7 +521,7 @@ def _record(history: History, name: str, seen: Entry, proved: Proof) -> Event:
         raise InputError(msg)
     reads = proved.reads
     require_stated(reads, entry.mechanism, levels=True)
-    require_number((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
+    require_same_numbers((each for each in history.entries.values() if each.id != entry.id), entry.domain, reads)
     hashes = {"certificate": proved.stated, "bought": proved.bought}
     known = {"reads": _told(reads), "counts": SETTLED if _lowers(history, entry) else AUTHORISED}
     return {"kind": RELEASED, "version": VERSION, "entry": entry.id, **hashes, **known, "proof": recording(token)}

@@ -73,7 +73,7 @@ def proof(entry: Entry, cert: Any, domain: Domain, relation: Relation) -> Proof:
     raise InputError(msg)
 
 
-def public_number(cert: Mapping[str, Any]) -> int | None:
+def public_size(cert: Mapping[str, Any]) -> int | None:
     """Public number of points on a certificate, of all levels together; None where it is secret."""
     numbers = _numbers(cert)
     return None if None in numbers else sum(numbers)
@@ -81,7 +81,7 @@ def public_number(cert: Mapping[str, Any]) -> int | None:
 
 def told(reading: Reading | None, cert: Mapping[str, Any]) -> Reading | None:
     """Facts about the points that were read, completed by the numbers on a certificate."""
-    number, parameters = public_number(cert), cert["parameters"]
+    number, parameters = public_size(cert), cert["parameters"]
     if reading is None or number is None:
         return None
     if "strata" not in parameters:

@@ -15,7 +15,7 @@ from scipy.special import expit, ndtri
 from dpppsynth.core.arguments import instance, positive, probability, several
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.privacy.composed import Composed, merged
+from dpppsynth.privacy.composed import Composed, merged_profiles
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, PoissonGaussianDP, Profile, PureDP, SmallestOf
 
 __all__ = ["FIXED_BEFOREHAND", "Composed", "adaptive", "compose", "gaussian_filter", "largest"]
@@ -66,8 +66,8 @@ def compose(profiles: Sequence[Profile], delta: float) -> Profile:
     parts, delta = _releases(profiles), probability("delta", delta, zero=True)
     if delta == 0:
         return PureDP(math.fsum(_pure_level(part) for part in parts))
-    closed, count = next(iter(merged(parts).items()))
-    if len(merged(parts)) == 1 and count == 1:
+    closed, count = next(iter(merged_profiles(parts).items()))
+    if len(merged_profiles(parts)) == 1 and count == 1:
         return replace(closed, at=delta) if _quotable(closed) else closed
     return Composed(parts, delta)
 

@@ -26,10 +26,10 @@ from dpppsynth.privacy.profiles import (
     GaussianDP,
     PoissonGaussianDP,
     Profile,
-    parts_of,
+    profile_parts,
 )
 
-__all__ = ["Composed", "LossSum", "basic_epsilon", "loss_sum", "merged", "suitable_step", "symmetric_law"]
+__all__ = ["Composed", "LossSum", "basic_epsilon", "loss_sum", "merged_profiles", "suitable_step", "symmetric_law"]
 
 Floats = npt.NDArray[np.float64]
 # Hashable profiles.
@@ -68,7 +68,7 @@ class Composed:
     at: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", parts_of(self.parts))
+        object.__setattr__(self, "parts", profile_parts(self.parts))
         object.__setattr__(self, "at", probability("delta", self.at))
 
     def delta(self, epsilon: float) -> float:
@@ -99,7 +99,7 @@ class Composed:
 
     @cached_property
     def _losses(self) -> "LossSum":
-        return loss_sum(merged(self.parts), self.at)
+        return loss_sum(merged_profiles(self.parts), self.at)
 
 
 class LossSum(NamedTuple):
@@ -185,7 +185,7 @@ def loss_sum(counts: Counts, delta: float) -> LossSum:
     return _remembered(tuple(earlier), step, cut).plus(last) if earlier else last
 
 
-def merged(parts: Iterable[Profile]) -> Counts:
+def merged_profiles(parts: Iterable[Profile]) -> Counts:
     """Counts of equal profiles, exact compositions taken first; the one with the last part is the last.
 
     Gaussian mechanisms add up by their squares. So do Poisson numbers of Gaussian mechanisms of one ratio by their

@@ -225,7 +225,7 @@ class SmallestOf:
     at: float
 
     def __post_init__(self) -> None:
-        _settle(self, parts=parts_of(self.parts), at=probability("delta", self.at, zero=True))
+        _settle(self, parts=profile_parts(self.parts), at=probability("delta", self.at, zero=True))
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta of the parts."""
@@ -250,7 +250,7 @@ class SmallestOf:
         return ". Moreover: ".join(part.describe() for part in self.parts)
 
 
-def parts_of(profiles: Any) -> tuple[Any, ...]:
+def profile_parts(profiles: Any) -> tuple[Any, ...]:
     """Profiles as a tuple, at least one."""
     parts = tuple(several("parts", profiles, Profile, "GaussianDP(0.3, 1e-6) is one"))
     if not parts:

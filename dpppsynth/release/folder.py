@@ -17,9 +17,9 @@ from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
 from dpppsynth.release.certificate import DOMAIN, OFFSET, SYNTHETIC, Published, prefix
-from dpppsynth.release.rederive import alike
+from dpppsynth.release.rederive import same_values
 from dpppsynth.release.stratified_release import StratifiedRelease
-from dpppsynth.release.verify import Verification, examine
+from dpppsynth.release.verify import Verification, verify_opened
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
@@ -88,7 +88,7 @@ def open_release(path: str | Path, *, limit: bool = True) -> Iterator[OpenedRele
     """Verify and load a release, and keep its folder open; errors as in `load_release`."""
     release_folder(path)
     with certificate.published(path, limit=limit) as found:
-        verification = examine(found)
+        verification = verify_opened(found)
         yield OpenedRelease(found, verification, load_verified(found, verification))
 
 
@@ -108,7 +108,7 @@ def release_folder(path: str | Path) -> Path:
 
 
 def load_verified(found: Published, verification: Verification) -> Any:
-    """Load the release in a folder which `examine` has just looked at; errors as in `load_release`."""
+    """Load the release in a folder which `verify_opened` has just looked at; errors as in `load_release`."""
     failed = [c for c in verification.checks if not c.holds and c.name != "randomness"]
     reasons = " ".join(f"{c.name}: {c.detail}" for c in failed)
     if failed and all(c.too_large for c in failed):
@@ -129,7 +129,7 @@ def load_verified(found: Published, verification: Verification) -> Any:
 def _require_restated(release: Any, cert: dict[str, Any]) -> None:
     """Refuse a certificate that states anything which the release it was read into does not."""
     warnings = {None, release.warning, certificate.LARGE_DELTA, certificate.SEEDED if release.seeded else None}
-    if not alike(cert["parameters"], release.parameters()) or cert["warning"] not in warnings:
+    if not same_values(cert["parameters"], release.parameters()) or cert["warning"] not in warnings:
         msg = "release: its certificate states something else beside its parameters; it is not as it was released."
         raise PrivacyCheckError(msg)
 

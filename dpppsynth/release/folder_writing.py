@@ -83,7 +83,7 @@ def save(release: Writable, folder: Path, patterns: list[PointPattern]) -> Path:
 
 def _warn_of_excess(release: Writable) -> None:
     """Tell whoever saves what others will have to ask for."""
-    excess = effort.excess(release.mechanism, release.parameters(), release.domain)
+    excess = effort.too_large(release.mechanism, release.parameters(), release.domain)
     if excess is not None:
         warnings.warn(f"release: {excess}", InformationWarning, stacklevel=4)
 

@@ -104,7 +104,7 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
 def _require_consistent(parameters: Parameters, plan: Measurement) -> None:
     """Refuse parameters of which one does not follow from the others, such as the scale of the noise."""
     for name, value in plan.parameters().items():
-        require(alike(parameters[name], value), f"{name} = {value!r} follows from the others")
+        require(same_values(parameters[name], value), f"{name} = {value!r} follows from the others")
 
 
 def _require_sizes(parameters: Parameters, relation: Relation) -> None:
@@ -130,13 +130,13 @@ def _derived(plan: Measurement, beside: Beside) -> Derived:
     )
 
 
-def alike(claimed: Any, derived: Any) -> bool:
+def same_values(claimed: Any, derived: Any) -> bool:
     """Whether parts of a certificate are equal; numbers may differ in their last digits, across machines."""
     if isinstance(derived, Mapping):
         same = isinstance(claimed, Mapping) and claimed.keys() == derived.keys()
-        return same and all(alike(claimed[key], value) for key, value in derived.items())
+        return same and all(same_values(claimed[key], value) for key, value in derived.items())
     if isinstance(derived, list):
-        return isinstance(claimed, list) and len(claimed) == len(derived) and all(map(alike, claimed, derived))
+        return isinstance(claimed, list) and len(claimed) == len(derived) and all(map(same_values, claimed, derived))
     if isinstance(derived, float):
         whole = isinstance(claimed, int | float) and not isinstance(claimed, bool)
         return whole and math.isclose(claimed, derived, rel_tol=1e-9)
@@ -152,7 +152,7 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> De
     parts = [rederive(each["mechanism"], each["parameters"], relation, domain) for each in stated]
     spent = all(spends(part.guarantee, each["parameters"]) for part, each in zip(parts, stated, strict=True))
     kinds = {
-        (each["mechanism"], part.noise, part.patterns, part.offset, budget(each["parameters"]))
+        (each["mechanism"], part.noise, part.patterns, part.offset, stated_budget(each["parameters"]))
         for part, each in zip(parts, stated, strict=True)
     }
     same = spent and len(parts) == len(parameters["levels"]) and len(kinds) == 1
@@ -191,12 +191,12 @@ def _following(parts: Sequence[Derived]) -> tuple[Following, ...]:
 
 def spends(guarantee: Guarantee, parameters: Parameters) -> bool:
     """Whether a guarantee keeps to the stated budget, and spends all of it where the noise is set from the budget."""
-    epsilon, delta = budget(parameters)
+    epsilon, delta = stated_budget(parameters)
     low = 1 - 1e-9 if isinstance(guarantee.profile, PureDP) else 0.0
     quoted = guarantee.profile.at == delta or isinstance(guarantee.profile, ApproximateDP)
     return quoted and low * epsilon <= guarantee.epsilon() and guarantee.keeps_to(epsilon, delta)
 
 
-def budget(parameters: Parameters) -> tuple[float, float]:
+def stated_budget(parameters: Parameters) -> tuple[float, float]:
     """Epsilon and delta asked for."""
     return parameters["epsilon"], parameters.get("delta", 0.0)

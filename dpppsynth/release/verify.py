@@ -20,7 +20,7 @@ from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.truncated.bound_arguments import LARGEST
 from dpppsynth.release import certificate, contents, work
-from dpppsynth.release.rederive import Derived, alike, budget, knows, rederive, spends
+from dpppsynth.release.rederive import Derived, knows, rederive, same_values, spends, stated_budget
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.offset import Offset
@@ -96,10 +96,10 @@ def verify(path: str | Path, *, limit: bool = True) -> Verification:
         When the certificate itself is larger than any that a release needs.
     """
     with certificate.published(path, limit=limit) as found:
-        return examine(found)
+        return verify_opened(found)
 
 
-def examine(found: certificate.Published) -> Verification:
+def verify_opened(found: certificate.Published) -> Verification:
     """Verify an open folder, from which the release may then be read."""
     cert = found.certificate
     try:
@@ -195,7 +195,7 @@ def _promises_nothing(parameters: Mapping[str, Any]) -> str | None:
     if not certificate.parameters_make_sense(parameters):
         return None
     parts = work.levels(parameters)
-    delta = max(budget(part)[1] for part in parts)
+    delta = max(stated_budget(part)[1] for part in parts)
     return certificate.large_delta(delta, [(part["n"], part["expected_n"]) for part in parts])
 
 
@@ -279,9 +279,9 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
     stated = cert["domain"]
     try:
         written = found.document(stated["file"])
-        _require_little(found, work.coordinates(written) <= work.MOST_COORDINATES, MANY)
+        _require_little(found, work.number_of_coordinates(written) <= work.MOST_COORDINATES, MANY)
         domain = _domain(found)
-        too_much = work.excess(cert["mechanism"], cert["parameters"], domain)
+        too_much = work.too_large(cert["mechanism"], cert["parameters"], domain)
         _require_little(found, too_much is None, too_much or "")
         require_scale(domain)
         derived = rederive(
@@ -340,7 +340,7 @@ def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, An
 
 
 def _numbers_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
-    return alike(claimed_profile, derived.profile.to_dict()) and np.allclose(
+    return same_values(claimed_profile, derived.profile.to_dict()) and np.allclose(
         derived.by_distance, claimed.by_distance, rtol=1e-9, atol=0
     )
 
@@ -352,7 +352,7 @@ def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[
         return False
     return (
         # All fields of the claim follow from its own rows.
-        alike(claimed_profile, theirs.to_dict())
+        same_values(claimed_profile, theirs.to_dict())
         and ours.at == theirs.at
         and theirs.no_better_than(ours, LAST_DIGIT)
         # A weaker promise is true, but its numbers would be free for anything.

@@ -21,7 +21,7 @@ MOST_WORK, MOST_COORDINATES = 1e7, 400_000
 HULL, LEVEL = 7e-3, 5e3
 
 
-def excess(name: str, parameters: Parameters, domain: Domain) -> str | None:
+def too_large(name: str, parameters: Parameters, domain: Domain) -> str | None:
     """Description of what is too large in the public parameters of a release on a domain, or None.
 
     Parameters
@@ -59,7 +59,7 @@ def levels(parameters: Parameters) -> list[Parameters]:
     return [part["parameters"] for part in parameters.get("strata", [])] or [parameters]
 
 
-def coordinates(document: Any) -> int:
+def number_of_coordinates(document: Any) -> int:
     """Numbers in the geometries of a GeoJSON document, of whatever content."""
     found, level = 0, [document]
     while level:

@@ -11,7 +11,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
 from dpppsynth.release.certificate import FILENAME, OFFSET, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
-from dpppsynth.release.rederive import budget
+from dpppsynth.release.rederive import stated_budget
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.subject import Subject, exact
 from dpppsynth.spatial.domains import Domain
@@ -175,7 +175,7 @@ def _flat(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 def _budget(parameters: Mapping[str, Any]) -> float:
     """Epsilon that was asked for; all levels have the same."""
     stated = parameters.get("strata", [{"parameters": parameters}])
-    return budget(stated[0]["parameters"])[0]
+    return stated_budget(stated[0]["parameters"])[0]
 
 
 def _numbers(value: Any) -> int:

@@ -12,7 +12,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import CoxRelease, Release, StratifiedRelease, certificate
 from dpppsynth.release.folder import OpenedRelease, load_verified, release_folder
 from dpppsynth.release.lgcp_inference import LGCPInference
-from dpppsynth.release.verify import Verification, examine
+from dpppsynth.release.verify import Verification, verify_opened
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.patterns import PointPattern
@@ -121,7 +121,7 @@ def open_subject(path: str | Path, progress: Callable[[str], object] | None = No
     folder = release_folder(path)
     say("checking the release")
     with certificate.published(folder, limit=limit) as found:
-        verification, cert = examine(found), found.certificate
+        verification, cert = verify_opened(found), found.certificate
         admitted = not cert["releasable"] and cert["warning"] is not None
         if any(not check.holds and not (admitted and check.name == RANDOMNESS) for check in verification.checks):
             verification.require()

@@ -17,7 +17,7 @@ from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.guarantee import guarantee_from_dict
-from dpppsynth.release.rederive import alike
+from dpppsynth.release.rederive import same_values
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, Synthesizer
@@ -93,6 +93,6 @@ def test_plans_are_made_again_from_their_parameters(name):
         record = registry.mechanism(mechanism)
         plan = record.plan.from_parameters(stated, claimed.relation, domain, mechanism=mechanism)
         own = {key: value for key, value in stated.items() if key != "estimator"}
-        assert alike(own, plan.parameters())
+        assert same_values(own, plan.parameters())
         assert plan.guarantee.epsilon() <= claimed.epsilon() * (1 + 1e-9)
         assert plan.guarantee.theorem == claimed.theorem or cert["mechanism"] == STRATA

@@ -179,13 +179,13 @@ def test_overlaps_equal_those_of_polygon_overlay():
         by[:3] = [0, 0], [0, 0.2], [0.4, 0]  # along the pieces of the border
         moved = [shapely.transform(window.geometry, lambda c, step=step: c + step) for step in by]
         expected = shapely.area(shapely.intersection(window.geometry, moved))
-        np.testing.assert_allclose(shifts.overlaps(by, shifts.outline(window)), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(shifts.overlaps(by, shifts.window_outline(window)), expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("window", [L_SHAPE, COMB, PARTS, STREETS])
 def test_areas_by_a_lattice_are_as_good_as_it_says(window, monkeypatch):
     monkeypatch.setattr(lattice, "MOST_TERMS", 1e6)
-    rng, shape = np.random.default_rng(4), shifts.outline(window)
+    rng, shape = np.random.default_rng(4), shifts.window_outline(window)
     for reach in (1.0, window.diameter):
         by = reach * rng.uniform(-1, 1, (400, 2))
         by[:3] = [0, reach / 2], [-reach / 3, 0], [1e-9, 1e-9]
@@ -212,7 +212,7 @@ def test_a_lattice_that_is_off_at_fixed_shifts_is_not_used(monkeypatch):
 def test_a_lattice_is_used_where_exact_areas_take_longer(monkeypatch):
     pattern, r = uniform(PARTS, 400, np.random.default_rng(5)), np.linspace(0, 1.1, 12)
     exact = k_function(pattern, r, correction="translation").k
-    terms = 400**2 / 2 * np.pi * 1.1**2 / PARTS.area * shifts.terms(shifts.outline(PARTS))
+    terms = 400**2 / 2 * np.pi * 1.1**2 / PARTS.area * shifts.terms(shifts.window_outline(PARTS))
     monkeypatch.setattr(lattice, "MOST_TERMS", 1.01 * terms)
     np.testing.assert_array_equal(k_function(pattern, r, correction="translation").k, exact)
     monkeypatch.setattr(lattice, "MOST_TERMS", 0.99 * terms)

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.ledger import Authorisation, Ledger, compare
-from dpppsynth.ledger.authorisation import hashed, recording, settling
+from dpppsynth.ledger.authorisation import recording, settling, token_hash
 from dpppsynth.ledger.document import dump, identify, parse
 from dpppsynth.ledger.history import replay, stored
-from dpppsynth.ledger.proof import public_number
+from dpppsynth.ledger.proof import public_size
 from dpppsynth.privacy import GaussianDP, PureDP, ReplaceOne
 from dpppsynth.release import certificate, load_release
 from dpppsynth.release.folder_writing import stated
@@ -266,7 +266,7 @@ def test_a_certificate_of_every_kind_is_derived_again(kind):
     domain = load_release(STORED.parent / "releases_v1" / kind).domain
     assert check_claim(cert, domain).holds
     secret = cert["guarantee"]["relation"]["name"] in ("add-remove", "add-remove-person")
-    assert (public_number(cert) is None) == secret
+    assert (public_size(cert) is None) == secret
     cert["guarantee"]["profile"] = PureDP(1e-6).to_dict()
     assert not check_claim(cert, domain).holds
 
@@ -435,8 +435,8 @@ class TestReplay:
         assert whole.spent == pytest.approx(2.0, abs=1e-4)
 
     def test_each_proof_is_the_hash_of_the_next(self, events):
-        assert hashed(events[5]["proof"]) == events[3]["proof"]
-        assert hashed(events[3]["proof"]) == events[1]["claim"]
+        assert token_hash(events[5]["proof"]) == events[3]["proof"]
+        assert token_hash(events[3]["proof"]) == events[1]["claim"]
 
 
 def test_a_gaussian_settlement_counts_on_no_word_alone(ledger):

@@ -21,7 +21,7 @@ from dpppsynth.privacy.composed import (
     _lower_hull,
     basic_epsilon,
     loss_sum,
-    merged,
+    merged_profiles,
     suitable_step,
     symmetric_law,
 )
@@ -350,7 +350,7 @@ class TestEveryMixture:
 
     def test_rates_are_not_added_beyond_what_can_be_summed(self):
         most = PoissonGaussianDP(1e-5, 1e6, 1e-6)
-        assert merged([most, PureDP(0.1), most]) == {most: 2, PureDP(0.1): 1}
+        assert merged_profiles([most, PureDP(0.1), most]) == {most: 2, PureDP(0.1): 1}
         with pytest.raises(InputError, match=r"^rate: "):
             PoissonGaussianDP(1e-5, 1.1e6, 1e-6)
 
@@ -362,7 +362,7 @@ class TestEveryMixture:
         assert grouped.epsilon(1e-5) == forwards
 
     def test_exact_compositions_come_first(self):
-        counts = merged([DRAW, PureDP(0.5), KERNEL, DRAW, PureDP(0.5), KERNEL, PureDP(0.4)])
+        counts = merged_profiles([DRAW, PureDP(0.5), KERNEL, DRAW, PureDP(0.5), KERNEL, PureDP(0.4)])
         assert list(counts.values()) == [1, 2, 1, 1]
         assert [type(part) for part in counts] == [GaussianDP, PureDP, PoissonGaussianDP, PureDP]
         assert list(counts)[-1] == PureDP(0.4)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.bounded.bound import WHY_DELTA, bounded_counts, require_positive, require_reach
+from dpppsynth.mechanisms.bounded.bound import WHY_DELTA, bounded_counts, require_error_delta, require_max_error
 from dpppsynth.mechanisms.bounded.numeric_queries import BoundedErrorAnswers
 from dpppsynth.privacy import bounded_delta, smallest_bounded_epsilon, smallest_max_error
 from dpppsynth.privacy.relations import AddRemove, ReplaceOne
@@ -58,7 +58,7 @@ def test_a_bound_that_doubling_passes_over_is_found():
 def test_delta_of_zero_has_one_reason(delta):
     assert "one of two neighbouring data sets" in WHY_DELTA
     for call in (
-        require_positive,
+        require_error_delta,
         lambda delta: smallest_max_error(AddRemove(), epsilon=1.0, delta=delta),
         lambda delta: smallest_bounded_epsilon(AddRemove(), delta=delta, max_error=20),
         lambda delta: truncated_geometric_bound(1.0, delta),
@@ -70,15 +70,15 @@ def test_delta_of_zero_has_one_reason(delta):
 
 
 def test_delta_is_at_most_one_half():
-    assert require_positive(0.5) == 0.5
+    assert require_error_delta(0.5) == 0.5
     for delta in (math.nextafter(0.5, 1), 0.7, 1, 1.5, 10**300):
         with pytest.raises(InputError, match=r"^delta: .*at most 0.5, got.*above one half most answers tell") as caught:
-            require_positive(delta)
+            require_error_delta(delta)
         assert "cannot be 0" not in str(caught.value)
 
 
 def test_bounds_on_counts_may_be_whole_floats():
-    found = require_reach(ReplaceOne(2), 30.0)
+    found = require_max_error(ReplaceOne(2), 30.0)
     assert (found, type(found)) == (30, int)
     for relation in (AddRemove(), ReplaceOne(2)):
         assert bounded_delta(relation, scale=2.0, max_error=30.0) == bounded_delta(relation, scale=2.0, max_error=30)
@@ -93,7 +93,7 @@ def test_bounds_on_counts_may_be_whole_floats():
 @pytest.mark.parametrize("most", WILD, ids=lambda value: type(value).__name__)
 def test_bounds_on_counts_are_whole_numbers(most):
     for call in (
-        lambda: require_reach(AddRemove(), most),
+        lambda: require_max_error(AddRemove(), most),
         lambda: bounded_delta(AddRemove(), scale=2.0, max_error=most),
         lambda: bounded_counts(AddRemove(), scale=2.0, max_error=most, delta=1e-6),
         lambda: smallest_bounded_epsilon(AddRemove(), delta=1e-6, max_error=most),
@@ -101,13 +101,13 @@ def test_bounds_on_counts_are_whole_numbers(most):
         with pytest.raises(InputError, match=r"^max_error: "):
             call()
     with pytest.raises(InputError, match="of at least 3, got 2; a count that changes"):
-        require_reach(ReplaceOne(3), 2.0)
+        require_max_error(ReplaceOne(3), 2.0)
 
 
 def test_messages_say_2_to_the_60():
     beyond = LARGEST + 1
     for call in (
-        lambda: require_reach(AddRemove(), 2.0**61),
+        lambda: require_max_error(AddRemove(), 2.0**61),
         lambda: TruncatedLaplaceDP(2.0, 2**61, (1,), 1e-6),
         lambda: TruncatedLaplaceDP(2.0, 5, (2**61,), 1e-6),
         lambda: BoundedErrorAnswers(epsilon=1.0, max_error=2**61),
@@ -117,11 +117,11 @@ def test_messages_say_2_to_the_60():
         with pytest.raises(InputError, match=r"must be at most 2\^60, got 2305843009213693952") as caught:
             call()
         assert str(LARGEST) not in str(caught.value)
-    for call in (lambda: require_reach(AddRemove(), 0), lambda: BoundedErrorAnswers(epsilon=1.0, max_error=0)):
+    for call in (lambda: require_max_error(AddRemove(), 0), lambda: BoundedErrorAnswers(epsilon=1.0, max_error=0)):
         with pytest.raises(InputError, match="of at least 1, got 0") as caught:
             call()
         assert str(LARGEST) not in str(caught.value)
-    assert require_reach(AddRemove(), LARGEST) == beyond - 1
+    assert require_max_error(AddRemove(), LARGEST) == beyond - 1
 
 
 @pytest.mark.parametrize("three", [{}, {"epsilon": 1.0}, {"epsilon": 1.0, "delta": 1e-6, "max_error": 20}])

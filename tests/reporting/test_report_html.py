@@ -48,7 +48,7 @@ from dpppsynth.privacy.profiles import GaussianDP
 from dpppsynth.release import folder as folder_module
 from dpppsynth.release import load_release
 from dpppsynth.release.certificate import LARGE_DELTA, content_hash
-from dpppsynth.release.verify import examine
+from dpppsynth.release.verify import verify_opened
 from dpppsynth.reporting import certificate_tables, distance_text, gathering, render_report, write_report
 from dpppsynth.reporting import report_pictures as pictures
 from dpppsynth.reporting import subject as subject_module
@@ -664,7 +664,7 @@ class TestFile:
     def test_a_release_is_verified_once(self, copy, monkeypatch):
         calls = []
         for module in (subject_module, folder_module):
-            monkeypatch.setattr(module, "examine", lambda *a: calls.append(a) or examine(*a))
+            monkeypatch.setattr(module, "verify_opened", lambda *a: calls.append(a) or verify_opened(*a))
         open_subject(copy)
         assert len(calls) == 1
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpppsynth.contract.rules.planar_rules import box_shape
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
-from dpppsynth.models.regular_meshes import Finder, grid
+from dpppsynth.models.regular_meshes import Finder, regular_grid
 from dpppsynth.models.trace import around, trace_mesh
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -158,6 +158,6 @@ def _moved(relation: CappedRelation, slope: float) -> float:
 def _touched(bounds: tuple[float, float, float, float], shape: tuple[int, int], xy: Floats) -> int:
     """Number of vertices of the triangles in which coordinates (n, 2) lie."""
     nx, ny = shape
-    elements = grid(bounds, nx, ny, "triangle")[1]
+    elements = regular_grid(bounds, nx, ny, "triangle")[1]
     found = Finder(bounds, nx - 1, ny - 1, "triangle", np.arange(len(elements)))(xy)
     return len(np.unique(elements[found]))

@@ -40,7 +40,7 @@ class Store:
 
     def __init__(self, folder: Path, design: Design) -> None:
         self.folder = folder
-        self.description = describe(design)
+        self.description = study_description(design)
         self.measures = list(design.measures)
         self.lock = ExitStack()
         self.next = 0
@@ -72,7 +72,7 @@ class Store:
             msg = f"folder: {self.folder} holds numbered Parquet files but no {DESCRIPTION}; take a new folder."
             raise InputError(msg)
         if path.exists():
-            require_same(self.folder, self.description)
+            require_same_study(self.folder, self.description)
         else:
             with whole_file(path) as file:
                 file.write(json.dumps(self.description, indent=1).encode())
@@ -103,7 +103,7 @@ class Store:
         return cell | beside | values
 
 
-def frame(folder: Path, cells: Sequence[Cell], measures: Sequence[str]) -> "pd.DataFrame":
+def finished_cells(folder: Path, cells: Sequence[Cell], measures: Sequence[str]) -> "pd.DataFrame":
     """Finished cells among the given ones, in their order, with messages of refusals and seconds."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -119,7 +119,7 @@ def frame(folder: Path, cells: Sequence[Cell], measures: Sequence[str]) -> "pd.D
     return kept.iloc[found].reset_index(drop=True)
 
 
-def describe(design: Design) -> dict[str, Any]:
+def study_description(design: Design) -> dict[str, Any]:
     """Return what a folder remembers of its study, as JSON can hold it.
 
     Scenarios, synthesizers, budgets and repeats stay out: they are in every cell's name, and more may be added.
@@ -133,7 +133,7 @@ def describe(design: Design) -> dict[str, Any]:
     }
 
 
-def require_same(folder: Path, description: Mapping[str, Any], *, read_only: bool = False) -> None:
+def require_same_study(folder: Path, description: Mapping[str, Any], *, read_only: bool = False) -> None:
     """Refuse a folder of another study or version; the package's own version may differ where cells are only read."""
     try:
         kept: dict[str, Any] = json.loads((folder / DESCRIPTION).read_text())

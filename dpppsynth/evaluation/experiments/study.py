@@ -10,7 +10,7 @@ from dpppsynth.evaluation.experiments.cells import KEYS, Cell, Outcome
 from dpppsynth.evaluation.experiments.design import Design
 from dpppsynth.evaluation.experiments.engine import finish
 from dpppsynth.evaluation.experiments.simulation import original_of, outcome_of
-from dpppsynth.evaluation.experiments.store import Store, describe, frame, require_same
+from dpppsynth.evaluation.experiments.store import Store, finished_cells, require_same_study, study_description
 from dpppsynth.evaluation.experiments.worker_pool import require_importable
 
 if TYPE_CHECKING:
@@ -164,8 +164,8 @@ class Study(Design):
 
     def _kept(self, folder: str | Path) -> "pd.DataFrame":
         place = _place(folder)
-        require_same(place, describe(self), read_only=True)
-        return frame(place, self.cells(), list(self.measures))
+        require_same_study(place, study_description(self), read_only=True)
+        return finished_cells(place, self.cells(), list(self.measures))
 
 
 def _place(folder: Any) -> Path:

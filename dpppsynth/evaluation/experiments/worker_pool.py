@@ -102,7 +102,7 @@ def _received(sent: bytes) -> Design:
     return design
 
 
-def run_sent(sent: bytes, cell: Cell) -> Finished | Failed:
+def run_sent_cell(sent: bytes, cell: Cell) -> Finished | Failed:
     """Run a cell in a worker."""
     return run_cell(_received(sent), cell)
 
@@ -114,7 +114,7 @@ def _hand_out(executor: Executor, sent: bytes, queue: deque[Cell], limit: int, k
     try:
         while queue or under_way:
             while queue and len(under_way) < limit:
-                future = executor.submit(run_sent, sent, queue[0])
+                future = executor.submit(run_sent_cell, sent, queue[0])
                 under_way[future] = queue.popleft()
             for future in wait(under_way, return_when=FIRST_COMPLETED).done:
                 cell = under_way[future]

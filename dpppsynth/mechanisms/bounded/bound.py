@@ -13,7 +13,7 @@ from dpppsynth.core.wording import named
 from dpppsynth.privacy.bounds import EXAMPLE, assumptions, counts_sensitivity, laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
-from dpppsynth.privacy.truncated.bound_arguments import WHY_DELTA, require_delta, whole_bound
+from dpppsynth.privacy.truncated.bound_arguments import WHY_DELTA, require_bound_delta, whole_bound
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.privacy.truncated.searches import least_whole_epsilon, least_whole_error
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
@@ -22,8 +22,8 @@ __all__ = [
     "WHY_DELTA",
     "bounded_counts",
     "bounded_delta",
-    "require_positive",
-    "require_reach",
+    "require_error_delta",
+    "require_max_error",
     "smallest_bounded_epsilon",
     "smallest_max_error",
     "worst_shifts",
@@ -86,7 +86,7 @@ def smallest_max_error(relation: CappedRelation, *, epsilon: float, delta: float
     >>> smallest_max_error(ReplaceOne(), epsilon=1.0, delta=1e-5)
     22
     """
-    scale, delta = laplace_scale(counts_sensitivity(relation), epsilon), require_positive(delta)
+    scale, delta = laplace_scale(counts_sensitivity(relation), epsilon), require_error_delta(delta)
     return least_whole_error(
         lambda most: bounded_delta(relation, scale=scale, max_error=most),
         epsilon,
@@ -103,7 +103,7 @@ def smallest_bounded_epsilon(relation: CappedRelation, *, delta: float, max_erro
     InputError
         Where `max_error` is below the number of points of one person, or uniform noise within it needs no epsilon.
     """
-    delta, max_error = require_positive(delta), require_reach(relation, max_error)
+    delta, max_error = require_error_delta(delta), require_max_error(relation, max_error)
     size = counts_sensitivity(relation)
 
     def cost(epsilon: float) -> float:
@@ -112,12 +112,12 @@ def smallest_bounded_epsilon(relation: CappedRelation, *, delta: float, max_erro
     return least_whole_epsilon(cost, delta, max_error, sensitivity=size, first=float(size))
 
 
-def require_positive(delta: float) -> float:
+def require_error_delta(delta: float) -> float:
     """The delta of a bounded error, above 0 and at most one half, or InputError with the reason."""
-    return require_delta(delta, otherwise=", or a mechanism without a bound, such as LaplaceSynthesizer")
+    return require_bound_delta(delta, otherwise=", or a mechanism without a bound, such as LaplaceSynthesizer")
 
 
-def require_reach(relation: CappedRelation, max_error: int) -> int:
+def require_max_error(relation: CappedRelation, max_error: int) -> int:
     """A bound on errors of counts, at least the points of a person: below, delta would exceed one half."""
     k = instance("relation", relation, CappedRelation, EXAMPLE).max_points_per_person
     remedy = "a count that changes by more than its error may be tells its neighbours apart" if k > 1 else ""

@@ -10,7 +10,7 @@ from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.measurement import Following, Parameters, Rows, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
-from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_positive, require_reach
+from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_error_delta, require_max_error
 from dpppsynth.mechanisms.bounded.counts_file import require_counts
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.guarantee import Guarantee
@@ -46,8 +46,8 @@ class BoundedCountsPlan(StatisticPlan):
             msg = f"basis: errors are bounded for counts of cells, 'cells', got {self.basis!r}."
             raise InputError(msg)
         super().__post_init__()
-        require_positive(self.delta)
-        object.__setattr__(self, "max_error", require_reach(self.relation, self.max_error))
+        require_error_delta(self.delta)
+        object.__setattr__(self, "max_error", require_max_error(self.relation, self.max_error))
         require_narrow(self.scale, self.max_error)
         self.guarantee.require(self.epsilon, self.delta)
 

@@ -20,8 +20,8 @@ from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.bounded.bound import (
     bounded_delta,
-    require_positive,
-    require_reach,
+    require_error_delta,
+    require_max_error,
     smallest_bounded_epsilon,
     smallest_max_error,
     worst_shifts,
@@ -118,8 +118,8 @@ class BoundedErrorSynthesizer(PointSynthesizer):
         """Epsilon, delta and max_error, of which one follows from the other two."""
         relation = self.neighbouring()
         epsilon = None if self.epsilon is None else float(positive("epsilon", self.epsilon))
-        delta = None if self.delta is None else require_positive(self.delta)
-        most = None if self.max_error is None else require_reach(relation, self.max_error)
+        delta = None if self.delta is None else require_error_delta(self.delta)
+        most = None if self.max_error is None else require_max_error(relation, self.max_error)
         size = counts_sensitivity(relation)
         return with_third(
             epsilon,

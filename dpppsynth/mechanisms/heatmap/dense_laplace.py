@@ -87,7 +87,7 @@ def laplace_estimate(
     epsilon, fraction = positive("epsilon", epsilon), _fraction(top_fraction)
     users = as_users(distributions, pad=pad, allow_subprobability=allow_subprobability)
     noised = noised_grid(users, epsilon, rng)
-    masses = np.maximum(largest(noised, fraction), 0.0)
+    masses = np.maximum(keep_largest(noised, fraction), 0.0)
     return Estimate(masses, rng is not None)
 
 
@@ -100,7 +100,7 @@ def noised_grid(users: Users, epsilon: float, rng: RngLike = None) -> Floats:
     return noise.add(sums.ravel()).reshape(users.shape) / 2.0**LATTICE_BITS
 
 
-def largest(values: Floats, fraction: float) -> Floats:
+def keep_largest(values: Floats, fraction: float) -> Floats:
     """The values with all but the largest, `max(1, ceil(fraction * size))` of them, set to 0; of equals the first stay.
 
     Examples

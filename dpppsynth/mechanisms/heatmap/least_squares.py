@@ -12,7 +12,7 @@ from dpppsynth.core.arguments import flag, instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree
-from dpppsynth.mechanisms.heatmap.spreading import divisor, spread
+from dpppsynth.mechanisms.heatmap.spreading import divisor, spread_evenly
 
 # Smallest ratio of two levels' noise: smaller noise is negligible, and its square is still a float.
 LEAST_RATIO = 1e-50
@@ -69,7 +69,7 @@ def least_squares(tree: CellTree, budgets: LevelBudgets, *, shrink: bool = False
     for cells, children, area in zip(tree.levels[:-1], pooled[1:], areas[1:], strict=True):
         mass = masses[-1][cells.kept]
         masses.append(_shared(mass, _shrunk(mass, children, area, noise) if shrink else children))
-    return spread(tree, masses, areas)
+    return spread_evenly(tree, masses, areas)
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,11 +76,11 @@ def weights(values: Any) -> npt.NDArray[Any]:
     array = masses(values)
     if getattr(values, "dtype", array.dtype).kind not in "iu":
         return array
-    require_counts(np.asarray(values))
+    require_countable(np.asarray(values))
     return np.asarray(values).astype(np.int64)
 
 
-def require_counts(total: npt.NDArray[Any]) -> None:
+def require_countable(total: npt.NDArray[Any]) -> None:
     """Refuse whole numbers whose products with the lattice's units would not fit into 64 bits."""
     if (total >= MOST).any():
         msg = "weight: a person's whole numbers must add up to less than 2^32; divide them by their sum, as masses."
@@ -100,7 +100,7 @@ def require_totals(total: Floats, *, allow_subprobability: bool) -> None:
         raise InputError(msg)
 
 
-def merged(user: Ints, cell: Ints, weight: npt.NDArray[Any]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
+def merged_rows(user: Ints, cell: Ints, weight: npt.NDArray[Any]) -> tuple[Ints, Ints, npt.NDArray[Any]]:
     """Rows by person and cell, persons numbered from 0, equal cells of one added up, and rows without weight left out.
 
     The result does not depend on the order of the rows.

@@ -16,7 +16,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, Level, grow
 from dpppsynth.mechanisms.heatmap.linear_programs import compact_lp, full_lp
 from dpppsynth.mechanisms.heatmap.pyramid import square
-from dpppsynth.mechanisms.heatmap.spreading import divisor, spread
+from dpppsynth.mechanisms.heatmap.spreading import divisor, spread_evenly
 
 SOLVERS = ("tree", "compact-lp", "full-lp")
 
@@ -120,7 +120,7 @@ def solve(tree: CellTree) -> np.ndarray:
     masses = [np.maximum(tree.levels[0].counts, 0.0)]
     for cells, share, area in zip(tree.levels[:-1], reversed(sharings), areas[1:], strict=True):
         masses.append(share.give(masses[-1][cells.kept], area))
-    return spread(tree, masses, areas)
+    return spread_evenly(tree, masses, areas)
 
 
 @dataclass(frozen=True, eq=False)

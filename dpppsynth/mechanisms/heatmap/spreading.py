@@ -7,7 +7,7 @@ import numpy as np
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree
 
 
-def spread(tree: CellTree, masses: Sequence[np.ndarray], areas: Sequence[np.ndarray]) -> np.ndarray:
+def spread_evenly(tree: CellTree, masses: Sequence[np.ndarray], areas: Sequence[np.ndarray]) -> np.ndarray:
     """The grid of masses: that of every left-out cell is uniform over its area inside the mask.
 
     Parameters

@@ -18,8 +18,8 @@ from dpppsynth.mechanisms.heatmap.person_tables import (
     cells_at,
     grid_shape,
     masses,
-    merged,
-    require_counts,
+    merged_rows,
+    require_countable,
     require_totals,
     weights,
     whole_column,
@@ -91,14 +91,14 @@ class Users(Confidential):
         if grid_depth(shape) > depth or not user.shape == cell.shape == weight.shape:
             msg = "user, cell, weight: must be columns of one length, and the shape must fit into the grid."
             raise InputError(msg)
-        user, cell, weight = merged(user, cell, weight)
+        user, cell, weight = merged_rows(user, cell, weight)
         if ((cell >> depth) >= shape[0]).any() or (cell % 2**depth >= shape[1]).any():
             msg = "cell: must lie inside the shape; the cells beyond fill up the square, and hold no mass."
             raise InputError(msg)
         if weight.dtype.kind == "f":
             require_totals(sums(user, weight), allow_subprobability=True)
         else:
-            require_counts(sums(user, weight))
+            require_countable(sums(user, weight))
         for name, value in {"user": user, "cell": cell, "weight": weight}.items():
             value.flags.writeable = False
             object.__setattr__(self, name, value)

@@ -25,7 +25,7 @@ from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells
 from dpppsynth.mechanisms.local.grids.groups import split_users
 from dpppsynth.mechanisms.local.grids.rectangles import Rectangles, uniform_grid
 from dpppsynth.mechanisms.local.grids.sides import AAG, clipped_frequencies, first_side, second_sides
-from dpppsynth.mechanisms.local.plan import ReportsPlan, named, tally
+from dpppsynth.mechanisms.local.plan import ReportsPlan, randomness_name, tally
 from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
 from dpppsynth.models.recipes import window
@@ -194,7 +194,7 @@ class UniformGridPlan(GridPlan):
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
         """Counts (size,) of n reports as what was released."""
-        return PrivateStatistic(self, self.randomizers[0].counts_of(counts, self.n), named(seeded), seeded)
+        return PrivateStatistic(self, self.randomizers[0].counts_of(counts, self.n), randomness_name(seeded), seeded)
 
     def parts(self, lattice: Ints) -> tuple[Ints, ...]:
         """The counts themselves."""
@@ -365,7 +365,7 @@ class AdaptiveGridPlan(GridPlan):
         grid, clients = self.second_round(counts[: self.randomizers[0].size])
         settled = replace(self, cells=len(grid))
         clients.counts_of(settled.parts(counts)[1], self.reports[1])
-        return PrivateStatistic(settled, counts, named(seeded), seeded)
+        return PrivateStatistic(settled, counts, randomness_name(seeded), seeded)
 
     def parts(self, lattice: Ints) -> tuple[Ints, ...]:
         """The counts of the first and of the second level."""

@@ -23,7 +23,7 @@ from dpppsynth.mechanisms.local.randomizers.frequency import FrequencyOracle
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import AUTO, ORACLES, oracle
 from dpppsynth.mechanisms.local.release import GridEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
-from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, everybody, public_number, within
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism, everybody, held_in_box, number_of_reports
 from dpppsynth.models.recipes import domain_from_geojson
 from dpppsynth.privacy.relations import Local
 from dpppsynth.spatial.domains import Domain, Window
@@ -77,7 +77,7 @@ class GridMechanism(LocalMechanism):
                 msg = "pattern: marks are not used by this mechanism; pass pattern.unmarked()."
                 raise InputError(msg)
             return np.asarray(xy.xy)
-        places = within(PointPattern.checked(xy), self.window.bounds, outside)
+        places = held_in_box(PointPattern.checked(xy), self.window.bounds, outside)
         if not len(places):
             msg = "xy: needs at least one point; there is nobody to report."
             raise InputError(msg)
@@ -210,7 +210,7 @@ class UniformGrid(Round):
 
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
-        window, number = self.own_window(domain), public_number(n, expected_n)
+        window, number = self.own_window(domain), number_of_reports(n, expected_n)
         columns, rows = self.cells
         plan = UniformGridPlan(window, float(self.epsilon), number, columns, rows, self.oracle)
         return Plan("uniform-grid", plan, GridEstimator(self.post))
@@ -358,7 +358,7 @@ class AdaptiveGrid(GridMechanism):
     def plan(self, domain: Any = None, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; `domain` is the mechanism's own window."""
         self.own_window(domain)
-        return self.settled(self.settings(public_number(n, expected_n)))
+        return self.settled(self.settings(number_of_reports(n, expected_n)))
 
     def settled(self, plan: AdaptiveGridPlan) -> Plan:
         """The plan of these rounds, with the estimator."""

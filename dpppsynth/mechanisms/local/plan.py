@@ -44,7 +44,7 @@ def tally(randomizer: Randomizer, values: Ints, rng: np.random.Generator) -> Int
     return counts
 
 
-def named(seeded: bool) -> str:
+def randomness_name(seeded: bool) -> str:
     """Name of the reports' randomness on certificates."""
     return SEEDED if seeded else REPORTS
 
@@ -63,7 +63,7 @@ class ReportsPlan(LatticePlan):
 
     def noise_name(self, *, seeded: bool = False) -> str:
         """Name of the reports' randomness."""
-        return named(seeded)
+        return randomness_name(seeded)
 
     def report_rows(self, client: Mapping[str, Any]) -> Rows:
         """Number of reports, grid, and the law of a client's report."""
@@ -202,7 +202,7 @@ class LocalPlan(ReportsPlan):
 
     def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
         """Counts (size,) of n reports as what was released."""
-        return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), named(seeded), seeded)
+        return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
 
     def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
         """The released counts from their JSON form; InputError where they are no counts of n reports."""

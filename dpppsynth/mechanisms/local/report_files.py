@@ -15,7 +15,10 @@ import numpy as np
 from dpppsynth.core.arguments import flag, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.local.gathering import (
+from dpppsynth.mechanisms.local.grid_synthesizer import Round
+from dpppsynth.mechanisms.local.labels import Label, label_for, label_of
+from dpppsynth.mechanisms.local.places import FEWEST, point_batches, values_in
+from dpppsynth.mechanisms.local.report_counting import (
     BATCH,
     Progress,
     Tally,
@@ -25,10 +28,7 @@ from dpppsynth.mechanisms.local.gathering import (
     tally_dask,
     tally_files,
 )
-from dpppsynth.mechanisms.local.grid_synthesizer import Round
-from dpppsynth.mechanisms.local.labels import Label, label_for, label_of
-from dpppsynth.mechanisms.local.places import FEWEST, point_batches, values_in
-from dpppsynth.mechanisms.local.report_tables import files
+from dpppsynth.mechanisms.local.report_tables import table_files
 from dpppsynth.mechanisms.local.reports import Counts, Reports
 from dpppsynth.mechanisms.local.sinks import new_file, writing
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism, LocalMechanism
@@ -283,7 +283,7 @@ def _require_same(mine: str, theirs: str) -> None:
 
 
 def _one(path: Any) -> list[Path]:
-    found = files([as_path(path)])
+    found = table_files([as_path(path)])
     if len(found) != 1:
         msg = "path: needs one file of reports; aggregate_files takes folders and patterns."
         raise InputError(msg)

@@ -43,7 +43,7 @@ class Piece:
     header: tuple[str, ...]
 
 
-def files(paths: Any) -> list[Path]:
+def table_files(paths: Any) -> list[Path]:
     """All CSV and Parquet files that are meant, each once, by name.
 
     Parameters

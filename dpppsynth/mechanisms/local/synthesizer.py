@@ -226,7 +226,7 @@ class CellMechanism(LocalMechanism):
             Treatment of a point beyond the box: refuse it, or take the nearest cell, which keeps the promise.
         """
         bounds = instance("window", window, Window, "Window.rectangle(0, 0, 1000, 1000) is one").bounds
-        xy = within(PointPattern.checked([place]), bounds, everybody(outside))
+        xy = held_in_box(PointPattern.checked([place]), bounds, everybody(outside))
         i, j = cell_places(xy, bounds, (self.cells, self.cells))[0].tolist()
         return i, j
 
@@ -269,7 +269,7 @@ class CellMechanism(LocalMechanism):
         expected_n : None
             n is public here.
         """
-        plan = LocalPlan(self.mesh(domain), self.randomizer, public_number(n, expected_n))
+        plan = LocalPlan(self.mesh(domain), self.randomizer, number_of_reports(n, expected_n))
         return Plan(self.randomizer.kind, plan, ReportEstimator(self.settings()))
 
     def mesh(self, domain: Domain) -> Any:
@@ -324,7 +324,7 @@ def everybody(outside: Any, *, study: bool = False) -> str:
     return outside
 
 
-def within(places: Floats, bounds: Any, outside: str) -> Floats:
+def held_in_box(places: Floats, bounds: Any, outside: str) -> Floats:
     """Points (n, 2) in a box (x0, y0, x1, y1): those outside are refused, left out or moved to its border."""
     low, high = np.array(bounds[:2]), np.array(bounds[2:])
     if outside == "clip":
@@ -348,7 +348,7 @@ def require_window(domain: Any) -> Window:
     return domain
 
 
-def public_number(n: Any, expected_n: Any) -> int:
+def number_of_reports(n: Any, expected_n: Any) -> int:
     """The public number of reports; InputError where it is missing."""
     if expected_n is not None:
         msg = f"expected_n: the number of reports is public; pass {mention('n')} instead."

@@ -20,7 +20,7 @@ from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_trajectories
-from dpppsynth.mechanisms.local.plan import ReportsPlan, named
+from dpppsynth.mechanisms.local.plan import ReportsPlan, randomness_name
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
 from dpppsynth.mechanisms.local.trajectories.grid_trajectories import starts
 from dpppsynth.mechanisms.local.trajectories.rounds import TraceRound
@@ -205,7 +205,7 @@ class TracePlan(ReportsPlan):
             raise InputError(msg)
         settled = replace(self, longest=mobility.round.longest)
         seeded = lengths.seeded or mobility.seeded
-        return PrivateStatistic(settled, np.concatenate([lengths.flat, mobility.flat]), named(seeded), seeded)
+        return PrivateStatistic(settled, np.concatenate([lengths.flat, mobility.flat]), randomness_name(seeded), seeded)
 
     def counts(self, lattice: Ints) -> tuple[TraceCounts, TraceCounts]:
         """The counts of both rounds, from what was released; InputError where they do not belong together."""

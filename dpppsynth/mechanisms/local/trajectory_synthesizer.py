@@ -11,7 +11,7 @@ from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local.bound import local_trajectories
-from dpppsynth.mechanisms.local.synthesizer import public_number, require_window
+from dpppsynth.mechanisms.local.synthesizer import number_of_reports, require_window
 from dpppsynth.mechanisms.local.trajectories import (
     GridTrajectories,
     TraceCounts,
@@ -149,7 +149,7 @@ class LDPTrace(Synthesizer):
         clients : (int, int), optional
             Number of persons who report in either round; all of them unless given.
         """
-        window, number = require_window(domain), public_number(n, expected_n)
+        window, number = require_window(domain), number_of_reports(n, expected_n)
         split = {"clients": clients, "user": self.user}
         plan = TracePlan(window, self.epsilon, self.cells, self.max_length, number, **split)
         return Plan(plan.basis, plan, TraceEstimator())

@@ -11,7 +11,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.lengths import on_ground, on_map
 from dpppsynth.privacy.profiles import ApproximateDP, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours
-from dpppsynth.privacy.truncated.bound_arguments import require_delta
+from dpppsynth.privacy.truncated.bound_arguments import require_bound_delta
 from dpppsynth.privacy.truncated.shifted_losses import at_least_one
 from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_bound, planar_laplace_delta
 from dpppsynth.spatial.domains import Domain, Window
@@ -88,7 +88,7 @@ def moved_delta(relation: AlphaNeighbours, *, rate: float, bound: float, domain:
 def smallest_move_bound(relation: AlphaNeighbours, *, rate: float, delta: float, domain: Domain | None = None) -> float:
     """Smallest bound on the distance of moves on the map that keeps to delta, rounded up; see `moved_points`."""
     instance("relation", relation, AlphaNeighbours, RELATION)
-    delta = require_delta(delta, least=SMALLEST_DELTA)
+    delta = require_bound_delta(delta, least=SMALLEST_DELTA)
     one = -math.expm1(math.log1p(-delta) / relation.max_points_per_person) * (1 - 1e-9)
     return float(planar_laplace_bound(positive("rate", rate), one, on_map(relation, domain).reach))
 

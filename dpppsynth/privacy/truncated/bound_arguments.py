@@ -17,7 +17,7 @@ WHY_DELTA = (
 TOO_LARGE = "above one half most answers tell two neighbouring data sets apart"
 
 
-def require_delta(value: Any, *, least: float = 0.0, otherwise: str = "") -> float:
+def require_bound_delta(value: Any, *, least: float = 0.0, otherwise: str = "") -> float:
     """The delta that a bound on the error may cost, from `least`, above 0, to one half; or an InputError with a reason.
 
     What stands beside another delta as a remedy, such as a mechanism without a bound, is `otherwise`.

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, finite, plain_array, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.privacy.truncated.bound_arguments import require_delta, require_whole
+from dpppsynth.privacy.truncated.bound_arguments import require_bound_delta, require_whole
 from dpppsynth.privacy.truncated.searches import least_whole_error
 from dpppsynth.privacy.truncated.shifted_losses import ULP, at_least_one, exposed_part, finite_part
 from dpppsynth.privacy.truncated.sums import geometric_sum, power_sums, two_sided_sum
@@ -214,7 +214,7 @@ def truncated_geometric_bound(epsilon: float, delta: float, sensitivity: int = 1
     >>> truncated_geometric_bound(1.0, 1e-5)
     11
     """
-    epsilon, delta = positive("epsilon", epsilon), require_delta(delta)
+    epsilon, delta = positive("epsilon", epsilon), require_bound_delta(delta)
     shift = require_whole("sensitivity", sensitivity, 1)
     return least_whole_error(
         lambda bound: truncated_geometric_delta(epsilon, bound, shift), epsilon, delta, first=shift

@@ -2,7 +2,7 @@
 
 import math
 
-from dpppsynth.privacy.truncated.bound_arguments import require_delta
+from dpppsynth.privacy.truncated.bound_arguments import require_bound_delta
 from dpppsynth.privacy.truncated.costs import LARGEST, SMALLEST, require_reach, truncated_laplace_delta
 from dpppsynth.privacy.truncated.searches import least_epsilon
 from dpppsynth.privacy.truncated.truncated_laplace import in_range
@@ -37,7 +37,7 @@ def truncated_laplace_bound(epsilon: float, delta: float, sensitivity: float = 1
     >>> round(truncated_laplace_bound(1.0, 1e-6), 5)
     13.66369
     """
-    epsilon, delta = in_range("epsilon", epsilon, SMALLEST, LARGEST), require_delta(delta, least=SMALLEST_DELTA)
+    epsilon, delta = in_range("epsilon", epsilon, SMALLEST, LARGEST), require_bound_delta(delta, least=SMALLEST_DELTA)
     size = in_range("sensitivity", sensitivity, SMALLEST, LARGEST)
     if epsilon < 1:
         reach = math.log1p(math.expm1(epsilon) / (2 * delta))
@@ -76,7 +76,10 @@ def truncated_laplace_epsilon(max_error: float, delta: float, sensitivity: float
     >>> round(truncated_laplace_epsilon(10.0, 1e-3), 7)
     0.6027163
     """
-    size, delta = in_range("sensitivity", sensitivity, SMALLEST, LARGEST), require_delta(delta, least=SMALLEST_DELTA)
+    size, delta = (
+        in_range("sensitivity", sensitivity, SMALLEST, LARGEST),
+        require_bound_delta(delta, least=SMALLEST_DELTA),
+    )
     bound = in_range("max_error", max_error, SMALLEST, LARGEST)
     require_reach(bound, size)
     if delta >= size / (2 * bound):

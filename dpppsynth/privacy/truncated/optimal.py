@@ -16,7 +16,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.truncated.costs import LARGEST, SMALLEST, truncated_laplace_delta
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric, truncated_geometric_delta
-from dpppsynth.privacy.truncated.truncated_laplace import in_range, numbers, shape_of
+from dpppsynth.privacy.truncated.truncated_laplace import checked_numbers, draws_shape, in_range
 from dpppsynth.spatial.mesh import Floats
 
 # Coefficients of the program range from 1 to e^epsilon; up to here its solution was seen to be right to 2e-7.
@@ -76,7 +76,7 @@ class TruncatedStaircase:
 
     def pdf(self, z: Any) -> Floats:
         """Densities at z, of any shape; 0 beyond the bound."""
-        size = np.abs(numbers("z", z))
+        size = np.abs(checked_numbers("z", z))
         inside = size <= self.bound
         block = np.floor(np.where(inside, size, 0.0) / self.sensitivity + 0.5)
         return np.where(inside, self.blocks.pmf(np.minimum(block, self.steps)) / self.sensitivity, 0.0)
@@ -98,7 +98,7 @@ class TruncatedStaircase:
 
     def sample(self, size: Any = (), rng: RngLike = None) -> Floats:
         """Draws in floating point, for studies and never for a release: an array of the shape that `size` tells."""
-        shape, rng = shape_of(size), generator(rng)
+        shape, rng = draws_shape(size), generator(rng)
         numbered = np.arange(-self.steps, self.steps + 1)
         probabilities = self.blocks.pmf(numbered)
         drawn = rng.choice(numbered, size=shape, p=probabilities / probabilities.sum())

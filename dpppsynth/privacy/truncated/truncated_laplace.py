@@ -80,19 +80,19 @@ class TruncatedLaplace:
 
     def logpdf(self, z: Any) -> Floats:
         """Logarithms of the densities at z, of any shape; minus infinity beyond the bound."""
-        size = np.abs(numbers("z", z))
+        size = np.abs(checked_numbers("z", z))
         top = -math.log(2 * self.scale) - math.log(self.mass)
         return np.where(size <= self.bound, top - size / self.scale, -np.inf)
 
     def cdf(self, z: Any) -> Floats:
         """Probabilities that noise is at most z, of any shape, to full relative accuracy in the lower tail."""
-        values = numbers("z", z)
+        values = checked_numbers("z", z)
         half = self.tail(np.abs(values)) / 2
         return np.where(values < 0, half, 1 - half)
 
     def ppf(self, u: Any) -> Floats:
         """Inverse of `cdf` at u between 0 and 1, of any shape."""
-        levels = numbers("u", u)
+        levels = checked_numbers("u", u)
         if not ((levels >= 0) & (levels <= 1)).all():
             msg = "u: must be numbers from 0 to 1."
             raise InputError(msg)
@@ -106,7 +106,7 @@ class TruncatedLaplace:
 
     def tail(self, t: Any) -> Floats:
         """Probabilities that `|z| > t`, for t of any shape and at least 0, to full relative accuracy."""
-        size = numbers("t", t)
+        size = checked_numbers("t", t)
         if not (size >= 0).all():
             msg = "t: must be numbers that are at least 0."
             raise InputError(msg)
@@ -151,7 +151,7 @@ class TruncatedLaplace:
             The inverse of `cdf`, or plain Laplace noise that is drawn again (not clamped) where it exceeds the bound;
             the latter needs a bound that keeps one draw in a thousand.
         """
-        shape, rng = shape_of(size), generator(rng)
+        shape, rng = draws_shape(size), generator(rng)
         if one_of("method", method, ("inverse", "rejection")) == "inverse":
             return self.ppf(rng.random(shape))
         if self.mass < LEAST_KEPT:
@@ -224,7 +224,7 @@ def in_range(name: str, value: Any, least: float = SMALLEST, most: float = LARGE
     return number
 
 
-def numbers(name: str, values: Any) -> Floats:
+def checked_numbers(name: str, values: Any) -> Floats:
     """The values as an array of floats of their shape, unless they are none or nan: then an InputError."""
     array = plain_array(values)
     real = array is not None and array.dtype.kind in "iuf"
@@ -234,7 +234,7 @@ def numbers(name: str, values: Any) -> Floats:
     return array.astype(float)
 
 
-def shape_of(size: Any) -> tuple[int, ...]:
+def draws_shape(size: Any) -> tuple[int, ...]:
     """The shape that a size asks draws for, unless it is none or too large: then an InputError."""
     found = elements(size)
     shape = tuple(whole("size", side, 0, most=MOST_DRAWS) for side in ([size] if found is None else found))

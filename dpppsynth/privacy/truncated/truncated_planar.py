@@ -14,9 +14,9 @@ from scipy.special import gammainc, gammaincinv
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.privacy.truncated.bound_arguments import require_delta
+from dpppsynth.privacy.truncated.bound_arguments import require_bound_delta
 from dpppsynth.privacy.truncated.disks import exposed_mass
-from dpppsynth.privacy.truncated.length_arguments import LARGEST, bounded, coordinates, nonnegative, scaled
+from dpppsynth.privacy.truncated.length_arguments import LARGEST, bounded, checked_coordinates, nonnegative, scaled
 from dpppsynth.privacy.truncated.searches import smallest_number
 from dpppsynth.spatial.mesh import Floats
 
@@ -81,7 +81,7 @@ class PlanarLaplace:
 
     def logpdf(self, offsets: Any) -> Floats:
         """(n,) logarithms of the densities at offsets (n, 2); minus infinity beyond the bound."""
-        radii = np.hypot(*coordinates("offsets", offsets).T)
+        radii = np.hypot(*checked_coordinates("offsets", offsets).T)
         top = 2 * math.log(self.epsilon) - math.log(2 * math.pi * self.mass)
         return np.where(radii <= self.bound, top - self.epsilon * radii, -np.inf)
 
@@ -216,7 +216,7 @@ def planar_laplace_bound(epsilon: float, delta: float, distance: float = 1.0) ->
     13.38539
     """
     epsilon, distance = scaled("epsilon", epsilon), scaled("distance", distance)
-    delta = require_delta(delta, least=SMALLEST_DELTA)
+    delta = require_bound_delta(delta, least=SMALLEST_DELTA)
     half = distance / 2
     bound = smallest_number(lambda bound: exposed_mass(epsilon, bound, distance) <= delta, half, 2 * half, close=CLOSE)
     if bound > LARGEST:

@@ -6,6 +6,6 @@
 
 from dpppsynth.spatial.mesh.abstract_mesh import Mesh
 from dpppsynth.spatial.mesh.pieces import Floats, Ints, Pieces, triangulate
-from dpppsynth.spatial.mesh.planar_mesh import PlanarMesh, clip
+from dpppsynth.spatial.mesh.planar_mesh import PlanarMesh, cut_to_window
 
-__all__ = ["Floats", "Ints", "Mesh", "Pieces", "PlanarMesh", "clip", "triangulate"]
+__all__ = ["Floats", "Ints", "Mesh", "Pieces", "PlanarMesh", "cut_to_window", "triangulate"]

@@ -91,7 +91,7 @@ class PlanarMesh(Mesh, of_arrays=True):
             msg = "elements: needs an array (T, 3) or (T, 4) of vertex numbers from 0 that leaves no vertex idle."
             raise InputError(msg)
         polygons = shapely.polygons(xy[tri])
-        pieces = clip(polygons, domain)
+        pieces = cut_to_window(polygons, domain)
         recipe = {"builder": "arrays", "vertices": xy.tolist(), "elements": tri.tolist()}
         mesh = cls(xy, tri, PLANAR[tri.shape[1] - 3], domain, pieces, recipe)
         bare = shapely.get_parts(shapely.difference(domain.geometry, shapely.union_all(polygons)))
@@ -243,7 +243,7 @@ class PlanarMesh(Mesh, of_arrays=True):
         return shapely.intersection(shapely.get_parts(cells), self.domain.geometry)
 
 
-def clip(polygons: Any, domain: Window) -> Pieces:
+def cut_to_window(polygons: Any, domain: Window) -> Pieces:
     """Pieces of element polygons (T,) inside a window; elements wholly inside are not cut."""
     index = np.arange(len(polygons))
     shapely.prepare(domain.geometry)

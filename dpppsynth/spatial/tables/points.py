@@ -19,7 +19,7 @@ from dpppsynth.spatial.domains import LEFT_OUT, Domain
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.persons import labels
 from dpppsynth.spatial.tables.formats import Table, from_geodataframe, read_table
-from dpppsynth.spatial.tables.rows import FAR, Rows, examine, require_domain, require_snap
+from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_domain, require_snap
 
 if TYPE_CHECKING:
     import geopandas
@@ -64,7 +64,7 @@ def _points(
     table: Table, domain: Domain, name: str, *, marks: Iterable[str] = (), user: str | None = None, **rules: Any
 ) -> Points:
     users = None if user is None else person_column(table, user)
-    rows = examine(table, domain, users=users, **rules)
+    rows = examine_rows(table, domain, users=users, **rules)
     kept = chosen_marks(table, rows, marks)
     if user is not None and users is not None:
         kept[user] = users[rows.row]

@@ -72,7 +72,7 @@ def require_snap(domain: Domain, snap: Any) -> None:
     positive("snap", snap, rule=rule, most=LARGEST, remedy="for instance 15.0")
 
 
-def examine(
+def examine_rows(
     table: Table,
     domain: Domain,
     *,

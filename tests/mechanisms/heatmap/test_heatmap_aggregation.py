@@ -17,7 +17,7 @@ from dpppsynth.mechanisms.heatmap import aggregation
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, measure_tree, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets, layout, level_budgets, level_scales
 from dpppsynth.mechanisms.heatmap.dense import dense_aggregate, dense_depth, nearest_masses
-from dpppsynth.mechanisms.heatmap.dense_laplace import laplace_aggregate, laplace_estimate, largest, noised_grid
+from dpppsynth.mechanisms.heatmap.dense_laplace import keep_largest, laplace_aggregate, laplace_estimate, noised_grid
 from dpppsynth.mechanisms.heatmap.mass_rounding import rounded
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, solve
@@ -505,10 +505,10 @@ def test_a_secret_baseline_draws_noise_of_its_budget():
 @pytest.mark.parametrize(("fraction", "kept"), [(1e-9, 1), (0.01, 1), (0.0101, 2), (0.07, 7), (0.29, 29), (1, 100)])
 def test_the_fraction_of_largest_values_is_rounded_up(fraction, kept):
     values = np.random.default_rng(1).permutation(100).reshape(10, 10) + 1.0
-    found = largest(values, fraction)
+    found = keep_largest(values, fraction)
     assert np.count_nonzero(found) == kept
     assert found[found > 0].min() == 101 - kept
-    assert np.flatnonzero(largest(np.ones((10, 10)), fraction)).tolist() == list(range(kept))
+    assert np.flatnonzero(keep_largest(np.ones((10, 10)), fraction)).tolist() == list(range(kept))
 
 
 def test_negative_values_among_the_largest_are_cut_off_too():

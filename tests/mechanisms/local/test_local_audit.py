@@ -30,7 +30,7 @@ from dpppsynth.mechanisms.local.audit_clients import (
 )
 from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
-from dpppsynth.mechanisms.local.randomizers.hashing import hashed
+from dpppsynth.mechanisms.local.randomizers.hashing import hash_classes
 from dpppsynth.privacy import PureDP
 from dpppsynth.randomizers import (
     DiskArea,
@@ -104,7 +104,7 @@ class NeverPerturbed(Broken):
 
     def __call__(self, value):
         seed = SECRET.integers(2**63, size=1)
-        own, other = hashed(seed, value, self.law.hash_range)[0], SECRET.integers(self.law.hash_range)
+        own, other = hash_classes(seed, value, self.law.hash_range)[0], SECRET.integers(self.law.hash_range)
         return np.array([[seed[0], own if SECRET.random() < self.law.hash_range else other]])
 
 

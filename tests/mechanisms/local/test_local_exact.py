@@ -17,7 +17,7 @@ from scipy import stats
 
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.local.randomizers.area import LiteralHybridArea
-from dpppsynth.mechanisms.local.randomizers.hashing import hashed
+from dpppsynth.mechanisms.local.randomizers.hashing import hash_classes
 from dpppsynth.randomizers import (
     DiskArea,
     HadamardResponse,
@@ -235,7 +235,7 @@ def test_every_class_of_hashed_reports_is_accounted_for(epsilon, hash_range):
     law = LocalHashing(epsilon=epsilon, domain=5, hash_range=hash_range)
     for seed in (1, 2**63 - 1):
         laws = [hashed_by(law, value, seed) for value in range(law.domain)]
-        own = hashed(np.full(law.domain, seed), np.arange(law.domain), hash_range).tolist()
+        own = hash_classes(np.full(law.domain, seed), np.arange(law.domain), hash_range).tolist()
         assert [max(each, key=each.get) for each in laws] == [(seed, told) for told in own]
         assert len(set(own)) > 1
         require_below(laws, epsilon, law.spent)
@@ -293,7 +293,7 @@ def row_of_subset(law, reports):
 
 def row_of_function(law, reports):
     """Place among all functions from values to classes, and classes: seeds of one function are alike."""
-    classes = np.stack([hashed(reports[:, 0], value, law.hash_range) for value in range(law.domain)])
+    classes = np.stack([hash_classes(reports[:, 0], value, law.hash_range) for value in range(law.domain)])
     return law.hash_range * np.ravel_multi_index(classes, (law.hash_range,) * law.domain) + reports[:, 1]
 
 

@@ -27,7 +27,7 @@ from dpppsynth.baselines.pivot_trace import (
     pivot_trace,
 )
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOVES, neighbours
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOVES, neighbouring_cells
 from dpppsynth.mechanisms.local.trajectories.model import TraceModel
 from dpppsynth.mechanisms.local.trajectories.point_trajectories import (
     GridTrajectories,
@@ -153,7 +153,7 @@ def test_truncated_and_part():
 
 
 def test_neighbours_by_brute_force():
-    target, inside = neighbours(np.arange(9), 3)
+    target, inside = neighbouring_cells(np.arange(9), 3)
     for cell, k in itertools.product(range(9), range(8)):
         i, j = np.array(divmod(cell, 3)) + MOVES[k]
         assert inside[cell, k] == (0 <= i < 3 and 0 <= j < 3)
@@ -658,7 +658,7 @@ def test_synthetic_walks_have_the_expected_visits_and_lengths():
     # A walk of five cells visits one at most three times: its variance is below three times the mean.
     assert (np.abs(counts - n * model.visits) < 6 * np.sqrt(3 * n * model.visits)).all()
     assert found.lengths.max() <= 5
-    target, inside = neighbours(np.arange(9), 3)
+    target, inside = neighbouring_cells(np.arange(9), 3)
     allowed = {(a, target[a, k]) for a in range(9) for k in range(8) if inside[a, k] and model.moves[a, k]}
     steps = np.delete(np.column_stack([found.values[:-1], found.values[1:]]), found.offsets[1:-1] - 1, axis=0)
     assert {tuple(step) for step in np.unique(steps, axis=0).tolist()} == allowed

@@ -22,12 +22,12 @@ from dpppsynth.mechanisms.local.randomizers.continuous import ContinuousDiskArea
 from dpppsynth.mechanisms.local.randomizers.em import expectation_maximisation
 from dpppsynth.mechanisms.local.randomizers.footprint import (
     closed_form_sizes,
+    footprint_parts,
     high,
+    high_shares,
     offsets,
     output_mask,
-    parts_of,
     reached,
-    shares,
 )
 from dpppsynth.mechanisms.local.randomizers.radius import (
     discrete_radius,
@@ -76,19 +76,19 @@ class TestFootprint:
     @pytest.mark.parametrize("radius", SIZES)
     def test_sizes_are_those_of_the_paper(self, radius):
         at = offsets(radius)
-        found = reached(*at, radius).sum(), high(*at, radius).sum(), shares(*at, radius).sum()
+        found = reached(*at, radius).sum(), high(*at, radius).sum(), high_shares(*at, radius).sum()
         assert found == pytest.approx(SIZES[radius], abs=1e-8)
 
     def test_single_shares(self):
         at = {(1, 1, 1): 0.171573, (2, 1, 2): 0.455728, (3, 1, 3): 0.621067, (3, 2, 3): 0, (5, 1, 5): 0.774510}
         at |= {(5, 2, 5): 0.203297, (4, 4, 5): 0.005051, (4, 3, 5): 1, (5, 3, 6): 1}
         for (x, y, radius), share in at.items():
-            assert shares(x, y, radius) == pytest.approx(share, abs=1e-6)
+            assert high_shares(x, y, radius) == pytest.approx(share, abs=1e-6)
 
     @pytest.mark.parametrize("radius", [0, 1, 2, 3, 5, 6, 11])
     def test_shares_are_shrunken_areas_with_all_symmetries(self, radius):
         at = offsets(radius)
-        share = shares(*at, radius)
+        share = high_shares(*at, radius)
         np.testing.assert_allclose(share, table(shrunken, radius), atol=1e-14)
         assert (share >= 0).all()
         assert (share <= 1).all()
@@ -104,12 +104,12 @@ class TestFootprint:
     def test_closed_form_is_brute_force(self):
         for radius in range(51):
             at = offsets(radius)
-            sizes, share = closed_form_sizes(radius, 7), shares(*at, radius)
+            sizes, share = closed_form_sizes(radius, 7), high_shares(*at, radius)
             outputs = 7**2 + 4 * radius * 7 - 4 * radius - 1 + reached(*at, radius).sum()
             assert sizes.high == pytest.approx(share.sum(), rel=1e-13)
             assert sizes.outputs == outputs
             assert sizes.high + sizes.low == pytest.approx(outputs, rel=1e-13)
-            assert parts_of(radius).pure == high(*at, radius).sum()
+            assert footprint_parts(radius).pure == high(*at, radius).sum()
 
     def test_theorem_with_its_missing_term(self):
         for radius in range(1, 51):
@@ -135,11 +135,15 @@ class TestFootprint:
 
     @pytest.mark.parametrize("wrong", [*NEVER, 1.5, 10**9, [[1], [1, 2]]])
     def test_wild_offsets(self, wrong):
-        for call in (lambda: shares(wrong, 1, 1), lambda: shares(1, wrong, 1), lambda: shares(1, 1, wrong)):
+        for call in (
+            lambda: high_shares(wrong, 1, 1),
+            lambda: high_shares(1, wrong, 1),
+            lambda: high_shares(1, 1, wrong),
+        ):
             with pytest.raises(InputError):
                 call()
         with pytest.raises(InputError, match="radius: "):
-            shares(1, 1, -1)
+            high_shares(1, 1, -1)
 
 
 def theorem(radius):
@@ -304,7 +308,7 @@ class TestLaw:
         at, weights = offsets(radius), np.ones((2 * radius + 1,) * 2)
         rings = [math.exp((1 - (kappa - 1) / radius) * 2.0) for kappa in range(1, radius + 1)] + [1.0]
         for kappa in range(1, radius + 1):
-            weights += (rings[kappa - 1] - rings[kappa]) * shares(*at, kappa)
+            weights += (rings[kappa - 1] - rings[kappa]) * high_shares(*at, kappa)
         np.testing.assert_allclose(law.weights, weights, rtol=1e-13)
 
     def test_printed_hybrid_breaks_small_epsilons_and_wastes_large_ones(self):

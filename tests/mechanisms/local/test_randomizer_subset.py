@@ -16,7 +16,7 @@ from scipy.stats import chi2
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers import exact_sampling, subset_exponential
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
-from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, below, distinct
+from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, distinct, uniform_below
 from dpppsynth.mechanisms.local.randomizers.matching import local_privacy, matched_epsilon
 from dpppsynth.mechanisms.local.randomizers.shells import mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
@@ -200,7 +200,7 @@ def test_choice_compares_exact_fractions_however_many_bits_it_takes(weights, mon
 
 def test_positions_are_uniform():
     rng, n = np.random.default_rng(8), 30_000
-    assert fits(np.bincount(below(np.full(n, 7), rng), minlength=7), np.full(7, n / 7))
+    assert fits(np.bincount(uniform_below(np.full(n, 7), rng), minlength=7), np.full(7, n / 7))
     taken = distinct(np.full((n, 2), (4, 3)), np.full((n, 2), (2, 1)), rng)
     codes = (1 << taken).sum(axis=1)
     found, observed = np.unique(codes, return_counts=True)
@@ -211,7 +211,7 @@ def test_positions_are_uniform():
 def test_below_refuses_the_incomplete_run(monkeypatch):
     words = iter([np.array([2**62 - 1]), np.array([5])])
     monkeypatch.setattr(exact_sampling, "draws", lambda *_: next(words))
-    assert below(np.array([3]), None).tolist() == [2]
+    assert uniform_below(np.array([3]), None).tolist() == [2]
 
 
 def test_estimate_inverts_the_hits():

@@ -15,13 +15,13 @@ import numpy as np
 from dpppsynth.core.arguments import instance, probability
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import either, mention
-from dpppsynth.linear_network.diffusion import MOST_ERROR, diffusion_matrix, matrix_error, require_few
+from dpppsynth.linear_network.diffusion import MOST_ERROR, diffusion_matrix, matrix_error, require_few_segments
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mechanisms.kernel.bound.kernels import (
-    budget,
+    checked_budget,
+    checked_moves,
     children_rate,
     kernel_assumptions,
-    moves,
     smallest_bandwidth,
 )
 from dpppsynth.privacy.guarantee import Guarantee
@@ -70,7 +70,7 @@ def diffusion(
     InputError
         Under `AddRemove`, when the bandwidth or delta is out of range, or a move joins too many pairs of segments.
     """
-    relation = moves(relation)
+    relation = checked_moves(relation)
     rate, delta = children_rate(patterns, relation), probability("delta", delta)
     instance("mesh", mesh, NetworkMesh, MESH)
     reach = min(on_map(relation, mesh.domain).reach, mesh.domain.diameter)
@@ -98,8 +98,8 @@ def smallest_diffusion_bandwidth(
         When no bandwidth tried, up to ten diameters, satisfies the budget: because rounding spoils wide ones, or a
         kernel as wide as that is not private enough.
     """
-    relation = moves(relation)
-    epsilon, delta = budget(epsilon, delta)
+    relation = checked_moves(relation)
+    epsilon, delta = checked_budget(epsilon, delta)
     rate = children_rate(patterns, relation)
     instance("mesh", mesh, NetworkMesh, MESH)
     if epsilon > LARGEST_LOSS:
@@ -153,7 +153,7 @@ def joined(mesh: NetworkMesh, distance: float, least: float = 0.0) -> tuple[Ints
     if len(mesh.elements) < 2:
         msg = "mesh: needs at least two segments, for children to tell them apart; choose a finer resolution."
         raise InputError(msg)
-    require_few(mesh)
+    require_few_segments(mesh)
     apart = segment_distances(mesh)
     first, second = np.nonzero(np.triu(apart <= _within(distance), 1))
     order = np.argsort(apart[first, second], kind="stable")

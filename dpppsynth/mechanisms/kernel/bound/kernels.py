@@ -62,7 +62,7 @@ def superposition(
     >>> round(guarantee.epsilon(), 3)
     1.0
     """
-    relation = moves(relation)
+    relation = checked_moves(relation)
     require_bandwidth(bandwidth)
     bandwidth, rate = float(bandwidth), children_rate(patterns, relation)
     profile = PoissonGaussianDP(_reach(window, relation) / bandwidth, rate, delta)
@@ -89,8 +89,8 @@ def smallest_bandwidth(
     InputError
         Under `AddRemove`, or when delta is so large that every bandwidth would do.
     """
-    relation = moves(relation)
-    epsilon, delta = budget(epsilon, delta)
+    relation = checked_moves(relation)
+    epsilon, delta = checked_budget(epsilon, delta)
     rate, reach = children_rate(patterns, relation), _reach(window, relation)
     if delta >= -math.expm1(-rate):
         msg = (
@@ -128,7 +128,7 @@ def kim_lim_36(
         When the bandwidth is below `smallest_bandwidth_36`.
     """
     require_bandwidth(bandwidth)
-    bandwidth, (epsilon, delta) = float(bandwidth), budget(epsilon, delta)
+    bandwidth, (epsilon, delta) = float(bandwidth), checked_budget(epsilon, delta)
     smallest = smallest_bandwidth_36(window, relation, n=n, epsilon=epsilon, delta=delta, patterns=patterns)
     if bandwidth < smallest:
         msg = (
@@ -136,7 +136,7 @@ def kim_lim_36(
             f"{delta:g}), got {bandwidth:g}; widen the kernel, or use Theorem B."
         )
         raise PrivacyCheckError(msg)
-    relation = moves(relation)
+    relation = checked_moves(relation)
     return Guarantee(
         relation,
         ApproximateDP(epsilon, delta),
@@ -153,8 +153,8 @@ def smallest_bandwidth_36(
     `(2 alpha B + alpha^2) / (2 h^2) <= epsilon / k`, B the diameter, k the most points but for probability delta. The
     printed condition adds the change of the edge correction on the left, which this one already covers.
     """
-    reach = _reach(window, moves(relation))
-    epsilon, delta = budget(epsilon, delta)
+    reach = _reach(window, checked_moves(relation))
+    epsilon, delta = checked_budget(epsilon, delta)
     if not all(1 <= (whole_number(each) or 0) <= MOST_POINTS for each in (n, patterns)):
         msg = (
             f"n, patterns: must be at least 1 and whole, got {mention('n', shown(n))} and "
@@ -213,7 +213,7 @@ def _reach(window: Window, relation: CappedRelation) -> float:
     return min(on_map(relation, window).reach, window.diameter)
 
 
-def moves(relation: CappedRelation | float) -> CappedRelation:
+def checked_moves(relation: CappedRelation | float) -> CappedRelation:
     """The relation, which must be one of moves."""
     relation = as_relation(relation)
     if isinstance(relation, AddRemove):
@@ -225,7 +225,7 @@ def moves(relation: CappedRelation | float) -> CappedRelation:
     return relation
 
 
-def budget(epsilon: Any, delta: Any) -> tuple[float, float]:
+def checked_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
     """Epsilon, which must be positive, and delta, which must lie strictly between 0 and 1."""
     epsilon, delta = positive("epsilon", epsilon, rule="be positive and finite"), probability("delta", delta)
     if delta < LEAST_DELTA:

@@ -12,7 +12,7 @@ import numpy as np
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local.randomizers.area_law import AreaRandomizer
-from dpppsynth.mechanisms.local.randomizers.footprint import high, offsets, reached, shares
+from dpppsynth.mechanisms.local.randomizers.footprint import high, high_shares, offsets, reached
 from dpppsynth.spatial.mesh import Floats
 
 # Integers out of 2^62 express no larger epsilon, and far beyond it exponentials overflow.
@@ -62,7 +62,7 @@ class DiskArea(AreaRandomizer):
     def weights(self) -> Floats:
         """(2 radius + 1, 2 radius + 1) weights: `1 + (e^epsilon - 1) share`."""
         at = offsets(self.radius)
-        share = shares(*at, self.radius) if self.shrink else high(*at, self.radius)
+        share = high_shares(*at, self.radius) if self.shrink else high(*at, self.radius)
         return 1 + math.expm1(min(self.exponent, BEYOND)) * share
 
     @property
@@ -98,7 +98,7 @@ class HybridArea(AreaRandomizer):
         x, y = offsets(self.radius)
         ring = np.maximum(np.ceil(np.sqrt(x**2 + y**2)).astype(np.int64), 1)
         # A cell's nearest point is less than a cell nearer than its centre: only the ring's inner circle can cut it.
-        cut = np.where(ring > 1, shares(x, y, np.minimum(ring - 1, self.radius)), 0.0)
+        cut = np.where(ring > 1, high_shares(x, y, np.minimum(ring - 1, self.radius)), 0.0)
         levels = self._levels()
         outer = np.minimum(ring, len(levels) - 1)
         return np.where(self.member, levels[outer] + cut * (levels[outer - 1] - levels[outer]), 1.0)

@@ -74,7 +74,7 @@ class Choice:
             digits = digits * TOTAL + int(draws(rng, 1)[0])
 
 
-def below(bounds: Ints, rng: np.random.Generator) -> Ints:
+def uniform_below(bounds: Ints, rng: np.random.Generator) -> Ints:
     """(n,) integers, each uniform from 0 up to, without, its positive bound (n,)."""
     found = draws(rng, len(bounds))
     fair = TOTAL - TOTAL % bounds
@@ -105,7 +105,7 @@ def distinct(sizes: Ints, taken: Ints, rng: np.random.Generator) -> Ints:
         size, number = (np.take_along_axis(each, run, axis=1)[:, 0] for each in (sizes, taken))
         start, done = np.where(second, sizes[:, 0], 0), np.where(second, k - taken[:, 0], k)
         last = size - number + done
-        position = start + below(last + 1, rng)
+        position = start + uniform_below(last + 1, rng)
         double = (chosen[:, :k] == position[:, None]).any(axis=1)
         chosen[:, k] = np.where(double, start + last, position)
     return chosen
@@ -124,7 +124,7 @@ def meeting(at: Ints, far: Ints, k: int, rng: np.random.Generator) -> Ints:
     if not len(at):
         return np.empty((0, k), dtype=np.int64)
     if k == 1:
-        return below(at, rng)[:, None]
+        return uniform_below(at, rng)[:, None]
     taken, base = draws(rng, len(at)), int(far.max(initial=0)) + 1
     for code, rows in groups(at * base + far):
         taken[rows] = _shared(*divmod(code, base), k).pick(taken[rows], rng)

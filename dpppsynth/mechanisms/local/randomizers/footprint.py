@@ -36,7 +36,7 @@ def reached(x: Any, y: Any, radius: Any) -> np.ndarray:
     return np.asarray(inside | high(x, y, radius))
 
 
-def shares(x: Any, y: Any, radius: Any) -> Floats:
+def high_shares(x: Any, y: Any, radius: Any) -> Floats:
     """Shares, from 0 to 1, of cells at these offsets that count as high for a circle of whole radius.
 
     Parameters
@@ -136,7 +136,7 @@ def closed_form_sizes(radius: int, cells: int) -> FootprintSizes:
         whole("radius", radius, 0, most=grid_limits.AREA_BOX),
         whole("cells", cells, 1, most=grid_limits.AREA_SIDE),
     )
-    parts = parts_of(radius)
+    parts = footprint_parts(radius)
     split = float(parts.mixed @ parts.times)
     low = cells**2 + 4 * radius * cells - 4 * radius - 1
     return FootprintSizes(parts.pure + split, low + int(parts.times.sum()) - split)
@@ -150,7 +150,7 @@ class Parts(NamedTuple):
     times: Ints
 
 
-def parts_of(radius: int) -> Parts:
+def footprint_parts(radius: int) -> Parts:
     """Parts of the footprint of a whole radius by its symmetry, without looking at every cell.
 
     Strictly between 0 and 45 degrees, row k ends at the outermost cell (x_k, k) that the disk reaches, and the cells
@@ -161,7 +161,7 @@ def parts_of(radius: int) -> Parts:
     x = (np.sqrt(4 * radius**2 - (2 * k - 1) ** 2 - 1).astype(np.int64) + 1) // 2
     x, k = x[x > k], k[x > k]
     full = math.isqrt(radius**2 // 2)
-    ends = shares(np.append(x, full + 1), np.append(k, full + 1), radius)
+    ends = high_shares(np.append(x, full + 1), np.append(k, full + 1), radius)
     interior = int((x - k - 1).sum()) + int((ends[:-1] == 1).sum())
     times = np.append(np.full(len(x), 8), 4)
     mixed = (ends < 1) & np.append(np.full(len(x), True), reached(full + 1, full + 1, radius))

@@ -24,7 +24,7 @@ def draw_seeds(rng: np.random.Generator, n: int) -> Ints:
     return rng.integers(0, 2**SEED_BITS - 1, size=n, dtype=np.int64, endpoint=True)
 
 
-def hashed(seeds: Ints, values: Ints | int, hash_range: int) -> Ints:
+def hash_classes(seeds: Ints, values: Ints | int, hash_range: int) -> Ints:
     """(n,) classes of values (n,), or of one value, under the hash functions of seeds (n,)."""
     steps = (np.atleast_1d(values).astype(np.uint64) + np.uint64(1)) * STEP
     numbers, size = mix(_states(seeds) + steps), np.uint64(hash_range)

@@ -209,7 +209,7 @@ class LocalHashing(FrequencyOracle):
 
     def _drawn(self, values: Ints, rng: np.random.Generator) -> Ints:
         seeds = hashing.draw_seeds(rng, len(values))
-        own = hashing.hashed(seeds, values, self.hash_range)
+        own = hashing.hash_classes(seeds, values, self.hash_range)
         return np.column_stack([seeds, self._response.drawn(own, rng)])
 
     def _checked(self, reports: Any) -> Ints:
@@ -227,7 +227,7 @@ class LocalHashing(FrequencyOracle):
 
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
         """(n,) whether the hash functions of reports map this value to the reported class."""
-        return hashing.hashed(reports[:, 0], value, self.hash_range) == reports[:, 1]
+        return hashing.hash_classes(reports[:, 0], value, self.hash_range) == reports[:, 1]
 
     def _steps(self, reports: Ints) -> Floats:
         return self._response.log_odds(reports[:, 1])

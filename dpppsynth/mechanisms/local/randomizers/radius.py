@@ -12,7 +12,7 @@ import numpy as np
 from dpppsynth.core.arguments import finite, positive, shown, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.randomizers.footprint import parts_of
+from dpppsynth.mechanisms.local.randomizers.footprint import footprint_parts
 from dpppsynth.spatial.mesh import Floats
 
 # Below, differences of exponentials lose digits, and their series are exact.
@@ -140,7 +140,7 @@ def discrete_radius(epsilon: float, cells: int) -> int:
 
 def _grid_bound(radius: int, epsilon: float, cells: int) -> float:
     """Logarithm of the number of reports less the entropy of one, in nats; the same for every value."""
-    parts, shrunk = parts_of(radius), math.exp(-epsilon)
+    parts, shrunk = footprint_parts(radius), math.exp(-epsilon)
     low = cells**2 + 4 * radius * cells - 4 * radius - 1
     shares: Floats = np.append(1.0, parts.mixed)
     times = np.append(parts.pure, parts.times)

@@ -100,7 +100,7 @@ class GridTrajectories:
         return GridTrajectories(self.cells, self.values[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
-def neighbours(cell: Ints, cells: int) -> tuple[Ints, Any]:
+def neighbouring_cells(cell: Ints, cells: int) -> tuple[Ints, Any]:
     """(n, 8) the cells around each cell, in the order of `MOVES`, and whether they lie on the grid (0 where not)."""
     place = np.stack(np.divmod(cell, cells), axis=-1)[:, None] + MOVES
     inside = ((place >= 0) & (place < cells)).all(axis=-1)

@@ -10,7 +10,7 @@ from dpppsynth.core.arguments import plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.mechanisms.local import grid_limits
-from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOVES, GridTrajectories, neighbours
+from dpppsynth.mechanisms.local.trajectories.grid_trajectories import MOVES, GridTrajectories, neighbouring_cells
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -89,7 +89,7 @@ class TraceModel:
     @cached_property
     def _ways(self) -> tuple[Ints, Floats]:
         """(d * d, 8) cells around each cell, and the weights of moving there, 0 out of the grid."""
-        target, inside = neighbours(np.arange(self.cells**2), self.cells)
+        target, inside = neighbouring_cells(np.arange(self.cells**2), self.cells)
         return target, np.where(inside, self.moves, 0.0)
 
     def transitions(self, length: int) -> Floats:

@@ -15,7 +15,7 @@ from dpppsynth.mechanisms.local.trajectories.grid_trajectories import (
     MOVES,
     GridTrajectories,
     checked_offsets,
-    neighbours,
+    neighbouring_cells,
     starts,
 )
 from dpppsynth.models.regular_meshes import cell_places
@@ -182,7 +182,7 @@ class _City:
 
     def step(self, cell: Ints, rng: np.random.Generator) -> Ints:
         """(n,) a neighbour of each cell, drawn by its number of points; -1 where all are empty."""
-        target, inside = neighbours(cell, self.side)
+        target, inside = neighbouring_cells(cell, self.side)
         steps = np.cumsum(np.where(inside, self.counts[target], 0), axis=1)
         alive = steps[:, -1] > 0
         drawn = rng.integers(np.maximum(steps[:, -1], 1))

@@ -27,14 +27,14 @@ FIRST = (
 
 
 @dataclass(frozen=True)
-class Account:
+class LedgerEntry:
     """An open ledger and its authorisation of one release, or neither."""
 
     ledger: "Ledger | None" = None
     entry: str | None = None
 
     @classmethod
-    def open(cls, path: Path | None, points: Path, plan: "Planned", subset: Mapping[str, str] | None) -> "Account":
+    def open(cls, path: Path | None, points: Path, plan: "Planned", subset: Mapping[str, str] | None) -> "LedgerEntry":
         """Authorise a plan in the ledger at `path`, for all points or those of a `subset` such as {"year": "2021"}.
 
         Raises

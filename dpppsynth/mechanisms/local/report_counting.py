@@ -20,7 +20,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.workers import worker_pool
 from dpppsynth.mechanisms.local.labels import label_of
 from dpppsynth.mechanisms.local.randomizers.randomizer import LARGEST, Randomizer
-from dpppsynth.mechanisms.local.report_tables import Piece, batches, files, integers, pieces, quietly
+from dpppsynth.mechanisms.local.report_tables import Piece, batches, integers, pieces, quietly, table_files
 from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Ints
@@ -67,7 +67,7 @@ def tally_files(
     rows = whole("batch", batch, 1, most=2**31 - 1)
     number = 1 if workers is None else whole("workers", workers, 1, most=4096)
     said = announcer(progress)
-    found = files(paths)
+    found = table_files(paths)
     randomizer = mechanism.randomizer
     labels = [label_of(path, mechanism, window=window, labelled=labelled) for path in found]
     seeded = any(label is not None and label.seeded for label in labels)
@@ -163,7 +163,7 @@ def _on_cluster(client: Any, count: Callable[[Piece], Tally], work: Iterable[Pie
     """One task for each piece, and a tree of sums, all on the workers."""
     sums = _of_dask(client).map(count, list(work), pure=False)
     while len(sums) > 1:
-        sums = client.map(add, [sums[k : k + FAN] for k in range(0, len(sums), FAN)], pure=False)
+        sums = client.map(summed, [sums[k : k + FAN] for k in range(0, len(sums), FAN)], pure=False)
     done: Tally = sums[0].result()
     return done
 
@@ -175,7 +175,7 @@ def _of_dask(client: Any) -> Any:
     return client
 
 
-def add(parts: list[Tally]) -> Tally:
+def summed(parts: list[Tally]) -> Tally:
     """Sum of at least one tally."""
     return sum(parts[1:], parts[0])
 
@@ -188,7 +188,7 @@ def tally_dask(randomizer: Randomizer, reports: Any, *, client: Any = None) -> T
     parts = [dask.delayed(tally_table, pure=False)(randomizer, part) for part in _parts(reports)]
     sums = parts
     while len(sums) > 1:
-        sums = [dask.delayed(add, pure=False)(sums[k : k + FAN]) for k in range(0, len(sums), FAN)]
+        sums = [dask.delayed(summed, pure=False)(sums[k : k + FAN]) for k in range(0, len(sums), FAN)]
     if client is None:
         (done,) = dask.compute(sums[0])
     else:
