@@ -20,8 +20,8 @@ from dpppsynth.spatial.second_order import (
     KFunction,
     PairCorrelation,
     checked_distances,
-    farthest,
     frozen,
+    longest_distance,
     pair_weights,
     require_correction,
     require_pairs,
@@ -85,7 +85,7 @@ def k_function(
     network, r = _network(pattern), checked_distances(r)
     require_correction(correction, CORRECTIONS, "on a network")
     weight, scale = pair_weights(pattern, intensity, normalise)
-    breaks = np.minimum(r + rounding(network), farthest(network))
+    breaks = np.minimum(r + rounding(network), longest_distance(network))
     k = np.cumsum(_moments(pattern, network, weight, correction, breaks)[0]) / scale
     return KFunction(r, frozen(k), correction, intensity is not None, normalise)
 
@@ -126,7 +126,7 @@ def pair_correlation(
     require_smoothing(bandwidth, network)
     weight, scale = pair_weights(pattern, intensity, normalise)
     moments = partial(_moments, pattern, network, weight, correction)
-    g = smoothed_pairs(moments, r, float(bandwidth), farthest(network)) / scale
+    g = smoothed_pairs(moments, r, float(bandwidth), longest_distance(network)) / scale
     return PairCorrelation(r, frozen(g), float(bandwidth), correction, intensity is not None, normalise)
 
 

@@ -28,7 +28,7 @@ LOG_SCALE_SD = 0.5
 SPACING, EITHER_SIDE, MOST_VERTICES = 0.25, 8, 1000
 
 
-def require_few_vertices(mesh: Mesh) -> None:
+def require_small_network(mesh: Mesh) -> None:
     """InputError for a mesh of a network with more vertices than the model can hold."""
     if len(mesh.vertices) > MOST_VERTICES and mesh.kind == "segment":
         msg = (
@@ -70,7 +70,7 @@ class KimLimModel:
                 msg = f"{name}: must be positive and finite, got {getattr(self, name)!r}."
                 raise InputError(msg)
         if self.mesh.kind == "segment":
-            require_few_vertices(self.mesh)
+            require_small_network(self.mesh)
         elif self.mesh.recipe["builder"] != "regular":
             msg = "mesh: Kim & Lim's scheme needs a regular one, such as regular_triangulation(window, shape=(11, 11))."
             raise InputError(msg)

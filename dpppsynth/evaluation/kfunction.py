@@ -20,9 +20,9 @@ from dpppsynth.spatial.second_order import (
     KFunction,
     PairCorrelation,
     checked_distances,
-    farthest,
     frozen,
     kernel_reach,
+    longest_distance,
     pair_weights,
     require_correction,
     require_pairs,
@@ -175,7 +175,7 @@ def pair_correlation(
     require_smoothing(bandwidth, pattern.domain)
     weight, scale = pair_weights(pattern, intensity, normalise)
     width = float(bandwidth)
-    sums = smoothed_pairs(partial(_moments, pattern, weight, correction), r, width, farthest(pattern.domain))
+    sums = smoothed_pairs(partial(_moments, pattern, weight, correction), r, width, longest_distance(pattern.domain))
     g = sums / (scale * 2 * np.pi) / _mean_distance(r, kernel_reach(width))
     return PairCorrelation(r, frozen(g), width, correction, intensity is not None, normalise, planar=True)
 
@@ -237,7 +237,7 @@ def _inner_k(pattern: PointPattern, weight: Floats, r: Floats) -> Floats:
 
 def _reached(r: Floats, window: Domain) -> Floats:
     """(b,) distances r, and a little more for rounding, as far as there are pairs."""
-    return np.minimum(r + rounding(window), farthest(window))
+    return np.minimum(r + rounding(window), longest_distance(window))
 
 
 def _mean_distance(r: Floats, reach: float) -> Floats:

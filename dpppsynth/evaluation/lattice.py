@@ -27,7 +27,7 @@ from dpppsynth.evaluation.pairs import Cells, add, partners
 from dpppsynth.evaluation.ring import MOST, border
 from dpppsynth.evaluation.shifts import Outline, overlap, overlaps, terms, window_outline
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.second_order import farthest
+from dpppsynth.spatial.second_order import longest_distance
 
 # Pairs of points times pairs of border pieces beyond which a lattice is tried, or a finer one; nodes of the coarsest
 # lattice times the same are about as many for short reaches. A second or two.
@@ -75,7 +75,10 @@ def lattice(window: Window, reach: float, pairs: float) -> Lattice:
 def _nodes(window: Window, reach: float, finer: float) -> tuple[Floats, Any]:
     """Angles (A + 1,) and distances (R + 1,) of a lattice; every second one is one of those that predict."""
     edges = border(window)
-    coarse, step = _angles(edges[:, 2:] - edges[:, :2], int(ANGLES * finer)), farthest(window) / int(RADII * finer) / 2
+    coarse, step = (
+        _angles(edges[:, 2:] - edges[:, :2], int(ANGLES * finer)),
+        longest_distance(window) / int(RADII * finer) / 2,
+    )
     angle = np.sort(np.concatenate([coarse, (coarse[1:] + coarse[:-1]) / 2]))
     return angle, step * np.arange(2 * math.ceil(reach / step / 2) + 1)
 

@@ -128,7 +128,7 @@ def rounding(domain: Domain) -> float:
     return share * (float(np.abs(domain.bounds).max()) + domain.diameter)
 
 
-def farthest(domain: Domain) -> float:
+def longest_distance(domain: Domain) -> float:
     """Distance that no two points of a domain exceed, in spite of rounding: what is beyond need not be searched."""
     return domain.diameter * (1 + 1e-9) + 2 * rounding(domain)
 

@@ -20,7 +20,7 @@ from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
 from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
 from dpppsynth.models.covariances import Covariance, PoweredExponential
-from dpppsynth.models.kim_lim_model import require_few_vertices
+from dpppsynth.models.kim_lim_model import require_small_network
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
@@ -227,7 +227,7 @@ def _kim_lim(bound: str) -> Planner:
                 )
                 raise InputError(msg)
         mesh = _mesh(request, request.rules.kim_lim_mesh)
-        require_few_vertices(mesh)
+        require_small_network(mesh)
         length_scale = request.length_scale
         largest = kim_lim_ratio(mesh, relation, epsilon=s.epsilon, delta=s.delta, corollary=bound == "3.9")
         unit = RandomScale(1.0, mesh.smoothest_power).at(length_scale).sigma

@@ -163,7 +163,7 @@ def _on_cluster(client: Any, count: Callable[[Piece], Tally], work: Iterable[Pie
     """One task for each piece, and a tree of sums, all on the workers."""
     sums = _of_dask(client).map(count, list(work), pure=False)
     while len(sums) > 1:
-        sums = client.map(summed, [sums[k : k + FAN] for k in range(0, len(sums), FAN)], pure=False)
+        sums = client.map(sum_of_tallies, [sums[k : k + FAN] for k in range(0, len(sums), FAN)], pure=False)
     done: Tally = sums[0].result()
     return done
 
@@ -175,7 +175,7 @@ def _of_dask(client: Any) -> Any:
     return client
 
 
-def summed(parts: list[Tally]) -> Tally:
+def sum_of_tallies(parts: list[Tally]) -> Tally:
     """Sum of at least one tally."""
     return sum(parts[1:], parts[0])
 
@@ -188,7 +188,7 @@ def tally_dask(randomizer: Randomizer, reports: Any, *, client: Any = None) -> T
     parts = [dask.delayed(tally_table, pure=False)(randomizer, part) for part in _parts(reports)]
     sums = parts
     while len(sums) > 1:
-        sums = [dask.delayed(summed, pure=False)(sums[k : k + FAN]) for k in range(0, len(sums), FAN)]
+        sums = [dask.delayed(sum_of_tallies, pure=False)(sums[k : k + FAN]) for k in range(0, len(sums), FAN)]
     if client is None:
         (done,) = dask.compute(sums[0])
     else:

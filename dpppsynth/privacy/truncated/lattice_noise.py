@@ -15,7 +15,7 @@ import numpy as np
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.privacy.truncated.length_arguments import bounded, checked_coordinates, scaled
+from dpppsynth.privacy.truncated.length_arguments import bounded, points_in_plane, scaled
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Bits of one word, and of the uniforms that floating point arithmetic sees.
@@ -136,7 +136,7 @@ def move(points: Any, *, epsilon: float, bound: float, step: float, rng: RngLike
     >>> move([[12.0, 40.0], [12.0, 40.0]], epsilon=0.5, bound=20.0, step=0.25, rng=2).shape
     (2, 2)
     """
-    points = checked_coordinates("points", points)
+    points = points_in_plane("points", points)
     law = LatticeNoise(scaled("epsilon", epsilon), bounded("bound", bound), scaled("step", step))
     if min(law.bound, 1 / law.epsilon) > FINEST * law.step:
         msg = f"step: must be at least 2^-45 of the bound or of 1 / epsilon, got {law.step!r}; choose a coarser one."

@@ -38,7 +38,7 @@ def nonnegative(name: str, values: Any, *, most: float = LARGEST) -> Floats:
     return array
 
 
-def checked_coordinates(name: str, points: Any) -> Floats:
+def points_in_plane(name: str, points: Any) -> Floats:
     """An array of shape (n, 2), unless it is none or a coordinate is too large to square: then an InputError."""
     array = _floats(points)
     if array is None or array.ndim != 2 or array.shape[1] != 2 or not (np.abs(array) <= LARGEST).all():

@@ -16,7 +16,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.truncated.bound_arguments import require_bound_delta
 from dpppsynth.privacy.truncated.disks import exposed_mass
-from dpppsynth.privacy.truncated.length_arguments import LARGEST, bounded, checked_coordinates, nonnegative, scaled
+from dpppsynth.privacy.truncated.length_arguments import LARGEST, bounded, nonnegative, points_in_plane, scaled
 from dpppsynth.privacy.truncated.searches import smallest_number
 from dpppsynth.spatial.mesh import Floats
 
@@ -81,7 +81,7 @@ class PlanarLaplace:
 
     def logpdf(self, offsets: Any) -> Floats:
         """(n,) logarithms of the densities at offsets (n, 2); minus infinity beyond the bound."""
-        radii = np.hypot(*checked_coordinates("offsets", offsets).T)
+        radii = np.hypot(*points_in_plane("offsets", offsets).T)
         top = 2 * math.log(self.epsilon) - math.log(2 * math.pi * self.mass)
         return np.where(radii <= self.bound, top - self.epsilon * radii, -np.inf)
 
