@@ -162,13 +162,12 @@ def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str,
     from dpppsynth.contract import registry
     from dpppsynth.plotting import plot_intensity, plot_mesh
     from dpppsynth.release import CoxRelease
-    from dpppsynth.release.lgcp_inference import LGCPInference
 
     if not isinstance(release, CoxRelease):
         return {}
     words = registry.of(release).words
     axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.plan.basis}{of}")}
-    if not isinstance(release.estimator, LGCPInference) or release.draws is not None:
+    if release.inferred:
         axes["intensity"] = plot_intensity(release.intensity, title=f"{words.title}{of}", of=words.counts, **marks)
     return axes
 

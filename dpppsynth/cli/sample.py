@@ -99,11 +99,10 @@ def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_
     if fixed_n and not release.guarantee.relation.n_is_public:
         msg = "fixed_n: the number of points is secret in this release; leave --fixed-n out"
         raise InputError(msg)
-    fitted = [part for part in cox if isinstance(part.estimator, LGCPInference)]
-    if again and not fitted:
+    if again and not any(isinstance(part.estimator, LGCPInference) for part in cox):
         msg = f"inference: a {cox[0].mechanism} release has no posterior; leave --inference out"
         raise InputError(msg)
-    if not again and any(part.draws is None for part in fitted):
+    if not again and not all(part.inferred for part in cox):
         msg = (
             f"release: {folder} holds a private statistic from which nothing has been inferred yet; "
             f"dpppsynth sample {folder} --inference laplace --out NEW"

@@ -92,6 +92,11 @@ class CoxRelease(Release):
             return self.estimator.intensity(self._require_draws())
         return self.estimator.intensity(self.statistic)
 
+    @property
+    def inferred(self) -> bool:
+        """Whether there is an intensity: not where inference has not succeeded yet."""
+        return not isinstance(self.estimator, LGCPInference) or self.draws is not None
+
     @cached_property
     def posterior(self) -> Any:
         """`xarray.Dataset` of posterior draws in ArviZ layout; no observed data in it."""

@@ -11,7 +11,6 @@ from dpppsynth.contract.words import MechanismWords, loosest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import CoxRelease, Release, StratifiedRelease, certificate
 from dpppsynth.release.folder import OpenedRelease, load_verified, release_folder
-from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.verify import Verification, verify_opened
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity
@@ -87,8 +86,7 @@ class Subject:
         return {
             level: each.intensity
             for level, each in self.levels.items()
-            if isinstance(each, CoxRelease)
-            and (not isinstance(each.estimator, LGCPInference) or each.draws is not None)
+            if isinstance(each, CoxRelease) and each.inferred
         }
 
     def of_level(self, pattern: PointPattern, level: str) -> PointPattern:

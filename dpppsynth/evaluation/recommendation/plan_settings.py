@@ -2,9 +2,8 @@
 
 from typing import Any
 
+from dpppsynth.contract.mesh_sizes import fineness
 from dpppsynth.contract.plan import Plan
-from dpppsynth.linear_network import LinearNetwork, NetworkMesh
-from dpppsynth.models.trace import around
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.mesh import Mesh
 
@@ -54,13 +53,4 @@ def settings(plan: Plan) -> dict[str, Any]:
 
 
 def _size(mesh: Mesh) -> dict[str, Any]:
-    return {"mesh": f"{mesh.kind}s", "vertices": len(mesh.vertices), "spacing": _spacing(mesh)}
-
-
-def _spacing(mesh: Mesh) -> float | tuple[float, float]:
-    """Longest segment, or the sides of a cell of the regular meshes that the rules lay."""
-    if isinstance(mesh, NetworkMesh):
-        return float(mesh.element_measure.max())
-    x0, y0, x1, y1 = around(mesh.domain) if isinstance(mesh.domain, LinearNetwork) else mesh.domain.bounds
-    nx, ny = mesh.recipe["shape"]
-    return (x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)
+    return {"mesh": f"{mesh.kind}s", "vertices": len(mesh.vertices), "spacing": fineness(mesh)}
