@@ -30,6 +30,10 @@ KEPT = dict.fromkeys(("test_conformance.py", "test_mechanisms.py", "test_public_
     ),
     200,
 )
+# Where intensities are drawn in few pixels, and nothing looks at them.
+FEW_PIXELS = {"test_report_html.py", "test_report_browser.py", "test_leaks.py"}
+# Where total variation is of a coarser quadrature, with one pattern a yardstick: the last digits are not asked for.
+COARSE = {"test_report.py", "test_evaluate_cli.py", "test_heatmap_cli.py"}
 # Where few attempts settle the sampler "auto".
 FEW_TRIALS = {"test_conformance.py", "test_mechanisms.py", "test_public_refusals.py", "test_rehearsal.py"}
 
@@ -57,11 +61,17 @@ def pytest_xdist_make_scheduler(config, log):
 
 @pytest.fixture(scope="module", autouse=True)
 def quick(request):
-    """Few draws and few attempts, in the files named above."""
+    """Few draws, attempts and pixels, in the files named above."""
     name = request.path.name
     with pytest.MonkeyPatch.context() as patch:
         if name in KEPT:
             patch.setattr("dpppsynth.release.lgcp_inference.KEPT_DRAWS", KEPT[name])
         if name in FEW_TRIALS:
             patch.setattr("dpppsynth.mechanisms.lgcp.feasibility.TRIALS", 100)
+        if name in FEW_PIXELS:
+            patch.setattr("dpppsynth.plotting.surfaces.PIXELS", 40)
+        if name in COARSE:
+            patch.setattr("dpppsynth.evaluation.distances.SIDE", 30)
+            patch.setattr("dpppsynth.evaluation.distances.SEGMENTS", 256)
+            patch.setattr("dpppsynth.evaluation.utility_report.YARDSTICKS", 1)
         yield

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import shapely
 from randomgen import ChaCha
+from support.seams import randomise_by
 from typer.testing import CliRunner
 
 from dpppsynth import cli
@@ -41,6 +42,7 @@ from dpppsynth.release import release as release_base
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.verify import verify
 from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.gaussian_kernel import sample_children
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, Plan, StratifiedPlan
 
@@ -68,9 +70,26 @@ def keyed(key):
     return np.random.Generator(ChaCha(key=key))
 
 
+def noised(rng, factor=lambda: 1.0):
+    """So many times too little Laplace noise, from a generator for each measurement; children as they are drawn."""
+
+    def stand_in(plan, draw, exact):
+        children = isinstance(exact, PointPattern)
+        return draw(exact) if children else SecretLaplace(plan.scale / factor(), rng()).add(exact)
+
+    return stand_in
+
+
+def spread(factor):
+    """Children of a bandwidth that is so many times too small."""
+    return lambda plan, draw, exact: sample_children(
+        exact.xy, plan.domain, plan.bandwidth / factor, draw.keywords["rng"]
+    )
+
+
 def plant(monkeypatch, rng):
     """Noise and children from generators that are made anew for every release of a level."""
-    monkeypatch.setattr(statistic_module, "laplace_noise", lambda scale, **_: SecretLaplace(scale, rng()))
+    randomise_by(monkeypatch, noised(rng))
     monkeypatch.setattr(kernel_plan, "generator", lambda _: rng())
 
 
@@ -120,13 +139,12 @@ def test_release_that_publishes_the_exact_statistic_is_found():
 def exact(monkeypatch):
     """Exact values of the last measurement, before its noise."""
     last = {}
-    measure = statistic_module.MeasurementPlan.measure
 
-    def remembering(self, pattern, rng=None):
-        last["lattice"] = self.exact(pattern.positions)
-        return measure(self, pattern, rng)
+    def remembering(plan, draw, exact):
+        last["lattice"] = exact.copy()
+        return draw(exact)
 
-    monkeypatch.setattr(statistic_module.MeasurementPlan, "measure", remembering)
+    randomise_by(monkeypatch, remembering)
     return last
 
 
@@ -199,13 +217,12 @@ def test_certificate_that_counts_the_points_is_found(monkeypatch):
     """Under add/remove their number is secret."""
     honest, seen_sizes = release_base.Release.parameters, []
     made = LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=250.0).plan(SQUARE, expected_n=N)
-    measure = statistic_module.MeasurementPlan.measure
 
-    def counting(self, pattern, rng=None):
-        seen_sizes.append(len(pattern))
-        return measure(self, pattern, rng)
+    def counting(plan, draw, exact):
+        seen_sizes.append(exact.sum())
+        return draw(exact)
 
-    monkeypatch.setattr(statistic_module.MeasurementPlan, "measure", counting)
+    randomise_by(monkeypatch, counting)
     assert audit(made, trials=50).disagreements == ()
     monkeypatch.setattr(
         "dpppsynth.release.cox.CoxRelease.parameters",
@@ -218,16 +235,16 @@ def test_certificate_that_counts_the_points_is_found(monkeypatch):
 
 def test_saved_patterns_that_hold_the_points_are_found(monkeypatch):
     shown = []
-    honest = PublishesExact.__mro__[1].release
 
-    def remembering(self, pattern, *args, **options):
-        shown.append(pattern)
-        return honest(self, pattern, *args, **options)
+    class Remembering(Plan):
+        def release(self, pattern, *args, **options):
+            shown.append(pattern)
+            return super().release(pattern, *args, **options)
 
-    monkeypatch.setattr(Plan, "release", remembering)
-    assert audit(plan(), trials=50).disagreements == ()
+    made = Remembering(**vars(plan()))
+    assert audit(made, trials=50).disagreements == ()
     monkeypatch.setattr("dpppsynth.release.cox.poisson_pattern", lambda *_: PointPattern(shown[-1].xy, SQUARE))
-    assert "the saved patterns hold the points themselves" in audit(plan(), trials=50).disagreements
+    assert "the saved patterns hold the points themselves" in audit(made, trials=50).disagreements
 
 
 # Each draw by NUTS takes half a minute, and local mechanisms are audited by their reports.
@@ -276,11 +293,10 @@ NOTCHED = Window.polygon(shapely.box(0, 0, 1000, 1000).difference(shapely.box(40
 @pytest.mark.parametrize("domain", [SQUARE, NOTCHED], ids=["square", "notch"])
 def test_children_of_a_smaller_bandwidth_are_found(monkeypatch, domain):
     """Epsilon 2 is claimed and 3.6 spent; the claim itself is refuted by some 10 000 runs."""
-    honest = kernel_plan.sample_children
     made = target_of(KernelSynthesizer(2.0, 1e-6, relation=AlphaNeighbours(100.0)).plan(domain, n=N))
     few = replace(made, statistics=made.statistics[:1])
     assert not audit(few, trials=100).violated
-    monkeypatch.setattr(kernel_plan, "sample_children", lambda xy, at, b, rng: honest(xy, at, 0.6 * b, rng))
+    randomise_by(monkeypatch, spread(1 / 0.6))
     assert not audit(replace(few, laws=()), trials=100).violated
     result = found_by(few, 100)
     assert "number of children near the person" in result.misfits
@@ -291,21 +307,21 @@ def test_children_of_a_smaller_bandwidth_are_found(monkeypatch, domain):
 
 def test_children_drawn_again_until_they_are_inside_a_notch_are_found(monkeypatch):
     """They must be dropped: a kernel's mass in the window tells where its point is."""
-    honest = kernel_plan.sample_children
 
-    def again(xy, window, bandwidth, rng):
-        parents = np.repeat(xy, rng.poisson(1.0, len(xy)), axis=0)
+    def again(plan, draw, exact):
+        rng = draw.keywords["rng"]
+        parents = np.repeat(exact.xy, rng.poisson(1.0, len(exact)), axis=0)
         children = np.empty_like(parents)
         for k, parent in enumerate(parents):
-            drawn = honest(parent[None], window, bandwidth, rng)
+            drawn = sample_children(parent[None], plan.domain, plan.bandwidth, rng)
             while not len(drawn):
-                drawn = honest(parent[None], window, bandwidth, rng)
+                drawn = sample_children(parent[None], plan.domain, plan.bandwidth, rng)
             children[k] = drawn[0]
         return children
 
     made = target_of(KernelSynthesizer(2.0, 1e-6, relation=AlphaNeighbours(100.0)).plan(NOTCHED, n=N))
     few = replace(made, statistics=made.statistics[:1])
-    monkeypatch.setattr(kernel_plan, "sample_children", again)
+    randomise_by(monkeypatch, again)
     assert not audit(replace(few, laws=()), trials=50).violated
     assert "number of children" in found_by(few, 50).misfits
 
@@ -318,9 +334,7 @@ def test_noise_of_a_smaller_scale_is_found(monkeypatch, basis):
     few = replace(target_of(made), statistics=target_of(made).statistics[:1])
     plant(monkeypatch, np.random.default_rng)
     assert not audit(few, trials=100).violated
-    monkeypatch.setattr(
-        statistic_module, "laplace_noise", lambda scale, **_: SecretLaplace(scale / 1.3, np.random.default_rng())
-    )
+    randomise_by(monkeypatch, noised(np.random.default_rng, lambda: 1.3))
     assert "size of the noise" in found_by(few, 100).misfits
 
 
@@ -469,13 +483,8 @@ def test_levels_apart_that_share_their_noise_are_found(monkeypatch):
 
 def test_every_level_is_audited_and_not_the_weakest_alone(monkeypatch):
     """Half the noise in the last of three levels that claim the same."""
-    calls = count()
-
-    def halved(scale, **_):
-        return SecretLaplace(scale / (2 if next(calls) % 3 == 2 else 1), np.random.default_rng())
-
-    made = strata(CELLS)
-    monkeypatch.setattr(statistic_module, "laplace_noise", halved)
+    calls, made = count(), strata(CELLS)
+    randomise_by(monkeypatch, noised(np.random.default_rng, lambda: 2 if next(calls) % 3 == 2 else 1))
     target = target_of(made)
     few = replace(target, statistics=tuple(each for each in target.statistics if "likelihood ratio" in each.name))
     assert [each.name[:9] for each in few.statistics] == ["year 2021", "year 2022", "year 2023"]
@@ -557,11 +566,7 @@ def test_faults_of_the_detectable_size_are_found(monkeypatch, made):
     trials = 60 if made == "cells" else 150
     factor = audit(few, trials=trials).detectable
     assert 1.05 < factor < 5 < 2 * audit(few, trials=trials).by_ratio
-    honest = kernel_plan.sample_children
-    monkeypatch.setattr(kernel_plan, "sample_children", lambda xy, at, b, rng: honest(xy, at, b / factor, rng))
-    monkeypatch.setattr(
-        statistic_module, "laplace_noise", lambda scale, **_: SecretLaplace(scale / factor, np.random.default_rng())
-    )
+    randomise_by(monkeypatch, spread(factor) if made == "kernels" else noised(np.random.default_rng, lambda: factor))
     audits = (audit(few, trials=trials).violated for _ in range(8))
     # Of eight, each found with probability 0.9, fewer than two are once in a million times.
     assert sum(islice((each for each in audits if each), 2)) == 2

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import shapely
+from support.seams import randomise_by
 from typer.testing import CliRunner
 
 import dpppsynth as dps
@@ -244,7 +245,7 @@ class TestRehearse:
             msg = "no"
             raise errors.ReleaseBlocked(msg)
 
-        monkeypatch.setattr("dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan.proximal_draw", block)
+        randomise_by(monkeypatch, block)
         words = ["rehearse", *PROXIMAL, *SQUARE, *CRS, "--n", 392]
         assert spoken(run(*words, code=5)).count("would be blocked") == 3
         assert json.loads(run(*words, "--json", code=5).stdout)["passed"] is False
@@ -474,10 +475,10 @@ class TestSynthesize:
             assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "new" / name).read_bytes()
 
     def test_blocked_release_says_nothing_of_the_data(self, points, tmp_path, monkeypatch):
-        def block(posterior, *_, **__):
-            raise errors.ReleaseBlocked(BLOCKED) from ValueError(f"{posterior}")
+        def block(plan, draw, exact):
+            raise errors.ReleaseBlocked(BLOCKED) from ValueError(f"{exact}")
 
-        monkeypatch.setattr("dpppsynth.mechanisms.lgcp.posterior_sampling.posterior_draw_plan.nuts_draw", block)
+        randomise_by(monkeypatch, block)
         nuts = [*DRAW, "--sampler", "nuts", "--out", tmp_path / "out"]
         result = run("synthesize", points[0], *CRS, *SQUARE, *nuts, code=5)
         is_silent_about(result.output, points[1])

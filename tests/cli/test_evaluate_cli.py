@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 import dpppsynth as dps
 from dpppsynth import cli
-from dpppsynth.evaluation import distances, private_folder, utility_report
 from dpppsynth.io import read_synthetic, write_pattern
 
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
@@ -23,12 +22,9 @@ N = 137
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick():
-    """Coarse quadrature, one pattern a yardstick and pictures of two bytes: what is asked here is who says what."""
+    """Pictures of two bytes: what is asked here is who says what."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distances, "SIDE", 30)
-        patch.setattr(distances, "SEGMENTS", 256)
-        patch.setattr(utility_report, "YARDSTICKS", 1)
-        patch.setattr(private_folder, "save_picture", lambda _, path: path.write_bytes(b"ok"))
+        patch.setattr("matplotlib.figure.Figure.savefig", lambda _, stream, **__: stream.write(b"ok"))
         yield
 
 
@@ -189,10 +185,10 @@ class TestRefusals:
         assert [path.name for path in tmp_path.rglob("*")] == ["file"]
 
     def test_a_full_disk(self, points, release, tmp_path, monkeypatch):
-        def full(*_):
+        def full(*_, **__):
             raise OSError(28, "No space left on device", "/somewhere/.private-x/report")
 
-        monkeypatch.setattr(private_folder, "save_picture", full)
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
         said = spoken(run(*points, release, "--confidential", tmp_path / "private", code=2))
         assert "Error: --confidential: " in said
         assert ".private-x" not in said

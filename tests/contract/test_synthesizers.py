@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import shapely
+from support.seams import randomise_by, touched
 
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.models import regular_squares, regular_triangulation
@@ -305,13 +306,8 @@ class TestRefusedWithTheData:
         self.refused(r"^pattern: ", lambda: LAPLACE.release(np.zeros((3, 2))))
 
     def test_nothing_is_spent_on_a_refusal(self, monkeypatch):
-        from dpppsynth.contract import additive_noise as statistic
-
-        def noise(*args, **kwargs):
-            pytest.fail("noise was drawn")
-
         plan = LAPLACE.plan(WINDOW, n=N)
-        monkeypatch.setattr(statistic, "laplace_noise", noise)
+        randomise_by(monkeypatch, touched)
         with pytest.raises(InputError):
             plan.release(pattern(n=399))
 

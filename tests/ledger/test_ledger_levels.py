@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.seams import randomise_by, touched
 
-from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.ledger import Ledger
 from dpppsynth.ledger.document import dump, identify
@@ -49,7 +49,7 @@ def released(ledger):
 @pytest.fixture
 def untouched(released, monkeypatch):
     """The same; whoever measures fails the test."""
-    monkeypatch.setattr(StatisticPlan, "measure", lambda *_: pytest.fail("the points were touched"))
+    randomise_by(monkeypatch, touched)
     return released
 
 

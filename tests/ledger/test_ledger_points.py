@@ -1,6 +1,7 @@
 """Points that releases of a ledger read: under a public n no part of them that a moved point could leave."""
 
 import copy
+import functools
 import json
 import math
 import re
@@ -9,16 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.seams import randomise_by, touched
 from typer.testing import CliRunner
 
 from dpppsynth import cli
-from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.ledger import Ledger
 from dpppsynth.ledger.document import dump, identify
 from dpppsynth.ledger.joint_guarantee import COMPLETE, POINTWISE, SAME_POINTS, UNKNOWN
 from dpppsynth.local import DiskAreaMechanism, LDPTrace
-from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
 from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours, ReplaceOne
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -43,12 +43,7 @@ def ledger(tmp_path):
 @pytest.fixture
 def untouched(monkeypatch):
     """From when it is called, a measurement fails the test."""
-
-    def forbid():
-        for plan in (StatisticPlan, TracePlan):
-            monkeypatch.setattr(plan, "measure", lambda *_: pytest.fail("the points were touched"))
-
-    return forbid
+    return functools.partial(randomise_by, monkeypatch, touched)
 
 
 class TestMovedPoint:

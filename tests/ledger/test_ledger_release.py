@@ -14,12 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.seams import randomise_by, touched
 
-from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.core.errors import BudgetError, InformationWarning, InputError, QualityError, ReleaseBlocked
 from dpppsynth.ledger import Ledger, compare
 from dpppsynth.local import DiskAreaMechanism, PrivAG, SEMGeoI
-from dpppsynth.mechanisms.lgcp.posterior_sampling import PosteriorDrawPlan
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import (
     AddRemove,
@@ -74,20 +73,20 @@ class TestSpending:
                 DRAW.release(PATTERN, ledger=ledger)
                 assert ledger.spent == pytest.approx(spent, abs=6e-4)
             before = path.read_bytes()
-            monkeypatch.setattr(PosteriorDrawPlan, "measure", lambda *a: pytest.fail("the points were touched"))
+            randomise_by(monkeypatch, touched)
             with pytest.raises(BudgetError, match=r"(?s)Requested.*0\.249.*Remaining.*0\.125.*Difference.*0\.124"):
                 DRAW.release(PATTERN, ledger=ledger)
         assert path.read_bytes() == before
         assert states(path) == ["released"] * 4
 
     def test_authorised_on_disk_before_the_points_are_touched(self, path, monkeypatch):
-        measure, seen = StatisticPlan.measure, []
+        seen = []
 
-        def watched(self, pattern, rng=None):
+        def watched(plan, draw, exact):
             seen.append(states(path))
-            return measure(self, pattern, rng)
+            return draw(exact)
 
-        monkeypatch.setattr(StatisticPlan, "measure", watched)
+        randomise_by(monkeypatch, watched)
         TENTS.release(PATTERN, ledger=Ledger.open(path))
         assert seen == [["authorised"]]
         assert states(path) == ["released"]
@@ -97,7 +96,7 @@ class TestSpending:
         def fail(*_):
             raise error
 
-        monkeypatch.setattr(StatisticPlan, "measure", fail)
+        randomise_by(monkeypatch, fail)
         ledger = Ledger.open(path)
         with pytest.raises(error if isinstance(error, type) else type(error)):
             TENTS.release(PATTERN, ledger=ledger)
@@ -128,7 +127,7 @@ class TestSpending:
         ledger = Ledger.open(path)
         right = TENTS.plan_by(WINDOW, by="year", levels=[2021, 2022], n={2021: 100, 2022: 73}) if by else None
         right = right or TENTS.plan(WINDOW, n=173)
-        monkeypatch.setattr(StatisticPlan, "measure", lambda *a: 1 / 0)
+        randomise_by(monkeypatch, lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             right.release(YEARS if by else PATTERN, ledger=ledger)
         assert [event["kind"] for event in json.loads(path.read_bytes())["events"]] == ["budget", "authorised"]

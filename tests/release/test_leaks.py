@@ -28,7 +28,7 @@ import dpppsynth
 from dpppsynth.io import write_pattern
 from dpppsynth.ledger import Ledger
 from dpppsynth.models import regular_triangulation
-from dpppsynth.plotting import plot_pattern, save_picture, surfaces
+from dpppsynth.plotting import plot_pattern, save_picture
 from dpppsynth.privacy import AddRemove, AddRemovePerson, AlphaNeighbours
 from dpppsynth.reporting import write_report
 from dpppsynth.spatial.domains import Window
@@ -150,9 +150,7 @@ def published(request, tmp_path_factory):
     release = synthesizer.release(pattern, 5, **public)
     paid = isinstance(synthesizer, KernelSynthesizer)
     made = release.save(folder / "public") if paid else release.save(folder / "public", patterns=2, rng=6)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(surfaces, "PIXELS", 40)
-        write_report(made)
+    write_report(made)
     drawn = release.patterns[0] if paid else release.sample(1, rng=7)[0]
     for suffix in ("csv", "gpkg", "parquet"):
         write_pattern(drawn, folder / f"drawn.{suffix}")

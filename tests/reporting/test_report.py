@@ -45,16 +45,6 @@ def on_streets(n, seed=0):
     return GRID.pattern(rng.integers(0, 4, n), rng.random(n))
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _coarse():
-    """Total variation on a coarser quadrature: what is asked here is what stands in the table, not its last digits."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distances, "SIDE", 30)
-        patch.setattr(distances, "SEGMENTS", 256)
-        patch.setattr(reports, "YARDSTICKS", 1)
-        yield
-
-
 def texts(figure):
     return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
 
@@ -365,14 +355,14 @@ class TestSave:
         assert [path.name for path in saved.parent.iterdir()] == ["private"]
 
     def test_folders_above_are_as_private(self, report, saved, tmp_path, monkeypatch):
-        monkeypatch.setattr(private_folder, "save_picture", lambda *_: None)
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
         (tmp_path / "open").mkdir(mode=0o755)
         report.save(tmp_path / "open" / "a" / "b" / "c")
         modes = {name: (tmp_path / "open" / name).stat().st_mode & 0o777 for name in ("", "a", "a/b", "a/b/c")}
         assert modes == {"": 0o755, "a": 0o700, "a/b": 0o700, "a/b/c": 0o700}
 
     def test_what_a_killed_process_left_is_cleared_away(self, report, tmp_path, monkeypatch):
-        monkeypatch.setattr(private_folder, "save_picture", lambda *_: None)
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
         for name in (".mine-x.unfinished", ".mine-notes", ".other-x.unfinished"):
             (tmp_path / name).mkdir()
             (tmp_path / name / "CONFIDENTIAL_k.csv").write_text("r,k")
@@ -389,10 +379,10 @@ class TestSave:
             report.save(3)
 
     def test_a_full_disk_is_said_without_temporary_names(self, report, tmp_path, monkeypatch):
-        def full(*_):
+        def full(*_, **__):
             raise OSError(28, "No space left on device", "/somewhere/.private-x/report")
 
-        monkeypatch.setattr(private_folder, "save_picture", full)
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
         with pytest.raises(InputError, match=r"private cannot be written \(No space left") as error:
             report.save(tmp_path / "private")
         assert ".private" not in str(error.value)
@@ -438,11 +428,11 @@ class TestSave:
         assert [path.name for path in tmp_path.rglob("*")] == ["full", "file"]
 
     def test_nothing_is_left_where_it_fails(self, report, tmp_path, monkeypatch):
-        def fail(*_):
+        def fail(*_, **__):
             msg = "disk"
             raise RuntimeError(msg)
 
-        monkeypatch.setattr(private_folder, "save_picture", fail)
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", fail)
         with pytest.raises(RuntimeError, match="disk"):
             report.save(tmp_path / "private")
         assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from dpppsynth import LaplaceSynthesizer, LinearNetwork, PointPattern, Window
-from dpppsynth.plotting import surfaces
 from dpppsynth.reporting import write_report
 
 INSTALL = "no chromedriver: on Debian or Ubuntu install it with `apt-get install chromium chromium-driver`"
@@ -85,10 +84,7 @@ def reports(tmp_path_factory):
     levels = laplace.release_by(marked, by="kind", levels=[LEVEL, "b"]).save(place / "levels", patterns=2)
     on_streets = STREETS.pattern(rng.integers(0, 4, 80), rng.random(80))
     streets = laplace.release(on_streets, 1).save(place / "streets", patterns=4)
-    with pytest.MonkeyPatch.context() as patch:
-        # Intensities in few pixels: nothing here looks at them.
-        patch.setattr(surfaces, "PIXELS", 40)
-        return {"levels": write_report(levels), "streets": write_report(streets)}
+    return {"levels": write_report(levels), "streets": write_report(streets)}
 
 
 def show(browser, report, screen):

@@ -41,7 +41,6 @@ from dpppsynth.cli.sample import sample
 from dpppsynth.contract import registry
 from dpppsynth.evaluation import k_function
 from dpppsynth.models import regular_triangulation
-from dpppsynth.plotting import surfaces
 from dpppsynth.privacy import ApproximateDP, PureDP
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
 from dpppsynth.privacy.profiles import GaussianDP
@@ -153,14 +152,6 @@ class Page(HTMLParser):
     def value(self, name):
         """The cells beside one name, of all tables."""
         return [cell for row in self.cells for cell in row[1:] if row[0] == name]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def coarse():
-    """Intensities in few pixels: nothing here looks at them."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(surfaces, "PIXELS", 40)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -458,7 +449,7 @@ def test_where_a_curve_ends_it_is_not_called_level_everywhere(cap, monkeypatch):
     level = replace(ending, profile=PureDP(1.0))
     assert distance_text.alternative(level, SQUARE).endswith("the same at all distances.")
     drawn = []
-    monkeypatch.setattr(pictures, "_picture", lambda ax, alt: drawn.append(ax))
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, *_, **__: drawn.append(figure.axes[0]))
     for each in (ending, level):
         pictures.epsilon_curve(each, SQUARE, "")
     # A person's bound is a single point's as well; only pure privacy may be shared out.

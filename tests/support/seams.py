@@ -15,8 +15,18 @@ from support.chance import Chance
 def randomised_by(stand_in):
     """Let `stand_in(plan, draw, exact)` answer wherever a measurement draws from what is exact."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Measurement, "randomise", stand_in)
+        randomise_by(patch, stand_in)
         yield
+
+
+def randomise_by(monkeypatch, stand_in):
+    """The same until the patch is undone."""
+    monkeypatch.setattr(Measurement, "randomise", stand_in)
+
+
+def touched(*_):
+    """A stand-in for a test that allows no measurement."""
+    pytest.fail("the points were touched")
 
 
 @contextmanager

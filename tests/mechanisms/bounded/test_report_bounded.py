@@ -19,7 +19,7 @@ from dpppsynth.plotting import surfaces
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, odds
 from dpppsynth.privacy.odds import fraction
 from dpppsynth.release import StratifiedRelease
-from dpppsynth.reporting import distance_text, render_report, report_pictures
+from dpppsynth.reporting import distance_text, render_report
 from dpppsynth.reporting.promise import not_promised, promise, silent_beyond
 
 # A plane, where lengths on the map are true ones.
@@ -215,9 +215,7 @@ class TestPage:
     def _no_pictures(self, monkeypatch):
         """Nothing here looks at them."""
         monkeypatch.setattr(surfaces, "PIXELS", 10)
-        monkeypatch.setattr(
-            report_pictures, "_picture", lambda _ax, alt, **_: report_pictures.Picture("data:,", alt, 1, 1)
-        )
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
 
     def test_of_a_series_of_counts(self):
         page = text(STORED / "strata-bounded-cells")

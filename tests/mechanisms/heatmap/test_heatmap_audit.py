@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import shapely
 from scipy import integrate, stats
+from support.seams import randomise_by
 
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.power import Law, _share_caught
@@ -21,9 +22,8 @@ from dpppsynth.auditing.targets import Measure, audit_of, hard_pair, target_of, 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.audits.neighbouring_pairs import changed, require_neighbours
 from dpppsynth.contract.audits.stated_profile import AsStated
-from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import generator
-from dpppsynth.mechanisms.heatmap import aggregation
 from dpppsynth.mechanisms.heatmap.audit_branches import always_seen, branches
 from dpppsynth.mechanisms.heatmap.audit_pairs import POINTS
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
@@ -32,7 +32,7 @@ from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy import AddRemovePerson, PureDP
-from dpppsynth.privacy.noise import SeededLaplace
+from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import HeatmapSynthesizer
@@ -49,16 +49,15 @@ SECRET = generator(None)
 BY_STATISTICS = {"draws": (), "laws": (), "excess": ()}
 
 
-def quick_noise(scale, *, sensitivity, epsilon, rng=None):
-    """The same law with fresh randomness, for OpenDP takes long for each value; refused where OpenDP would."""
-    if not sensitivity / scale <= epsilon:
-        raise PrivacyCheckError
-    return SeededLaplace(scale, SECRET if rng is None else rng)
+def quick_noise(plan, draw, exact):
+    """The same law with fresh randomness, for OpenDP takes long for each value."""
+    noise = draw.__self__
+    return SeededLaplace(noise.scale, SECRET).add(exact) if type(noise) is OpenDPLaplace else draw(exact)
 
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(aggregation, "laplace_noise", quick_noise)
+    randomise_by(monkeypatch, quick_noise)
 
 
 def made(domain=SQUARE, **options):

@@ -4,6 +4,7 @@ import csv
 import html
 import json
 import re
+import types
 
 import geopandas
 import numpy as np
@@ -13,7 +14,6 @@ from typer.testing import CliRunner
 
 import dpppsynth as dps
 from dpppsynth import InputError, PointPattern, cli
-from dpppsynth.evaluation import distances
 from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.heatmaps import emd, gaussian_heatmap, kl, pearson, similarity
 from dpppsynth.io import inspect_points, pattern_from_geodataframe, read_pattern
@@ -23,7 +23,6 @@ from dpppsynth.plotting import canvas, plot_epsilon_curve, plot_heatmap, plot_in
 from dpppsynth.plotting.relation_words import what_changes
 from dpppsynth.privacy import AddRemove, AddRemovePerson, ReplaceOne
 from dpppsynth.release import load_release
-from dpppsynth.reporting import report_pictures
 from dpppsynth.reporting.promise import not_promised, promise
 from dpppsynth.spatial.intensity import PiecewiseConstant
 from dpppsynth.synthesizers import HeatmapSynthesizer
@@ -77,7 +76,7 @@ def page(public, tmp_path_factory):
     """The text of a report, whose pictures are not drawn."""
     path = tmp_path_factory.mktemp("page") / "report.html"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(report_pictures, "_saved", lambda _figure, _kind: b"")
+        patch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
         run("report", public[0], "--out", path)
     text = re.sub(r"<style.*?</style>|<[^>]+>", " ", path.read_text(), flags=re.DOTALL)
     return re.sub(r"\s+", " ", html.unescape(text))
@@ -321,11 +320,9 @@ class TestRelease:
             r"about 6\d persons, of which less than one may be noise", heatmaps.persons_in_words(plenty)
         )
         start = f"about {weak.masses.sum():,.0f} persons, "
-        monkeypatch.setattr(HeatmapRelease, "noise_persons", 2.4)
-        assert heatmaps.persons_in_words(weak) == f"{start}of which up to about 2 may be noise"
-        monkeypatch.setattr(HeatmapRelease, "noise_persons", 1e6)
-        assert heatmaps.persons_in_words(weak) == f"{start}where noise alone makes up about 1,000,000 on average"
-        monkeypatch.undo()
+        little, much = (types.SimpleNamespace(masses=weak.masses, noise_persons=number) for number in (2.4, 1e6))
+        assert heatmaps.persons_in_words(little) == f"{start}of which up to about 2 may be noise"
+        assert heatmaps.persons_in_words(much) == f"{start}where noise alone makes up about 1,000,000 on average"
         monkeypatch.setitem(plenty.__dict__, "masses", np.full((16, 8), 1.99 * plenty.noise_persons / 128))
         assert heatmaps.drowned(plenty) is not None
 
@@ -337,8 +334,6 @@ class TestRelease:
         assert np.mean([each.masses.sum() for each in releases]) == pytest.approx(releases[0].noise_persons, rel=0.25)
 
     def test_evaluate(self, public, visits, tmp_path, monkeypatch):
-        monkeypatch.setattr(distances, "SIDE", 30)
-        monkeypatch.setattr(reports, "YARDSTICKS", 1)
         monkeypatch.setitem(save_picture.__kwdefaults__, "dpi", 20)
         place = tmp_path / "private"
         said = spoken(run("evaluate", visits, public[0], "--confidential", place))
