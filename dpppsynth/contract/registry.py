@@ -69,6 +69,8 @@ def mechanism(name: object) -> Mechanism:
 def measuring(plan: Measurement) -> Mechanism:
     """The record of a mechanism with such plans, by the plan's class: for a bare one, which does not tell whose it is.
 
+    A class derived from a registered one is taken for it: a variant that keeps its promise, or a planted fault.
+
     Raises
     ------
     InputError

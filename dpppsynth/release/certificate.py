@@ -127,7 +127,7 @@ def build(
     mechanism : str
         For instance "lgcp-tents".
     parameters : mapping
-        Public parameters from which `recompute` derives the bound again.
+        Public parameters from which `rederive` derives the bound again.
     guarantee : Guarantee
     domain : mapping
         File name, hash, CRS and unit of the domain, and the factor between lengths on its map and true ones.

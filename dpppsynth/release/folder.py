@@ -18,6 +18,7 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
 from dpppsynth.release.certificate import DOMAIN, OFFSET, SYNTHETIC, Published, prefix
 from dpppsynth.release.rederive import same_values
+from dpppsynth.release.release import Release
 from dpppsynth.release.stratified_release import StratifiedRelease
 from dpppsynth.release.verify import Verification, verify_opened
 from dpppsynth.spatial.domains import Domain
@@ -33,7 +34,7 @@ class PublishedPlan(NamedTuple):
     estimator: Estimator | None
 
 
-def load_release(path: str | Path, *, limit: bool = True) -> Any:
+def load_release(path: str | Path, *, limit: bool = True) -> Release | StratifiedRelease:
     """Open a saved release, to sample or infer further from it.
 
     Parameters

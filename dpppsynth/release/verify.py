@@ -206,7 +206,7 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
         return replace(derived, name="statistic")
     # Where nothing can be derived, the bound does not hold; what stands in the usual file is looked at all the same.
     expected = derived.released if isinstance(derived, Derived) else {certificate.STATISTIC: -1}
-    released = {}
+    released, numbers = {}, 0
     for name, count in expected.items():
         try:
             statistic = found.document(name)
@@ -214,6 +214,7 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
             same = same and statistic.keys() == {"lattice", "noise", "seeded"}
             whole = all(type(value) is int and abs(value) < LARGEST for value in statistic["lattice"])
             fits = count in (-1, len(statistic["lattice"]))
+            numbers += len(statistic["lattice"])
             if whole and fits and isinstance(derived, Derived):
                 released[name] = np.array(statistic["lattice"], dtype=np.int64)
                 derived.possible.get(name, len)(released[name])
@@ -228,7 +229,6 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
     wrong = _misplaced(found, derived, released) if isinstance(derived, Derived) else None
     if wrong is not None:
         return Check("statistic", False, wrong)
-    numbers = sum(count for count in expected.values() if count > 0)
     return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
 
 
@@ -289,7 +289,9 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
         )
     except TooLargeError as err:
         return Check("bound", False, str(err), too_large=True)
-    except (InputError, PrivacyCheckError) as err:
+    except PrivacyCheckError as err:
+        return f"its parameters are not those of a release that holds: {err}"
+    except InputError as err:
         return f"it cannot be derived from the certificate's parameters and domain file: {err}"
     except (*UNUSABLE, ArithmeticError, ShapelyError, MemoryError):
         return "it cannot be derived from the certificate's parameters and domain file."

@@ -256,8 +256,9 @@ class AdaptiveGridPlan(GridPlan):
         for name in ("alpha", "rounding"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         self._settle()
-        # Whatever is wrong with the second level's settings is said before anybody reports.
-        self.second(np.zeros(len(self.first)))
+        # Whatever is wrong with the second level's settings is said before anybody reports, on a grid of one cell: the
+        # first level of a plan that somebody made up may have millions.
+        self._divided(uniform_grid(self.window.bounds, 1, 1), np.zeros(1))
 
     def __repr__(self) -> str:
         side = len(self.first.columns) - 1
@@ -281,12 +282,15 @@ class AdaptiveGridPlan(GridPlan):
 
     def second(self, counts: Floats) -> Rectangles:
         """The second level's cells, for unbiased counts (K,) of the persons who reported on the first."""
+        return self._divided(self.first, counts)
+
+    def _divided(self, first: Rectangles, counts: Floats) -> Rectangles:
         shares = clipped_frequencies(counts, self.reports[0])
         constants = {"alpha": self.alpha[1], "sigma": self.sigma, "rounding": self.rounding[1]}
         sides = second_sides(shares, self.epsilon, self.n, **constants)  # type: ignore[arg-type]
         if self.cuts == "even":
-            return even_cells(self.first, sides)
-        return adaptive_cells(self.first, counts, sides, margin=self.margin, pieces=self.pieces)
+            return even_cells(first, sides)
+        return adaptive_cells(first, counts, sides, margin=self.margin, pieces=self.pieces)
 
     def prepare(self) -> None:
         """Refuse an oracle that the finest second level which counts may lead to has too many cells for."""
