@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import dpppsynth
+from dpppsynth.contract import registry
 
 PROMISED, ALLOWED = 1.0, 3.0  # seconds; a busy machine may take longer than promised, not this much longer
 PROGRAM = str(Path(sysconfig.get_path("scripts")) / "dpppsynth")
@@ -42,7 +43,9 @@ def try_package() -> None:
         require(importlib.util.find_spec(folder) is None, f"a top-level package {folder!r} was installed")
     package = importlib.resources.files("dpppsynth")
     require(package.joinpath("py.typed").is_file(), "py.typed is missing")
-    require(any(f.name.endswith(".json") for f in package.joinpath("privacy").iterdir()), "no certificate schema")
+    require(any(f.name.endswith(".json") for f in package.joinpath("release").iterdir()), "no certificate schema")
+    missing = [name for name in registry.names() if registry.mechanism(name).name != name]
+    require(not missing and len(dpppsynth.privacy.__all__) > 50, f"mechanisms or bounds are missing: {missing}")
     for dataset in DATASETS:
         require(len(getattr(dpppsynth.datasets, dataset)()) > 0, f"data set {dataset} is empty")
     require(len(dpppsynth.datasets.soho_deaths(on="streets")) > 0, "the streets of Soho are empty")
