@@ -89,7 +89,6 @@ def sample(
 def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_n: bool, again: bool) -> None:
     from dpppsynth.contract import registry
     from dpppsynth.release import CoxRelease, StratifiedRelease
-    from dpppsynth.release.lgcp_inference import LGCPInference
 
     parts = list(release.releases.values()) if isinstance(release, StratifiedRelease) else [release]
     cox = [part for part in parts if isinstance(part, CoxRelease)]
@@ -99,7 +98,7 @@ def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_
     if fixed_n and not release.guarantee.relation.n_is_public:
         msg = "fixed_n: the number of points is secret in this release; leave --fixed-n out"
         raise InputError(msg)
-    if again and not any(isinstance(part.estimator, LGCPInference) for part in cox):
+    if again and not any(part.estimator.has_posterior for part in cox):
         msg = f"inference: a {cox[0].mechanism} release has no posterior; leave --inference out"
         raise InputError(msg)
     if not again and not all(part.inferred for part in cox):

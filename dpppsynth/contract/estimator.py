@@ -31,6 +31,8 @@ class Estimator:
     """
 
     kind: ClassVar[str]
+    # Whether the intensity is an average over posterior draws, which `finish` brings into a release.
+    has_posterior: ClassVar[bool] = False
 
     def require(self, plan: Measurement) -> None:
         """Refuse, from public parameters, a measurement that it makes no intensity of.
@@ -55,6 +57,10 @@ class Estimator:
     def table_rows(self) -> Rows:
         """The estimator in words, for the table of `dpppsynth check`; its JSON form unless said better."""
         return [("intensity", ", ".join(f"{name} {value}" for name, value in self.to_dict().items()))]
+
+    def public_numbers(self) -> dict[str, Any]:
+        """Public numbers beside those of the measurement, by name, for recommendations."""
+        return {}
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

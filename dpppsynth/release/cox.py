@@ -88,14 +88,12 @@ class CoxRelease(Release):
     @cached_property
     def intensity(self) -> PiecewiseConstant | PiecewiseLinear | LogLinear | LogLinearMean:
         """Private intensity, callable at points (n, 2): posterior mean per unit area for field models."""
-        if isinstance(self.estimator, LGCPInference):
-            return self.estimator.intensity(self._require_draws())
-        return self.estimator.intensity(self.statistic)
+        return self.estimator.intensity(self._require_draws() if self.estimator.has_posterior else self.statistic)
 
     @property
     def inferred(self) -> bool:
         """Whether there is an intensity: not where inference has not succeeded yet."""
-        return not isinstance(self.estimator, LGCPInference) or self.draws is not None
+        return not self.estimator.has_posterior or self.draws is not None
 
     @cached_property
     def posterior(self) -> Any:
@@ -205,7 +203,7 @@ class CoxRelease(Release):
         return self._save(path, self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
 
     def _field_model(self) -> LGCPInference:
-        if not isinstance(self.estimator, LGCPInference):
+        if not self.estimator.has_posterior:
             msg = (
                 f"posterior: a {self.mechanism} release has none; mechanisms 'tents' and 'field' of LGCPSynthesizer "
                 "have one."

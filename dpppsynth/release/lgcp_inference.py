@@ -117,6 +117,7 @@ class LGCPInference(Estimator):
     inference: str = "nuts"
     engine: str = "nutpie"
     kind: ClassVar[str] = "field"
+    has_posterior: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         scales = self.length_scales
@@ -272,6 +273,15 @@ class LGCPInference(Estimator):
             ("inference", self.inference + engine),
             *offset_rows(self.offset),
         ]
+
+    def public_numbers(self) -> dict[str, Any]:
+        """Size of the field, its prior and the way of inference."""
+        return {
+            "field_vertices": len(self.mesh.vertices),
+            "field_sigma": self.sigma,
+            "length_scales": self.length_scales,
+            "inference": self.inference,
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, as it stands on a certificate."""

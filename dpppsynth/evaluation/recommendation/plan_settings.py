@@ -4,7 +4,6 @@ from typing import Any
 
 from dpppsynth.contract.mesh_sizes import fineness
 from dpppsynth.contract.plan import Plan
-from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.spatial.mesh import Mesh
 
 
@@ -42,14 +41,7 @@ def settings(plan: Plan) -> dict[str, Any]:
         found |= {"sigma": statistic.covariance.sigma, "length_scale": statistic.covariance.length_scale}
     if hasattr(statistic, "noise_scale"):
         found["noise"] = statistic.noise_scale
-    if isinstance(estimator, LGCPInference):
-        found |= {
-            "field_vertices": len(estimator.mesh.vertices),
-            "field_sigma": estimator.sigma,
-            "length_scales": estimator.length_scales,
-            "inference": estimator.inference,
-        }
-    return found
+    return found if estimator is None else found | estimator.public_numbers()
 
 
 def _size(mesh: Mesh) -> dict[str, Any]:
