@@ -105,7 +105,7 @@ def keep_largest(values: Floats, fraction: float) -> Floats:
 
     Examples
     --------
-    >>> largest(np.array([[3.0, 1.0], [2.0, 3.0]]), 0.3)
+    >>> keep_largest(np.array([[3.0, 1.0], [2.0, 3.0]]), 0.3)
     array([[3., 0.],
            [0., 3.]])
     """

@@ -374,7 +374,7 @@ class TestRefusals:
                 lambda other=other: perturb_file(other, path, tmp_path / "b.csv", window=WINDOW),
                 lambda other=other: aggregate_dask(other, []),
             ):
-                assert "mechanism: needs a Mechanism" in refused(call)
+                assert "mechanism: needs a LocalMechanism" in refused(call)
         two = PrivAG(WINDOW, epsilon=1.0)
         for call in (
             lambda: aggregate_files(two, path),

@@ -58,7 +58,7 @@ def high_shares(x: Any, y: Any, radius: Any) -> Floats:
 
     Examples
     --------
-    >>> shares([0, 1, 2], [0, 1, 1], 1).round(6).tolist()
+    >>> high_shares([0, 1, 2], [0, 1, 1], 1).round(6).tolist()
     [1.0, 0.171573, 0.0]
     """
     x, y, radius = _whole("x", x), _whole("y", y), _whole("radius", radius, least=0)
