@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import sqlite3
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +26,7 @@ import pytest
 import shapely
 from hypothesis import given
 from hypothesis import strategies as st
-from support.fuzzing import fuzz, listening
+from support.fuzzing import fuzz, listening, scratch
 
 from dpppsynth.core.errors import DpppsynthError
 from dpppsynth.io import inspect_points, read_network, read_pattern, read_synthetic, read_window
@@ -121,7 +120,7 @@ def table(suffix: str) -> bytes:
         return "\n".join(["x,y,name,deaths", *lines, ""]).encode()
     if suffix == "geojson":
         return json.dumps(collection()).encode()
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         path = Path(folder) / f"rows.{suffix}"
         write = frame().to_parquet if suffix == "parquet" else functools.partial(frame().to_file, driver="GPKG")
         write(path)
@@ -168,7 +167,7 @@ class TestBytes:
     @fuzz
     @given(st.lists(BITES, min_size=1, max_size=3))
     def test_bitten(self, suffix, capfd, bites):
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as folder:
             path = Path(folder) / f"rows.{suffix}"
             path.write_bytes(bitten(table(suffix), bites))
             read_all(path, capfd)
@@ -218,7 +217,7 @@ class TestCells:
     )
     def test_csv(self, capfd, header, rows, separator):
         lines = [separator.join(cells) for cells in (header, *rows)]
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as folder:
             path = Path(folder) / "rows.csv"
             path.write_bytes("\n".join(lines).encode("utf-8", "surrogatepass"))
             read_all(path, capfd)
@@ -226,7 +225,7 @@ class TestCells:
     @fuzz
     @given(st.lists(st.tuples(CELLS, CELLS, CELLS, CELLS), max_size=6))
     def test_csv_under_the_right_header(self, capfd, rows):
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as folder:
             path = Path(folder) / "rows.csv"
             clean = [[cell.replace(",", "").replace('"', "").replace("\n", "") for cell in row] for row in rows]
             lines = [b"x,y,deaths,name", table("csv").splitlines()[1]]
@@ -301,7 +300,7 @@ class TestGeoJSON:
     @fuzz
     @given(st.data())
     def test_rows(self, capfd, data):
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as folder:
             path = Path(folder) / "rows.geojson"
             path.write_text(json.dumps(mutated(data, few(collection()))))
             read_all(path, capfd)
@@ -312,7 +311,7 @@ class TestGeoJSON:
     def test_public_layers(self, kind, capfd, data):
         document, reader = PUBLIC[kind]
         wild = mutated(data, document)
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as folder:
             path = Path(folder) / "layer.geojson"
             path.write_text(json.dumps(wild))
             survives(reader, path, secret=None)
@@ -390,7 +389,7 @@ class TestBinaryTables:
         rows = geopandas.GeoDataFrame(values, geometry=np.array([*shapes, None], dtype=object)[:-1], crs=crs)
         survives(PointPattern.from_geodataframe, rows, WINDOW, count="deaths", capfd=capfd)
         survives(LinearNetwork.from_geodataframe, rows, secret=None)
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as folder:
             path = Path(folder) / f"rows.{suffix}"
             with warnings.catch_warnings(), contextlib.suppress(Exception):
                 warnings.simplefilter("ignore")
@@ -503,7 +502,7 @@ class TestBinaryTables:
 @functools.cache
 def ledger() -> bytes:
     """A ledger with two authorisations, one of them taken up."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         book = Ledger.create(Path(folder) / "ledger.json", epsilon=3.0, delta=1e-5, alpha=25.0)
         guarantee = LaplaceSynthesizer(1.0, alpha=25.0).check(WINDOW, n=60)
         entry = book.authorise(guarantee, mechanism="laplace-cells", domain=WINDOW, n=1)
@@ -515,7 +514,7 @@ def ledger() -> bytes:
 
 class TestLedgers:
     def read(self, content: bytes):
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch() as folder:
             path = Path(folder) / "ledger.json"
             path.write_bytes(content)
             return survives(lambda: Ledger.open(path).spent, secret=None)
@@ -560,7 +559,7 @@ def released() -> dict[str, dict[str, bytes]]:
         "field": field.release(pattern),
         "kernel": KernelSynthesizer(10.0, 1e-6, 25.0).release(pattern),
     }
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         for name, release in made.items():
             release.save(Path(folder) / name)
         return {name: {file.name: file.read_bytes() for file in (Path(folder) / name).iterdir()} for name in made}
@@ -568,7 +567,7 @@ def released() -> dict[str, dict[str, bytes]]:
 
 @contextlib.contextmanager
 def unpacked(files: dict[str, bytes]) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch() as folder:
         for name, content in files.items():
             (Path(folder) / name).write_bytes(content)
         yield Path(folder)

@@ -4,8 +4,13 @@ import contextlib
 import io
 import logging
 import os
+import secrets
+import shutil
+import string
+import tempfile
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -52,3 +57,14 @@ def listening(said: list[str]) -> Iterator[None]:
             logger.setLevel(level)
         said += [*handler.lines, out.getvalue(), err.getvalue(), *(str(w.message) for w in warned)]
     assert not warned, [str(w.message) for w in warned]
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[str]:
+    """A temporary folder whose name has no digit: secret numbers are looked for in all that is said, paths included."""
+    folder = Path(tempfile.gettempdir()) / "".join(secrets.choice(string.ascii_lowercase) for _ in range(16))
+    folder.mkdir(mode=0o700)
+    try:
+        yield str(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
