@@ -1,6 +1,7 @@
 """The registry: complete records, loaded when asked for, and unknown mechanisms refused by name."""
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import fields
@@ -16,8 +17,10 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
 from dpppsynth.models.recipes import domain_of_release
+from dpppsynth.privacy import verify
 from dpppsynth.privacy.guarantee import guarantee_from_dict
-from dpppsynth.release.rederive import same_values
+from dpppsynth.release.certificate import content_hash
+from dpppsynth.release.rederive import rederive, same_values
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, Synthesizer
@@ -96,3 +99,30 @@ def test_plans_are_made_again_from_their_parameters(name):
         assert same_values(own, plan.parameters())
         assert plan.guarantee.epsilon() <= claimed.epsilon() * (1 + 1e-9)
         assert plan.guarantee.theorem == claimed.theorem or cert["mechanism"] == STRATA
+
+
+class TestBudget:
+    """The slope of a draw sets its epsilon, whatever budget is stated beside it: more must not be stated."""
+
+    @pytest.fixture
+    def stated(self):
+        cert = json.loads((STORED / "lgcp-lipschitz" / "certificate.json").read_text(encoding="utf-8"))
+        cert["parameters"]["epsilon"] *= 2
+        return cert
+
+    def test_a_larger_budget_than_is_spent(self, stated, tmp_path):
+        folder = shutil.copytree(STORED / "lgcp-lipschitz", tmp_path / "public")
+        stated["content_hash"] = content_hash(stated)
+        (folder / "certificate.json").write_text(json.dumps(stated), encoding="utf-8")
+        assert [check.name for check in verify(folder).checks if not check.holds] == ["bound"]
+
+    def test_a_larger_budget_of_all_levels(self, stated):
+        written = json.loads((STORED / "lgcp-lipschitz" / stated["domain"]["file"]).read_text(encoding="utf-8"))
+        domain = domain_of_release(written, stated["domain"].get("scale_factor"))
+        part = {"mechanism": "lgcp-lipschitz", "parameters": stated["parameters"]}
+        levels = {"by": "year", "levels": ["2021", "2022"], "strata": [part, part]}
+        relation = guarantee_from_dict(stated["guarantee"]).relation
+        with pytest.raises(InputError, match="all of one kind and budget"):
+            rederive(STRATA, levels, relation, domain)
+        part["parameters"]["epsilon"] /= 2
+        assert rederive(STRATA, levels, relation, domain).guarantee.epsilon() > 0
