@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dpppsynth.contract.account import Account, Subset, authorise, record
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.measurement import Measurement
-from dpppsynth.contract.registry import mechanism
+from dpppsynth.contract.registry import mechanism, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import Result
 from dpppsynth.core.progress import Progress, require_progress
@@ -34,6 +34,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         # Whatever public parameters alone get wrong is said here, before a ledger or a point is touched.
+        require_known(self.mechanism)
         self.statistic.prepare()
         if self.estimator is not None:
             self.estimator.require(self.statistic)
@@ -112,19 +113,18 @@ class Plan:
         # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
         require_progress(progress)
         require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
+        # A record that does not load must not cost the measurement.
         described = mechanism(self.mechanism)
         entry = authorise(self, ledger, entry, rng, subset=subset)
         # One generator for both, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)
         measured = self.statistic.measure(pattern, rng)
         # Without its secret: a release is for publication.
-        release = described.build_release(measured, self.estimator, entry=None if entry is None else str(entry))
+        name = None if entry is None else str(entry)
+        release = described.build_release(measured, self.estimator, entry=name)
         record(release, ledger, entry)
         return release if self.estimator is None else self.estimator.finish(release, rng, progress)
 
     def rehearse(self, rng: RngLike = None, *, progress: Progress | None = None) -> Rehearsal:
         """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""
-        return rehearse(self.mechanism, self.statistic, self._unrecorded, generator(rng), progress)
-
-    def _unrecorded(self, pattern: PointPattern, rng: RngLike) -> Result:
-        return self.release(pattern, rng)
+        return rehearse(self.mechanism, self.statistic, self.release, generator(rng), progress)

@@ -52,7 +52,13 @@ def is_known(name: object) -> TypeGuard[str]:
 
 
 def mechanism(name: object) -> Mechanism:
-    """The record of a mechanism.
+    """The record of a mechanism; errors as in `require_known`."""
+    record: Mechanism = _loaded(PLACES[require_known(name)])
+    return record
+
+
+def require_known(name: object) -> str:
+    """The name of a mechanism, whose record need not be loaded.
 
     Raises
     ------
@@ -62,8 +68,7 @@ def mechanism(name: object) -> Mechanism:
     if not is_known(name):
         msg = f"mechanism: {name!r} is not known to this version; it has {', '.join(PLACES)}."
         raise InputError(msg)
-    record: Mechanism = _loaded(PLACES[name])
-    return record
+    return name
 
 
 def measuring(plan: Measurement) -> Mechanism:

@@ -138,6 +138,7 @@ def _run(
     plan: Measurement, release: Releasing, surrogate: Surrogate, pattern: PointPattern, rng: np.random.Generator
 ) -> Run:
     xy, weight = surrogate.intensity.mesh.midpoints()
+    truth = surrogate.intensity(xy) * weight
     start = time.perf_counter()
     trial, estimate = Trial(None), None
     try:
@@ -146,9 +147,9 @@ def _run(
     except (QualityError, ReleaseBlocked):
         pass
     seconds = time.perf_counter() - start
-    distance, uniform = trial.distances or (None, mass_distance(weight, surrogate.intensity(xy) * weight))
+    distance, uniform = trial.distances or (None, mass_distance(weight, truth))
     if estimate is not None:
-        distance = mass_distance(estimate * weight, surrogate.intensity(xy) * weight)
+        distance = mass_distance(estimate * weight, truth)
     passed = distance is not None
     return Run(surrogate.name, seconds, passed, trial.attempts, trial.rhat, trial.ess, distance, uniform)
 

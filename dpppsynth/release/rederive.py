@@ -13,6 +13,7 @@ from dpppsynth.contract.estimator import Beside
 from dpppsynth.contract.measurement import Following, Measurement, Parameters, require
 from dpppsynth.contract.registry import is_known, mechanism
 from dpppsynth.contract.stratified_plan import STRATA
+from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
@@ -90,21 +91,22 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
         raise InputError(msg)
     plan = described.plan.from_parameters(parameters, relation, domain, mechanism=name)
     beside = Beside()
-    named = set(plan.parameters())
+    own = plan.parameters()
+    named = set(own)
     if described.estimator is not None:
         named.add("estimator")
         kind = described.estimator.kind
         require(parameters["estimator"]["kind"] == kind, f"the estimator is {kind}")
         beside = described.estimator.beside(parameters["estimator"], plan)
     require(parameters.keys() == named, f"exactly {', '.join(sorted(named))} are stated")
-    _require_consistent(parameters, plan)
+    _require_consistent(parameters, own)
     return _derived(plan, beside)
 
 
-def _require_consistent(parameters: Parameters, plan: Measurement) -> None:
+def _require_consistent(parameters: Parameters, own: Parameters) -> None:
     """Refuse parameters of which one does not follow from the others, such as the scale of the noise."""
-    for name, value in plan.parameters().items():
-        require(same_values(parameters[name], value), f"{name} = {value!r} follows from the others")
+    for name, value in own.items():
+        require(same_values(parameters[name], value), f"{name} = {shown(value)} follows from the others")
 
 
 def _require_sizes(parameters: Parameters, relation: Relation) -> None:

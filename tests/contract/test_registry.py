@@ -46,6 +46,7 @@ def test_records_are_complete(name):
     assert issubclass(record.plan, Measurement)
     assert record.plan.from_parameters.__func__ is not Measurement.from_parameters.__func__
     assert record.plan.parameters is not Measurement.parameters
+    assert record.plan.randomise is Measurement.randomise, "conformance looks at what passes through here"
     if record.estimator is not None:
         assert issubclass(record.estimator, Estimator)
         assert record.estimator.beside.__func__ is not Estimator.beside.__func__
@@ -69,9 +70,10 @@ def test_unknown_mechanisms_are_refused_by_name(name):
 
 def test_a_plan_of_an_unknown_mechanism_spends_nothing():
     plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=2)
-    renamed = Plan("no-such", plan.statistic, plan.estimator)
     with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
-        renamed.release(PointPattern([[1, 2], [3, 4]], SQUARE))
+        Plan("no-such", plan.statistic, plan.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE))
+    with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
+        Plan("no-such", plan.statistic, plan.estimator)
 
 
 def test_registry_and_package_load_no_family():
