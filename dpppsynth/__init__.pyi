@@ -1,108 +1,61 @@
-from . import (
-    auditing,
-    baselines,
-    datasets,
-    evaluation,
-    filters,
-    grids,
-    heatmaps,
-    io,
-    ledger,
-    linear_network,
-    local,
-    models,
-    plotting,
-    privacy,
-    randomizers,
-    reporting,
-    synthesizers,
-    truncated,
-)
-from .auditing import Audit, audit
-from .core.errors import BudgetError, DpppsynthError, InputError, PrivacyCheckError, QualityError, ReleaseBlocked
-from .evaluation.recommendation import Recommendation, recommend
-from .io import read_network, read_pattern, read_window
-from .ledger import Ledger
-from .linear_network import LinearNetwork
-from .mechanisms.bounded.numeric_queries import BoundedErrorAnswers
-from .mechanisms.bounded.release import BoundedErrorRelease
-from .mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
-from .mechanisms.heatmap.release import HeatmapRelease
-from .mechanisms.heatmap.synthesizer import HeatmapSynthesizer
-from .mechanisms.kernel.release import PoissonRelease
-from .mechanisms.kernel.synthesizer import KernelSynthesizer
-from .mechanisms.laplace.synthesizer import LaplaceSynthesizer
-from .mechanisms.lgcp.synthesizer import LGCPSynthesizer
-from .mechanisms.local.release import GridRelease, LocalRelease
-from .mechanisms.planar_laplace.release import PointRelease
-from .mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
-from .privacy import AddRemove, AddRemovePerson, AlphaNeighbours, GeoIndistinguishability, Guarantee, Local, ReplaceOne
-from .release import CoxRelease, load_release
-from .reporting import write_report
-from .spatial.domains import Window
-from .spatial.mesh import Mesh
-from .spatial.patterns import PointPattern
+from . import auditing as auditing
+from . import baselines as baselines
+from . import datasets as datasets
+from . import evaluation as evaluation
+from . import filters as filters
+from . import grids as grids
+from . import heatmaps as heatmaps
+from . import io as io
+from . import ledger as ledger
+from . import linear_network as linear_network
+from . import local as local
+from . import models as models
+from . import plotting as plotting
+from . import privacy as privacy
+from . import randomizers as randomizers
+from . import reporting as reporting
+from . import synthesizers as synthesizers
+from . import truncated as truncated
+from .auditing import Audit as Audit
+from .auditing import audit as audit
+from .core.errors import BudgetError as BudgetError
+from .core.errors import DpppsynthError as DpppsynthError
+from .core.errors import InputError as InputError
+from .core.errors import PrivacyCheckError as PrivacyCheckError
+from .core.errors import QualityError as QualityError
+from .core.errors import ReleaseBlocked as ReleaseBlocked
+from .evaluation.recommendation import Recommendation as Recommendation
+from .evaluation.recommendation import recommend as recommend
+from .io import read_network as read_network
+from .io import read_pattern as read_pattern
+from .io import read_window as read_window
+from .ledger import Ledger as Ledger
+from .linear_network import LinearNetwork as LinearNetwork
+from .mechanisms.bounded.numeric_queries import BoundedErrorAnswers as BoundedErrorAnswers
+from .mechanisms.bounded.release import BoundedErrorRelease as BoundedErrorRelease
+from .mechanisms.bounded.synthesizer import BoundedErrorSynthesizer as BoundedErrorSynthesizer
+from .mechanisms.heatmap.release import HeatmapRelease as HeatmapRelease
+from .mechanisms.heatmap.synthesizer import HeatmapSynthesizer as HeatmapSynthesizer
+from .mechanisms.kernel.release import PoissonRelease as PoissonRelease
+from .mechanisms.kernel.synthesizer import KernelSynthesizer as KernelSynthesizer
+from .mechanisms.laplace.synthesizer import LaplaceSynthesizer as LaplaceSynthesizer
+from .mechanisms.lgcp.synthesizer import LGCPSynthesizer as LGCPSynthesizer
+from .mechanisms.local.release import GridRelease as GridRelease
+from .mechanisms.local.release import LocalRelease as LocalRelease
+from .mechanisms.planar_laplace.release import PointRelease as PointRelease
+from .mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer as PlanarLaplaceSynthesizer
+from .privacy import AddRemove as AddRemove
+from .privacy import AddRemovePerson as AddRemovePerson
+from .privacy import AlphaNeighbours as AlphaNeighbours
+from .privacy import GeoIndistinguishability as GeoIndistinguishability
+from .privacy import Guarantee as Guarantee
+from .privacy import Local as Local
+from .privacy import ReplaceOne as ReplaceOne
+from .release import CoxRelease as CoxRelease
+from .release import load_release as load_release
+from .reporting import write_report as write_report
+from .spatial.domains import Window as Window
+from .spatial.mesh import Mesh as Mesh
+from .spatial.patterns import PointPattern as PointPattern
 
 __version__: str
-
-__all__ = [
-    "AddRemove",
-    "AddRemovePerson",
-    "AlphaNeighbours",
-    "Audit",
-    "BoundedErrorAnswers",
-    "BoundedErrorRelease",
-    "BoundedErrorSynthesizer",
-    "BudgetError",
-    "CoxRelease",
-    "DpppsynthError",
-    "GeoIndistinguishability",
-    "GridRelease",
-    "Guarantee",
-    "HeatmapRelease",
-    "HeatmapSynthesizer",
-    "InputError",
-    "KernelSynthesizer",
-    "LGCPSynthesizer",
-    "LaplaceSynthesizer",
-    "Ledger",
-    "LinearNetwork",
-    "Local",
-    "LocalRelease",
-    "Mesh",
-    "PlanarLaplaceSynthesizer",
-    "PointPattern",
-    "PointRelease",
-    "PoissonRelease",
-    "PrivacyCheckError",
-    "QualityError",
-    "Recommendation",
-    "ReleaseBlocked",
-    "ReplaceOne",
-    "Window",
-    "audit",
-    "auditing",
-    "baselines",
-    "datasets",
-    "evaluation",
-    "filters",
-    "grids",
-    "heatmaps",
-    "io",
-    "ledger",
-    "linear_network",
-    "load_release",
-    "local",
-    "models",
-    "plotting",
-    "privacy",
-    "randomizers",
-    "read_network",
-    "read_pattern",
-    "read_window",
-    "recommend",
-    "reporting",
-    "synthesizers",
-    "truncated",
-    "write_report",
-]

@@ -75,10 +75,6 @@ def audit(
     progress : callable, optional
         Told in words how far it is.
 
-    Returns
-    -------
-    Audit
-
     Raises
     ------
     InputError

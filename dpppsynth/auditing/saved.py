@@ -36,10 +36,6 @@ def disagreements(target: Target) -> tuple[str, ...]:
     """Inconsistencies of one saved and reopened release of each input; none are looked for in other targets.
 
     A mechanism that keeps its promise shows none, with certainty.
-
-    Parameters
-    ----------
-    target : Target
     """
     run, pair = (target.run, target.pair) if target.counted is None else (target.counted.run, target.counted.pair)
     if not isinstance(run, Whole | WholeStrata) or (target.counted is not None and not target.counted.opened):

@@ -167,12 +167,7 @@ def target_of_published(found: certificate.Published, more: tuple[Statistic, ...
 
 
 def seconds_per_trial(target: Target) -> float:
-    """Time of a run on each input with its statistics; a first run, which compiles, is not timed.
-
-    Parameters
-    ----------
-    target : Target
-    """
+    """Time of a run on each input with its statistics; a first run, which compiles, is not timed."""
     run_block(target, Task(0, 1))
     start = time.perf_counter()
     for side in (0, 1):

@@ -59,12 +59,7 @@ class Measure:
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """One release by a plan, with secret randomness.
-
-    Attributes
-    ----------
-    planned : Plan
-    """
+    """One release by a plan, with secret randomness."""
 
     planned: Plan
 
@@ -104,12 +99,7 @@ class Levels:
 
 @dataclass(frozen=True, eq=False)
 class WholeStrata:
-    """One stratified release, of all levels together, with secret randomness.
-
-    Attributes
-    ----------
-    planned : StratifiedPlan
-    """
+    """One stratified release, of all levels together, with secret randomness."""
 
     planned: StratifiedPlan
 

@@ -123,10 +123,6 @@ def gaussian_answers(
         By `analytic_gaussian_scale`, the smallest noise, or `probabilistic_gaussian_scale`, from a bound on the loss.
     rng : None, int or Generator
 
-    Returns
-    -------
-    NoisyAnswers
-
     Raises
     ------
     InputError
@@ -155,10 +151,6 @@ def generalised_gaussian_answers(
     epsilon, delta, power, sensitivity : float
         Of one answer, as in `generalised_gaussian_scale`.
     rng : None, int or Generator
-
-    Returns
-    -------
-    NoisyAnswers
 
     Raises
     ------

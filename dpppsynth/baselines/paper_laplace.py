@@ -108,14 +108,7 @@ class PaperLaplaceSynthesizer:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BaselineRelease:
-    """Result of a baseline: never to be released.
-
-    Attributes
-    ----------
-    intensity : PiecewiseConstant
-    epsilon : float
-    seeded : bool
-    """
+    """Result of a baseline: never to be released."""
 
     intensity: PiecewiseConstant
     epsilon: float

@@ -1,29 +1,18 @@
-from . import experiments
-from .distances import misplaced_share, total_variation
-from .envelopes import Envelope, envelope
-from .kfunction import KFunction, PairCorrelation, default_distances, k_function, pair_correlation
-from .scores import mean_integrated_squared_error, propensity_mse
-from .smoothing import KernelIntensity, kernel_intensity
-from .transport import grid_wasserstein, wasserstein
-from .utility_report import UtilityReport, evaluate
-
-__all__ = [
-    "Envelope",
-    "KFunction",
-    "KernelIntensity",
-    "PairCorrelation",
-    "UtilityReport",
-    "default_distances",
-    "envelope",
-    "evaluate",
-    "experiments",
-    "grid_wasserstein",
-    "k_function",
-    "kernel_intensity",
-    "mean_integrated_squared_error",
-    "misplaced_share",
-    "pair_correlation",
-    "propensity_mse",
-    "total_variation",
-    "wasserstein",
-]
+from . import experiments as experiments
+from .distances import misplaced_share as misplaced_share
+from .distances import total_variation as total_variation
+from .envelopes import Envelope as Envelope
+from .envelopes import envelope as envelope
+from .kfunction import KFunction as KFunction
+from .kfunction import PairCorrelation as PairCorrelation
+from .kfunction import default_distances as default_distances
+from .kfunction import k_function as k_function
+from .kfunction import pair_correlation as pair_correlation
+from .scores import mean_integrated_squared_error as mean_integrated_squared_error
+from .scores import propensity_mse as propensity_mse
+from .smoothing import KernelIntensity as KernelIntensity
+from .smoothing import kernel_intensity as kernel_intensity
+from .transport import grid_wasserstein as grid_wasserstein
+from .transport import wasserstein as wasserstein
+from .utility_report import UtilityReport as UtilityReport
+from .utility_report import evaluate as evaluate

@@ -32,10 +32,6 @@ def plot_k(k: KComparison, ax: Axes | None = None, *, domain: Domain, confidenti
         Of the patterns.
     confidential : bool
         Whether to mark the figure; `save_picture` keeps a marked one out of releases and readable by its owner alone.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = new_figure(6.8, 5.0).subplots() if ax is None else ax
     r = k.original.r
@@ -73,10 +69,6 @@ def plot_patterns(
         Of one figure.
     confidential : bool
         Whether to mark the figure; False only where the original is no data about anybody.
-
-    Returns
-    -------
-    tuple of two matplotlib.axes.Axes
     """
     if confidential:
         return plot_comparison(original, synthetic, axes)

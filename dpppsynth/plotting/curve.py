@@ -40,10 +40,6 @@ def plot_epsilon_curve(
     along : str, optional
         Path of the distances, such as "the streets"; straight lines unless given.
     title : str, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = new_figure(6.4, 4.2).subplots() if ax is None else ax
     distance, values = _polyline(guarantee)

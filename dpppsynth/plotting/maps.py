@@ -47,10 +47,6 @@ def plot_pattern(
     landmark_label : str
         Kind of the landmarks, in the singular.
     title : str, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     ax = draw_domain(pattern.domain, ax, title)
     _dots(pattern, ax)
@@ -80,10 +76,6 @@ def plot_intensity(
         As in `plot_pattern`.
     of : str
         Unit of the intensity: "persons" for that of a heat map, or of reports.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     domain = intensity.mesh.domain
     ax = draw_domain(domain, ax or map_figure(domain, beside=1.1).subplots(), title)
@@ -117,10 +109,6 @@ def plot_heatmap(
         the longer side unless given. Something tiny, such as 1e-6, filters nothing, for a map that is smooth already.
     ax, landmarks, landmark_label, title
         As in `plot_pattern`.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
 
     Raises
     ------
@@ -160,16 +148,6 @@ def plot_mesh(mesh: Mesh, ax: Axes | None = None, *, title: str | None = None) -
 
     On a network its segments end at the vertices; a mesh of the plane is drawn over the streets. Cells that share no
     vertices, as those of a grid for range queries, are drawn alone.
-
-    Parameters
-    ----------
-    mesh : Mesh
-    ax : matplotlib.axes.Axes, optional
-    title : str, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
     """
     from matplotlib.collections import LineCollection
 
@@ -228,10 +206,6 @@ def plot_comparison(
         Of one figure.
     landmarks, landmark_label
         As in `plot_pattern`.
-
-    Returns
-    -------
-    tuple of two matplotlib.axes.Axes
 
     Raises
     ------

@@ -1,161 +1,79 @@
-from dpppsynth.core.errors import InformationWarning
-from dpppsynth.mechanisms.bounded.bound import (
-    bounded_counts,
-    bounded_delta,
-    smallest_bounded_epsilon,
-    smallest_max_error,
-)
-from dpppsynth.mechanisms.heatmap.bound import (
-    LevelBudgets,
-    heatmap,
-    level_budgets,
-    level_scales,
-    start_level,
-)
-from dpppsynth.mechanisms.kernel.bound.heat import diffusion, smallest_diffusion_bandwidth
-from dpppsynth.mechanisms.kernel.bound.kernels import (
-    kim_lim_36,
-    smallest_bandwidth,
-    smallest_bandwidth_36,
-    superposition,
-)
-from dpppsynth.mechanisms.lgcp.bound.fields import field_sensitivity, field_statistic, largest_field_sigma
-from dpppsynth.mechanisms.lgcp.bound.kim_lim import (
-    carries_no_information,
-    kim_lim_38,
-    kim_lim_39,
-    kim_lim_ratio,
-)
-from dpppsynth.mechanisms.lgcp.bound.posterior_draw import (
-    increment_sd,
-    largest_intercept_sd,
-    largest_sigma,
-    lipschitz,
-    point_sd,
-    posterior_mu,
-    theorem_a,
-)
-from dpppsynth.mechanisms.local.bound import local_report, local_rounds
-from dpppsynth.mechanisms.planar_laplace.bound import moved_delta, moved_points, smallest_move_bound
-from dpppsynth.privacy.accounting import FIXED_BEFOREHAND, Composed, adaptive, compose, gaussian_filter, largest
-from dpppsynth.privacy.bounds import (
-    counts,
-    counts_sensitivity,
-    laplace_scale,
-    require_small_delta,
-    tents,
-    tents_sensitivity,
-)
-from dpppsynth.privacy.composition import parallel
-from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
-from dpppsynth.privacy.losses import DiscreteLosses
-from dpppsynth.privacy.noise import laplace_noise, truncated_laplace_noise
-from dpppsynth.privacy.profiles import (
-    ApproximateDP,
-    GaussianDP,
-    PoissonGaussianDP,
-    Profile,
-    PureDP,
-    SmallestOf,
-    delta_gaussian,
-    gaussian_mu,
-)
-from dpppsynth.privacy.relations import (
-    AddRemove,
-    AddRemovePerson,
-    AlphaNeighbours,
-    CappedRelation,
-    GeoIndistinguishability,
-    Local,
-    Relation,
-    ReplaceOne,
-    relation_from_dict,
-)
-from dpppsynth.privacy.stored_profiles import profile_from_dict
-from dpppsynth.privacy.truncated.costs import truncated_laplace_delta
-from dpppsynth.privacy.truncated.inverses import truncated_laplace_bound
-from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_bound, planar_laplace_delta
-from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-from dpppsynth.release.verify import Check, Verification, verify
-
-__all__ = [
-    "FIXED_BEFOREHAND",
-    "AddRemove",
-    "AddRemovePerson",
-    "AlphaNeighbours",
-    "ApproximateDP",
-    "CappedRelation",
-    "Check",
-    "Composed",
-    "DiscreteLosses",
-    "GaussianDP",
-    "GeoIndistinguishability",
-    "Guarantee",
-    "InformationWarning",
-    "LevelBudgets",
-    "Local",
-    "PoissonGaussianDP",
-    "Profile",
-    "PureDP",
-    "Relation",
-    "ReplaceOne",
-    "SmallestOf",
-    "TruncatedLaplaceDP",
-    "Verification",
-    "adaptive",
-    "bounded_counts",
-    "bounded_delta",
-    "carries_no_information",
-    "compose",
-    "counts",
-    "counts_sensitivity",
-    "delta_gaussian",
-    "diffusion",
-    "field_sensitivity",
-    "field_statistic",
-    "gaussian_filter",
-    "gaussian_mu",
-    "guarantee_from_dict",
-    "heatmap",
-    "increment_sd",
-    "kim_lim_36",
-    "kim_lim_38",
-    "kim_lim_39",
-    "kim_lim_ratio",
-    "laplace_noise",
-    "laplace_scale",
-    "largest",
-    "largest_field_sigma",
-    "largest_intercept_sd",
-    "largest_sigma",
-    "level_budgets",
-    "level_scales",
-    "lipschitz",
-    "local_report",
-    "local_rounds",
-    "moved_delta",
-    "moved_points",
-    "parallel",
-    "planar_laplace_bound",
-    "planar_laplace_delta",
-    "point_sd",
-    "posterior_mu",
-    "profile_from_dict",
-    "relation_from_dict",
-    "require_small_delta",
-    "smallest_bandwidth",
-    "smallest_bandwidth_36",
-    "smallest_bounded_epsilon",
-    "smallest_diffusion_bandwidth",
-    "smallest_max_error",
-    "smallest_move_bound",
-    "start_level",
-    "superposition",
-    "tents",
-    "tents_sensitivity",
-    "theorem_a",
-    "truncated_laplace_bound",
-    "truncated_laplace_delta",
-    "truncated_laplace_noise",
-    "verify",
-]
+from dpppsynth.core.errors import InformationWarning as InformationWarning
+from dpppsynth.mechanisms.bounded.bound import bounded_counts as bounded_counts
+from dpppsynth.mechanisms.bounded.bound import bounded_delta as bounded_delta
+from dpppsynth.mechanisms.bounded.bound import smallest_bounded_epsilon as smallest_bounded_epsilon
+from dpppsynth.mechanisms.bounded.bound import smallest_max_error as smallest_max_error
+from dpppsynth.mechanisms.heatmap.bound import LevelBudgets as LevelBudgets
+from dpppsynth.mechanisms.heatmap.bound import heatmap as heatmap
+from dpppsynth.mechanisms.heatmap.bound import level_budgets as level_budgets
+from dpppsynth.mechanisms.heatmap.bound import level_scales as level_scales
+from dpppsynth.mechanisms.heatmap.bound import start_level as start_level
+from dpppsynth.mechanisms.kernel.bound.heat import diffusion as diffusion
+from dpppsynth.mechanisms.kernel.bound.heat import smallest_diffusion_bandwidth as smallest_diffusion_bandwidth
+from dpppsynth.mechanisms.kernel.bound.kernels import kim_lim_36 as kim_lim_36
+from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth as smallest_bandwidth
+from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth_36 as smallest_bandwidth_36
+from dpppsynth.mechanisms.kernel.bound.kernels import superposition as superposition
+from dpppsynth.mechanisms.lgcp.bound.fields import field_sensitivity as field_sensitivity
+from dpppsynth.mechanisms.lgcp.bound.fields import field_statistic as field_statistic
+from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma as largest_field_sigma
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import carries_no_information as carries_no_information
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import kim_lim_38 as kim_lim_38
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import kim_lim_39 as kim_lim_39
+from dpppsynth.mechanisms.lgcp.bound.kim_lim import kim_lim_ratio as kim_lim_ratio
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import increment_sd as increment_sd
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd as largest_intercept_sd
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_sigma as largest_sigma
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz as lipschitz
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import point_sd as point_sd
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import posterior_mu as posterior_mu
+from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a as theorem_a
+from dpppsynth.mechanisms.local.bound import local_report as local_report
+from dpppsynth.mechanisms.local.bound import local_rounds as local_rounds
+from dpppsynth.mechanisms.planar_laplace.bound import moved_delta as moved_delta
+from dpppsynth.mechanisms.planar_laplace.bound import moved_points as moved_points
+from dpppsynth.mechanisms.planar_laplace.bound import smallest_move_bound as smallest_move_bound
+from dpppsynth.privacy.accounting import FIXED_BEFOREHAND as FIXED_BEFOREHAND
+from dpppsynth.privacy.accounting import Composed as Composed
+from dpppsynth.privacy.accounting import adaptive as adaptive
+from dpppsynth.privacy.accounting import compose as compose
+from dpppsynth.privacy.accounting import gaussian_filter as gaussian_filter
+from dpppsynth.privacy.accounting import largest as largest
+from dpppsynth.privacy.bounds import counts as counts
+from dpppsynth.privacy.bounds import counts_sensitivity as counts_sensitivity
+from dpppsynth.privacy.bounds import laplace_scale as laplace_scale
+from dpppsynth.privacy.bounds import require_small_delta as require_small_delta
+from dpppsynth.privacy.bounds import tents as tents
+from dpppsynth.privacy.bounds import tents_sensitivity as tents_sensitivity
+from dpppsynth.privacy.composition import parallel as parallel
+from dpppsynth.privacy.guarantee import Guarantee as Guarantee
+from dpppsynth.privacy.guarantee import guarantee_from_dict as guarantee_from_dict
+from dpppsynth.privacy.losses import DiscreteLosses as DiscreteLosses
+from dpppsynth.privacy.noise import laplace_noise as laplace_noise
+from dpppsynth.privacy.noise import truncated_laplace_noise as truncated_laplace_noise
+from dpppsynth.privacy.profiles import ApproximateDP as ApproximateDP
+from dpppsynth.privacy.profiles import GaussianDP as GaussianDP
+from dpppsynth.privacy.profiles import PoissonGaussianDP as PoissonGaussianDP
+from dpppsynth.privacy.profiles import Profile as Profile
+from dpppsynth.privacy.profiles import PureDP as PureDP
+from dpppsynth.privacy.profiles import SmallestOf as SmallestOf
+from dpppsynth.privacy.profiles import delta_gaussian as delta_gaussian
+from dpppsynth.privacy.profiles import gaussian_mu as gaussian_mu
+from dpppsynth.privacy.relations import AddRemove as AddRemove
+from dpppsynth.privacy.relations import AddRemovePerson as AddRemovePerson
+from dpppsynth.privacy.relations import AlphaNeighbours as AlphaNeighbours
+from dpppsynth.privacy.relations import CappedRelation as CappedRelation
+from dpppsynth.privacy.relations import GeoIndistinguishability as GeoIndistinguishability
+from dpppsynth.privacy.relations import Local as Local
+from dpppsynth.privacy.relations import Relation as Relation
+from dpppsynth.privacy.relations import ReplaceOne as ReplaceOne
+from dpppsynth.privacy.relations import relation_from_dict as relation_from_dict
+from dpppsynth.privacy.stored_profiles import profile_from_dict as profile_from_dict
+from dpppsynth.privacy.truncated.costs import truncated_laplace_delta as truncated_laplace_delta
+from dpppsynth.privacy.truncated.inverses import truncated_laplace_bound as truncated_laplace_bound
+from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_bound as planar_laplace_bound
+from dpppsynth.privacy.truncated.truncated_planar import planar_laplace_delta as planar_laplace_delta
+from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP as TruncatedLaplaceDP
+from dpppsynth.release.verify import Check as Check
+from dpppsynth.release.verify import Verification as Verification
+from dpppsynth.release.verify import verify as verify

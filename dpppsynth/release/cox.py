@@ -128,10 +128,6 @@ class CoxRelease(Release):
             With a posterior: m different posterior draws (proper multiple synthesis), or the posterior mean each time.
         fixed_n : bool
             Give every pattern exactly the public number of points instead of a Poisson number.
-
-        Returns
-        -------
-        list of PointPattern
         """
         if source not in ("draws", "mean"):
             msg = f"source: expected 'draws' or 'mean', got {source!r}."

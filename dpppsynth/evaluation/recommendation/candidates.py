@@ -13,13 +13,7 @@ from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
 
 @dataclass(frozen=True)
 class PrivacyTerms:
-    """Available budget and the persons it protects.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-    relation : CappedRelation
-    """
+    """Available budget and the persons it protects."""
 
     epsilon: float
     delta: float

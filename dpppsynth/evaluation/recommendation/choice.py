@@ -49,10 +49,6 @@ def recommend(
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha, such as `AddRemove()`.
 
-    Returns
-    -------
-    Recommendation
-
     Raises
     ------
     InputError

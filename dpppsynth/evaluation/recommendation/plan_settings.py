@@ -10,10 +10,6 @@ from dpppsynth.spatial.mesh import Mesh
 def settings(plan: Plan) -> dict[str, Any]:
     """Settings of one release by the default rules.
 
-    Parameters
-    ----------
-    plan : Plan
-
     Returns
     -------
     dict

@@ -33,10 +33,6 @@ def person_pair(plan: HeatmapPlan) -> Pair:
 
     How many others there are follows from the noise, not from `expected_n`.
 
-    Parameters
-    ----------
-    plan : HeatmapPlan
-
     Examples
     --------
     >>> from dpppsynth import HeatmapSynthesizer, Window

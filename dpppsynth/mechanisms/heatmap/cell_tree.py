@@ -97,10 +97,6 @@ def grow(
         Public mask of the grid cells that may hold mass, or the area of each that may. A cell without any counts 0
         whatever `read` says, and is kept only after all others.
 
-    Returns
-    -------
-    CellTree
-
     Raises
     ------
     InputError

@@ -104,10 +104,6 @@ def read_checkins(
     incomplete : {"raise", "drop"}
         Treatment of lines that lack a field, or whose time or position cannot be read.
 
-    Returns
-    -------
-    CheckIns
-
     Raises
     ------
     InputError

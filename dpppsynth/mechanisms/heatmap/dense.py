@@ -39,10 +39,6 @@ def dense_aggregate(points: npt.ArrayLike, *, epsilon: float, n: int, rng: RngLi
     rng : None, int or Generator
         None: secret noise. Anything else makes the run reproducible and therefore not private.
 
-    Returns
-    -------
-    Estimate
-
     Raises
     ------
     InputError

@@ -62,14 +62,6 @@ def objective(tree: CellTree, masses: np.ndarray) -> float:
 def full_lp(tree: CellTree) -> Optimum:
     """Solve the program with one variable for each grid cell.
 
-    Parameters
-    ----------
-    tree : CellTree
-
-    Returns
-    -------
-    Optimum
-
     References
     ----------
     Ghazi et al. (2023), Differentially private heatmaps, AAAI, section 4: the program as it stands there.
@@ -88,10 +80,6 @@ def compact_lp(tree: CellTree) -> Optimum:
     """Solve the program with one variable for each left-out cell and each kept grid cell.
 
     No kept cell lies in a left-out cell of level i, so its mass costs `2^(1-i) - 1/side` wherever it lies in there.
-
-    Parameters
-    ----------
-    tree : CellTree
 
     Returns
     -------

@@ -74,10 +74,6 @@ def select_cells(levels: Sequence[Any], w: int, inside: np.ndarray | None = None
     levels, w, inside
         As `reconstruct` takes them.
 
-    Returns
-    -------
-    CellTree
-
     Examples
     --------
     >>> select_cells([[[10]], [[4, 3], [2, 1]]], w=2).levels[1].kept.tolist()
@@ -95,10 +91,6 @@ def solve(tree: CellTree) -> np.ndarray:
     do not explain is uniform over the cell's area. A cell's function has at most one segment for each kept cell in it,
     and equal slopes are merged: besides the grid that is returned, work is the number of cells looked at, at worst
     times the number of levels, and a logarithm.
-
-    Parameters
-    ----------
-    tree : CellTree
 
     Returns
     -------

@@ -162,12 +162,7 @@ def with_epsilon(randomizer: AnyLaw, factor: float) -> AnyLaw:
 
 @dataclass(frozen=True, eq=False)
 class ClientAudit:
-    """Audit of one report of one client.
-
-    Attributes
-    ----------
-    randomizer : ClientLaw
-    """
+    """Audit of one report of one client."""
 
     randomizer: ClientLaw
 

@@ -35,10 +35,6 @@ def local_report(randomizer: Randomizer) -> Guarantee:
     Pure `randomizer.spent` for any two values of a person; under geo-indistinguishability for values one cell apart,
     and in proportion to the distance beyond.
 
-    Parameters
-    ----------
-    randomizer : Randomizer
-
     Examples
     --------
     >>> from dpppsynth.randomizers import RandomizedResponse

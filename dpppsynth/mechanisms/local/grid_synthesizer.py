@@ -259,14 +259,7 @@ class SecondRound(Round):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AdaptiveCounts:
-    """Counts of both rounds.
-
-    Attributes
-    ----------
-    mechanism : AdaptiveGrid
-    plan : AdaptiveGridPlan
-    first, second : Counts
-    """
+    """Counts of both rounds."""
 
     mechanism: "AdaptiveGrid"
     plan: AdaptiveGridPlan

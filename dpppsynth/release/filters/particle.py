@@ -68,10 +68,6 @@ def particle_filter(
     rng : None, int or Generator
         Noise is not involved: any seed keeps the release as private as it was.
 
-    Returns
-    -------
-    Filtered
-
     Raises
     ------
     InputError

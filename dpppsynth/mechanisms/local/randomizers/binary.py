@@ -17,12 +17,7 @@ LATER = BITS - 16
 
 @dataclass(frozen=True)
 class BinaryLaw:
-    """One bit that is flipped with probability `flip / 2^62`.
-
-    Attributes
-    ----------
-    flip : int
-    """
+    """One bit that is flipped with probability `flip / 2^62`."""
 
     flip: int
 
