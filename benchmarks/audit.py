@@ -11,17 +11,18 @@ Tables of the page are filled; some alone, the others as they are, by naming the
     OMP_NUM_THREADS=1 python benchmarks/audit.py --only local --out docs/results/audit.md
 """
 
-import argparse
 import itertools
 import math
 import runpy
 import time
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from pages import fill
+from measuring import timed
+from pages import command_line, fill, line, table
 
 import dpppsynth as dps
 from dpppsynth import randomizers
@@ -38,20 +39,10 @@ EPSILONS, LOCAL_EPSILONS = (1.0, 0.1), (1.0, 0.5, 0.1)
 # Deltas of bounded error, one of them large enough to be seen; and points, few enough that it promises something.
 DELTAS, FEW = (1e-6, 0.05), 3
 RELATIONS = (AlphaNeighbours(25.0), ReplaceOne(), AddRemove())
-ROW = "| {} | {} | {} | {:.3g} | {:.3g} | {} | {} | {} | {:.0f} |"
-HEADER = [
-    "| mechanism | relation | epsilon | delta | lower bound | rejected | detectable | trials | seconds |",
-    "|---|---|---|---|---|---|---|---|---|",
-]
-
-
+HEADS = "mechanism", "relation", "epsilon", "delta", "lower bound", "rejected", "detectable", "trials", "seconds"
 # Of too little noise, for which runs are counted.
 GOAL = 1.2
-POWER_ROW = "| {} | {} | {} | {} | {} | {} |"
-POWER_HEADER = [
-    "| mechanism | relation | factor, by ratio | factor, by all noise | runs for 1.2, by ratio | by all noise |",
-    "|---|---|---|---|---|---|",
-]
+FACTORS = "factor, by ratio", "factor, by all noise", "runs for 1.2, by ratio", "by all noise"
 
 
 class CompiledOnce(Sampler):
@@ -115,7 +106,7 @@ def clients(epsilon: float) -> Iterator[tuple[str, randomizers.Randomizer]]:
         yield f"{kind}, 25 values", oracle(epsilon=epsilon, domain=25)
 
 
-def timed(target: Target, seconds: float) -> tuple[Audit, float]:
+def within(target: Target, seconds: float) -> tuple[Audit, float]:
     """An audit by as many trials as fit, and the time it took.
 
     A first batch of runs is timed, for a tenth of the time or so: single ones say little on a machine with other work.
@@ -127,33 +118,14 @@ def timed(target: Target, seconds: float) -> tuple[Audit, float]:
         pairs += 1
     # Timing a pair of runs takes three: a first one is not counted.
     each = max(each, (time.perf_counter() - start) / pairs * 2 / 3)
-    start = time.perf_counter()
-    result = audit(target, trials=max(FEWEST, min(MOST, int(0.9 * seconds / each))))
-    return result, time.perf_counter() - start
+    return timed(partial(audit, target, trials=max(FEWEST, min(MOST, int(0.9 * seconds / each)))))
 
 
 def row(name: str, relation: str, result: Audit, seconds: float) -> str:
+    numbers = (f"{each:.3g}" for each in (result.claimed, result.delta, result.lower_bound))
     factor = f"{'' if result.law_is_known else '> '}{result.by_ratio:.2f}"
     rejected = "**yes**" if result.violated else "no"
-    return ROW.format(
-        name,
-        relation,
-        f"{result.claimed:.3g}",
-        result.delta,
-        result.lower_bound,
-        rejected,
-        factor,
-        result.trials,
-        seconds,
-    )
-
-
-def faults() -> Iterator[str]:
-    for fault in runpy.run_path(str(TESTS / "auditing" / "test_audit_mechanisms.py"))["BENCHMARKED"]:
-        target = fault()
-        start = time.perf_counter()
-        result = audit(target, trials=MOST)
-        yield row(fault.__name__.replace("_", " "), "as tested", result, time.perf_counter() - start)
+    return line([name, relation, *numbers, rejected, factor, f"{result.trials}", f"{seconds:.0f}"])
 
 
 def honest(seconds: float, nuts: float) -> Iterator[str]:
@@ -161,33 +133,30 @@ def honest(seconds: float, nuts: float) -> Iterator[str]:
         for relation in RELATIONS:
             size = {"n": N} if relation.n_is_public else {"expected_n": N}
             for name, synthesizer, domain in quick(epsilon, relation) if seconds else ():
-                yield row(name, relation.name, *timed(target_of(synthesizer, domain, **size), seconds))
+                yield row(name, relation.name, *within(target_of(synthesizer, domain, **size), seconds))
         if seconds:
             heat = dps.HeatmapSynthesizer(epsilon)
             target = target_of(heat, dps.datasets.soho_deaths().domain)
-            yield row("heatmap", heat.neighbouring().name, *timed(target, seconds))
+            yield row("heatmap", heat.neighbouring().name, *within(target, seconds))
     draws.Sampler = CompiledOnce
     for name, synthesizer, domain in slow() if nuts else ():
-        yield row(name, RELATIONS[0].name, *timed(target_of(synthesizer, domain, n=N), nuts))
+        yield row(name, RELATIONS[0].name, *within(target_of(synthesizer, domain, n=N), nuts))
 
 
-def faults_of(family: str, file: str) -> Iterator[str]:
-    """Faults planted by the tests of a family, by the trials that each asks for."""
-    planted = runpy.run_path(str(TESTS / "mechanisms" / family / file))["BENCHMARKED"]
-    for name, (make, trials) in planted.items():
-        target = make()
-        start = time.perf_counter()
-        result = audit(target, trials=trials)
-        yield row(name, "as tested", result, time.perf_counter() - start)
+def faults_of(file: str) -> Iterator[str]:
+    """Faults planted by tests, by the trials that each asks for."""
+    for name, (make, trials) in runpy.run_path(str(TESTS / file))["BENCHMARKED"].items():
+        yield row(name, "as tested", *timed(partial(audit, make(), trials=trials)))
+
+
+def claimed_by(law: randomizers.Randomizer) -> Relation:
+    return GeoIndistinguishability() if law.metric else Local()
 
 
 def local(trials: int) -> Iterator[str]:
     for epsilon in LOCAL_EPSILONS:
         for name, law in clients(epsilon) if trials else ():
-            start = time.perf_counter()
-            result = audit(target_of(law), trials=trials)
-            relation = "geo-indistinguishability" if law.metric else "local"
-            yield row(name, relation, result, time.perf_counter() - start)
+            yield row(name, claimed_by(law).name, *timed(partial(audit, target_of(law), trials=trials)))
 
 
 def bounded(seconds: float) -> Iterator[str]:
@@ -201,16 +170,13 @@ def bounded(seconds: float) -> Iterator[str]:
             spacing = 100.0 if count == FEW else None
             counts = dps.BoundedErrorSynthesizer(epsilon=epsilon, delta=delta, relation=relation, spacing=spacing)
             for name, domain in (("bounded-cells", window), ("bounded-cells, streets", streets)):
-                yield row(f"{name}, {count} points", relation.name, *timed(target_of(counts, domain, **size), seconds))
+                yield row(f"{name}, {count} points", relation.name, *within(target_of(counts, domain, **size), seconds))
         moved = dps.PlanarLaplaceSynthesizer(epsilon, delta, relation=RELATIONS[0])
-        yield row(
-            f"planar-laplace, bounded, {count} points",
-            RELATIONS[0].name,
-            *timed(target_of(moved, window, n=count), seconds),
-        )
+        found = within(target_of(moved, window, n=count), seconds)
+        yield row(f"planar-laplace, bounded, {count} points", RELATIONS[0].name, *found)
     for epsilon in EPSILONS:
         moved = dps.PlanarLaplaceSynthesizer(epsilon, relation=RELATIONS[0])
-        yield row(f"planar-laplace, {N} points", RELATIONS[0].name, *timed(target_of(moved, window, n=N), seconds))
+        yield row(f"planar-laplace, {N} points", RELATIONS[0].name, *within(target_of(moved, window, n=N), seconds))
 
 
 def power() -> Iterator[str]:
@@ -227,20 +193,15 @@ def power() -> Iterator[str]:
     heat = dps.HeatmapSynthesizer(1.0)
     yield power_row("heatmap", heat.neighbouring(), target_of(heat, window))
     for name, law in clients(1.0):
-        yield power_row(name, GeoIndistinguishability() if law.metric else Local(), target_of(law))
+        yield power_row(name, claimed_by(law), target_of(law))
 
 
 def power_row(name: str, relation: Relation, target: Target) -> str:
     rating = rating_of(target, target.claimed.at, MOST, 1e-6)
     least = "" if target.weakened is not None else "> "
-    by_noise = (rating.noise_factor(), rating.noise_trials_for(GOAL)) if target.laws else (None, None)
-    found = (
-        f"{least}{rating.factor():.2f}",
-        "" if by_noise[0] is None else f"{by_noise[0]:.3f}",
-        f"{least}{_runs(rating.trials_for(GOAL))}",
-        "" if by_noise[1] is None else _runs(by_noise[1]),
-    )
-    return POWER_ROW.format(name, relation.name, *found)
+    by_noise = (f"{rating.noise_factor():.3f}", _runs(rating.noise_trials_for(GOAL))) if target.laws else ("", "")
+    by_ratio = f"{least}{rating.factor():.2f}", f"{least}{_runs(rating.trials_for(GOAL))}"
+    return line([name, relation.name, by_ratio[0], by_noise[0], by_ratio[1], by_noise[1]])
 
 
 def _runs(count: float) -> str:
@@ -248,35 +209,39 @@ def _runs(count: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="time for each audit of others; 0: none")
     parser.add_argument("--nuts", type=float, default=180.0, help="time for each audit of a draw by NUTS; 0: none")
     parser.add_argument("--local", type=int, default=20_000, help="reports for each value of a client; 0: none")
     parser.add_argument(
         "--only", choices=("central", "local", "bounded", "power"), help="leave the other tables as they are"
     )
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     # Draws by Kim & Lim's own synthesizer carry no information, and say so.
     warnings.simplefilter("ignore", dps.core.errors.InformationWarning)
     tables = {
-        "central": {"faults": faults(), "mechanisms": honest(args.seconds, args.nuts)},
-        "local": {"local faults": faults_of("local", "test_local_audit.py"), "local": local(args.local)},
+        "central": {
+            "faults": faults_of("auditing/test_audit_mechanisms.py"),
+            "mechanisms": honest(args.seconds, args.nuts),
+        },
+        "local": {
+            "local faults": faults_of("mechanisms/local/test_local_audit.py"),
+            "local": local(args.local),
+        },
         "bounded": {
-            "bounded faults": faults_of("bounded", "test_auditing_bounded.py"),
+            "bounded faults": faults_of("mechanisms/bounded/test_auditing_bounded.py"),
             "bounded": bounded(args.seconds) if args.seconds else iter(()),
         },
         "power": {"power": power()},
     }
     for group in [args.only] if args.only else tables:
         for name, rows in tables[group].items():
-            lines = [*(POWER_HEADER if name == "power" else HEADER)]
-            for line in rows:
-                lines.append(line)
-                print(line, flush=True)
-                if args.out:
-                    # Row by row: whatever ends the run, what was found is kept.
-                    fill(args.out, name, lines)
+            lines = table((*HEADS[:2], *FACTORS) if name == "power" else HEADS, ())
+            for each in rows:
+                lines.append(each)
+                print(each, flush=True)
+                # Row by row: whatever ends the run, what was found is kept.
+                fill(args.out, name, lines)
 
 
 if __name__ == "__main__":

@@ -8,20 +8,23 @@ Nothing here is private: truths are compared with noisy answers, and the noise i
 against closed forms where there are any; one that is off by more than five standard errors ends the run.
 """
 
-import argparse
 import csv
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import bounded_error_compared as closed
+import bounded_error_laws as laws
 import bounded_error_ranges as ranges
 import bounded_error_runs as runs
 import bounded_error_studies as studies
 from bounded_error_laws import EPSILONS, TRUNCATED, TRUNCATED_PLANAR
 from bounded_error_pictures import draw
 from bounded_error_scores import FARTHEST, Figure, Scores
+from measuring import timed
+from pages import command_line
 
 from dpppsynth.core.workers import worker_pool
 
@@ -47,23 +50,20 @@ def tasks(setting: runs.Setting) -> Iterator[Task]:
     yield "draws", studies.thousand_draws, ()
     yield "leaks", studies.leaks, (setting.draws,)
     yield "accuracy", closed.accuracy, (setting.draws,)
-    yield "compared", closed.compared, ()
-    yield "replaced", closed.compared_replaced, ()
+    yield "compared", closed.compared, (laws.number_noises, EPSILONS)
+    yield "replaced", closed.compared, (laws.replaced_noises, (EPSILONS[0], EPSILONS[-1]))
     yield "optima", closed.optima, ()
     yield "implied", closed.implied, ()
-
-
-def timed(run: Callable[..., Any], arguments: tuple[Any, ...]) -> tuple[Any, float]:
-    """A result, and the processor time that it took."""
-    start = time.process_time()
-    return run(*arguments), time.process_time() - start
 
 
 def results(setting: runs.Setting, workers: int) -> dict[str, list[Any]]:
     """Rows of all tables, in the order of the tasks."""
     found: dict[str, list[Any]] = {}
     with worker_pool(workers) as pool:
-        waiting = [(name, pool.submit(timed, run, arguments)) for name, run, arguments in tasks(setting)]
+        waiting = [
+            (name, pool.submit(timed, partial(run, *arguments), time.process_time))
+            for name, run, arguments in tasks(setting)
+        ]
         for name, future in waiting:
             made, seconds = future.result()
             found.setdefault(name, []).extend(made if isinstance(made, list) else [made])
@@ -71,25 +71,15 @@ def results(setting: runs.Setting, workers: int) -> dict[str, list[Any]]:
     return found
 
 
-def figures(value: Any) -> Iterator[Figure]:
-    """All simulated numbers in nested rows."""
-    if isinstance(value, Figure):
-        yield value
-    elif isinstance(value, dict):
-        yield from figures(list(value.values()))
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from figures(each)
-
-
 def check(found: dict[str, list[Any]]) -> tuple[int, float]:
     """Number of comparisons with closed forms and their largest z-score; ends the run where one is too large."""
-    far = [(name, row) for name, rows in found.items() for row in rows if any(wrong(each) for each in figures(row))]
+    every = [(name, row, each) for name, rows in found.items() for row in rows for _, each in measured(row._asdict())]
+    far = [(name, row) for name, row, each in every if wrong(each)]
     for name, row in far:
         print(f"{name}: further than {FARTHEST:g} standard errors from its closed form: {row}")
     if far:
         raise SystemExit(1)
-    scores = [abs(each.z) for each in figures(found) if each.known is not None]
+    scores = [abs(each.z) for _, _, each in every if each.known is not None]
     return len(scores), max(scores)
 
 
@@ -162,8 +152,7 @@ def text(value: float | None) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="folder of bounded_error.csv; nothing is written without it")
+    parser = command_line(__doc__, "folder of bounded_error.csv; nothing is written without it")
     parser.add_argument("--quick", action="store_true", help="few repetitions, to see that all runs")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()

@@ -6,9 +6,9 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from bounded_error_laws import EPSILONS, THRESHOLD, Noise, number_noises, replaced_noises
+from bounded_error_laws import THRESHOLD, Noise
 from bounded_error_runs import SEED
-from bounded_error_scores import Figure
+from bounded_error_scores import Figure, share
 from scipy.optimize import brentq
 
 from dpppsynth.baselines import GeneralisedGaussian
@@ -38,20 +38,15 @@ class Compared(NamedTuple):
     beta: float
 
 
-def compared() -> list[Compared]:
-    """Laws for numbers of which one changes by one."""
-    return [of_noise(noise, epsilon) for epsilon in EPSILONS for noise in number_noises(epsilon)]
-
-
-def compared_replaced() -> list[Compared]:
-    """Laws for histograms in which a record is replaced."""
-    return [of_noise(noise, epsilon) for epsilon in (EPSILONS[0], EPSILONS[-1]) for noise in replaced_noises(epsilon)]
-
-
-def of_noise(noise: Noise, epsilon: float) -> Compared:
-    """Closed forms of a law."""
-    numbers = noise.max_error, noise.variance, noise.mean_absolute, noise.tail(THRESHOLD)
-    return Compared(noise.name, epsilon, noise.delta, *numbers)
+def compared(noises: Callable[[float], list[Noise]], epsilons: tuple[float, ...]) -> list[Compared]:
+    """Closed forms of laws at each epsilon."""
+    return [
+        Compared(
+            each.name, epsilon, each.delta, each.max_error, each.variance, each.mean_absolute, each.tail(THRESHOLD)
+        )
+        for epsilon in epsilons
+        for each in noises(epsilon)
+    ]
 
 
 class Accuracy(NamedTuple):
@@ -79,11 +74,6 @@ def accuracy(draws: int) -> list[Accuracy]:
                 for each in THRESHOLDS
             ]
     return rows
-
-
-def share(beyond: np.ndarray, known: float) -> Figure:
-    """Observed share of an event, with the standard error of its known probability."""
-    return Figure(float(beyond.mean()), math.sqrt(known * (1 - known) / beyond.size), known)
 
 
 class Optimum(NamedTuple):
@@ -134,9 +124,9 @@ def implied() -> list[Implied]:
     for epsilon, published in ((0.1, 258.0), (0.9, 2.8)):
         delta = GeneralisedGaussian(2.0, math.sqrt(2 * published)).delta(epsilon)
         rows.append(Implied("Gaussian", epsilon, published, math.inf, delta))
-    for reading, share in (("one coordinate", 0.5), ("both coordinates", 1.0)):
+    for reading, counted in (("one coordinate", 0.5), ("both coordinates", 1.0)):
         for epsilon, published in ((0.1, 201.0), (0.9, 3.0)):
-            bound = bound_of(published / share, partial(plane_square, epsilon))
+            bound = bound_of(published / counted, partial(plane_square, epsilon))
             delta = planar_laplace_delta(epsilon, bound)
             rows.append(Implied(f"truncated planar Laplace, {reading}", epsilon, published, bound, delta))
     return rows

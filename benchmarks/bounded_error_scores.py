@@ -58,6 +58,11 @@ def figure(values: Floats, known: float | None = None, *, least_error: float = 0
     return Figure(float(values.mean()), max(float(values.std(ddof=1)) / math.sqrt(len(values)), least_error), known)
 
 
+def share(event: np.ndarray, known: float) -> Figure:
+    """Observed share of an event, with the standard error of its known probability."""
+    return Figure(float(event.mean()), math.sqrt(known * (1 - known) / event.size), known)
+
+
 def of_numbers(errors: Floats, threshold: float) -> Floats:
     """(R, 5) mean, variance, mean square, share beyond the threshold, largest, of errors (R, N) of each repetition."""
     size = np.abs(errors)

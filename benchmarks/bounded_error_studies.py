@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from bounded_error_runs import SEED, Setting
-from bounded_error_scores import Figure, figure
+from bounded_error_scores import Figure, figure, share
 from scipy.special import gammainc
 
 from dpppsynth.filters import cartesian_filter, estimated_step, grid_filter, grid_smoother, likely_step, particle_filter
@@ -219,14 +219,11 @@ def leaks(draws: int) -> list[Leak]:
     rng = np.random.default_rng([SEED, 9])
     rows = []
     for epsilon, bound in ((1.0, 5.0), (0.1, 10.0), (0.9, 10.0), (1.0, 10.0)):
-        noise = TruncatedLaplace(1 / epsilon, bound).sample(draws, rng)
-        seen, known = float((noise > bound - 1).mean()), truncated_laplace_delta(epsilon, bound, allow_large_delta=True)
-        chance = math.sqrt(known * (1 - known) / draws)
-        rows.append(Leak("number, neighbour differs by 1", epsilon, bound, Figure(seen, chance, known)))
+        seen = TruncatedLaplace(1 / epsilon, bound).sample(draws, rng) > bound - 1
+        known = truncated_laplace_delta(epsilon, bound, allow_large_delta=True)
+        rows.append(Leak("number, neighbour differs by 1", epsilon, bound, share(seen, known)))
     for epsilon, bound, distance in ((1.0, 5.0, 1.0), (0.1, 10.0, 1.0), (0.1, 10.0, 10.0)):
         law = PlanarLaplace(epsilon, bound)
-        seen = float((np.hypot(*(law.sample(draws, rng) - (distance, 0)).T) > bound).mean())
-        known = law.exposed(distance)
-        chance = math.sqrt(known * (1 - known) / draws)
-        rows.append(Leak(f"place, neighbour {distance:g} away", epsilon, bound, Figure(seen, chance, known)))
+        seen = np.hypot(*(law.sample(draws, rng) - (distance, 0)).T) > bound
+        rows.append(Leak(f"place, neighbour {distance:g} away", epsilon, bound, share(seen, law.exposed(distance))))
     return rows

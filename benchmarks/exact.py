@@ -5,13 +5,11 @@ For n = 100, 10 000 and 400 000 points in Soho's window, the three kinds of surr
     OMP_NUM_THREADS=1 python benchmarks/exact.py --nuts --out docs/results/exact.md
 """
 
-import argparse
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
-from pages import fill, table
+from pages import command_line, fill, table
 
 import dpppsynth as dps
 from dpppsynth.models import tent_masses
@@ -41,10 +39,9 @@ def cases() -> list[tuple[str, dps.PointPattern, dps.LGCPSynthesizer]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--nuts", action="store_true", help="time a draw by NUTS too, compiling included")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     lines = table(["pattern", "sigma", "acceptance", "median", "largest", "NUTS / exact"], [])
     for name, pattern, synthesizer in cases():
@@ -62,8 +59,7 @@ def main() -> None:
             f"{max(times):.2f} s | {ratio} |"
         )
         print(lines[-1], flush=True)
-    if args.out:
-        fill(args.out, "draws", lines)
+    fill(args.out, "draws", lines)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,12 @@
 """Time and memory of heat maps, for benchmarks/heatmaps.py --scale. Every case runs in a process of its own."""
 
-import json
-import resource
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
+from measuring import in_fresh_process, memory, run_case, timed
+from pages import table
 
 from dpppsynth.mechanisms.heatmap.aggregation import sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import layout
@@ -47,11 +45,6 @@ def aggregation(people: int, side: int, method: str) -> dict[str, float]:
     return {"users": built - start, "release": end - built, "memory": memory(), "before": before}
 
 
-def memory() -> float:
-    """Peak memory of this process so far, in MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def noisy_levels(side: int, first: int, seed: int = 1) -> list[np.ndarray]:
     """Noisy counts of 200 persons of a mixture, noise as of epsilon 1; simulated, so of any sampler."""
     rng = np.random.default_rng([side, seed])
@@ -67,34 +60,25 @@ def solver(side: int, w: int, which: str) -> dict[str, float]:
     levels = noisy_levels(side, 2)
     # What is loaded once is no part of a solution.
     reconstruct(noisy_levels(8, 2), w, solver=which)
-    times = []
-    for _ in range(9):
-        start = time.process_time()
-        found = reconstruct(levels, w, solver=which)
-        times.append(time.process_time() - start)
-    return {"seconds": float(np.median(times)), "objective": objective(select_cells(levels, w), found)}
+    seconds, found = median_of(9, lambda: reconstruct(levels, w, solver=which))
+    return {"seconds": seconds, "objective": objective(select_cells(levels, w), found)}
 
 
 def tree(side: int, w: int) -> dict[str, float]:
     """CPU seconds of the tree solver alone, median of 15 runs; the cells are selected before."""
     selected = select_cells(noisy_levels(side, 2), w)
     solve(selected)
-    times = []
-    for _ in range(15):
-        start = time.process_time()
-        solve(selected)
-        times.append(time.process_time() - start)
-    return {"seconds": float(np.median(times))}
+    return {"seconds": median_of(15, lambda: solve(selected))[0]}
 
 
-CASES: dict[str, Callable[..., dict[str, float]]] = {"aggregation": aggregation, "solver": solver, "tree": tree}
+def median_of(runs: int, run: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
+    """Median CPU seconds of runs, and what the last of them found."""
+    times = [timed(run, time.process_time) for _ in range(runs)]
+    return float(np.median([seconds for _, seconds in times])), times[-1][0]
 
 
 def measured(name: str, *values: int | str) -> dict[str, float]:
-    """A case in a fresh process, so that peak memory is its own."""
-    command = [sys.executable, str(Path(__file__)), json.dumps([name, *values])]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603
-    return json.loads(done.stdout)
+    return in_fresh_process(__file__, name, *values)
 
 
 def scale_tables() -> dict[str, list[str]]:
@@ -103,41 +87,36 @@ def scale_tables() -> dict[str, list[str]]:
 
 
 def aggregations() -> list[str]:
-    lines = ["| method | persons | grid | `Users` | release | peak memory | of it before |", "|" + "---|" * 7]
-    for method in ("sparse", "Laplace"):
-        for people, side in ((100_000, 256), (100_000, 1024), (1_000_000, 256)):
-            if method == "Laplace" and people > 100_000:
-                continue
-            print(method, people, side, flush=True)
-            got = measured("aggregation", people, side, method)
-            lines.append(
-                f"| {method} | {people:,} | {side} x {side} | {got['users']:.2f} s | {got['release']:.2f} s | "
-                f"{got['memory']:.0f} MB | {got['before']:.0f} MB |".replace(",", " ")
-            )
-    return lines
+    rows = []
+    for method, people, side in (
+        *(("sparse", *size) for size in ((100_000, 256), (100_000, 1024), (1_000_000, 256))),
+        *(("Laplace", *size) for size in ((100_000, 256), (100_000, 1024))),
+    ):
+        got = measured("aggregation", people, side, method)
+        seconds, space = (got["users"], got["release"]), (got["memory"], got["before"])
+        cells = [method, f"{people:,}".replace(",", " "), f"{side} x {side}"]
+        rows.append([*cells, *(f"{each:.2f} s" for each in seconds), *(f"{each:.0f} MB" for each in space)])
+    return table(["method", "persons", "grid", "`Users`", "release", "peak memory", "of it before"], rows)
 
 
 def solvers() -> list[str]:
-    lines = ["| grid | solver | seconds | multiple of the tree's | objective |", "|" + "---|" * 5]
-    first = measured("solver", 256, 20, "tree")
-    for which in ("tree", "compact-lp", "full-lp"):
-        print(which, flush=True)
-        got = first if which == "tree" else measured("solver", 256, 20, which)
-        ratio = got["seconds"] / first["seconds"]
-        lines.append(f"| 256 x 256 | {which} | {got['seconds']:.4f} | {ratio:.0f} | {got['objective']:.9f} |")
-    return lines
+    found = {which: measured("solver", 256, 20, which) for which in ("tree", "compact-lp", "full-lp")}
+    rows = []
+    for which, got in found.items():
+        ratio = got["seconds"] / found["tree"]["seconds"]
+        rows.append(["256 x 256", which, f"{got['seconds']:.4f}", f"{ratio:.0f}", f"{got['objective']:.9f}"])
+    return table(["grid", "solver", "seconds", "multiple of the tree's", "objective"], rows)
 
 
 def linearity() -> list[str]:
-    lines = ["| grid | w | w x levels | cells looked at | milliseconds | microseconds per cell |", "|" + "---|" * 6]
+    rows = []
     for side, w in ((256, 20), (256, 320), (256, 5120), (1024, 20), (1024, 5120)):
         seconds, depth = measured("tree", side, w)["seconds"], side.bit_length() - 1
         cells = sum(layout(2, depth, w))
-        each = f"{1e3 * seconds:.2f} | {1e6 * seconds / cells:.2f}"
-        lines.append(f"| {side} x {side} | {w} | {w * (depth - 1)} | {cells} | {each} |")
-    return lines
+        sizes = f"{side} x {side}", f"{w}", f"{w * (depth - 1)}", f"{cells}"
+        rows.append([*sizes, f"{1e3 * seconds:.2f}", f"{1e6 * seconds / cells:.2f}"])
+    return table(["grid", "w", "w x levels", "cells looked at", "milliseconds", "microseconds per cell"], rows)
 
 
 if __name__ == "__main__":
-    case, *values = json.loads(sys.argv[1])
-    print(json.dumps(CASES[case](*values)))
+    run_case(sys.argv[-1], aggregation, solver, tree)

@@ -51,8 +51,8 @@ def signs(gains: np.ndarray) -> str:
     return " ".join("=" if abs(m) <= h else "+" if m > 0 else "-" for m, h in zip(mean, half, strict=True))
 
 
-def distinct(found: Summary, place: int) -> list:
-    """The settings (0), epsilons (1) or methods (2) of a summary, in order of appearance."""
+def distinct(found: Iterable[tuple], place: int) -> list:
+    """Different values at one place of keys, such as the methods of a summary (2), in order of appearance."""
     return list(dict.fromkeys(key[place] for key in found))
 
 

@@ -9,7 +9,6 @@ Nothing here is private: truths are compared with estimates, and the noise is se
 and Brightkite names them with --checkins, and their busiest cells take the place of the simulated cities.
 """
 
-import argparse
 import csv
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +21,8 @@ import numpy as np
 from heatmap_data import SCREEN, Scene, cities, gaussians, image
 from heatmap_rivals import coarse_grid, equal_budgets, quadtree
 from heatmap_scale import scale_tables
-from pages import fill, table
+from measuring import raw_rows
+from pages import command_line, fill, table
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
@@ -175,9 +175,8 @@ def by_side(scenes: list[Scene]) -> Iterator[list]:
                 yield [side, *found]
 
 
-def by_sparsity(scenes: list[Scene]) -> Iterator[list]:
+def by_sparsity(_: list[Scene]) -> Iterator[list]:
     """Experiments 6 and 7: mixtures of Gaussians with more and more points for each person."""
-    del scenes
     for components, points in ((20, 5), (20, 75), (20, 200), (20, 1000), (5, 5), (10, 5), (80, 700)):
         for run in range(10):
             scene = gaussians(components, PEOPLE, points, np.random.default_rng([SEED, 8, components, points, run]))
@@ -186,18 +185,16 @@ def by_sparsity(scenes: list[Scene]) -> Iterator[list]:
                 yield [f"{components} Gaussians, {points} points each", *found]
 
 
-def indicative(scenes: list[Scene]) -> Iterator[list]:
+def indicative(_: list[Scene]) -> Iterator[list]:
     """20 Gaussians, 200 persons with 5 points each: what another implementation has been seen to give."""
-    del scenes
     for run in range(20):
         users = gaussians(20, PEOPLE, 5, np.random.default_rng([SEED, 10, run]), widest=0.06).users(SIDE)
         for found in compared(users, (0.5, 1.0, 5.0, 10.0), FEW, [11, run]):
             yield ["", *found]
 
 
-def gaze(scenes: list[Scene]) -> Iterator[list]:
+def gaze(_: list[Scene]) -> Iterator[list]:
     """Experiment 5: 50 of the persons who look at an image of 320 x 240, twice."""
-    del scenes
     for which in range(38):
         for run in range(2):
             for found in compared(gazers(which, run), (1.0, 2.0, 5.0, 8.0, 10.0, 20.0), FEW, [13, which, run]):
@@ -210,9 +207,8 @@ def gazers(which: int, run: int = 0) -> Users:
     return scene.sample(GAZERS, np.random.default_rng([SEED, 18, which, run])).users(SCREEN)
 
 
-def shuffled(scenes: list[Scene]) -> Iterator[list]:
+def shuffled(_: list[Scene]) -> Iterator[list]:
     """Experiment 8: gaze in the shuffle model, by B."""
-    del scenes
     for which in range(20):
         users = gazers(which)
         truth = drawn(users.total(), users)
@@ -263,21 +259,6 @@ LETTERS = {
     "coarse grid": "C",
     "uniform": "U",
 }
-
-
-def raw_rows(name: str, scenes: list[Scene], work: Path) -> list[list[str]]:
-    """The rows of an experiment, run unless its file is there."""
-    path, start = work / f"{name}.csv", time.perf_counter()
-    if not path.exists():
-        with path.with_suffix(".part").open("w", newline="") as stream:
-            writer = csv.writer(stream, lineterminator="\n")
-            for row in EXPERIMENTS[name](scenes):
-                writer.writerow([f"{each:.6g}" if isinstance(each, float) else each for each in row])
-                stream.flush()
-            writer.writerow(["seconds", f"{time.perf_counter() - start:.0f}"])
-        path.with_suffix(".part").rename(path)
-    with path.open(newline="") as stream:
-        return list(csv.reader(stream))
 
 
 def series(found: tables.Summary, metric: str, fixed: dict[int, object], across: int) -> pictures.Series:
@@ -359,8 +340,7 @@ def write(found: dict[str, tables.Summary], pairs: list[str], scenes: list[Scene
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="folder of heatmaps.md; nothing is written without it")
+    parser = command_line(__doc__, "folder of heatmaps.md; nothing is written without it")
     parser.add_argument("--work", type=Path, default=Path("out/heatmaps"), help="raw scores; what is there is not run")
     parser.add_argument("--only", choices=list(EXPERIMENTS), nargs="*", help="run these, and write nothing")
     parser.add_argument("--checkins", type=Path, nargs="*", default=[], help="files of Gowalla and Brightkite")
@@ -375,8 +355,7 @@ def main() -> None:
     args.work.mkdir(parents=True, exist_ok=True)
     scenes, raw = cities(30, SEED, args.checkins), {}
     for name in args.only or EXPERIMENTS:
-        *raw[name], seconds = raw_rows(name, scenes, args.work)
-        print(name, " ".join(seconds), flush=True)
+        raw[name] = raw_rows(args.work / f"{name}.csv", partial(EXPERIMENTS[name], scenes), time.perf_counter)
     if args.out and not args.only:
         found = {name: tables.summary(rows) for name, rows in raw.items()}
         pairs = [tables.paired(raw["cities"], ours, others, 2) for ours, others in ((OURS, SHOWN), (FITTED, RIVALS))]

@@ -6,13 +6,11 @@ synthetic patterns, and how often a synthetic pattern of a uniform original is c
     OMP_NUM_THREADS=1 python benchmarks/inference_coverage.py --repeats 100 --out docs/results/inference.md
 """
 
-import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import fill, table
+from pages import command_line, fill, table
 from scipy.stats import norm, t
 
 import dpppsynth as dps
@@ -203,26 +201,23 @@ def interaction(repeats: int, rng: np.random.Generator) -> list[str]:
     return lines
 
 
-def called_clustered(repeats: int, rng: np.random.Generator) -> str:
-    """Share of synthetic patterns of a uniform original that a test at 5 % calls clustered."""
+def called_clustered(repeats: int, rng: np.random.Generator) -> None:
+    """Print the share of synthetic patterns of a uniform original that a test at 5 % calls clustered."""
     largest = np.quantile([excess(uniform(rng), FINE).max() for _ in range(999)], 0.95)
     synthesizer = dps.LGCPSynthesizer(1.0, ALPHA, inference="laplace")
     found = [
         excess(synthesizer.release(uniform(rng), rng).sample(1, rng, fixed_n=True)[0], FINE).max() > largest
         for _ in range(repeats)
     ]
-    line = (
+    print(
         f"A test of complete spatial randomness at 5 % (largest L(r) - r up to 150 m, 999 simulations) calls "
         f"{100 * np.mean(found):.0f} % of the synthetic patterns of uniform originals clustered ({repeats} releases)."
     )
-    print(line, flush=True)
-    return line
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=100)
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     rng = np.random.default_rng(2025)
     share = table(["eps", "analysis", *REGIONS], [])
@@ -230,9 +225,8 @@ def main() -> None:
     curves = table(["pattern", *(f"r = {r:g} m" for r in RADII)], [])
     curves += interaction(args.repeats // 2, rng)
     called_clustered(args.repeats, rng)
-    if args.out:
-        fill(args.out, "coverage", share)
-        fill(args.out, "interaction", curves)
+    fill(args.out, "coverage", share)
+    fill(args.out, "interaction", curves)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """Experiments of benchmarks/local.py on area mechanisms, the square wave and the subset exponential mechanism."""
 
-import zlib
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from local_data import SEED, Points, area_data
+from local_data import Points, area_data, source
 
 from dpppsynth.baselines import LiteralHybridUniformExponential
 from dpppsynth.core.errors import InputError
@@ -75,11 +74,6 @@ def subset_mechanisms(epsilon: float, d: int) -> dict[str, SEMGeoI]:
 def truth(points: Points, d: int) -> Floats:
     counts = np.bincount(points.values(d), minlength=d * d)
     return (counts / counts.sum()).reshape(d, d)
-
-
-def source(*key: object) -> np.random.Generator:
-    """Random numbers of one run, whatever else is run."""
-    return np.random.default_rng([SEED, *(zlib.crc32(str(part).encode()) for part in key)])
 
 
 def score(points: Points, mechanism: CellMechanism, *key: object) -> float:

@@ -1,5 +1,6 @@
 """Data of benchmarks/local.py: simulated as published experiments describe theirs, and shipped patterns scaled up."""
 
+import zlib
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -39,6 +40,11 @@ def kept(name: str, bounds: tuple[float, float, float, float], xy: Floats) -> Po
     """Points without those outside: data preparation, and no part of a mechanism."""
     inside = ((xy >= bounds[:2]) & (xy <= bounds[2:])).all(axis=1)
     return Points(name, bounds, xy[inside])
+
+
+def source(*key: object) -> np.random.Generator:
+    """Random numbers of one run, whatever else is run."""
+    return np.random.default_rng([SEED, *(zlib.crc32(str(part).encode()) for part in key)])
 
 
 def square(x0: float, y0: float, side: float) -> tuple[float, float, float, float]:

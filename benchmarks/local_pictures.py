@@ -7,9 +7,11 @@ import local_ranges
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
-from local_areas import SETTINGS, source
+from heatmap_tables import distinct
+from local_areas import SETTINGS
+from local_data import source
 from local_ranges import EPSILONS, RHOS
-from local_tables import BEST, Areas, Ranges, distinct
+from local_tables import BEST, Areas, Ranges
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import PowerNorm
@@ -37,16 +39,7 @@ STYLES = {
     "AAG, consistent": ("#56b4e9", "-", "X"),
     "AAG, unscaled": ("#d55e00", "--", "v"),
 }
-GRIDS = (
-    "answer 0",
-    "constant density",
-    BEST,
-    "UG, rule",
-    "PrivAG",
-    "AAG",
-    "AAG, consistent",
-    "AAG, unscaled",
-)
+GRIDS = tuple(name for name in STYLES if name not in local_areas.METHODS)
 
 
 def draw(out: Path, areas: Areas, ranges: Ranges) -> None:

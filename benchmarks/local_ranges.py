@@ -1,12 +1,11 @@
 """Experiments of benchmarks/local.py on grids for range queries."""
 
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from local_data import SEED, Points, range_data
+from local_data import SEED, Points, range_data, source
 
 from dpppsynth.baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
 from dpppsynth.grids import Rectangles, first_side, true_answers, uniform_side
@@ -68,10 +67,6 @@ def workloads() -> list[Workload]:
         queries = np.concatenate(parts)
         found.append(Workload(points, queries, true_answers(points.xy, queries, points.bounds)))
     return found
-
-
-def source(*key: object) -> np.random.Generator:
-    return np.random.default_rng([SEED, *(zlib.crc32(str(part).encode()) for part in key)])
 
 
 def answers(grid: Rectangles, masses: Floats, queries: Floats) -> Floats:

@@ -7,19 +7,15 @@ The files of reports take about 2.5 GB there, and are deleted in the end. Every 
 
 import argparse
 import hashlib
-import json
-import os
 import resource
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import fill
+from measuring import in_fresh_process, memory, run_case
+from pages import fill, table
 
 from dpppsynth import Window
 from dpppsynth.local import (
@@ -60,11 +56,6 @@ def values(n: int, seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     i, j = np.clip(rng.normal(CELLS / 2, CELLS / 5, (2, n)), 0, CELLS - 1).astype(np.int64)
     return i * CELLS + j
-
-
-def memory(who: int = resource.RUSAGE_SELF) -> float:
-    """Peak memory so far, in MB."""
-    return resource.getrusage(who).ru_maxrss / 1024
 
 
 def processor(who: int = resource.RUSAGE_SELF) -> float:
@@ -214,20 +205,11 @@ def _outputs(law: Any) -> np.ndarray:
     return np.array(possible)
 
 
-CASES: dict[str, Callable[..., dict[str, Any]]] = {
-    each.__name__: each
-    for each in (clients, by_choice, generate, repartition, aggregate, aggregate_cluster, in_memory)
-}  # fmt: skip
+CASES = (clients, by_choice, generate, repartition, aggregate, aggregate_cluster, in_memory)
 
 
 def measured(name: str, *given: Any) -> dict[str, Any]:
-    """A case in a fresh process, so that peak memory is its own."""
-    print(name, *given, flush=True)
-    command = [sys.executable, str(Path(__file__)), "--case", json.dumps([name, *given])]
-    alone = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=alone)  # noqa: S603
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    return in_fresh_process(__file__, name, *given)
 
 
 # --- Tables ----------------------------------------------------------------------------------------------------------
@@ -235,17 +217,19 @@ def measured(name: str, *given: Any) -> dict[str, Any]:
 
 def clients_table(n: int) -> list[str]:
     """Drawing and counting, by mechanism."""
-    lines = ["| mechanism | draw | count | peak memory | of it before |", "|" + "---|" * 5]
-    first = None
-    for name in LAWS:
-        got = measured("clients", name, n)
-        first = first or got
-        row = f"| {name} | {got['draw']:.2f} s | {got['count']:.2f} s |"
-        lines.append(f"{row} {got['memory']:.0f} MB | {got['before']:.0f} MB |")
+    found = {name: measured("clients", name, n) for name in LAWS}
+    rows = [
+        [name, f"{got['draw']:.2f} s", f"{got['count']:.2f} s", megabytes(got, "memory"), megabytes(got, "before")]
+        for name, got in found.items()
+    ]
     rival = measured("by_choice", n)
-    ratio = rival["draw"] / (first or rival)["draw"]
-    rival_row = f"| numpy's `choice`, disk-area ({ratio:.1f} times the time) | {rival['draw']:.2f} s |"
-    return [*lines, f"{rival_row} | {rival['memory']:.0f} MB | |"]
+    name = f"numpy's `choice`, disk-area ({rival['draw'] / found['disk-area']['draw']:.1f} times the time)"
+    rows.append([name, f"{rival['draw']:.2f} s", "", megabytes(rival, "memory"), ""])
+    return table(["mechanism", "draw", "count", "peak memory", "of it before"], rows)
+
+
+def megabytes(got: dict[str, Any], name: str) -> str:
+    return f"{got[name]:.0f} MB" if got.get(name) else ""
 
 
 def files_table(folder: Path, n: int) -> list[str]:
@@ -253,56 +237,43 @@ def files_table(folder: Path, n: int) -> list[str]:
     one, other, text = (str(folder / name) for name in ("parquet", "other", "csv"))
     made, csv = measured("generate", "disk-area", one, n, "parquet"), measured("generate", "disk-area", text, n, "csv")
     parts = measured("repartition", one, other)["files"]
-    parquet = f"{n // CHUNK} Parquet files ({made['bytes'] / 1e6:.0f} MB)"
+    ours, several = "`aggregate_files`", f"`aggregate_files`, {WORKERS} processes"
     ways = {
-        f"`aggregate_files`, one process, {parquet}": ("aggregate", "disk-area", one, 1),
-        f"`aggregate_files`, {WORKERS} processes, the same files": ("aggregate", "disk-area", one, WORKERS),
-        f"`aggregate_files`, Dask cluster of {WORKERS} workers, the same files": (
-            "aggregate_cluster",
-            "disk-area",
-            one,
-        ),
-        f"`aggregate_files`, {WORKERS} processes, {parts} other Parquet files": (
-            "aggregate",
-            "disk-area",
-            other,
-            WORKERS,
-        ),
+        f"{ours}, one process, {files(n, 'Parquet', made)}": ("aggregate", "disk-area", one, 1),
+        f"{several}, the same files": ("aggregate", "disk-area", one, WORKERS),
+        f"{ours}, Dask cluster of {WORKERS} workers, the same files": ("aggregate_cluster", "disk-area", one),
+        f"{several}, {parts} other Parquet files": ("aggregate", "disk-area", other, WORKERS),
         "rival: all in memory, `numpy.bincount`": ("in_memory", "disk-area", one, "numpy"),
         "rival: all in memory, `DataFrame.groupby`": ("in_memory", "disk-area", one, "pandas"),
     }
     got = {way: measured(*case) for way, case in ways.items()}
-    base = next(iter(got.values()))["seconds"]
-    lines = ["| way | seconds | ratio | processor | peak memory | of a worker | counts |", "|" + "---|" * 7]
-    lines += [_row(way, each, base) for way, each in got.items()]
-    got_csv = measured("aggregate", "disk-area", text, WORKERS)
-    way = (
-        f"`aggregate_files`, {WORKERS} processes, other reports in {n // CHUNK} CSV files ({csv['bytes'] / 1e6:.0f} MB)"
-    )
-    lines.append(_row(way, got_csv, base))
     assert len({each["digest"] for each in got.values()}) == 1
     assert {each["n"] for each in got.values()} == {n}
-    return lines
+    base = next(iter(got.values()))["seconds"]
+    got[f"{several}, other reports in {files(n, 'CSV', csv)}"] = measured("aggregate", "disk-area", text, WORKERS)
+    rows = [[way, f"{each['seconds']:.1f}", f"{each['seconds'] / base:.2f}", *used(each)] for way, each in got.items()]
+    return table(["way", "seconds", "ratio", "processor", "peak memory", "of a worker", "counts"], rows)
 
 
-def _row(way: str, got: dict[str, Any], base: float) -> str:
-    worker = f"{got['worker']:.0f} MB" if got.get("worker") else ""
-    spent = f"{got['seconds']:.1f} | {got['seconds'] / base:.2f} | {got['cpu']:.1f} s"
-    return f"| {way} | {spent} | {got['memory']:.0f} MB | {worker} | {got['digest']} |"
+def files(n: int, kind: str, made: dict[str, Any]) -> str:
+    return f"{n // CHUNK} {kind} files ({made['bytes'] / 1e6:.0f} MB)"
+
+
+def used(got: dict[str, Any]) -> list[str]:
+    """Processor time, memory, and digits that equal counts share."""
+    return [f"{got['cpu']:.1f} s", megabytes(got, "memory"), megabytes(got, "worker"), got["digest"]]
 
 
 def hashing_table(folder: Path, n: int) -> list[str]:
     """Counting files of local hashing, where every report is compared with every cell."""
     place = str(folder / "hashing")
     made = measured("generate", "local-hashing", place, n, "parquet")
-    lines = ["| way | seconds | processor | peak memory | of a worker | counts |", "|" + "---|" * 6]
+    rows = []
     for workers in (1, WORKERS):
-        got = measured("aggregate", "local-hashing", place, workers)
-        way = f"`aggregate_files`, processes: {workers}, {n // CHUNK} Parquet files ({made['bytes'] / 1e6:.0f} MB)"
-        worker = f"{got['worker']:.0f} MB" if workers > 1 else ""
-        spent = f"{got['seconds']:.1f} | {got['cpu']:.1f} s"
-        lines.append(f"| {way} | {spent} | {got['memory']:.0f} MB | {worker} | {got['digest']} |")
-    return lines
+        got = measured("aggregate", "local-hashing", place, workers) | ({"worker": None} if workers == 1 else {})
+        way = f"`aggregate_files`, processes: {workers}, {files(n, 'Parquet', made)}"
+        rows.append([way, f"{got['seconds']:.1f}", *used(got)])
+    return table(["way", "seconds", "processor", "peak memory", "of a worker", "counts"], rows)
 
 
 def main() -> None:
@@ -314,8 +285,7 @@ def main() -> None:
     parser.add_argument("--case", help="run by this program itself")
     asked = parser.parse_args()
     if asked.case is not None:
-        name, *given = json.loads(asked.case)
-        print(json.dumps(CASES[name](*given)))
+        run_case(asked.case, *CASES)
         return
     shutil.rmtree(asked.folder, ignore_errors=True)
     try:

@@ -9,14 +9,14 @@ from pathlib import Path
 import local_areas
 import local_ranges
 import numpy as np
-from heatmap_tables import short
+from heatmap_tables import distinct, short
 from local_areas import METHODS, MULTIPLIERS, SETTINGS
 from local_ranges import CONSTANT, EPSILONS, LARGE, RHOS, SIDES, SMALL, ZERO
 from pages import table
 
 # Mean and standard error, arrays where several errors stand in a row.
 Mean = tuple[np.ndarray, np.ndarray]
-Areas = dict[tuple[str, int, float, str], Mean]
+Areas = dict[tuple[str, int, float, str], tuple[float, float]]
 Ranges = dict[tuple[str, float, str], tuple[float, np.ndarray, np.ndarray]]
 
 # Share by which an earlier implementation's figures may differ, and data that it was run on.
@@ -63,10 +63,18 @@ def grouped(rows: Iterable[list[str]], keys: int) -> dict[tuple[str, ...], list[
 
 
 def area_means(rows: list[list[str]]) -> Areas:
-    return {
-        (data, int(d), float(epsilon), method): mean(row[1] for row in runs)
-        for (data, d, epsilon, method), runs in grouped(rows, 4).items()
-    }
+    means = run_means(rows).items()
+    return {(data, int(d), float(epsilon), method): first(found) for (data, d, epsilon, method), found in means}
+
+
+def run_means(rows: list[list[str]]) -> dict[tuple[str, ...], Mean]:
+    """Means of all scores of runs, by what stands before the number of the run."""
+    return {key: mean(row[1:] for row in runs) for key, runs in grouped(rows, 4).items()}
+
+
+def first(found: Mean) -> tuple[float, float]:
+    """Mean and standard error of the first score."""
+    return float(found[0][0]), float(found[1][0])
 
 
 def range_means(rows: list[list[str]]) -> Ranges:
@@ -93,10 +101,6 @@ def trimmed(value: float, digits: int) -> str:
     return short(value) if digits == 3 else f"{value:.{digits}f}".replace("0.", ".", 1)
 
 
-def distinct(found: Iterable[tuple], place: int) -> list:
-    return list(dict.fromkeys(key[place] for key in found))
-
-
 def of_areas(raw: dict[str, list[list[str]]], areas: Areas) -> dict[str, list[str]]:
     lines = {name.replace(" ", "-"): by_setting(areas, name) for name in SETTINGS}
     return {
@@ -116,7 +120,7 @@ def by_setting(areas: Areas, name: str) -> list[str]:
     for data in distinct(areas, 0):
         for d, epsilon in SETTINGS[name]:
             found = [areas.get((data, d, epsilon, method)) for method in METHODS]
-            cells = ["-" if each is None else cell(float(each[0]), float(each[1])) for each in found]
+            cells = ["-" if each is None else cell(*each) for each in found]
             rows.append([data, f"{d}" if name.endswith("d") else f"{epsilon:g}", *cells])
     return table(["data", "d" if name.endswith("d") else "eps", *METHODS], rows)
 
@@ -136,13 +140,9 @@ def area_duels(areas: Areas) -> list[str]:
         row = [f"{one} against {other}"]
         for data in names:
             settings = [key[:3] for key in areas if key[0] == data and key[3] == other]
-            row.append(tally(sign(plain(areas[*key, one]), plain(areas[*key, other])) for key in settings))
+            row.append(tally(sign(areas[*key, one], areas[*key, other]) for key in settings))
         rows.append(row)
     return table(["", *names], rows)
-
-
-def plain(found: Mean) -> tuple[float, float]:
-    return float(found[0]), float(found[1])
 
 
 def tally(signs: Iterable[str]) -> str:
@@ -171,35 +171,31 @@ def guide(areas: Areas) -> list[str]:
 
 
 def radii(rows: list[list[str]]) -> list[str]:
-    found = {key: mean(row[1] for row in runs) for key, runs in grouped(rows, 4).items()}
+    found = run_means(rows)
     radius = {float(key[1]): key[2] for key in found}
     lines = []
     for data in distinct(found, 0):
         for method in ("DAM", "smoothed"):
             means = [found[data, f"{times:g}", radius[times], method] for times in MULTIPLIERS]
-            lines.append([data, method, *(cell(float(each[0]), float(each[1])) for each in means)])
+            lines.append([data, method, *(cell(*first(each)) for each in means)])
     return table(["data", "", *(f"c = {times:g}, radius {radius[times]}" for times in MULTIPLIERS)], lines)
 
 
 def rules(rows: list[list[str]]) -> list[str]:
-    found: dict[tuple, dict[str, Mean]] = {}
-    for (data, d, epsilon, method), runs in grouped(rows, 4).items():
-        found.setdefault((int(d), float(epsilon)), {})[f"{data}:{method}"] = mean(row[1] for row in runs)
-    names, lines = [points.name for points in local_areas.data()], []
-    for (d, epsilon), here in found.items():
-        for method in dict.fromkeys(key.split(":", 1)[1] for key in here):
-            rule_name, radius = method.split(":")
-            cells = [cell(*plain(here[f"{data}:{method}"])) for data in names]
-            lines.append([f"{d}, {epsilon:g}", f"{rule_name}, {radius}", *cells])
+    found, names = area_means(rows), [points.name for points in local_areas.data()]
+    lines = []
+    for d, epsilon, method in dict.fromkeys(key[1:] for key in found):
+        cells = [cell(*found[data, d, epsilon, method]) for data in names]
+        lines.append([f"{d}, {epsilon:g}", method.replace(":", ", "), *cells])
     return table(["d, eps", "rule, radius", *names], lines)
 
 
 def stopping(rows: list[list[str]]) -> list[str]:
     lines = []
-    found = {key: mean([row[1:] for row in runs]) for key, runs in grouped(rows, 4).items()}
+    found = run_means(rows)
     for data, d, epsilon in dict.fromkeys(key[:3] for key in found):
         usual, tight = (found[data, d, epsilon, name] for name in ("usual", "tight"))
-        texts = [cell(float(each[0][0]), float(each[1][0])) for each in (usual, tight)]
+        texts = [cell(*first(each)) for each in (usual, tight)]
         row = [data, f"{d}, {epsilon}", texts[0], f"{usual[0][1]:.0f}", texts[1], f"{tight[0][1]:.0f}"]
         lines.append([*row, f"{tight[0][2]:.0%}"])
     heads = ["data", "d, eps", "W2, usual", "iterations", "W2, 1e-6", "iterations", "runs that stopped by themselves"]
@@ -208,11 +204,11 @@ def stopping(rows: list[list[str]]) -> list[str]:
 
 def printed(rows: list[list[str]]) -> list[str]:
     lines = []
-    found = {key: mean([row[1:] for row in runs]) for key, runs in grouped(rows, 4).items()}
+    found = run_means(rows)
     for data, d, epsilon in dict.fromkeys(key[:3] for key in found):
         row = [data, f"{d}, {epsilon}"]
-        for means, errors in (found[data, d, epsilon, name] for name in ("epsilon", "spent")):
-            row += [cell(float(means[0]), float(errors[0])), f"{means[1]:.0f}"]
+        for each in (found[data, d, epsilon, name] for name in ("epsilon", "spent")):
+            row += [cell(*first(each)), f"{each[0][1]:.0f}"]
         lines.append(row)
     return table(["data", "d, eps", "W2, 0.001 e^epsilon", "iterations", "W2, 0.001 e", "iterations"], lines)
 

@@ -7,14 +7,12 @@ distances with all edges. Resistances on a grid of streets with 10 000 crossings
     OMP_NUM_THREADS=1 python benchmarks/network_k.py --out docs/results/network_k.md
 """
 
-import argparse
 import os
-import time
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
-from pages import fill
+from measuring import timed
+from pages import command_line, fill, table
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from dpppsynth.linear_network import LinearNetwork, k_function
@@ -72,21 +70,12 @@ def plain(pattern: PointPattern, r: np.ndarray) -> np.ndarray:
     return np.cumsum(total) * network.length / (n * (n - 1))
 
 
-def timed(run):
-    start = time.perf_counter()
-    value = run()
-    return value, time.perf_counter() - start
-
-
 def k_lines(sizes: list[int], repeats: int) -> list[str]:
     rng = np.random.default_rng(503)
     network = streets(18, 503, rng)
     r = np.linspace(0, network.diameter, 101)
     k_function(uniform(network, 10, rng), r)
-    lines = [
-        "| n | ours, median | ours, largest | plain numpy | plain / ours | established / ours |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = table(["n", "ours, median", "ours, largest", "plain numpy", "plain / ours", "established / ours"], ())
     for n in sizes:
         pattern = uniform(network, n, rng)
         runs = [timed(lambda p=pattern: k_function(p, r)) for _ in range(repeats)]
@@ -106,7 +95,7 @@ def resistance_lines() -> list[str]:
     rng = np.random.default_rng(1)
     network = streets(100, None, rng)
     few, many = uniform(network, 100, rng), uniform(network, 10_000, rng)
-    lines = ["| points | time | memory, largest |", "|---|---|---|"]
+    lines = table(["points", "time", "memory, largest"], ())
     for name, other in (("100 x 100", few), ("100 x 10 000", many)):
         _, seconds = timed(lambda points=other: network.resistance(few, points))
         tracemalloc.start()
@@ -119,15 +108,14 @@ def resistance_lines() -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(ESTABLISHED))
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     load = os.getloadavg()[0]
     tables = {"k": k_lines(args.sizes, args.repeats), "resistance": resistance_lines()}
     print(f"{os.cpu_count()} cores, jobs of others at the beginning: {load:.1f}")
-    for name, lines in tables.items() if args.out else ():
+    for name, lines in tables.items():
         fill(args.out, name, lines)
 
 

@@ -6,18 +6,17 @@ written by hand, so read them again beside new tables.
     OMP_NUM_THREADS=1 python benchmarks/network_rules.py --out docs/results/network_rules.md
 """
 
-import argparse
 import itertools
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pages import fill, table
+from pages import command_line, fill, table
+from utility import apart
 
 import dpppsynth as dps
 from dpppsynth.contract.additive_noise import StatisticPlan, cell_counts
@@ -96,8 +95,7 @@ class Town:
     def distance(self, values: np.ndarray, truth: np.ndarray) -> float:
         """Total variation distance between intensities (places,) and one given on the fine mesh."""
         exact = LogLinear(self.fine, truth).at(*located(self.fine, self.places))
-        mass, target = values * self.fine.element_measure, exact * self.fine.element_measure
-        return float(0.5 * np.abs(mass / mass.sum() - target / target.sum()).sum())
+        return apart(values * self.fine.element_measure, exact * self.fine.element_measure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,18 +371,16 @@ def paces() -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--points", type=int, nargs="*", default=[60, 400, 2000])
     parser.add_argument("--studies", nargs="*", default=list(STUDIES), choices=list(STUDIES))
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     results = run(args.studies, args.points, args.repeats)
     print(f"A uniform intensity scores {uniform():.3f}.")
     for name, lines in (("rules", summary(results)), ("candidates", alternatives(results)), ("paces", paces())):
         print("", *lines, sep="\n")
-        if args.out:
-            fill(args.out, name, lines)
+        fill(args.out, name, lines)
 
 
 if __name__ == "__main__":

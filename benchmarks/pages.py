@@ -1,5 +1,6 @@
 """Tables in the hand-written pages of docs/results: each stands between two comments that bear its name."""
 
+import argparse
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,8 +17,17 @@ def line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-def fill(page: Path, name: str, lines: list[str]) -> None:
-    """Put lines between the two comments of a name."""
+def command_line(text: str, out: str = "page whose tables are filled; none is without it") -> argparse.ArgumentParser:
+    """Parser of a benchmark's arguments, of which `--out` is the page or folder that it writes to."""
+    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help=out)
+    return parser
+
+
+def fill(page: Path | None, name: str, lines: list[str]) -> None:
+    """Put lines between the two comments of a name, where a page is named."""
+    if page is None:
+        return
     text = page.read_text(encoding="utf-8")
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     if not pattern.search(text):

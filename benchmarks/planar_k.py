@@ -7,7 +7,6 @@ windows with many corners.
     OMP_NUM_THREADS=1 python benchmarks/planar_k.py --out docs/results/planar_k.md
 """
 
-import argparse
 import os
 import resource
 import time
@@ -16,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 import shapely
-from pages import fill, table
+from measuring import memory
+from pages import command_line, fill, table
 from scipy.spatial import cKDTree
 
 from dpppsynth.evaluation.kfunction import k_function
@@ -78,11 +78,6 @@ def held() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
-def peak() -> float:
-    """Largest memory of this process so far, MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
 def ragged(corners: int, rng: np.random.Generator) -> Window:
     angle, radius = np.linspace(0, 2 * np.pi, corners, endpoint=False), 1 + 0.1 * rng.random(corners)
     return Window.polygon(shapely.Polygon(np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])))
@@ -95,16 +90,17 @@ def streets() -> Window:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     load, rng, square = os.getloadavg()[0], np.random.default_rng(1), Window.rectangle(0, 0, 1, 1)
     k_function(uniform(square, 10, rng), R)
     many, near = uniform(square, 100_000, rng), np.linspace(0, 0.05, 513)
     before = held()
     wall, cpu = seconds(lambda: k_function(many, near), 3)
-    rows = [f"| 100 000, r to 0.05 | cells, compiled | 3 | {wall:.2f} s | {cpu:.2f} s | < {peak() - before:.0f} MiB |"]
+    rows = [
+        f"| 100 000, r to 0.05 | cells, compiled | 3 | {wall:.2f} s | {cpu:.2f} s | < {memory() - before:.0f} MiB |"
+    ]
     pattern = uniform(square, 10_000, rng)
     runs = {
         "cells, compiled": (lambda: k_function(pattern, R), arguments.repeats),
@@ -134,8 +130,7 @@ def main() -> None:
         f"established implementation: {ESTABLISHED / ours[1]:.1f} times our CPU time; {pairs / 1e6:.0f} million pairs"
     )
     print(f"{os.cpu_count()} cores, jobs of others at the beginning: {load:.1f}")
-    if arguments.out:
-        fill(arguments.out, "times", [*table(["points", "how", "runs", "clock", "CPU", "memory"], []), *rows])
+    fill(arguments.out, "times", [*table(["points", "how", "runs", "clock", "CPU", "memory"], []), *rows])
 
 
 if __name__ == "__main__":

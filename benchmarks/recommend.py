@@ -10,7 +10,6 @@ written by hand, so read them again beside new tables.
         --table dpppsynth/evaluation/recommendation/study.csv --out docs/results/recommend.md
 """
 
-import argparse
 import csv
 import itertools
 from dataclasses import dataclass, replace
@@ -21,10 +20,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from network_rules import Town, towns
-from pages import fill
+from network_rules import Town, geometric, towns
+from pages import command_line, fill
 from pages import table as tabled
-from utility import truths
+from utility import apart, truths
 
 import dpppsynth as dps
 from dpppsynth import PoissonRelease
@@ -60,7 +59,6 @@ DRAWN_SIZE, DRAWN_REPEATS = 100, 4
 COLUMNS = ("kind", "mechanism", "relation", "n", "epsilon", "distance")
 # Means over a tenth of the posterior draws that a release keeps: three times as fast, and the mean hardly changes.
 field.KEPT_DRAWS = 200
-HERE = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,7 @@ class Place:
     truth: np.ndarray
 
     def distance(self, values: np.ndarray) -> float:
-        mass, target = values * self.weight, self.truth * self.weight
-        return float(0.5 * np.abs(mass / mass.sum() - target / target.sum()).sum())
+        return apart(values * self.weight, self.truth * self.weight)
 
     @property
     def uniform(self) -> float:
@@ -133,15 +130,8 @@ def on_streets(name: str) -> Place:
     return Place(town(where).network, intensity, middle, mesh.element_measure, intensity(middle))
 
 
-PLACES = {
-    "window": tuple(truths()),
-    "network": (
-        "Soho: smoothed points",
-        "Soho: hot spot",
-        "Arizona: smoothed points",
-        "Arizona: field, l = 0.15",
-    ),
-}
+ON_STREETS = ("Soho: smoothed points", "Soho: hot spot", "Arizona: smoothed points", "Arizona: field, l = 0.15")
+PLACES = {"window": tuple(truths()), "network": ON_STREETS}
 
 
 def place(name: str) -> Place:
@@ -241,10 +231,6 @@ def study(kind: str, repeats: int) -> Study:
     return Study(scenarios(kind), made, BUDGETS, [DELTA], repeats, {"distance": distance}, 0, 6)
 
 
-def geometric(values: Any) -> float:
-    return float(np.exp(np.mean(np.log(np.asarray(values, dtype=float)))))
-
-
 def tidy(table: pd.DataFrame) -> pd.DataFrame:
     """Mean over repeats, one row for every truth, relation, n, mechanism and epsilon; refusals are left out."""
     parts = table["scenario"].str.split(" | ", regex=False, expand=True)
@@ -288,7 +274,7 @@ CHANGES = (
     ("kernel", "bandwidth", (0.5, 2.0)),
 )
 CHANGED_SIZE, CHANGED_SHARE, CHANGED_BUDGETS = 400, f"{1 / 14:.4g}", (0.1, 1.0, 10.0)
-CHANGED_PLACES = {"window": PLACES["window"], "network": ("Soho: smoothed points", "Soho: hot spot")}
+CHANGED_PLACES = {"window": PLACES["window"], "network": ON_STREETS[:2]}
 
 
 def changed(mechanism: str, what: str, factor: float, scenario: Posed, epsilon: float, _: float, n: int) -> Settled:
@@ -319,16 +305,8 @@ def changes(kind: str, repeats: int) -> Study:
     made |= {f"{m} | {what} | {f:g}": partial(changed, m, what, f) for m, what, factors in CHANGES for f in factors}
     if kind == "network":
         made = {name: each for name, each in made.items() if not name.startswith("kernel")}
-    return Study(
-        {name_of(*key): posed(*key) for key in keys},
-        made,
-        CHANGED_BUDGETS,
-        [DELTA],
-        repeats,
-        {"distance": distance},
-        0,
-        6,
-    )
+    posed_by = {name_of(*key): posed(*key) for key in keys}
+    return Study(posed_by, made, CHANGED_BUDGETS, [DELTA], repeats, {"distance": distance}, 0, 6)
 
 
 def ratios(tables: list[pd.DataFrame]) -> list[str]:
@@ -497,13 +475,12 @@ def fill_all(page: Path, table: pd.DataFrame, beside: list[pd.DataFrame]) -> Non
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="finished cells are kept here, and taken up again")
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--kinds", nargs="*", choices=list(PLACES), default=list(PLACES))
     parser.add_argument("--table", type=Path, help="dpppsynth/evaluation/recommendation/study.csv")
-    parser.add_argument("--out", type=Path, help="docs/results/recommend.md")
     args = parser.parse_args()
     found: dict[str, list[pd.DataFrame]] = {"grid": [], "changes": []}
     for each in args.kinds:

@@ -8,13 +8,11 @@ there). Delta is 1e-6 where a mechanism spends one.
     python benchmarks/utility.py --repeats 8 --out docs/results/utility.md
 """
 
-import argparse
 import itertools
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
-from pages import fill, table
+from pages import command_line, fill, table
 
 import dpppsynth as dps
 from dpppsynth.models import regular_triangulation
@@ -74,7 +72,8 @@ def centres(window: dps.Window) -> np.ndarray:
     return np.column_stack([x.ravel(), y.ravel()])
 
 
-def distance(estimate: np.ndarray, truth: np.ndarray) -> float:
+def apart(estimate: np.ndarray, truth: np.ndarray) -> float:
+    """Total variation distance of masses, each divided by their sum."""
     return float(0.5 * np.abs(estimate / estimate.sum() - truth / truth.sum()).sum())
 
 
@@ -122,7 +121,7 @@ def cell(times: int, radius: str, epsilon: float, repeats: int, inference: str) 
         for _ in range(repeats):
             pattern = draw(window, truth, times, rng)
             found = estimates(pattern, grid, relation, epsilon, inference, rng)
-            scores.append([distance(each, exact) for each in found])
+            scores.append([apart(each, exact) for each in found])
         result[name] = np.mean(scores, axis=0)
     return result
 
@@ -133,7 +132,7 @@ def geometric(values: np.ndarray) -> np.ndarray:
 
 def uniform() -> float:
     """Score of an intensity that needs no data."""
-    return float(geometric(np.array([distance(np.ones(GRID**2), truth(centres(w))) for w, truth in truths().values()])))
+    return float(geometric(np.array([apart(np.ones(GRID**2), truth(centres(w))) for w, truth in truths().values()])))
 
 
 def row(key: tuple[int, str, float], scores: dict[str, np.ndarray]) -> str:
@@ -144,13 +143,12 @@ def row(key: tuple[int, str, float], scores: dict[str, np.ndarray]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=8)
     parser.add_argument("--inference", default="laplace", choices=["laplace", "nuts"])
     parser.add_argument("--epsilon", type=float, nargs="*", default=None, help="only these rows")
     parser.add_argument("--radius", choices=list(RADIUS), nargs="*", default=list(RADIUS), help="only these rows")
     parser.add_argument("--times", type=int, nargs="*", default=[1, 10], help="only these rows")
-    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     print(f"A uniform intensity scores {uniform():.3f}.")
     heads = itertools.chain.from_iterable((name, "ref.") for name in MECHANISMS)
@@ -161,8 +159,7 @@ def main() -> None:
             continue
         lines.append(row(key, cell(times, radius, epsilon, args.repeats, args.inference)))
         print(lines[-1], flush=True)
-    if args.out:
-        fill(args.out, "distances", lines)
+    fill(args.out, "distances", lines)
 
 
 if __name__ == "__main__":
