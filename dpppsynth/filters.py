@@ -6,22 +6,6 @@ that the hidden series changes little from one step to the next; where that is w
 twice the bound of the truth: the bound of the release itself is lost.
 """
 
-from dpppsynth.release.filters.filtered_series import Filtered
-from dpppsynth.release.filters.grid_filters import grid_filter, grid_smoother
-from dpppsynth.release.filters.particle import particle_filter
-from dpppsynth.release.filters.polar import polar_filter
-from dpppsynth.release.filters.position_filters import cartesian_filter
-from dpppsynth.release.filters.step_sizes import estimated_step, likely_step
-from dpppsynth.release.filters.variance import relative_variance
+from dpppsynth.core.lazy_names import lazy_names
 
-__all__ = [
-    "Filtered",
-    "cartesian_filter",
-    "estimated_step",
-    "grid_filter",
-    "grid_smoother",
-    "likely_step",
-    "particle_filter",
-    "polar_filter",
-    "relative_variance",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

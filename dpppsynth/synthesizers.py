@@ -1,27 +1,5 @@
 """Synthesizers: one module for each mechanism, each with `check`, `plan`, `rehearse` and `release`."""
 
-from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.rehearsal import Rehearsal, Run
-from dpppsynth.contract.stratified_plan import StratifiedPlan
-from dpppsynth.contract.synthesizer import PointSynthesizer, Synthesizer
-from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
-from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer
-from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer
-from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
-from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
-from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer
+from dpppsynth.core.lazy_names import lazy_names
 
-__all__ = [
-    "BoundedErrorSynthesizer",
-    "HeatmapSynthesizer",
-    "KernelSynthesizer",
-    "LGCPSynthesizer",
-    "LaplaceSynthesizer",
-    "Plan",
-    "PlanarLaplaceSynthesizer",
-    "PointSynthesizer",
-    "Rehearsal",
-    "Run",
-    "StratifiedPlan",
-    "Synthesizer",
-]
+__getattr__, __dir__, __all__ = lazy_names(__name__, __file__)

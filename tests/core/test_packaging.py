@@ -1,6 +1,8 @@
 """The installed package: a quick start, every public name, one version, one list of packages."""
 
+import importlib
 import importlib.metadata
+import re
 import subprocess
 import sys
 import tomllib
@@ -41,6 +43,17 @@ def test_starting_loads_nothing_heavy(code, tmp_path):
 def test_every_public_name_resolves(name):
     assert getattr(dpppsynth, name) is not None
     assert name in dir(dpppsynth)
+
+
+@pytest.mark.parametrize("stub", sorted((ROOT / "dpppsynth").glob("[a-z]*.pyi")), ids=lambda stub: stub.stem)
+def test_every_name_of_a_stub_resolves_from_its_module(stub):
+    """Names that are public under another one too."""
+    module = importlib.import_module(f"dpppsynth.{stub.stem}")
+    stated = re.findall(r" as (\w+)$|^(\w+) = ", stub.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert module.__all__ == dir(module) == sorted(one or other for one, other in stated)
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    with pytest.raises(AttributeError, match="no_such_name"):
+        module.no_such_name  # noqa: B018
 
 
 def test_unknown_names_are_attribute_errors():

@@ -1,0 +1,45 @@
+from dpppsynth.baselines.central_grids import CentralAdaptiveGrid as CentralAdaptiveGrid
+from dpppsynth.baselines.central_grids import CentralEstimate as CentralEstimate
+from dpppsynth.baselines.central_grids import CentralUniformGrid as CentralUniformGrid
+from dpppsynth.mechanisms.local.area_synthesizers import DiskAreaMechanism as DiskAreaMechanism
+from dpppsynth.mechanisms.local.area_synthesizers import HybridUniformExponential as HybridUniformExponential
+from dpppsynth.mechanisms.local.area_synthesizers import MultidimensionalSquareWave as MultidimensionalSquareWave
+from dpppsynth.mechanisms.local.area_synthesizers import SEMGeoI as SEMGeoI
+from dpppsynth.mechanisms.local.grid_synthesizer import AdaptiveCounts as AdaptiveCounts
+from dpppsynth.mechanisms.local.grid_synthesizer import AdvancedAdaptiveGrid as AdvancedAdaptiveGrid
+from dpppsynth.mechanisms.local.grid_synthesizer import GridCounts as GridCounts
+from dpppsynth.mechanisms.local.grid_synthesizer import PrivAG as PrivAG
+from dpppsynth.mechanisms.local.grid_synthesizer import SecondRound as SecondRound
+from dpppsynth.mechanisms.local.grid_synthesizer import UniformGrid as UniformGrid
+from dpppsynth.mechanisms.local.grids.queries import average_query_error as average_query_error
+from dpppsynth.mechanisms.local.grids.queries import constant_density_answers as constant_density_answers
+from dpppsynth.mechanisms.local.grids.queries import query_workload as query_workload
+from dpppsynth.mechanisms.local.grids.queries import zero_answers_error as zero_answers_error
+from dpppsynth.mechanisms.local.randomizers.radius import grid_radius as grid_radius
+from dpppsynth.mechanisms.local.randomizers.radius import optimal_radius as optimal_radius
+from dpppsynth.mechanisms.local.report_files import aggregate_dask as aggregate_dask
+from dpppsynth.mechanisms.local.report_files import aggregate_files as aggregate_files
+from dpppsynth.mechanisms.local.report_files import perturb_file as perturb_file
+from dpppsynth.mechanisms.local.report_files import read_reports as read_reports
+from dpppsynth.mechanisms.local.report_files import write_reports as write_reports
+from dpppsynth.mechanisms.local.reports import Counts as Counts
+from dpppsynth.mechanisms.local.reports import Report as Report
+from dpppsynth.mechanisms.local.reports import Reports as Reports
+from dpppsynth.mechanisms.local.synthesizer import CellMechanism as CellMechanism
+from dpppsynth.mechanisms.local.synthesizer import LocalMechanism
+from dpppsynth.mechanisms.local.synthesizer import counts_from_dict as counts_from_dict
+from dpppsynth.mechanisms.local.trajectories import GridTrajectories as GridTrajectories
+from dpppsynth.mechanisms.local.trajectories import PointsBudget as PointsBudget
+from dpppsynth.mechanisms.local.trajectories import TraceCounts as TraceCounts
+from dpppsynth.mechanisms.local.trajectories import TraceModel as TraceModel
+from dpppsynth.mechanisms.local.trajectories import TraceReports as TraceReports
+from dpppsynth.mechanisms.local.trajectories import Trajectories as Trajectories
+from dpppsynth.mechanisms.local.trajectories import points_budget as points_budget
+from dpppsynth.mechanisms.local.trajectories import random_trajectories as random_trajectories
+from dpppsynth.mechanisms.local.trajectory_synthesizer import CombinedTraces as CombinedTraces
+from dpppsynth.mechanisms.local.trajectory_synthesizer import LDPTrace as LDPTrace
+from dpppsynth.spatial.transport import sinkhorn2 as sinkhorn2
+from dpppsynth.spatial.transport import sliced_wasserstein as sliced_wasserstein
+from dpppsynth.spatial.transport import wasserstein2 as wasserstein2
+
+Mechanism = LocalMechanism

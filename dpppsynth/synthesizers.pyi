@@ -1,0 +1,12 @@
+from dpppsynth.contract.plan import Plan as Plan
+from dpppsynth.contract.rehearsal import Rehearsal as Rehearsal
+from dpppsynth.contract.rehearsal import Run as Run
+from dpppsynth.contract.stratified_plan import StratifiedPlan as StratifiedPlan
+from dpppsynth.contract.synthesizer import PointSynthesizer as PointSynthesizer
+from dpppsynth.contract.synthesizer import Synthesizer as Synthesizer
+from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer as BoundedErrorSynthesizer
+from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer as HeatmapSynthesizer
+from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer as KernelSynthesizer
+from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer as LaplaceSynthesizer
+from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer as LGCPSynthesizer
+from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer as PlanarLaplaceSynthesizer
