@@ -4,9 +4,12 @@ import csv
 import json
 import re
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
+from support.command_line import run as run_command
+from support.command_line import spoken
 from typer.testing import CliRunner
 
 import dpppsynth as dps
@@ -28,15 +31,7 @@ def _quick():
         yield
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli.app, ["evaluate", *(str(word) for word in words)])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
-def spoken(result):
-    """All that was said, in one line: boxes and wrapping removed."""
-    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
+run = partial(run_command, "evaluate")
 
 
 def coordinates(seed=0):

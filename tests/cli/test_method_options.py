@@ -7,13 +7,13 @@ import sys
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+import click.testing
 import pytest
-from typer.testing import CliRunner
+from support.command_line import run, spoken
 
-from dpppsynth import cli
-from dpppsynth.cli.check import check
 from dpppsynth.cli.generated_options import choose, offered, parameters
 from dpppsynth.cli.method_options import MethodOptions
+from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.contract.mechanism_options import Given, MechanismOptions
 from dpppsynth.contract.registry import mechanism, names
 from dpppsynth.contract.settings import EXPERT, KINDS, setting, settings_of
@@ -44,17 +44,6 @@ ASKED = {
 # Fields that are given in other forms: an object is made of several options.
 OBJECTS = {"mesh", "relation", "covariance", "offset", "window"}
 OFFERS = [pytest.param(each, id=each.method) for options in offered().values() for each in options]
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(cli.app, [str(word) for word in words])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
-def spoken(result):
-    """All that was said, in one line: boxes and wrapping removed."""
-    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
 
 
 @pytest.fixture(scope="module")
@@ -167,7 +156,7 @@ class TestDeclarations:
             assert each.taken in shown.help
             assert (shown.rich_help_panel == EXPERT) == (made[each.parameter] in expert)
 
-    def test_help_follows_the_class(self, monkeypatch):
+    def test_help_follows_the_class(self):
         @dataclass(frozen=True)
         class Toy:
             epsilon: float = setting(help="Privacy budget", example="1")
@@ -176,15 +165,16 @@ class TestDeclarations:
             slanted: bool = setting(True, help="Draw them slanted")
             kind: str = setting("thin", help="Kind of a stripe", choices=("thin", "thick"))
 
-        monkeypatch.setattr(
-            "dpppsynth.cli.generated_options.offered", lambda reports=False: {"toy": (MechanismOptions(Toy, "toy"),)}
-        )
-        # The options of a command are collected once.
-        check.complete.cache_clear()
-        try:
-            said = spoken(run("check", "--help"))
-        finally:
-            check.complete.cache_clear()
+        class ToyOptions(MethodOptions):
+            @classmethod
+            def parameters(cls, method, name):
+                return parameters({"toy": (MechanismOptions(Toy, "toy"),)}, methods=True)
+
+        @option_groups
+        def command(method: ToyOptions) -> None:
+            """Draw stripes."""
+
+        said = spoken(click.testing.CliRunner().invoke(command.complete(None, None), ["--help"]))
         for words in (
             "--width <float> Width of a stripe, in metres (toy). Unless given: a public rule.",
             "--slanted --no-slanted",

@@ -3,14 +3,15 @@
 import json
 import re
 import stat
+from pathlib import Path
 
 import numpy as np
 import pytest
 import shapely
-from typer.testing import CliRunner
+from support.command_line import run, spoken
+from support.pictures import pictures_drawn
 
 import dpppsynth as dps
-from dpppsynth import cli
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models import trace_mesh
 from dpppsynth.models.covariances import GeneralisedCauchy, Matern, PoweredExponential
@@ -23,17 +24,6 @@ CELLS = ["--method", "laplace", "--epsilon", 1, "--alpha", 25]
 KERNEL = ["--method", "kernel", "--epsilon", 10, "--alpha", 25, "--delta", 1e-6]
 DRAW = [*LGCP, "--mechanism", "posterior-draw", "--delta", 1e-6, "--sampler", "proximal"]
 STREETS = dps.datasets.soho_streets()
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(cli.app, [str(word) for word in words])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
-def spoken(result):
-    """All that was said, in one line: boxes and wrapping removed."""
-    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
 
 
 def write_lines(path, lines, crs="EPSG:27700"):
@@ -238,17 +228,10 @@ class TestNetworkFiles:
 
     @pytest.mark.parametrize("crs", [[], ["--crs", "EPSG:27700"]])
     def test_is_read_once(self, streets, monkeypatch, crs):
-        from dpppsynth.spatial.tables import formats
-
-        read, seen = formats.read_table, []
-
-        def counted(path, **options):
-            seen.append(path)
-            return read(path, **options)
-
-        monkeypatch.setattr(formats, "read_table", counted)
+        read, seen = Path.read_bytes, []
+        monkeypatch.setattr(Path, "read_bytes", lambda path: seen.append(path) or read(path))
         run("check", *CELLS, "--network", streets, "--n", N, *crs)
-        assert len(seen) == 1
+        assert seen.count(streets) == 1
 
     def test_degrees(self, tmp_path):
         import geopandas
@@ -426,11 +409,10 @@ class TestReleases:
         names = {path.name for path in (tmp_path / "pictures").iterdir()}
         assert names == {"epsilon.png", "intensity.png", "mesh.png", "pattern.png"}
 
-    def test_picture_of_epsilon_says_what_distances_run_along(self, public, tmp_path, monkeypatch):
-        drawn = {}
-        monkeypatch.setattr(dps.plotting, "save_picture", lambda ax, path: drawn.update({path.name: ax}) or path)
-        run("plot", public, "--out", tmp_path / "pictures")
-        assert drawn["epsilon.png"].get_xlabel() == "distance one point moves along the streets (m)"
+    def test_picture_of_epsilon_says_what_distances_run_along(self, public, tmp_path):
+        with pictures_drawn() as drawn:
+            run("plot", public, "--out", tmp_path / "pictures")
+        assert "distance one point moves along the streets (m)" in [ax.get_xlabel() for ax in drawn]
 
     def test_comparison(self, public, tmp_path):
         words = ["plot", public, "--original", *DEATHS, "--confidential", tmp_path]

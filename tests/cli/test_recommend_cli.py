@@ -1,7 +1,10 @@
 import json
 import re
+from functools import partial
 
 import pytest
+from support.command_line import run as run_command
+from support.command_line import spoken
 from typer.testing import CliRunner
 
 import dpppsynth as dps
@@ -21,15 +24,7 @@ STREETS = {
 N = 392
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli.app, ["recommend", *map(str, words)])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
-def spoken(result):
-    """All that was said, in one line: boxes and wrapping removed."""
-    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
+run = partial(run_command, "recommend")
 
 
 def command(said):

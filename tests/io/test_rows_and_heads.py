@@ -12,6 +12,7 @@ import pytest
 import shapely
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.seams import randomised_by
 from typer.testing import CliRunner
 
 from dpppsynth import cli
@@ -225,16 +226,13 @@ class TestRows:
         assert [entry.state for entry in ledger.open(ledger.path).releases] == ["authorised"]
 
 
-def test_what_was_paid_for_is_saved_when_no_pattern_can_be_drawn(files, ledger, tmp_path, monkeypatch):
-    from dpppsynth.release import cox
-
-    def full(*_):
-        raise MemoryError
-
-    monkeypatch.setattr(cox, "poisson_pattern", full)
+def test_what_was_paid_for_is_saved_when_no_pattern_can_be_drawn(files, ledger, tmp_path):
     where = ["--out", tmp_path / "out", "--ledger", ledger.path]
-    said = run("synthesize", files["csv"], *PLACE, *LAPLACE, "--n", N, *where, code=5)
+    with randomised_by(lambda plan, draw, exact: np.full_like(exact, 2**50)):
+        said = run("synthesize", files["csv"], *PLACE, *LAPLACE, "--postprocess", "clip", "--n", N, *where, code=5)
+    assert "more points than memory holds" in said
     assert "Nothing is lost" in said
+    assert not list((tmp_path / "out").glob("synthetic_*"))
     assert load_release(tmp_path / "out").mechanism == "laplace-cells"
 
 

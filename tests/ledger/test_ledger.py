@@ -86,6 +86,12 @@ def older(event):
 
 
 @pytest.fixture
+def proved(monkeypatch):
+    """Every certificate proves what it claims."""
+    monkeypatch.setattr(proof_module, "check_claim", lambda cert, domain: Check("bound", True, "it follows"))
+
+
+@pytest.fixture
 def ledger(tmp_path):
     return Ledger.create(tmp_path / "ledger.json", epsilon=2.0, delta=1e-5, relation=ALPHA, label="deaths")
 
@@ -379,9 +385,8 @@ class TestSettling:
             (TABLE, TABLE),
         ],
     )
-    def test_it_counts_as_what_it_turned_out_to_be(self, tmp_path, monkeypatch, ceiling, actual):
+    def test_it_counts_as_what_it_turned_out_to_be(self, tmp_path, proved, ceiling, actual):
         """Once a certificate has proved it, and not before; what derives the bound again is tested elsewhere."""
-        monkeypatch.setattr(proof_module, "check_claim", lambda cert, domain: Check("bound", True, "it follows"))
         ledger = Ledger.create(tmp_path / "l.json", epsilon=4.0, delta=1e-3, relation=ALPHA)
         entry = spend(ledger, promise(ceiling))
         before = ledger.spent
@@ -470,8 +475,7 @@ class TestSettling:
         with pytest.raises(InputError, match=r"^mechanism:"):
             ledger.settle(spend(ledger, draw(0.5)), draw(0.5), mechanism=7)
 
-    def test_a_total_that_numbers_would_raise_keeps_the_ceiling(self, ledger, monkeypatch):
-        monkeypatch.setattr(proof_module, "check_claim", lambda cert, domain: Check("bound", True, "it follows"))
+    def test_a_total_that_numbers_would_raise_keeps_the_ceiling(self, ledger, proved, monkeypatch):
         entry = spend(ledger, draw(0.5))
         before = ledger.spent
         smaller = replace(draw(0.4), theorem="Theorem of the release", assumptions=("NUTS mixed.",))
@@ -739,31 +743,25 @@ class TestFileSystem:
     @pytest.mark.parametrize("again", [False, True])
     def test_a_lock_file_deleted_while_it_is_held(self, ledger, monkeypatch, again):
         """A second process takes a new lock of that name, and spends; what the first one has read is out of date."""
-        lock, ready = ledger.path.with_name("ledger.json.lock"), module.dump
-        seen = []
+        lock, sync, seen = ledger.path.with_name("ledger.json.lock"), os.fsync, []
 
-        def dump(events):
-            monkeypatch.setattr(module, "dump", ready)
+        def interrupted(descriptor):
+            monkeypatch.undo()
             lock.unlink()
             if again:
                 seen.append(spend(Ledger.open(ledger.path), draw(0.5)))
-            return ready(events)
+            sync(descriptor)
 
-        monkeypatch.setattr(module, "dump", dump)
+        monkeypatch.setattr(os, "fsync", interrupted)
         with pytest.raises(PrivacyCheckError, match=r"ledger\.json\.lock deleted.*nothing is released"):
             spend(ledger, draw(0.5))
         assert [entry.id for entry in Ledger.open(ledger.path).releases] == seen
         spend(ledger, draw(0.5))
 
     def test_a_ledger_changed_behind_the_lock(self, ledger, monkeypatch):
-        ready = module.dump
         other = Ledger.create(ledger.path.with_name("other.json"), epsilon=9.0, delta=0.0, alpha=25.0).path.read_bytes()
 
-        def dump(events):
-            ledger.path.write_bytes(other)
-            return ready(events)
-
-        monkeypatch.setattr(module, "dump", dump)
+        monkeypatch.setattr(os, "fsync", lambda _: ledger.path.write_bytes(other))
         with pytest.raises(PrivacyCheckError, match="was changed"):
             spend(ledger, draw(0.5))
         assert ledger.path.read_bytes() == other

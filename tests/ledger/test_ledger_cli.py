@@ -1,15 +1,15 @@
 """`dpppsynth ledger`: budgets are set and shown, and published certificates are recognised."""
 
 import json
-import re
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from support.command_line import run as run_command
+from support.command_line import spoken
 
-from dpppsynth import cli
 from dpppsynth.core.errors import InputError
 from dpppsynth.ledger import Ledger
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, GaussianDP, Guarantee, PureDP, ReplaceOne, gaussian_mu
@@ -24,15 +24,7 @@ TENTS = LaplaceSynthesizer(0.5, alpha=25.0, basis="tents", spacing=250.0)
 BUDGET = ["--epsilon", 2, "--delta", 1e-5]
 
 
-def run(*words, code=0):
-    result = CliRunner().invoke(cli.app, ["ledger", *map(str, words)])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
-def spoken(result):
-    """All that was said, in one line: boxes and wrapping removed."""
-    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
+run = partial(run_command, "ledger")
 
 
 def shown(path, *words, code=0):

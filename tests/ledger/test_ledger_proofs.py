@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.ledgers import unrecorded
 
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.ledger import Authorisation, Ledger, compare
@@ -157,16 +158,10 @@ class TestWhatCounts:
         assert ledger.releases[0].guarantee.assumptions == SMALL.check(SQUARE, n=60).assumptions
 
     @pytest.mark.parametrize("error", [OSError("disk"), InputError("another process")])
-    def test_a_release_that_could_not_be_recorded_counts_in_full(self, ledger, monkeypatch, error):
+    def test_a_release_that_could_not_be_recorded_counts_in_full(self, ledger, error):
         entry = authorised(ledger)
-
-        def fail(*_, **__):
-            raise error
-
-        monkeypatch.setattr(Ledger, "record", fail)
         with pytest.warns(InformationWarning, match="at all that was authorised"):
-            release = SMALL.plan(SQUARE, n=60).release(POINTS, ledger=ledger, entry=entry)
-        monkeypatch.undo()
+            release = SMALL.plan(SQUARE, n=60).release(POINTS, ledger=unrecorded(ledger.path, error), entry=entry)
         unchanged(ledger)
         with pytest.raises(InputError, match=r"^entry: "):
             ledger.settle(release.entry, replace(SMALL, epsilon=0.001).check(SQUARE, n=60))

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.seams import randomise_by, touched
+from support.chance import Apart
+from support.ledgers import unrecorded
+from support.seams import chance_for_nuts, randomise_by, touched
 
 from dpppsynth.core.errors import BudgetError, InformationWarning, InputError, QualityError, ReleaseBlocked
 from dpppsynth.ledger import Ledger, compare
@@ -191,16 +193,9 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
         assert states(path) == ["authorised"]
         assert Ledger.open(path).spent == pytest.approx(0.5, abs=1e-4)
 
-    def test_poor_inference_loses_nothing(self, path, monkeypatch):
-        from dpppsynth.release.lgcp_inference import LGCPInference
-
-        def fail(*_):
-            msg = "no"
-            raise QualityError(msg)
-
-        monkeypatch.setattr(LGCPInference, "fit", fail)
-        with pytest.raises(QualityError) as caught:
-            COX.release(PATTERN, ledger=Ledger.open(path))
+    def test_poor_inference_loses_nothing(self, path):
+        with chance_for_nuts(Apart), pytest.raises(QualityError) as caught:
+            replace(COX, inference="nuts").release(PATTERN, ledger=Ledger.open(path))
         assert states(path) == ["released"]
         assert caught.value.release.entry == Ledger.open(path).releases[0].id
 
@@ -243,13 +238,9 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
             TENTS.release_by(YEARS, by="year", levels=[2021, 2022], ledger=Ledger.open(path), spaceing=3)
         assert states(path) == []
 
-    def test_what_cannot_be_recorded_is_released_all_the_same(self, path, monkeypatch):
-        def fail(*_, **__):
-            raise OSError
-
-        monkeypatch.setattr(Ledger, "record", fail)
+    def test_what_cannot_be_recorded_is_released_all_the_same(self, path):
         with pytest.warns(InformationWarning, match="counts as spent"):
-            release = TENTS.release(PATTERN, ledger=Ledger.open(path))
+            release = TENTS.release(PATTERN, ledger=unrecorded(path, OSError()))
         assert release.entry
         assert states(path) == ["authorised"]
 

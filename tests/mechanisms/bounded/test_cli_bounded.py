@@ -5,10 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from support.command_line import run, spoken
 
 import dpppsynth as dps
-from dpppsynth import cli
 from dpppsynth.cli.evaluate import _released
 from dpppsynth.io import read_synthetic
 from dpppsynth.release import load_release
@@ -19,17 +18,6 @@ COUNTS = ["--method", "bounded-error", "--spacing", 1000]
 MOVED = ["--method", "planar-laplace", "--epsilon", 1, "--alpha", 100]
 MONTHS = ["--by", "month", "--levels", "01,02,03"]
 N = 1237
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(cli.app, [str(word) for word in words])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
-def spoken(result):
-    """All that was said, in one line: boxes and wrapping removed."""
-    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,12 @@ import geopandas
 import numpy as np
 import pytest
 import shapely
-from typer.testing import CliRunner
+from support.command_line import run, spoken
+from support.subclasses import recast
 
 import dpppsynth as dps
-from dpppsynth import InputError, PointPattern, cli
+from dpppsynth import InputError, PointPattern
+from dpppsynth.contract.plan import Plan
 from dpppsynth.evaluation import utility_report as reports
 from dpppsynth.heatmaps import emd, gaussian_heatmap, kl, pearson, similarity
 from dpppsynth.io import inspect_points, pattern_from_geodataframe, read_pattern
@@ -32,17 +34,6 @@ PLACE = ["--window", "0,0,200,100"]
 # More budget than noise could hide: what was counted shows.
 HEAT = ["--method", "heatmap", "--epsilon", 1e7, "--shape", "16,8"]
 PERSONS, POINTS = 61, 203
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(cli.app, [str(word) for word in words])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
-def spoken(result):
-    """All that was said, in one line: boxes and wrapping removed."""
-    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
 
 
 def table(path, rows, header=("x", "y", "user")):
@@ -383,15 +374,15 @@ class TestRehearse:
         assert "total variation" not in words
 
     @pytest.mark.parametrize("user", ["id", None])
-    def test_persons_have_one_point_each(self, user, monkeypatch):
+    def test_persons_have_one_point_each(self, user):
         plan, seen = HeatmapSynthesizer(1.0, shape=(4, 4), user=user).plan(WINDOW, expected_n=30), []
-        measure = type(plan.statistic).measure
-        monkeypatch.setattr(
-            type(plan.statistic),
-            "measure",
-            lambda self, pattern, rng: seen.append(pattern) or measure(self, pattern, rng),
-        )
-        plan.rehearse(0)
+
+        class Seeing(Plan):
+            def release(self, pattern, rng=None, **options):
+                seen.append(pattern)
+                return super().release(pattern, rng, **options)
+
+        recast(plan, Seeing).rehearse(0)
         assert [len(pattern) for pattern in seen] == [30] * 3
         assert all(user is None or len(set(pattern.marks[user])) == 30 for pattern in seen)
 

@@ -223,7 +223,13 @@ def test_both_solvers_agree_and_the_second_takes_over(rng, monkeypatch):
         problem = flow.both_ways(*flow.grid_arcs(p.shape, (0.5, 2.0)), (p - q).ravel())
         assert problem.by_simplex() == pytest.approx(problem.by_programme(), rel=1e-7)
     found = emd(p, q)
-    monkeypatch.setattr(flow.Transshipment, "by_simplex", lambda _: None)
+    simplex = ot.emd
+
+    def unproved(*args, **options):
+        flow, log = simplex(*args, **options)
+        return flow, log | {"warning": "gave up"}
+
+    monkeypatch.setattr(ot, "emd", unproved)
     assert emd(p, q) == pytest.approx(found, rel=1e-7)
     with pytest.raises(DpppsynthError, match="minimum-cost flow"):
         flow.minimum_cost_flow(np.array([0]), np.array([1]), np.ones(1), np.array([1.0, 0.0, -1.0]))

@@ -6,10 +6,9 @@ import re
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from support.command_line import run, spoken
 
 import dpppsynth as dps
-from dpppsynth import cli
 from dpppsynth.local import DiskAreaMechanism
 from dpppsynth.mechanisms.local.report_files import aggregate_files
 from dpppsynth.privacy import ReplaceOne
@@ -21,17 +20,6 @@ WINDOW = dps.Window.rectangle(0, 0, 30, 60)
 # So much budget that a report is the person's own cell, but for one in thousands.
 PLAIN = ["--mechanism", "disk-area", "--epsilon", 12, "--cells", 3, "--radius", 0]
 N = 437
-
-
-def run(*words, code=0):
-    result = CliRunner().invoke(cli.app, [str(word) for word in words])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
-
-
-def spoken(result):
-    """All that was said, in one line: boxes and wrapping removed."""
-    return re.sub(r"[\s│╭╮╰╯─]+", " ", result.output)
 
 
 @pytest.fixture(scope="module")

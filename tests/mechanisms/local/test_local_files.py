@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 from pyarrow import parquet as pq
+from support.subclasses import recast
 
 import dpppsynth as dps
 from dpppsynth.core.errors import InputError
@@ -153,10 +154,18 @@ class TestPartitions:
                 assert all(one.last == two.first for one, two in itertools.pairwise(held))
 
     @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-    def test_no_more_than_a_batch_in_memory(self, suffix, tmp_path, monkeypatch):
-        path, seen, count = write_reports(MANY, tmp_path / f"a{suffix}"), [], DiskArea.count
-        monkeypatch.setattr(DiskArea, "count", lambda self, rows: seen.append(len(rows)) or count(self, rows))
-        aggregate_files(DISK, path, batch=64)
+    def test_no_more_than_a_batch_in_memory(self, suffix, tmp_path):
+        path, seen = write_reports(MANY, tmp_path / f"a{suffix}"), []
+
+        class Seeing(DiskArea):
+            def count(self, rows):
+                seen.append(len(rows))
+                return super().count(rows)
+
+        class Mechanism(DiskAreaMechanism):
+            randomizer = recast(DISK.randomizer, Seeing)
+
+        aggregate_files(recast(DISK, Mechanism), path, batch=64)
         assert max(seen) == 64
         assert sum(seen) == 1000
 

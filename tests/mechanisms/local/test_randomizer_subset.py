@@ -12,9 +12,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy.stats import chi2
+from support.chance import Words
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.local.randomizers import exact_sampling, subset_exponential
+from dpppsynth.mechanisms.local.randomizers import subset_exponential
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, distinct, uniform_below
 from dpppsynth.mechanisms.local.randomizers.matching import local_privacy, matched_epsilon
@@ -181,18 +182,16 @@ def test_draws_repeat_with_the_seed_and_take_no_clients():
 
 
 @pytest.mark.parametrize("weights", [(1, 2), (1, 0, 3 * 2**200 + 1, 2, 5)])
-def test_choice_compares_exact_fractions_however_many_bits_it_takes(weights, monkeypatch):
+def test_choice_compares_exact_fractions_however_many_bits_it_takes(weights):
     choice, ends = Choice(weights), list(itertools.accumulate(weights))
     edges = sorted({(end << 62) // choice.total for end in ends[:-1]})
     starts = sorted({x for edge in edges for x in (edge - 1, edge, edge + 1) if 0 <= x < 2**62})
     further = [0, 1, 2**61, 2**62 - 1]
-    asked = []
+    asked = 0
     for start, one, two in itertools.product(starts, further, further):
-        words = iter([one, two, *[12345] * 9])
-        monkeypatch.setattr(
-            exact_sampling, "draws", lambda _, n, words=words: np.array([asked.append(1) or next(words)])
-        )
-        got = int(choice.pick(np.array([start]), None)[0])
+        rng = Words([one, two, *[12345] * 9])
+        got = int(choice.pick(np.array([start]), rng)[0])
+        asked += len(rng.words) < 11
         number = sum(word * Fraction(1, 2 ** (62 * k)) for k, word in enumerate([start, one, two, *[12345] * 9], 1))
         assert got == sum(Fraction(end, choice.total) <= number for end in ends)
     assert asked
@@ -208,10 +207,8 @@ def test_positions_are_uniform():
     assert fits(observed, np.full(18, n / 18))
 
 
-def test_below_refuses_the_incomplete_run(monkeypatch):
-    words = iter([np.array([2**62 - 1]), np.array([5])])
-    monkeypatch.setattr(exact_sampling, "draws", lambda *_: next(words))
-    assert uniform_below(np.array([3]), None).tolist() == [2]
+def test_below_refuses_the_incomplete_run():
+    assert uniform_below(np.array([3]), Words([2**62 - 1, 5])).tolist() == [2]
 
 
 def test_estimate_inverts_the_hits():
