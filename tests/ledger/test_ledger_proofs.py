@@ -352,9 +352,15 @@ class TestReplay:
             history = read(chained([events[0], *chosen]))
         except DpppsynthError:
             return
-        kinds = [event["kind"] for event in chosen if event.get("entry") == identify(events[1])]
+        # What follows a repeated authorisation is about that one.
+        records = []
+        for event in chosen:
+            if event == events[1]:
+                records.append([])
+            elif event.get("entry") == identify(events[1]):
+                records[-1].append(event["kind"])
         lowered = [entry for entry in history.entries.values() if entry.guarantee.epsilon() < 0.99]
-        assert len(lowered) == (kinds == ["settled", "released"])
+        assert len(lowered) == records.count(["settled", "released"])
 
     @pytest.mark.parametrize("order", [*itertools.permutations((1, 3, 5))])
     def test_one_order_alone_happened(self, events, order):

@@ -219,6 +219,16 @@ def distance(draws, fields):
     return scale * max(gaps)
 
 
+def attempting(attempts):
+    """A sampler whose attempts are `attempts(count)`."""
+
+    class Attempting(NestedBoxes):
+        def attempts(self, count, rng):
+            return attempts(count)
+
+    return Attempting(POSTERIORS["three vertices"])
+
+
 class TestDraw:
     def test_draws_follow_the_accepted_attempts(self):
         boxes = NestedBoxes(POSTERIORS["two vertices, one point"])
@@ -228,28 +238,25 @@ class TestDraw:
         assert distance(draws, fields) < LIMIT
         assert distance(draws, fields + 0.3) > LIMIT
 
-    def test_first_accepted_attempt_counts(self, monkeypatch):
+    def test_first_accepted_attempt_counts(self):
         """Not the likeliest of a batch, nor the last: attempt 7 of the third batch comes before the sure ones."""
-        boxes = NestedBoxes(POSTERIORS["three vertices"])
         batches = iter([np.full(BATCH, -np.inf)] * 2 + [np.r_[np.full(6, -1e9), -1e-12, -1e9, np.zeros(BATCH - 8)]])
         fields = np.arange(3.0 * BATCH).reshape(BATCH, 3)
-        monkeypatch.setattr(boxes, "attempts", lambda count, rng: Attempts(fields, next(batches)))
+        boxes = attempting(lambda count: Attempts(fields, next(batches)))
         draw = boxes.draw(np.random.default_rng(0))
         np.testing.assert_array_equal(draw.field, fields[6])
         assert draw.attempts == 2 * BATCH + 7
 
-    def test_accepts_with_the_probability_given(self, monkeypatch):
+    def test_accepts_with_the_probability_given(self):
         """Attempts are geometric: mean e, standard deviation sqrt(e^2 - e); 6 standard errors, 2e-9."""
-        boxes = NestedBoxes(POSTERIORS["three vertices"])
-        monkeypatch.setattr(boxes, "attempts", lambda count, rng: Attempts(np.zeros((count, 3)), np.full(count, -1.0)))
+        boxes = attempting(lambda count: Attempts(np.zeros((count, 3)), np.full(count, -1.0)))
         rng = np.random.default_rng(6)
         attempts = [boxes.draw(rng).attempts for _ in range(2000)]
         assert np.mean(attempts) == pytest.approx(np.e, abs=6 * 2.162 / 2000**0.5)
 
-    def test_support_counts_as_a_rejection(self, monkeypatch):
-        boxes = NestedBoxes(POSTERIORS["three vertices"])
+    def test_support_counts_as_a_rejection(self):
         fields = np.arange(3.0 * BATCH).reshape(BATCH, 3)
-        monkeypatch.setattr(boxes, "attempts", lambda count, rng: Attempts(fields, np.zeros(count)))
+        boxes = attempting(lambda count: Attempts(fields, np.zeros(count)))
         draw = boxes.draw(np.random.default_rng(0), support=lambda w: w[:, 0] >= 30)
         assert draw.attempts == 11
         np.testing.assert_array_equal(draw.field, fields[10])

@@ -13,7 +13,7 @@ import shapely
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.io import read_pattern
 from dpppsynth.privacy import AddRemove, verify
-from dpppsynth.release import CoxRelease, Projection, append_patterns, folder_writing, load_release, project_to_simplex
+from dpppsynth.release import CoxRelease, Projection, append_patterns, load_release, project_to_simplex
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinearMean, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.offset import Offset
@@ -307,12 +307,16 @@ class TestFolder:
         with pytest.raises(InputError, match=r"^path: cannot make the folder"):
             cells.save(tmp_path / "out" / "notes.txt" / "public")
 
-    @pytest.mark.parametrize("step", ["_write_certificate", "write_pattern", "put"])
-    def test_nothing_is_left_of_a_save_that_fails(self, cells, tmp_path, monkeypatch, step):
-        def fail(*args):
-            raise OSError(28, "disk full")
+    @pytest.mark.parametrize("name", ["certificate.json", "synthetic_000.geojson", "domain.geojson"])
+    def test_nothing_is_left_of_a_save_that_fails(self, cells, tmp_path, monkeypatch, name):
+        write = Path.write_text
 
-        monkeypatch.setattr(folder_writing, step, fail)
+        def fail(path, *given, **options):
+            if path.name == name:
+                raise OSError(28, "disk full")
+            return write(path, *given, **options)
+
+        monkeypatch.setattr(Path, "write_text", fail)
         (tmp_path / "empty").mkdir()
         for target in ("out", "empty"):
             with pytest.raises(OSError, match="disk full"):

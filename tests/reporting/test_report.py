@@ -165,12 +165,12 @@ class TestTable:
 
 
 class TestResampled:
-    @pytest.fixture(autouse=True)
-    def _k_alone(self, monkeypatch):
-        monkeypatch.setattr(Comparison, "_first_order", lambda *_: ())
+    class KAlone(Comparison):
+        def _first_order(self, *_):
+            return ()
 
     def comparison(self, original):
-        return Comparison(original, R, 10.0, 10.0, "exact", np.random.default_rng(7))
+        return self.KAlone(original, R, 10.0, 10.0, "exact", np.random.default_rng(7))
 
     @pytest.mark.parametrize("original", [clustered(), on_streets(60)], ids=["window", "streets"])
     def test_copies_of_a_point_are_no_pairs(self, original):

@@ -154,6 +154,12 @@ class Page(HTMLParser):
         return [cell for row in self.cells for cell in row[1:] if row[0] == name]
 
 
+@pytest.fixture
+def blank(monkeypatch):
+    """Pictures of no bytes."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda *_, **__: None)
+
+
 @pytest.fixture(scope="module")
 def released(tmp_path_factory):
     """Folders of releases by name, each made once."""
@@ -551,10 +557,10 @@ def test_a_large_delta_is_not_blamed_on_the_randomness(released, tmp_path):
         (None, False),
     ],
 )
-def test_no_command_is_taken_from_a_certificate(version, printed, monkeypatch, released):
+def test_no_command_is_taken_from_a_certificate(version, printed, blank, released):
     subject = open_subject(released("tents"))
     stated = {} if version is None else {"dpppsynth": version}
-    text = drawn_once(monkeypatch, replace(subject, certificate={**subject.certificate, "versions": stated}))
+    text = page(replace(subject, certificate={**subject.certificate, "versions": stated}))
     blocks = re.findall(r"<pre>(.*?)</pre>", text, re.DOTALL)
     assert [re.sub("<.*?>", "", block).splitlines()[:2] for block in blocks] == [
         ["dpppsynth verify .", "dpppsynth audit ."]
@@ -565,19 +571,11 @@ def test_no_command_is_taken_from_a_certificate(version, printed, monkeypatch, r
     assert ("Install dpppsynth, from where its authors publish it." in visible) != printed
 
 
-def drawn_once(monkeypatch, subject):
-    """A page without its pictures."""
-    blank = pictures.Picture("data:image/png;base64,", "a picture", 1, 1)
-    for name in ("pattern_map", "intensity_map", "epsilon_curve", "profile_curve", "gathering_curve"):
-        monkeypatch.setattr(pictures, name, lambda *_, **__: blank)
-    return page(subject)
-
-
-def test_half_characters_are_shown_by_their_numbers(monkeypatch, copy):
+def test_half_characters_are_shown_by_their_numbers(blank, copy):
     subject = open_subject(copy)
     versions = subject.certificate["versions"] | {"x\ud800": "\udfff"}
     said = {"versions": versions, "releasable": False, "warning": "no \ud812 way"}
-    text = drawn_once(monkeypatch, replace(subject, certificate={**subject.certificate, **said}))
+    text = page(replace(subject, certificate={**subject.certificate, **said}))
     assert "no \\ud812 way" in text
     assert Page(text).value("Version of x\\ud800") == ["\\udfff"]
     text.encode()
@@ -635,9 +633,8 @@ class TestFile:
     @pytest.mark.parametrize(
         "out", ["a\0.html", "a" * 400 + ".html", "a" * 253 + ".html", 5, 3.5, b"x.html", "", "\ud800.html"]
     )
-    def test_what_is_no_name_of_a_file_is_refused_in_words(self, out, copy, tmp_path, monkeypatch):
+    def test_what_is_no_name_of_a_file_is_refused_in_words(self, out, copy, tmp_path, monkeypatch, blank):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("dpppsynth.reporting.report_writer.render_report", lambda *_, **__: "page")
         with contextlib.suppress(InputError):
             # The file system decides about names that are merely odd.
             assert write_report(copy, out).name == out
@@ -674,20 +671,26 @@ class TestFile:
         assert len(open_subject(copy, said.append).patterns) == 4
         assert said == ["checking the release", "reading synthetic patterns"]
 
-    def test_sampling_makes_a_report_anew(self, copy, monkeypatch):
+    def test_sampling_makes_a_report_anew(self, copy, blank, monkeypatch):
         app = typer.Typer(cls=_Program)
         app.callback()(lambda: None)
         app.command("sample")(sample)
-        monkeypatch.setattr("dpppsynth.reporting.report_writer.page", lambda subject, _say: f"{MARK}{subject.count}")
         mine = copy / "report.html"
-        for text, then in [(None, None), ("mine", "mine"), (f"{MARK}1", f"{MARK}4")]:
+        for text in (None, "mine", MARK):
             if text is not None:
                 mine.write_text(text)
             run = CliRunner().invoke(app, ["sample", str(copy)])
             assert run.exit_code == 0, run.output
+            then = page(open_subject(copy)) if text == MARK else text
             assert (mine.read_text() if mine.exists() else None) == then
-        refusal = InputError("out: no room")
-        monkeypatch.setattr("dpppsynth.reporting.write_report", lambda *_, **__: (_ for _ in ()).throw(refusal))
+        replaced = Path.replace
+
+        def full(path, target):
+            if Path(target).name == mine.name:
+                raise OSError(28, "no room")
+            return replaced(path, target)
+
+        monkeypatch.setattr(Path, "replace", full)
         run = CliRunner().invoke(app, ["sample", str(copy)])
         assert run.exit_code == 0
         assert "out of date" in run.stderr

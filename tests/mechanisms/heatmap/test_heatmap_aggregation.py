@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from support.opendp import laplace_by
 
 from dpppsynth.core.errors import InputError, PrivacyCheckError
-from dpppsynth.mechanisms.heatmap import aggregation
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, measure_tree, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import LATTICE_BITS, LevelBudgets, layout, level_budgets, level_scales
 from dpppsynth.mechanisms.heatmap.dense import dense_aggregate, dense_depth, nearest_masses
@@ -22,7 +22,7 @@ from dpppsynth.mechanisms.heatmap.mass_rounding import rounded
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid, pyramid_norm
 from dpppsynth.mechanisms.heatmap.reconstruct import reconstruct, solve
 from dpppsynth.mechanisms.heatmap.users import Users, user_distribution
-from dpppsynth.privacy.noise import laplace_noise
+from dpppsynth.privacy.noise import SeededLaplace, laplace_noise
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.minimum_cost_flow import grid_flow
 
@@ -309,27 +309,17 @@ def test_what_was_seeded_says_that_it_is_not_private(make):
 
 
 @pytest.mark.parametrize("variant", ["practical", "theory"])
-def test_each_level_gets_its_budget_and_a_person_spends_all_of_it(monkeypatch, variant):
-    drawn = []
-
-    def recording(scale, **given):
-        drawn.append(given | {"scale": scale, "cells": 0})
-        noise = laplace_noise(scale, **given)
-        add = noise.add
-        noise.add = lambda values: (drawn[-1].update(cells=drawn[-1]["cells"] + len(values)), add(values))[1]
-        return noise
-
-    monkeypatch.setattr(aggregation, "laplace_noise", recording)
+def test_each_level_gets_its_budget_and_a_person_spends_all_of_it(variant):
     person = np.random.default_rng(1).dirichlet(np.ones(256)).reshape(1, 16, 16)
-    found = sparse_aggregate(person, epsilon=0.7, w=5, variant=variant, rng=None)
+    with laplace_by(lambda scale, values: SeededLaplace(scale, 1).add(np.array(values))) as drawn:
+        found = sparse_aggregate(person, epsilon=0.7, w=5, variant=variant, rng=None)
     budgets = level_budgets(0.7, 4, 5, variant=variant)
-    assert math.fsum(each["epsilon"] for each in drawn) == pytest.approx(0.7, abs=1e-12)
-    assert {each["sensitivity"] for each in drawn} == {UNIT}
-    assert [each["rng"] for each in drawn] == [None] * len(drawn)
+    assert {each.sensitivity for each in drawn} == {UNIT}
+    assert 0.7 * (1 - 1e-9) < math.fsum(UNIT / each.scale for each in drawn) <= 0.7
     # Each cell is read once, and as many as a public number says.
-    assert tuple(each["cells"] for each in drawn) == layout(budgets.first, 4, 5)
+    assert tuple(sum(map(len, each.values)) for each in drawn) == layout(budgets.first, 4, 5)
     levels = pyramid(Users.from_arrays(person).lattice())[budgets.first :]
-    spent = math.fsum(np.abs(level).sum() / each["scale"] for level, each in zip(levels, drawn, strict=True))
+    spent = math.fsum(np.abs(level).sum() / each.scale for level, each in zip(levels, drawn, strict=True))
     assert 0.7 * (1 - 1e-9) < spent <= 0.7
     assert found.distribution.sum() == pytest.approx(1, abs=1e-12)
     assert (found.masses >= 0).all()

@@ -8,8 +8,8 @@ import pytest
 import shapely
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.opendp import laplace_by
 
-from dpppsynth.baselines import central_grids as central
 from dpppsynth.baselines.central_grids import CentralAdaptiveGrid, CentralUniformGrid
 from dpppsynth.core.errors import InputError
 from dpppsynth.grids import central_second_sides, true_answers
@@ -20,33 +20,18 @@ UNIT = (0, 0, 1, 1)
 XY = np.random.default_rng(1).beta(1, 3, (5000, 2))
 
 
-class Silent:
-    """A stand-in for noise, which records what it was asked for and the counts it got."""
-
-    def __init__(self, offset=0):
-        self.asked, self.counts, self.offset = [], [], offset
-
-    def __call__(self, scale, *, sensitivity, epsilon, rng):
-        self.asked.append((scale, sensitivity, epsilon))
-        return self
-
-    def add(self, values):
-        self.counts.append(values)
-        return values + self.offset
-
-
 @pytest.fixture
-def silent(monkeypatch):
-    noise = Silent()
-    monkeypatch.setattr(central, "laplace_noise", noise)
-    return noise
+def silent():
+    """No noise, whose samplers know what they were asked for."""
+    with laplace_by() as samplers:
+        yield samplers
 
 
 class TestUniform:
     def test_counts_meet_one_noise_of_the_whole_budget(self, silent):
         estimate = CentralUniformGrid(UNIT, epsilon=0.5, expected_n=2000).release_counts(XY)
         assert len(estimate.rectangles) == 10**2
-        assert silent.asked[-1] == (laplace_scale(1, 0.5), 1, 0.5)
+        assert (silent[-1].scale, silent[-1].sensitivity) == (laplace_scale(1, 0.5), 1)
         assert (estimate.masses == estimate.rectangles.count(XY)).all()
         assert estimate.query([UNIT]) == pytest.approx([5000])
 
@@ -67,9 +52,9 @@ class TestUniform:
 class TestAdaptive:
     def test_levels_share_the_budget(self, silent):
         grid = CentralAdaptiveGrid(UNIT, epsilon=1.0, expected_n=5000, share=0.25)
-        silent.asked.clear()
+        silent.clear()
         estimate = grid.release_counts(XY)
-        assert [asked[1:] for asked in silent.asked] == [(1, 0.25), (1, 0.75)]
+        assert [each.scale for each in silent] == [laplace_scale(1, 0.25), laplace_scale(1, 0.75)]
         assert len(grid.first) == 100
         sides = central_second_sides(grid.first.count(XY), 0.75)
         assert estimate.rectangles.pieces.tolist() == (sides**2).tolist()
@@ -77,10 +62,9 @@ class TestAdaptive:
         assert estimate.masses == pytest.approx(estimate.rectangles.count(XY))
         assert estimate.query(grid.first.cells) == pytest.approx(grid.first.count(XY))
 
-    def test_first_level_takes_part_in_the_masses(self, monkeypatch):
-        noise = Silent(offset=8)
-        monkeypatch.setattr(central, "laplace_noise", noise)
-        estimate = CentralAdaptiveGrid(UNIT, epsilon=8 / 3, expected_n=100, share=0.25).release_counts(XY[:0])
+    def test_first_level_takes_part_in_the_masses(self):
+        with laplace_by(lambda _, values: np.add(values, 8)):
+            estimate = CentralAdaptiveGrid(UNIT, epsilon=8 / 3, expected_n=100, share=0.25).release_counts(XY[:0])
         # Noised counts of 8 at epsilon 2 ask for two pieces per axis, each noised to 8: 32 below against 8 above.
         assert (estimate.rectangles.pieces == 4).all()
         assert estimate.masses == pytest.approx(np.full(400, (4 * 8 + 9 * 32) / (4 + 9) / 4))
@@ -97,13 +81,14 @@ class TestAdaptive:
             CentralAdaptiveGrid(UNIT, epsilon=1.0, expected_n=100),
             CentralUniformGrid(UNIT, epsilon=1.0, expected_n=100),
         ):
-            silent.counts.clear()
+            silent.clear()
             first = grid.release_counts(XY[:50])
             second = grid.release_counts(XY[:51])
-            levels = len(silent.counts) // 2
-            assert np.abs(silent.counts[0] - silent.counts[levels]).sum() == 1
+            counts = [np.array(values) for each in silent for values in each.values]
+            levels = len(counts) // 2
+            assert np.abs(counts[0] - counts[levels]).sum() == 1
             if len(first.rectangles) == len(second.rectangles):
-                assert np.abs(silent.counts[levels - 1] - silent.counts[-1]).sum() == 1
+                assert np.abs(counts[levels - 1] - counts[-1]).sum() == 1
 
     def test_second_level_depends_on_noised_counts_alone(self):
         grid = CentralAdaptiveGrid(UNIT, epsilon=1.0, expected_n=1000)
