@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -33,7 +32,7 @@ from dpppsynth.linear_network.skeleton import (
     require_connected,
     skeleton,
 )
-from dpppsynth.spatial.domains import OnMap, as_reals, canonical_json, public_grid
+from dpppsynth.spatial.domains import OnMap, as_reals
 from dpppsynth.spatial.patterns import PointPattern
 
 if TYPE_CHECKING:
@@ -144,12 +143,6 @@ class LinearNetwork(OnMap):
         return shapely.multilinestrings(self.lines)
 
     @cached_property
-    def bounds(self) -> tuple[float, float, float, float]:
-        """Bounding box (x0, y0, x1, y1)."""
-        x0, y0, x1, y1 = (float(v) for v in self.geometry.bounds)
-        return x0, y0, x1, y1
-
-    @cached_property
     def diameter(self) -> float:
         """Length that no shortest path between two points exceeds: attained on trees."""
         return diameter(self)
@@ -163,11 +156,6 @@ class LinearNetwork(OnMap):
     def is_rectangle(self) -> bool:
         """False: no network is a rectangle."""
         return False
-
-    @cached_property
-    def resolution(self) -> float:
-        """Spacing of the public grid of distances along edges: the largest power of ten <= diameter * 1e-7."""
-        return public_grid(self.diameter)
 
     @cached_property
     def adjacency(self) -> sp.csr_array:
@@ -444,11 +432,3 @@ class LinearNetwork(OnMap):
         require_distance("tolerance", tolerance, self.unit)
         parts = Skeleton(self.vertices, self.edges, self.lines, self.changes, self.dropped, self.labels)
         return self.from_skeleton(noting_overlaps(collapsed(parts, float(tolerance), self.unit)), self.crs)
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
-
-    def fingerprint(self) -> str:
-        """Return the SHA-256 hex digest of the canonical GeoJSON; equal networks have equal digests."""
-        return self._fingerprint

@@ -128,7 +128,7 @@ class Snapping(Protocol):
 
 
 class OnMap:
-    """Lengths of a domain on the map of its CRS, which windows and networks read alike."""
+    """Figures of a domain on the map of its CRS, which windows and networks share."""
 
     @cached_property
     def unit(self: Domain) -> str:
@@ -151,6 +151,25 @@ class OnMap:
         object.__setattr__(same, "crs", None if crs is None else projected_crs(crs))
         same.__dict__["stated_scale"] = scale
         return same
+
+    @cached_property
+    def bounds(self: Domain) -> tuple[float, float, float, float]:
+        """Bounding box (x0, y0, x1, y1)."""
+        x0, y0, x1, y1 = (float(v) for v in self.geometry.bounds)
+        return x0, y0, x1, y1
+
+    @cached_property
+    def resolution(self: Domain) -> float:
+        """Spacing of the public grid of released positions: the largest power of ten <= diameter * 1e-7."""
+        return public_grid(self.diameter)
+
+    @cached_property
+    def _fingerprint(self: Any) -> str:
+        return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 hex digest of the canonical GeoJSON; equal domains have equal digests."""
+        return self._fingerprint
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -244,12 +263,6 @@ class Window(OnMap):
         return cls(parts[0] if len(parts) == 1 else unite(parts), crs)
 
     @cached_property
-    def bounds(self) -> tuple[float, float, float, float]:
-        """Bounding box (x0, y0, x1, y1)."""
-        x0, y0, x1, y1 = (float(v) for v in self.geometry.bounds)
-        return x0, y0, x1, y1
-
-    @cached_property
     def area(self) -> float:
         """Area in squared units."""
         return float(self.geometry.area)
@@ -295,11 +308,6 @@ class Window(OnMap):
         """The diameter of a convex window; infinite on others, where paths may be long or missing."""
         return self.diameter if self.is_convex else math.inf
 
-    @cached_property
-    def resolution(self) -> float:
-        """Spacing of the public grid of released coordinates: the largest power of ten <= diameter * 1e-7."""
-        return public_grid(self.diameter)
-
     def positions(self, xy: ArrayLike) -> NDArray[np.float64]:
         """(n, 2) the coordinates themselves."""
         return np.asarray(xy, dtype=np.float64).reshape(-1, 2)
@@ -343,14 +351,6 @@ class Window(OnMap):
         geometry = shapely.geometry.mapping(self.geometry)
         feature = {"type": "Feature", "properties": {}, "geometry": json.loads(json.dumps(geometry))}
         return {"type": "FeatureCollection", "crs": crs_member(self.crs), "features": [feature]}
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
-
-    def fingerprint(self) -> str:
-        """Return the SHA-256 hex digest of the canonical GeoJSON; equal windows have equal digests."""
-        return self._fingerprint
 
     def __repr__(self) -> str:
         x0, y0, x1, y1 = self.bounds

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from dpppsynth.core.arguments import plain_array, positive
+from dpppsynth.core.arguments import plain_array
 from dpppsynth.core.errors import InputError
+from dpppsynth.privacy.truncated.truncated_laplace import in_range
 from dpppsynth.spatial.mesh import Floats
 
 # Epsilons and lengths whose products, squared, neither overflow nor vanish.
@@ -21,12 +22,7 @@ def bounded(name: str, value: Any) -> float:
 
 def scaled(name: str, value: Any) -> float:
     """The number, unless products of such numbers may overflow or vanish: then an InputError."""
-    rule = f"be a number from {SMALLEST:g} to {LARGEST:g}"
-    number = float(positive(name, value, rule=rule, most=LARGEST))
-    if number < SMALLEST:
-        msg = f"{name}: must {rule}, got {number!r}; choose a larger unit of length."
-        raise InputError(msg)
-    return number
+    return in_range(name, value, SMALLEST, LARGEST, remedy="choose a larger unit of length")
 
 
 def nonnegative(name: str, values: Any, *, most: float = LARGEST) -> Floats:

@@ -214,12 +214,14 @@ class TruncatedLaplace:
         return min(exposed + part / (2 * self.mass), 1.0)
 
 
-def in_range(name: str, value: Any, least: float = SMALLEST, most: float = LARGEST) -> float:
+def in_range(
+    name: str, value: Any, least: float = SMALLEST, most: float = LARGEST, *, remedy: str = "choose another unit"
+) -> float:
     """The number as a float, unless it is outside the range: then an InputError."""
     rule = f"be a number from {least:g} to {most:g}"
     number = float(positive(name, value, rule=rule, most=most))
     if number < least:
-        msg = f"{name}: must {rule}, got {number!r}; choose another unit."
+        msg = f"{name}: must {rule}, got {number!r}; {remedy}."
         raise InputError(msg)
     return number
 
