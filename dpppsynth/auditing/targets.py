@@ -117,20 +117,6 @@ def audit_of(plan: Measurement) -> PlanAudit:
     return measuring(plan).audit(plan)
 
 
-def hard_pair(plan: Measurement, relation: Relation) -> Pair:
-    """Two neighbouring patterns that the plan's mechanism hides least well; see `PlanAudit.pair`.
-
-    Examples
-    --------
-    >>> from dpppsynth import AlphaNeighbours, LaplaceSynthesizer, Window
-    >>> plan = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents").plan(Window.rectangle(0, 0, 500, 500), n=40)
-    >>> one, other = hard_pair(plan.statistic, AlphaNeighbours(25.0))
-    >>> float(abs(one.xy - other.xy).max()) <= 25.0
-    True
-    """
-    return audit_of(plan).pair(relation)
-
-
 def target_of_release(path: str | Path, statistics: More = (), *, limit: bool = True) -> Target:
     """The mechanism of a saved release, rebuilt from its certificate's public parameters, with what that claims.
 

@@ -49,15 +49,6 @@ def real_numbers(name: str, value: Any) -> Floats:
     return array.astype(np.float64)
 
 
-def probabilities(name: str, value: Any) -> Floats:
-    """Numbers from 0 to 1 of any shape, or an InputError."""
-    array = real_numbers(name, value)
-    if ((array < 0) | (array > 1)).any():
-        msg = f"{name}: must lie in [0, 1]; it is a probability."
-        raise InputError(msg)
-    return array
-
-
 def uniforms(size: Any, rng: RngLike) -> tuple[Floats, np.random.Generator]:
     """Random numbers in (-1, 1] of a shape, and the generator that goes on; an InputError for what is no shape."""
     source = generator(rng)

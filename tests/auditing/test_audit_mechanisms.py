@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from dpppsynth import cli
 from dpppsynth.auditing import Statistic, audit
-from dpppsynth.auditing.targets import Measure, hard_pair, target_of, target_of_release
+from dpppsynth.auditing.targets import Measure, audit_of, target_of, target_of_release
 from dpppsynth.contract import registry
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.audits.neighbouring_pairs import changed, require_neighbours
@@ -355,7 +355,7 @@ def test_hard_pair_reaches_the_sensitivity(domain, relation):
     field = lgcp("field", relation, 1.0, None, length_scale=150.0)
     for made in (LaplaceSynthesizer(1.0, relation=relation, basis="tents"), field):
         plan = made.plan(domain, **sizes(relation)).statistic
-        one, other = hard_pair(plan, relation)
+        one, other = audit_of(plan).pair(relation)
         change = (plan.exact(one.positions) - plan.exact(other.positions)).astype(float)
         size = np.abs(change).sum() if made is not field else np.sqrt(change @ change)
         # Streets along the axes do not run where tents of the plane are steepest.
@@ -368,7 +368,7 @@ def test_hard_pair_is_neighbouring_and_alone(domain):
     """Moves by at most alpha inside the domain, of exactly the person's points, everybody else far away."""
     relation = AlphaNeighbours(50.0, max_points_per_person=3)
     plan = LaplaceSynthesizer(1.0, relation=relation).plan(domain, n=N).statistic
-    one, other = hard_pair(plan, relation)
+    one, other = audit_of(plan).pair(relation)
     gone, came = changed((one, other))
     assert len(one) == len(other) == N
     assert len(gone) == len(came) == 3
@@ -388,7 +388,7 @@ def test_hard_pair_is_neighbouring_and_alone(domain):
 def test_hard_pair_of_very_few(relation):
     """One point, of a person who may have three; where the number is secret, one other is left."""
     plan = LaplaceSynthesizer(1.0, relation=relation).plan(SQUARE, **sizes(relation, 1)).statistic
-    one, other = hard_pair(plan, relation)
+    one, other = audit_of(plan).pair(relation)
     require_neighbours((one, other), relation)
     assert (len(one), len(other)) == ((1, 1) if relation.n_is_public else (4, 1))
 
@@ -684,14 +684,14 @@ def test_pair_that_a_mesh_cannot_tell_apart_tests_nothing(mechanism):
 def test_hard_pair_of_very_many():
     """Places that the others share, not eight candidates for each of them; and an end to it."""
     plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=300_000).statistic
-    one, other = hard_pair(plan, plan.relation)
+    one, other = audit_of(plan).pair(plan.relation)
     assert len(one) == len(other) == 300_000
     assert len(np.unique(one.xy, axis=0)) < 50_000
     assert np.hypot(*(one.xy[:-1] - one.xy[-1]).T).min() > 100
     require_neighbours((one, other), plan.relation)
     for size in (10**9, 2.5, -3):
         with pytest.raises(InputError, match=r"n: patterns of .* points are not made up"):
-            hard_pair(unchecked(plan, n=size), plan.relation)
+            audit_of(unchecked(plan, n=size)).pair(plan.relation)
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 0.01, 25.0])
@@ -699,7 +699,7 @@ def test_hard_pair_is_no_farther_than_alpha_where_coordinates_are_large(alpha):
     far = Window.rectangle(5e6, 5e6, 5e6 + 1000, 5e6 + 1000)
     relation = AlphaNeighbours(alpha)
     made = KernelSynthesizer(1.0, 1e-6, relation=relation).plan(far, n=5).statistic
-    gone, came = changed(hard_pair(made, relation))
+    gone, came = changed(audit_of(made).pair(relation))
     assert 0.99 * alpha < np.hypot(*(gone - came)[0]) <= alpha
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dpppsynth import AddRemove, AlphaNeighbours, BoundedErrorSynthesizer, LaplaceSynthesizer, Window
 from dpppsynth.auditing import audit
-from dpppsynth.auditing.targets import audit_of, hard_pair, target_of
+from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.contract import registry
 from dpppsynth.contract.audits.plan_audit import PlanAudit
 from dpppsynth.contract.measurement import Measurement
@@ -50,7 +50,7 @@ def test_bare_measurements_are_audited_as_their_mechanisms_are():
 
 def test_plans_of_unknown_mechanisms_are_refused_by_name():
     """No pair is chosen for them by distance, and nothing else is supposed about them."""
-    for refused in (lambda: hard_pair(Unregistered(), NEAR), lambda: target_of(Unregistered())):
+    for refused in (lambda: audit_of(Unregistered()).pair(NEAR), lambda: target_of(Unregistered())):
         with pytest.raises(InputError, match="plans like Unregistered"):
             refused()
     plan = LaplaceSynthesizer(1.0).plan(SQUARE, n=40)

@@ -24,7 +24,7 @@ from dpppsynth import (
     load_release,
     write_report,
 )
-from dpppsynth.auditing.targets import hard_pair
+from dpppsynth.auditing.targets import audit_of
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.plan import Plan
 from dpppsynth.core.errors import InputError, PrivacyCheckError
@@ -202,7 +202,7 @@ class TestPieces:
 
     def test_the_auditor_moves_points_by_the_true_radius(self):
         plan = LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents", mesh=triangles(window())).plan(window(), n=N)
-        one, other = hard_pair(plan.statistic, AlphaNeighbours(ALPHA))
+        one, other = audit_of(plan.statistic).pair(AlphaNeighbours(ALPHA))
         moved = np.hypot(*(one.xy - other.xy).T).max()
         assert ALPHA * 1.02 < moved <= ALPHA * FACTOR
 

@@ -36,7 +36,6 @@ MOST_EPSILON = 50.0
 NO_MORE = "be positive, and at most 50"
 # Range of the constants of the side rules, which are shares of a mass.
 MOST_ALPHA = 1000.0
-SHARE = "be positive, and at most 1000"
 ROUNDING: dict[str, Any] = {"help": "Rounding of the sides", "choices": ROUNDINGS, "panel": EXPERT}
 
 

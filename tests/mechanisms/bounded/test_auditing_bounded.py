@@ -18,7 +18,7 @@ from scipy import stats
 from dpppsynth import BoundedErrorSynthesizer, PlanarLaplaceSynthesizer
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.power import Rating
-from dpppsynth.auditing.targets import hard_pair, target_of
+from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.contract.audits.neighbouring_pairs import require_neighbours
 from dpppsynth.core.randomness import generator
 from dpppsynth.mechanisms.bounded.audit import BoundedRatio, Edges, LessTruncated, truncated_draws
@@ -259,7 +259,7 @@ BENCHMARKED = {name: (fault.make, 5000) for name, fault in FAULTS.items()}
 def test_the_ratio_of_counts_is_that_of_the_law():
     """The law's own masses at the changing counts; a count beyond the bound of one pattern alone is certain."""
     plan = counts_plan()
-    pair = hard_pair(plan, plan.relation)
+    pair = audit_of(plan).pair(plan.relation)
     ratio = BoundedRatio.at(plan, pair, scale=plan.scale, bound=plan.max_error)
     first, second = (plan.exact(pattern.positions) for pattern in pair)
     law = TruncatedGeometric(plan.scale, plan.max_error)
@@ -382,7 +382,7 @@ def test_ratings_tell_how_large_a_fault_is_found():
 def test_hard_pair_of_moved_points(window):
     """Both coordinates change, by alpha altogether, and rows come in another order."""
     plan = moved_plan(n=6, window=window)
-    pair = hard_pair(plan, plan.relation)
+    pair = audit_of(plan).pair(plan.relation)
     require_neighbours(pair, plan.relation)
     assert move_shifts(plan, pair) == pytest.approx([1.0])
     change = np.abs(pair[0].positions[-1] - pair[1].positions[0])
@@ -402,7 +402,7 @@ def test_a_track_moves_as_a_whole():
 def test_the_persons_row_is_found_among_others_in_any_order():
     """Ten others at the far end: whichever row is the person's, the same one is looked at."""
     plan = moved_plan(n=11)
-    pair = hard_pair(plan, plan.relation)
+    pair = audit_of(plan).pair(plan.relation)
     ratio = MoveRatio.at(plan, pair)
     others = pair[0].positions[:-1]
     released = np.concatenate([others + 30.0, pair[0].positions[-1:] + 5.0])

@@ -18,7 +18,7 @@ from support.seams import randomise_by
 
 from dpppsynth.auditing import audit
 from dpppsynth.auditing.power import Law, _share_caught
-from dpppsynth.auditing.targets import Measure, audit_of, hard_pair, target_of, target_of_release
+from dpppsynth.auditing.targets import Measure, audit_of, target_of, target_of_release
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.audits.neighbouring_pairs import changed, require_neighbours
 from dpppsynth.contract.audits.stated_profile import AsStated
@@ -481,7 +481,7 @@ def test_saved_release_is_audited_without_its_data(tmp_path):
     aimed = target_of_release(folder)
     stated = json.loads((folder / "certificate.json").read_text())["parameters"]
     assert aimed.run.plan.parameters().items() <= stated.items()
-    assert hard_pair(aimed.run.plan, AddRemovePerson())[0].xy.tolist() == aimed.pair[0].xy.tolist()
+    assert audit_of(aimed.run.plan).pair(AddRemovePerson())[0].xy.tolist() == aimed.pair[0].xy.tolist()
     result = audit(folder, trials=50)
     assert result.verification.holds
     assert not result.violated
