@@ -8,7 +8,6 @@ Nothing here is private: truths are compared with noisy answers, and the noise i
 against closed forms where there are any; one that is off by more than five standard errors ends the run.
 """
 
-import csv
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -24,7 +23,7 @@ from bounded_error_laws import EPSILONS, TRUNCATED, TRUNCATED_PLANAR
 from bounded_error_pictures import draw
 from bounded_error_scores import FARTHEST, Figure, Scores
 from measuring import timed
-from pages import command_line
+from pages import command_line, write_rows
 
 from dpppsynth.core.workers import worker_pool
 
@@ -123,15 +122,14 @@ HEAD = ("study", "case", "measure", "value", "standard_error", "closed_form")
 
 def write(path: Path, found: dict[str, list[Any]]) -> None:
     """A line for each number: study, row in words, name, and standard error and closed form where there are."""
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(HEAD)
-        for study, rows in found.items():
-            for row in rows:
-                fields = row._asdict()
-                labels = {name: fields.pop(name) for name in row._fields if name in LABELS}
-                case = ", ".join(each if isinstance(each, str) else f"{name} {each:g}" for name, each in labels.items())
-                writer.writerows([study, case, name, *map(text, each)] for name, each in measured(fields))
+    lines: list[list[str]] = []
+    for study, rows in found.items():
+        for row in rows:
+            fields = row._asdict()
+            labels = {name: fields.pop(name) for name in row._fields if name in LABELS}
+            case = ", ".join(each if isinstance(each, str) else f"{name} {each:g}" for name, each in labels.items())
+            lines += ([study, case, name, *map(text, each)] for name, each in measured(fields))
+    write_rows(path, HEAD, lines)
 
 
 def measured(numbers: dict[str, Any]) -> Iterator[tuple[str, Figure]]:

@@ -23,21 +23,11 @@ def draw(path: Path, smooth: Sequence[Smooth], spreads: Sequence[Spread]) -> Non
     walks = [row for row in smooth if row.truth == "walk" and row.step]
     for name, (label, colour, style) in LABELS.items():
         found: list[Figure] = [getattr(row, name) for row in walks]
-        left.errorbar(
-            [row.step for row in walks],
-            [each.value for each in found],
-            [2 * each.error for each in found],
-            label=label,
-            color=colour,
-            linestyle=style,
-            linewidth=1,
-        )
-    left.set(
-        xscale="log",
-        yscale="log",
-        xlabel="step of the walk (noise: standard deviation 13)",
-        ylabel="mean squared error",
-    )
+        steps, drawn = [row.step for row in walks], {"color": colour, "linestyle": style, "linewidth": 1}
+        values, errors = [each.value for each in found], [2 * each.error for each in found]
+        left.errorbar(steps, values, errors, label=label, **drawn)
+    left.set(xscale="log", yscale="log", ylabel="mean squared error")
+    left.set_xlabel("step of the walk (noise: standard deviation 13)")
     left.legend(fontsize=7, frameon=False)
     for k, row in enumerate(spreads):
         right.plot([row.low, row.high], [k, k], color="0.4")

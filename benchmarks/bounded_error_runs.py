@@ -15,7 +15,7 @@ from bounded_error_laws import (
     number_noises,
     place_noises,
 )
-from bounded_error_scores import Known, Scores, batches, of_numbers, of_places, repeated, summary
+from bounded_error_scores import Known, Scores, of_numbers, of_places, summary
 
 from dpppsynth.baselines import hay_degree, hay_tree
 from dpppsynth.filters import cartesian_filter, likely_step, particle_filter, polar_filter
@@ -63,23 +63,14 @@ FULL = Setting(1000, 300, 1000, 6, 300, 1000, 100, 30, 2_000_000, 1000)
 QUICK = Setting(50, 5, 20, 2, 10, 30, 10, 3, 100_000, 100)
 
 
-def noise_row(noise: Noise, numbers: int, repetitions: int, seed: list[int]) -> Row:
-    """Unfiltered noise on `numbers` answers, again and again."""
-    rng = np.random.default_rng(seed)
-    sizes = batches(repetitions, max(1, AT_ONCE // numbers))
-    scores = repeated(lambda size: of_numbers(noise.draw((size, numbers), rng), THRESHOLD), sizes)
+def noise_row(noise: Noise, numbers: int, repetitions: int, seed: list[int], *, dimension: int = 1) -> Row:
+    """Unfiltered noise on so many answers, or points in the plane, again and again."""
+    rng, of = np.random.default_rng(seed), of_numbers if dimension == 1 else of_places
+    at_once = max(1, AT_ONCE // (dimension * numbers))
+    sizes = (min(at_once, repetitions - start) for start in range(0, repetitions, at_once))
+    scores = np.concatenate([of(noise.draw((size, numbers), rng), THRESHOLD) for size in sizes])
     known = Known(noise.variance, noise.tail(THRESHOLD))
-    found = summary(scores, numbers, known)
-    return Row(noise.name, noise.epsilon, noise.delta, noise.max_error, repetitions, found)
-
-
-def place_row(noise: Noise, places: int, repetitions: int, seed: list[int]) -> Row:
-    """Unfiltered noise on `places` points, again and again."""
-    rng = np.random.default_rng(seed)
-    sizes = batches(repetitions, max(1, AT_ONCE // (2 * places)))
-    scores = repeated(lambda size: of_places(noise.draw((size, places), rng), THRESHOLD), sizes)
-    known = Known(noise.variance, noise.tail(THRESHOLD))
-    found = summary(scores, places, known, dimension=2)
+    found = summary(scores, numbers, known, dimension=dimension)
     return Row(noise.name, noise.epsilon, noise.delta, noise.max_error, repetitions, found)
 
 
@@ -131,7 +122,7 @@ def checkins(epsilon: float, setting: Setting) -> list[Row]:
     """Every check-in moved; their order is that of no one's path, and a filter over it is run to show what it does."""
     truth, seed = data.checkins(), [SEED, 3, round(1000 * epsilon)]
     noises = place_noises(epsilon)
-    rows = [place_row(noise, len(truth), setting.checkins, [*seed, k]) for k, noise in enumerate(noises)]
+    rows = [noise_row(noise, len(truth), setting.checkins, [*seed, k], dimension=2) for k, noise in enumerate(noises)]
     paths = truth[: len(truth) // data.POSITIONS * data.POSITIONS].reshape(-1, data.POSITIONS, 2)[: setting.paths]
     return [*rows, *path_rows(noises[1], paths, setting, [*seed, 20])]
 
@@ -140,7 +131,9 @@ def tracks(epsilon: float, setting: Setting) -> list[Row]:
     """One track of 100 positions a repetition."""
     seed = [SEED, 4, round(1000 * epsilon)]
     noises = place_noises(epsilon)
-    rows = [place_row(noise, data.POSITIONS, setting.repetitions, [*seed, k]) for k, noise in enumerate(noises)]
+    rows = [
+        noise_row(noise, data.POSITIONS, setting.repetitions, [*seed, k], dimension=2) for k, noise in enumerate(noises)
+    ]
     return [*rows, *path_rows(noises[1], data.tracks(setting.paths), setting, [*seed, 20])]
 
 

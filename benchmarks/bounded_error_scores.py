@@ -1,7 +1,6 @@
 """Scores of benchmarks/bounded_error.py: of every repetition, their means with standard errors, and known values."""
 
 import math
-from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -78,11 +77,6 @@ def of_places(errors: Floats, threshold: float) -> Floats:
     return np.column_stack([*columns, (distance > threshold).mean(axis=1), distance.max(axis=1)])
 
 
-def repeated(run: Callable[[int], Floats], sizes: Iterable[int]) -> Floats:
-    """Scores (R, 5) of all repetitions, run by so many at a time."""
-    return np.concatenate([run(size) for size in sizes])
-
-
 def summary(scores: Floats, numbers: int, known: Known | None = None, *, dimension: int = 1) -> Scores:
     """Means over repetitions; closed forms are those of `numbers` independent errors a repetition."""
     if known is None:
@@ -94,8 +88,3 @@ def summary(scores: Floats, numbers: int, known: Known | None = None, *, dimensi
         beta = Figure(float(scores[:, 3].mean()), chance, known.beta)
     means = tuple(float(each) for each in np.quantile(scores[:, 0], (0, 0.25, 0.5, 0.75, 1)))
     return Scores(mean, variance, mse, beta, float(scores[:, 4].max()), means)
-
-
-def batches(repetitions: int, at_once: int) -> list[int]:
-    """Split repetitions into batches of at most `at_once`."""
-    return [min(at_once, repetitions - start) for start in range(0, repetitions, at_once)]

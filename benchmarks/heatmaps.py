@@ -9,7 +9,7 @@ Nothing here is private: truths are compared with estimates, and the noise is se
 and Brightkite names them with --checkins, and their busiest cells take the place of the simulated cities.
 """
 
-import csv
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,7 +22,7 @@ from heatmap_data import SCREEN, Scene, cities, gaussians, image
 from heatmap_rivals import coarse_grid, equal_budgets, quadtree
 from heatmap_scale import scale_tables
 from measuring import raw_rows
-from pages import command_line, fill, table
+from pages import command_line, fill, table, write_rows
 
 from dpppsynth.mechanisms.heatmap.aggregation import aggregate, normalised, sparse_aggregate
 from dpppsynth.mechanisms.heatmap.bound import level_budgets
@@ -137,13 +137,16 @@ def drawn(masses: np.ndarray, users: Users) -> np.ndarray:
     return gaussian_heatmap(normalised(masses[:x, :y]), (SIGMA * longer / x, SIGMA * longer / y))
 
 
+def labelled(setting: str | int, rows: Iterator[list]) -> Iterator[list]:
+    return ([setting, *row] for row in rows)
+
+
 def in_cities(scenes: list[Scene]) -> Iterator[list]:
     """Experiment 1: 200 persons of each city, twice."""
     for which, scene in enumerate(scenes):
         for run in range(2):
             users = scene.sample(PEOPLE, np.random.default_rng([SEED, 2, which, run])).users(SIDE)
-            for found in compared(users, EPSILONS, tuple(METHODS), [3, which, run]):
-                yield ["", *found]
+            yield from labelled("", compared(users, EPSILONS, tuple(METHODS), [3, which, run]))
 
 
 def large(scenes: list[Scene]) -> Scene:
@@ -161,8 +164,7 @@ def by_number(scenes: list[Scene]) -> Iterator[list]:
     for number in (50, 100, 200, 300, 400, 500):
         for run in range(10):
             users = scene.sample(number, np.random.default_rng([SEED, 4, number, run])).users(SIDE)
-            for found in compared(users, (1.0, 10.0), FEW, [5, number, run]):
-                yield [number, *found]
+            yield from labelled(number, compared(users, (1.0, 10.0), FEW, [5, number, run]))
 
 
 def by_side(scenes: list[Scene]) -> Iterator[list]:
@@ -171,8 +173,7 @@ def by_side(scenes: list[Scene]) -> Iterator[list]:
     for side in (64, 128, 256, 512):
         for run in range(10):
             users = scene.sample(PEOPLE, np.random.default_rng([SEED, 6, run])).users(side)
-            for found in compared(users, (1.0, 10.0), FEW, [7, side, run]):
-                yield [side, *found]
+            yield from labelled(side, compared(users, (1.0, 10.0), FEW, [7, side, run]))
 
 
 def by_sparsity(_: list[Scene]) -> Iterator[list]:
@@ -181,24 +182,22 @@ def by_sparsity(_: list[Scene]) -> Iterator[list]:
         for run in range(10):
             scene = gaussians(components, PEOPLE, points, np.random.default_rng([SEED, 8, components, points, run]))
             users = scene.users(SIDE)
-            for found in compared(users, (1.0,), FEW, [9, components, points, run]):
-                yield [f"{components} Gaussians, {points} points each", *found]
+            found = compared(users, (1.0,), FEW, [9, components, points, run])
+            yield from labelled(f"{components} Gaussians, {points} points each", found)
 
 
 def indicative(_: list[Scene]) -> Iterator[list]:
     """20 Gaussians, 200 persons with 5 points each: what another implementation has been seen to give."""
     for run in range(20):
         users = gaussians(20, PEOPLE, 5, np.random.default_rng([SEED, 10, run]), widest=0.06).users(SIDE)
-        for found in compared(users, (0.5, 1.0, 5.0, 10.0), FEW, [11, run]):
-            yield ["", *found]
+        yield from labelled("", compared(users, (0.5, 1.0, 5.0, 10.0), FEW, [11, run]))
 
 
 def gaze(_: list[Scene]) -> Iterator[list]:
     """Experiment 5: 50 of the persons who look at an image of 320 x 240, twice."""
-    for which in range(38):
-        for run in range(2):
-            for found in compared(gazers(which, run), (1.0, 2.0, 5.0, 8.0, 10.0, 20.0), FEW, [13, which, run]):
-                yield ["", *found]
+    epsilons = (1.0, 2.0, 5.0, 8.0, 10.0, 20.0)
+    for which, run in itertools.product(range(38), range(2)):
+        yield from labelled("", compared(gazers(which, run), epsilons, FEW, [13, which, run]))
 
 
 def gazers(which: int, run: int = 0) -> Users:
@@ -212,8 +211,7 @@ def shuffled(_: list[Scene]) -> Iterator[list]:
     for which in range(20):
         users = gazers(which)
         truth = drawn(users.total(), users)
-        for found in compared(users, (5.0,), (OURS,), [15, which]):
-            yield ["central", *found]
+        yield from labelled("central", compared(users, (5.0,), (OURS,), [15, which]))
         everybody = each_person(users)
         for scale in SCALES:
             protocol = ShuffleProtocol(5.0, DELTA, users=len(everybody), depth=users.depth, w=W, scale=scale)
@@ -308,14 +306,13 @@ def communication() -> list[str]:
 
 
 def write_csv(path: Path, found: dict[str, tables.Summary]) -> None:
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["experiment", "setting", "epsilon", "method", "metric", "mean", "half_width", "runs"])
-        for name, summary in found.items():
-            for (setting, epsilon, method), (mean, half, runs) in summary.items():
-                for metric, value, width in zip(tables.METRICS, mean, half, strict=True):
-                    row = [name, setting, f"{epsilon:g}", method, metric, f"{value:.4f}", f"{width:.4f}", runs]
-                    writer.writerow(row)
+    rows = (
+        [name, setting, f"{epsilon:g}", method, metric, f"{value:.4f}", f"{width:.4f}", runs]
+        for name, summary in found.items()
+        for (setting, epsilon, method), (mean, half, runs) in summary.items()
+        for metric, value, width in zip(tables.METRICS, mean, half, strict=True)
+    )
+    write_rows(path, ["experiment", "setting", "epsilon", "method", "metric", "mean", "half_width", "runs"], rows)
 
 
 def write(found: dict[str, tables.Summary], pairs: list[str], scenes: list[Scene], out: Path) -> None:

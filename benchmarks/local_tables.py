@@ -12,7 +12,7 @@ import numpy as np
 from heatmap_tables import distinct, short
 from local_areas import METHODS, MULTIPLIERS, SETTINGS
 from local_ranges import CONSTANT, EPSILONS, LARGE, RHOS, SIDES, SMALL, ZERO
-from pages import table
+from pages import table, write_rows
 
 # Mean and standard error, arrays where several errors stand in a row.
 Mean = tuple[np.ndarray, np.ndarray]
@@ -318,15 +318,11 @@ def sides(ranges: Ranges) -> list[str]:
 
 def write_csv(out: Path, areas: Areas, ranges: Ranges) -> None:
     """All means and standard errors."""
-    with (out / "local_areas.csv").open("w", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["data", "cells", "epsilon", "method", "w2_cells", "standard_error"])
-        writer.writerows([*key, f"{found[0]:.4f}", f"{found[1]:.4f}"] for key, found in areas.items())
-    with (out / "local_ranges.csv").open("w", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        areas_of = [f"{100 * rho:g} %" for rho in RHOS]
-        heads = [*(f"aqe {rho}" for rho in areas_of), *(f"standard error {rho}" for rho in areas_of)]
-        writer.writerow(["data", "epsilon", "method", "cells", *heads])
-        for key, (cells, means, errors) in ranges.items():
-            number = "" if np.isnan(cells) else f"{cells:.0f}"
-            writer.writerow([*key, number, *(f"{each:.4g}" for each in means), *(f"{each:.2g}" for each in errors)])
+    rows = ([*key, *(f"{each:.4f}" for each in found)] for key, found in areas.items())
+    write_rows(out / "local_areas.csv", ["data", "cells", "epsilon", "method", "w2_cells", "standard_error"], rows)
+    heads = [f"{what} {100 * rho:g} %" for what in ("aqe", "standard error") for rho in RHOS]
+    rows = (
+        [*key, "" if np.isnan(cells) else f"{cells:.0f}", *(f"{m:.4g}" for m in means), *(f"{e:.2g}" for e in errors)]
+        for key, (cells, means, errors) in ranges.items()
+    )
+    write_rows(out / "local_ranges.csv", ["data", "epsilon", "method", "cells", *heads], rows)

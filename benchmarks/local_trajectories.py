@@ -8,7 +8,6 @@ Nothing here is private: truths are compared with estimates, and the noise is se
 """
 
 import argparse
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -126,24 +125,6 @@ def table(rows: list[list], place: int, head: str, methods: tuple[str, ...], sco
     return pages.table([head, *methods], lines)
 
 
-def accounts(rows: list[list]) -> list[str]:
-    """Worst-case epsilon of a point and of a person, at the default setting."""
-    most = np.mean([float(row[5]) for row in rows if row[1:4] == [D, EPSILON, METHODS[0]]])
-    spent = {
-        METHODS[0]: (f"{EPSILON:g}", f"{most:g}"),
-        METHODS[1]: (f"{EPSILON / LONGEST:g}", f"{EPSILON:g}"),
-        METHODS[2]: (f"{EPSILON:g}", f"{EPSILON:g}"),
-        METHODS[3]: ("not by point", f"{EPSILON:g}"),
-        METHODS[4]: ("none", "none: reports are places of others, sectors from private data"),
-        METHODS[5]: ("none", "none"),
-        METHODS[6]: ("0", "0"),
-    }
-    return pages.table(
-        ["method", "epsilon of a point", "epsilon of a person, at worst"],
-        ([name, *each] for name, each in spent.items()),
-    )
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="folder of local_trajectories.md")
@@ -151,12 +132,11 @@ def main() -> None:
     given = parser.parse_args()
     points = city(np.random.default_rng(SEED))
     rows, crowd = list(experiment(points, given.runs)), list(crowds(points))
-    with (given.out / "local_trajectories.csv").open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["run", "cells", "epsilon", "method", "w2_cells", "epsilon_per_person"])
-        writer.writerows(rows)
+    heads = ["run", "cells", "epsilon", "method", "w2_cells", "epsilon_per_person"]
+    pages.write_rows(given.out / "local_trajectories.csv", heads, rows)
+    most = np.mean([float(row[5]) for row in rows if row[1:4] == [D, EPSILON, METHODS[0]]])
+    print(f"{METHODS[0]}: at worst epsilon {most:g} of a person")
     document = given.out / "local_trajectories.md"
-    pages.fill(document, "accounts", accounts(rows))
     pages.fill(document, "cells", table([row for row in rows if row[2] == EPSILON], 1, "d", METHODS, 4))
     pages.fill(
         document, "epsilon", table(sorted((r for r in rows if r[1] == D), key=lambda r: r[2]), 2, "eps", METHODS, 4)

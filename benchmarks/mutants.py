@@ -9,7 +9,6 @@ is bad, or a test fails without one.
     python benchmarks/mutants.py --only kernel noise       those of these files, nothing written
 """
 
-import argparse
 import compileall
 import functools
 import importlib
@@ -30,7 +29,7 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from typing import Any, NamedTuple
 
-from pages import fill, table
+from pages import command_line, fill, table
 
 CHECKOUT = Path(__file__).parent.parent
 FAULTS = Path(__file__).parent / "faults"
@@ -221,14 +220,6 @@ def report(rows: list[str], missed: int) -> list[str]:
     return [f"{len(rows)} faults, {len(rows) - missed} found.", "", *heads, *rows]
 
 
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--only", nargs="+", default=[], help="files of faults, without .toml, or names of faults")
-    parser.add_argument("--out", type=Path, help="page whose table is filled")
-    return parser.parse_args()
-
-
 @contextmanager
 def workers(jobs: int) -> Iterator[Any]:
     """Processes with copies of their own, which are gone afterwards."""
@@ -241,7 +232,10 @@ def workers(jobs: int) -> Iterator[Any]:
 
 
 def main() -> int:
-    args = arguments()
+    parser = command_line(__doc__)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", nargs="+", default=[], help="files of faults, without .toml, or names of faults")
+    args = parser.parse_args()
     chosen = [each for each in faults() if not args.only or {each.room, each.name} & set(args.only)]
     rows, missed = [], 0
     with workers(args.jobs) as pool:
@@ -254,7 +248,7 @@ def main() -> int:
             rows.append(row(fault, run))
             print(rows[-1], flush=True)
     print(f"{len(rows)} faults, {len(rows) - missed} found")
-    if args.out and rows:
+    if rows:
         fill(args.out, "mutants", report(rows, missed))
     return int(missed > 0 or bool(failed))
 

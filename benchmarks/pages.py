@@ -1,6 +1,7 @@
-"""Tables in the hand-written pages of docs/results: each stands between two comments that bear its name."""
+"""Results in docs/results: files of rows, and tables in hand-written pages, between two comments that bear a name."""
 
 import argparse
+import csv
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,6 +23,12 @@ def command_line(text: str, out: str = "page whose tables are filled; none is wi
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, help=out)
     return parser
+
+
+def write_rows(path: Path, heads: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Write a CSV file."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream, lineterminator="\n").writerows([heads, *rows])
 
 
 def fill(page: Path | None, name: str, lines: list[str]) -> None:

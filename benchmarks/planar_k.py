@@ -73,6 +73,10 @@ def seconds(run: Callable[[], object], repeats: int) -> tuple[float, float]:
     return min(wall), min(cpu)
 
 
+def clocks(wall: float, cpu: float) -> list[str]:
+    return [f"{wall:.2f} s", f"{cpu:.2f} s"]
+
+
 def held() -> float:
     """Memory of this process now, MiB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
@@ -98,9 +102,7 @@ def main() -> None:
     many, near = uniform(square, 100_000, rng), np.linspace(0, 0.05, 513)
     before = held()
     wall, cpu = seconds(lambda: k_function(many, near), 3)
-    rows = [
-        f"| 100 000, r to 0.05 | cells, compiled | 3 | {wall:.2f} s | {cpu:.2f} s | < {memory() - before:.0f} MiB |"
-    ]
+    rows = [["100 000, r to 0.05", "cells, compiled", "3", *clocks(wall, cpu), f"< {memory() - before:.0f} MiB"]]
     pattern = uniform(square, 10_000, rng)
     runs = {
         "cells, compiled": (lambda: k_function(pattern, R), arguments.repeats),
@@ -112,25 +114,24 @@ def main() -> None:
     times = {}
     for name, (run, repeats) in runs.items():
         times[name] = seconds(run, repeats)
-        wall, cpu = times[name]
-        rows.append(f"| 10 000, r to 0.178 | {name} | {repeats} | {wall:.2f} s | {cpu:.2f} s | |")
+        rows.append(["10 000, r to 0.178", name, f"{repeats}", *clocks(*times[name]), ""])
     shapes = {f"ragged disc, {corners} corners": ragged(corners, rng) for corners in (50, 500, 5000)}
     for name, shape in (shapes | {"streets, 10 x 10, 0.05 wide": streets()}).items():
         inside, far = uniform(shape, 2000, rng), np.linspace(0, shape.diameter / 4, 513)
         for correction in ("isotropic", "translation", "border"):
             k_function(uniform(shape, 10, rng), far, correction=correction)
             repeats = 1 if correction == "translation" else 3
-            wall, cpu = seconds(lambda c=correction, p=inside, r=far: k_function(p, r, correction=c), repeats)
-            place = f"2000, {name}, r to {far[-1]:.2g}"
-            rows.append(f"| {place} | {correction} | {repeats} | {wall:.2f} s | {cpu:.2f} s | |")
+            found = seconds(lambda c=correction, p=inside, r=far: k_function(p, r, correction=c), repeats)
+            rows.append([f"2000, {name}, r to {far[-1]:.2g}", correction, f"{repeats}", *clocks(*found), ""])
     ours = times["cells, compiled"]
     pairs = len(many) ** 2 / 2 * np.pi * near[-1] ** 2
-    print(*rows, sep="\n")
+    lines = table(["points", "how", "runs", "clock", "CPU", "memory"], rows)
+    print(*lines, sep="\n")
     print(
         f"established implementation: {ESTABLISHED / ours[1]:.1f} times our CPU time; {pairs / 1e6:.0f} million pairs"
     )
     print(f"{os.cpu_count()} cores, jobs of others at the beginning: {load:.1f}")
-    fill(arguments.out, "times", [*table(["points", "how", "runs", "clock", "CPU", "memory"], []), *rows])
+    fill(arguments.out, "times", lines)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ written by hand, so read them again beside new tables.
         --table dpppsynth/evaluation/recommendation/study.csv --out docs/results/recommend.md
 """
 
-import csv
 import itertools
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from network_rules import Town, geometric, towns
-from pages import command_line, fill
+from pages import command_line, fill, write_rows
 from pages import table as tabled
 from utility import apart, truths
 
@@ -256,13 +255,6 @@ def averaged(scores: pd.DataFrame) -> list[dict[str, str]]:
     return found
 
 
-def write_table(rows: list[dict[str, str]], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-
-
 # Other choices than the rules': what is changed, and its share of the rule's choice (0: the rule).
 CHANGES = (
     ("lgcp-tents", "spacing", (0.5, 2.0)),
@@ -489,7 +481,7 @@ def main() -> None:
             found[name].append(part.seconds(args.folder / name))
     table = pd.concat(found["grid"])
     if args.table:
-        write_table(averaged(tidy(table)), args.table)
+        write_rows(args.table, COLUMNS, (row.values() for row in averaged(tidy(table))))
     if args.out:
         fill_all(args.out, table, found["changes"])
 
