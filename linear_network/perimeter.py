@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.sorted_search import BUCKETS, compiled, number_below, table
+from dpppsynth.core.sorted_search import BUCKETS, add, compiled, number_below, table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -144,9 +144,5 @@ def pair_moments(
             w = weight[source] * weight[j]
             if corrected:
                 w /= max(1, count[number_below(d, steps, first, scale)])
-            b = number_below(d, breaks, bins, scale)
-            short = d - breaks[b]
-            out[0, b] += w
-            out[1, b] += w * short
-            out[2, b] += w * short * short
+            add(out, d, w, breaks, bins, scale)
     return out

@@ -52,7 +52,7 @@ def target_of(
         For a synthesizer, with `n` or `expected_n` as in its `plan`, and its `options`. Not needed for a local
         mechanism.
     pair : tuple of PointPattern, optional
-        Two patterns of your own, neighbouring under the relation; unless given, `hard_pair`. Of a `StratifiedPlan`
+        Two patterns of your own, neighbouring under the relation; unless given, the hardest. Of a `StratifiedPlan`
         those of the level with the largest epsilon, unmarked. Of a local mechanism two values of one client; unless
         given, those that a client hides least well.
     statistics : sequence of Statistic or callable

@@ -1,4 +1,4 @@
-"""Binary search in sorted arrays from compiled loops, started within equal-width buckets.
+"""Binary search in sorted arrays from compiled loops, started within equal-width buckets, and sums by bins.
 
 Importing this module imports numba, so that it is imported where it is used.
 """
@@ -48,3 +48,13 @@ def number_below(d: float, values: Floats, first: Ints, scale: float) -> int:
         else:
             high = middle
     return low
+
+
+@compiled
+def add(out: Floats, d: float, w: float, breaks: Floats, bins: Ints, scale: float) -> None:
+    """Add a pair at distance d, weighing w, to the moments (3, b) of d less the upper end of its bin."""
+    b = min(number_below(d, breaks, bins, scale), len(breaks) - 1)
+    short = d - breaks[b]
+    out[0, b] += w
+    out[1, b] += w * short
+    out[2, b] += w * short * short

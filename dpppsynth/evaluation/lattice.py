@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, compiled, number_below, table
-from dpppsynth.evaluation.pairs import Cells, add, partners
+from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, add, compiled, number_below, table
+from dpppsynth.evaluation.pairs import Cells, partners
 from dpppsynth.evaluation.ring import MOST, border
 from dpppsynth.evaluation.shifts import Outline, overlap, overlaps, terms, window_outline
 from dpppsynth.spatial.domains import Window

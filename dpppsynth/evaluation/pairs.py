@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, compiled, number_below, table
+from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, add, compiled, number_below, table
 
 # Cells along the reach, where there are points enough to fill them.
 FINENESS = 8
@@ -94,16 +94,6 @@ def partners(k: int, later: bool, reach: float, cells: Cells, who: Ints, squared
             if s <= limit and j != k:
                 count += 1
     return count
-
-
-@compiled
-def add(out: Floats, d: float, w: float, breaks: Floats, bins: Ints, scale: float) -> None:
-    """Add a pair at distance d, weighing w, to the moments (3, b)."""
-    b = min(number_below(d, breaks, bins, scale), len(breaks) - 1)
-    short = d - breaks[b]
-    out[0, b] += w
-    out[1, b] += w * short
-    out[2, b] += w * short * short
 
 
 @compiled

@@ -10,8 +10,8 @@ import math
 import numpy as np
 import shapely
 
-from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, compiled, table
-from dpppsynth.evaluation.pairs import Cells, add, partners
+from dpppsynth.core.sorted_search import BUCKETS, Floats, Ints, add, compiled, table
+from dpppsynth.evaluation.pairs import Cells, partners
 from dpppsynth.spatial.domains import Window
 
 # A pair counts at most so often. Where hardly anything of a circle lies in the window a single pair would else outweigh
