@@ -99,18 +99,12 @@ def smallest_diffusion_bandwidth(
         kernel as wide as that is not private enough.
     """
     relation = checked_moves(relation)
-    epsilon, delta = checked_budget(epsilon, delta)
     rate = children_rate(patterns, relation)
+    epsilon, delta = checked_budget(epsilon, delta, rate)
     instance("mesh", mesh, NetworkMesh, MESH)
     if epsilon > LARGEST_LOSS:
         msg = (
             f"epsilon: must be at most {LARGEST_LOSS:g} here, larger privacy losses count as infinite, got {epsilon:g}."
-        )
-        raise InputError(msg)
-    if delta >= -math.expm1(-rate):
-        msg = (
-            f"delta: must be below {-math.expm1(-rate):.4g}, the chance that a point leaves any child, got {delta!r}; "
-            "1e-6 is a common choice."
         )
         raise InputError(msg)
     reach = min(on_map(relation, mesh.domain).reach, mesh.domain.diameter)

@@ -90,14 +90,8 @@ def smallest_bandwidth(
         Under `AddRemove`, or when delta is so large that every bandwidth would do.
     """
     relation = checked_moves(relation)
-    epsilon, delta = checked_budget(epsilon, delta)
     rate, reach = children_rate(patterns, relation), _reach(window, relation)
-    if delta >= -math.expm1(-rate):
-        msg = (
-            f"delta: must be below {-math.expm1(-rate):.4g}, the chance that a point leaves any child, got {delta!r}; "
-            "1e-6 is a common choice."
-        )
-        raise InputError(msg)
+    epsilon, delta = checked_budget(epsilon, delta, rate)
     return reach / _largest_ratio(epsilon, delta, rate) * UP
 
 
@@ -225,11 +219,17 @@ def checked_moves(relation: CappedRelation | float) -> CappedRelation:
     return relation
 
 
-def checked_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
-    """Epsilon, which must be positive, and delta, which must lie strictly between 0 and 1."""
+def checked_budget(epsilon: Any, delta: Any, rate: float = math.inf) -> tuple[float, float]:
+    """Epsilon, which must be positive, and delta, strictly between 0 and the chance of any child at a mean number."""
     epsilon, delta = positive("epsilon", epsilon, rule="be positive and finite"), probability("delta", delta)
     if delta < LEAST_DELTA:
         msg = f"delta: must be at least {LEAST_DELTA:g}, where floating-point numbers end, got {delta:g}; {COMMON}."
+        raise InputError(msg)
+    if delta >= -math.expm1(-rate):
+        msg = (
+            f"delta: must be below {-math.expm1(-rate):.4g}, the chance that a point leaves any child, got {delta!r}; "
+            "1e-6 is a common choice."
+        )
         raise InputError(msg)
     return float(epsilon), float(delta)
 
