@@ -103,12 +103,7 @@ def said_of(option: str, *names: str) -> Iterator[None]:
 
 
 def require_snap(domain: "Domain", snap: float | None) -> None:
-    """Refuse points without a tolerance on a network, and a tolerance without a network.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse points without a tolerance on a network, and a tolerance without a network, with an InputError."""
     from dpppsynth.linear_network import LinearNetwork
     from dpppsynth.spatial.tables.rows import require_snap as require
 

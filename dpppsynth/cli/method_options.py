@@ -65,12 +65,7 @@ class MethodOptions:
         return self.options.synthesizer(self.given, domain, n)
 
     def require_planned(self, mechanism: str) -> None:
-        """Refuse the name of another mechanism than the one that was settled on.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse the name of another mechanism than the one that was settled on, with an InputError."""
         if self.given.named and mechanism != self.name:
             msg = f"mechanism: with these options, on this domain, {self.name} is {mechanism}; take that name"
             raise InputError(msg)
@@ -94,12 +89,7 @@ class OptionalMethodOptions(MethodOptions):
 
 
 def require_new_folder(path: Path) -> None:
-    """Refuse an output folder that is in use or cannot be made, before anything is spent.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse an output folder that is in use or cannot be made, before anything is spent, with an InputError."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         msg = f"--out: {path} exists and is not an empty folder; choose another, releases are never overwritten"
         raise InputError(msg)

@@ -94,12 +94,7 @@ class PatternPlan(Measurement):
         return super().work(parameters, domain) + CURVES + HEAT * size**2
 
     def prepare(self) -> None:
-        """Refuse more patterns than memory holds.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse more patterns than memory holds, with an InputError."""
         if not self.n * self.patterns <= MOST_POINTS:
             msg = (
                 f"patterns: {self.patterns} of about n = {self.n} points are more than the {MOST_POINTS:g} points that "

@@ -111,12 +111,7 @@ class LGCPOptions(MeshOptions):
 
 
 def require_one_covariance(given: Given) -> None:
-    """Refuse parameters of another kind, or without what goes with them.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse parameters of another kind, or without what goes with them, with an InputError."""
     named = [each.name for each in COVARIANCE if given[each.name] is not None]
     if named and (given["sigma"] is None or given["length_scale"] is None):
         msg = f"{named[0]}: goes with --sigma and --length-scale; give all three"

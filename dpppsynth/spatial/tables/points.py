@@ -101,12 +101,7 @@ def chosen_marks(table: Table, rows: Rows, marks: Iterable[str]) -> dict[str, ND
 
 
 def refuse_broken(rows: Rows, name: str) -> None:
-    """Refuse a table of which some row breaks a rule.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a table of which some row breaks a rule, with an InputError."""
     if rows.broken:
         msg = (
             f"{name}: some rows break the rules ({', '.join(rows.broken)}). `dpppsynth inspect` "
