@@ -139,11 +139,8 @@ def shift_from_below(a: int, b: int, n: int, level: float) -> float:
 
     Parameters
     ----------
-    a, b : int
-        Runs that show the event, of n under the input of p and of n under that of q.
-    n : int
-    level : float
-        Largest probability that the bound is too high.
+    a, b, n, level
+        As in `delta_from_below`.
 
     Examples
     --------
@@ -167,16 +164,10 @@ def epsilon_from_below(
 
     Parameters
     ----------
-    a, b : int
-        Runs that show the event, of n under the input of p and of n under that of q.
-    n : int
+    a, b, n, level, weight, effort
+        As in `delta_from_below`.
     delta : float
         Below 1.
-    level : float
-        Largest probability that the bound is too high.
-    weight : float or (m,) array
-        As in `delta_from_below`.
-    effort : Effort
 
     Returns
     -------

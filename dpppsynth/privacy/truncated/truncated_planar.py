@@ -193,12 +193,10 @@ def planar_laplace_bound(epsilon: float, delta: float, distance: float = 1.0) ->
 
     Parameters
     ----------
-    epsilon : float
-        Budget per unit of length.
+    epsilon, distance : float
+        As in `planar_laplace_delta`.
     delta : float
         From 1e-300 to 0.5; noise with a bound is never purely private.
-    distance : float, optional
-        Between the points that are to be confused.
 
     Returns
     -------

@@ -47,18 +47,13 @@ def polar_filter(
         Reported positions of one person in the order of time.
     origin : (2,) array
         Public, in the units of the points.
-    epsilon : float
-        Of the noise, per unit of length.
-    bound : float
-        On how far a point was moved; infinite for noise without a bound.
+    epsilon, bound : float
+        Of the noise, as in `cartesian_filter`.
     radial_step, angular_step : {"likely", "differences"} or float
         Standard deviations of the change of the distance, in units of length, and of the angle, in radians, per step:
         estimated from the reports as in `cartesian_filter`, or public.
-    particles : int
-        M, of each filter.
-    resample : bool
-        Whether particles are drawn again by their weights where few of them carry all the weight.
-    rng : None, int or Generator
+    particles, resample, rng
+        As in `particle_filter`, of each of the two.
 
     Returns
     -------

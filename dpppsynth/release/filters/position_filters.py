@@ -41,11 +41,8 @@ def cartesian_filter(
     step : {"likely", "differences"} or float
         Standard deviation of the change of each coordinate per step: estimated from the reports, by the rules of
         `likely_step` and `estimated_step`, or public. The second is poor where steps are small beside the noise.
-    particles : int
-        M.
-    resample : bool
-        Whether particles are drawn again by their weights where few of them carry all the weight.
-    rng : None, int or Generator
+    particles, resample, rng
+        As in `particle_filter`.
 
     Returns
     -------

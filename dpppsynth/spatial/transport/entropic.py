@@ -41,16 +41,14 @@ def sinkhorn2(
 
     Parameters
     ----------
-    p, q : array_like, shape (nx, ny)
-        Non-negative masses; each is divided by its sum.
+    p, q, unit
+        As in `wasserstein2`.
     regularisation : float
         Inverse of the entropy's weight, per squared side of a cell along the first axis.
     tolerance : float
         Of the plan's marginals: sum of absolute differences from the histogram.
     max_iter : int
         Most steps.
-    unit : float or (float, float)
-        Side of a cell, or its sides along the two axes; the result has the same unit.
 
     Raises
     ------

@@ -26,12 +26,10 @@ def sliced_wasserstein(p: npt.ArrayLike, q: npt.ArrayLike, *, directions: int = 
 
     Parameters
     ----------
-    p, q : array_like, shape (nx, ny)
-        Non-negative masses; each is divided by its sum.
+    p, q, unit
+        As in `wasserstein2`.
     directions : int
         Equispaced angles in a half-turn; their error is about `1 / directions^2` of the result.
-    unit : float or (float, float)
-        Side of a cell, or its sides along the two axes; the result has the same unit.
 
     Raises
     ------
