@@ -13,7 +13,9 @@ TOGETHER = (
 )
 # Where posterior draws of a field are kept to make one intensity of them, and nothing depends on how many: 80 or 200 of
 # them, since their integrals would take more time than all else.
-KEPT = dict.fromkeys(("test_conformance.py", "test_mechanisms.py", "test_public_refusals.py"), 80) | dict.fromkeys(
+KEPT = dict.fromkeys(
+    ("test_conformance.py", "test_mechanisms.py", "test_posterior_draws.py", "test_public_refusals.py"), 80
+) | dict.fromkeys(
     (
         "test_cli.py",
         "test_fuzz_readers.py",
@@ -35,7 +37,13 @@ FEW_PIXELS = {"test_report_html.py", "test_report_browser.py", "test_leaks.py"}
 # Where total variation is of a coarser quadrature, with one pattern a yardstick: the last digits are not asked for.
 COARSE = {"test_report.py", "test_evaluate_cli.py", "test_heatmap_cli.py"}
 # Where few attempts settle the sampler "auto".
-FEW_TRIALS = {"test_conformance.py", "test_mechanisms.py", "test_public_refusals.py", "test_rehearsal.py"}
+FEW_TRIALS = {
+    "test_conformance.py",
+    "test_mechanisms.py",
+    "test_posterior_draws.py",
+    "test_public_refusals.py",
+    "test_rehearsal.py",
+}
 
 
 def group(name: str) -> str:

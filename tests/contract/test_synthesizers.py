@@ -78,13 +78,6 @@ class TestPromise:
         both = AlphaNeighbours(25.0, max_points_per_person=3)
         assert LGCPSynthesizer(1.0, 25.0, relation=both).neighbouring() == both
 
-    def test_default_postprocess_follows_the_relation(self):
-        def default(relation):
-            synthesizer = LaplaceSynthesizer(1.0, relation=relation)
-            return synthesizer.plan(WINDOW, **size(synthesizer)).estimator.postprocess
-
-        assert (default(ReplaceOne()), default(AddRemove())) == ("keep-n", "clip")
-
     @pytest.mark.parametrize("basis", ["cells", "tents"])
     def test_spacing_and_mesh_are_taken_at_their_word(self, basis):
         plan = LaplaceSynthesizer(1.0, basis=basis, spacing=125.0).plan(WINDOW, n=N)
@@ -94,17 +87,6 @@ class TestPromise:
         plan = LGCPSynthesizer(1.0, 25.0, mesh=mesh, inference="laplace").plan(WINDOW, n=N)
         assert plan.statistic.mesh.recipe == mesh.recipe
         assert plan.statistic.mesh.recipe["kind"] == "square"
-
-    def test_noise_grows_with_the_cap_and_shrinks_with_alpha(self):
-        def scale(relation, basis):
-            plan = LaplaceSynthesizer(1.0, relation=relation, basis=basis, spacing=250.0).plan(WINDOW, n=N)
-            return plan.statistic.scale / 2**plan.statistic.bits
-
-        moved = 25 * WINDOW.scale_factor
-        assert scale(ReplaceOne(3), "cells") == pytest.approx(3 * scale(ReplaceOne(), "cells"))
-        assert scale(AlphaNeighbours(1.0), "cells") == pytest.approx(2.0)
-        assert scale(AlphaNeighbours(25.0), "tents") == pytest.approx(2 * moved * math.sqrt(2) / 250, rel=1e-4)
-        assert scale(ReplaceOne(), "tents") == pytest.approx(2.0)
 
 
 class TestNothingIsInferredFromThePoints:
@@ -263,17 +245,6 @@ class TestRefusedByCheck:
             LGCPSynthesizer(1.0, 25.0, mesh=regular_triangulation(OTHER, shape=(5, 5))).check(WINDOW, n=N)
         with pytest.raises(InputError, match=r"^mesh: "):
             LGCPSynthesizer(1.0, 25.0, mesh="fine").check(WINDOW, n=N)
-
-    def test_spacing_wider_than_the_window(self):
-        with pytest.raises(
-            InputError, match=r"^spacing: must be positive and at most the longer side of the domain, got 5000"
-        ):
-            LaplaceSynthesizer(1.0, spacing=5000.0).check(WINDOW, n=N)
-
-    @pytest.mark.parametrize("epsilon", [1e-320, 1e-25])
-    def test_epsilon_beyond_integers(self, epsilon):
-        with pytest.raises(InputError, match=r"^epsilon: "):
-            LaplaceSynthesizer(epsilon).release(pattern(), rng=1)
 
 
 class TestRefusedWithTheData:

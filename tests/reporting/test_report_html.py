@@ -681,6 +681,7 @@ class TestFile:
                 mine.write_text(text)
             run = CliRunner().invoke(app, ["sample", str(copy)])
             assert run.exit_code == 0, run.output
+            assert "out of date" not in run.stderr
             then = page(open_subject(copy)) if text == MARK else text
             assert (mine.read_text() if mine.exists() else None) == then
         replaced = Path.replace
