@@ -28,6 +28,7 @@ from dpppsynth.contract.audits.statistics import Total, for_patterns, patterns_o
 from dpppsynth.core.errors import InputError, ReleaseBlocked
 from dpppsynth.core.randomness import generator
 from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.mechanisms.local.plan import ReportsPlan
 from dpppsynth.models import regular_triangulation
 from dpppsynth.models.covariances import PoweredExponential
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
@@ -53,15 +54,7 @@ RELATIONS = [AlphaNeighbours(300.0), ReplaceOne(2), AddRemove()]
 SECRET = generator(None)
 STORED = Path(__file__).parents[1] / "data" / "releases_v1"
 NUTS, PERSONS = {"lgcp-kim-lim-3.8", "lgcp-kim-lim-3.9"}, {"heatmap"}
-LOCAL = {
-    "disk-area",
-    "hybrid-area",
-    "square-wave",
-    "subset-exponential",
-    "uniform-grid",
-    "adaptive-grid",
-    "trajectories",
-}
+LOCAL = {name for name in registry.names() if issubclass(registry.mechanism(name).plan, ReportsPlan)}
 # Put to the auditor in `test_auditing_bounded.py`.
 BOUNDED = {"bounded-cells", "planar-laplace"}
 TRIALS = {
