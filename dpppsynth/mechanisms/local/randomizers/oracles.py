@@ -65,8 +65,29 @@ class _Response:
         return weights / TOTAL
 
 
+class ResponseOracle(FrequencyOracle):
+    """Base of oracles whose reports end with one of a few outputs: the own one, or else any."""
+
+    @cached_property
+    def _response(self) -> _Response:
+        raise NotImplementedError
+
+    @property
+    def spent(self) -> float:
+        """Epsilon that the integer weights certify."""
+        return self._response.law.spent
+
+    @property
+    def p(self) -> Fraction:
+        """Probability of reporting the output of the own value, on average over what else a report holds."""
+        return self._response.own
+
+    def _steps(self, reports: Ints) -> Floats:
+        return self._response.log_odds(reports[:, -1])
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class RandomizedResponse(FrequencyOracle):
+class RandomizedResponse(ResponseOracle):
     """Generalised randomized response: the own value, or else any other one.
 
     Best of all where values are few: `domain < 3 e^epsilon + 2`. Counts are the reports of each value, estimated
@@ -88,16 +109,6 @@ class RandomizedResponse(FrequencyOracle):
     @cached_property
     def _response(self) -> _Response:
         return _Response(self.epsilon, self.domain)
-
-    @property
-    def spent(self) -> float:
-        """Epsilon that the integer weights certify."""
-        return self._response.law.spent
-
-    @property
-    def p(self) -> Fraction:
-        """Probability of reporting the own value."""
-        return self._response.own
 
     @property
     def q(self) -> Fraction:
@@ -125,9 +136,6 @@ class RandomizedResponse(FrequencyOracle):
         """(n,) whether reports are of this value."""
         return reports[:, 0] == value
 
-    def _steps(self, reports: Ints) -> Floats:
-        return self._response.log_odds(reports[:, 0])
-
     def fast_counts(self, true_counts: Ints, rng: np.random.Generator) -> Ints:
         """Counts with exactly the law of counts of reports (up to floating point), for experiments."""
         counts, law = self._true(true_counts, rng), self._response.law
@@ -150,7 +158,7 @@ def hash_range_rule(epsilon: float) -> int:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LocalHashing(FrequencyOracle):
+class LocalHashing(ResponseOracle):
     """Optimized local hashing: a random hash function, and randomized response on the class of the own value.
 
     A report is the function's seed, drawn independently of the value, and a class. It supports all values that the
@@ -182,16 +190,6 @@ class LocalHashing(FrequencyOracle):
     @cached_property
     def _response(self) -> _Response:
         return _Response(self.epsilon, self.hash_range)
-
-    @property
-    def spent(self) -> float:
-        """Epsilon that the integer weights certify: seeds tell nothing."""
-        return self._response.law.spent
-
-    @property
-    def p(self) -> Fraction:
-        """Probability of reporting the own value's class, on average over the hash functions."""
-        return self._response.own
 
     @property
     def q(self) -> Fraction:
@@ -228,9 +226,6 @@ class LocalHashing(FrequencyOracle):
     def supported(self, reports: Ints, value: int) -> npt.NDArray[np.bool_]:
         """(n,) whether the hash functions of reports map this value to the reported class."""
         return hashing.hash_classes(reports[:, 0], value, self.hash_range) == reports[:, 1]
-
-    def _steps(self, reports: Ints) -> Floats:
-        return self._response.log_odds(reports[:, 1])
 
 
 def best_oracle(epsilon: float, domain: int) -> FrequencyOracle:
