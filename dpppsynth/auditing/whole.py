@@ -5,14 +5,16 @@ long as all the rest.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from dpppsynth.contract.audits.target import Statistic
+from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.core.errors import ReleaseBlocked
-from dpppsynth.release.lgcp_inference import LGCPInference
+from dpppsynth.core.progress import Progress
+from dpppsynth.core.randomness import RngLike
 from dpppsynth.spatial.patterns import PointPattern
 
 # Runs blocked by their diagnostics one after the other, after which an audit gives up.
@@ -20,20 +22,42 @@ MOST_BLOCKED = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Uninferred(LGCPInference):
-    """Estimator without inference: its releases hold the private statistic, and no draws.
+class Uninferred(Estimator):
+    """Estimator without its inference: its releases hold the private statistic, and no draws.
 
     Attributes
     ----------
+    model : Estimator
+        One with a posterior.
     given : list
         Private statistics that inference was called with.
     """
 
+    model: Any
     given: list[Any] = field(default_factory=list)
+    has_posterior: ClassVar[bool] = True
 
-    def fit(self, statistic: Any, *_args: Any, **_options: Any) -> Any:
+    @property
+    def offset(self) -> Any:
+        """Offset of the model, which is saved beside the statistic."""
+        return getattr(self.model, "offset", None)
+
+    def require(self, plan: Any) -> None:
+        """As the model does."""
+        self.model.require(plan)
+
+    def finish(self, release: Any, rng: RngLike, progress: Progress | None) -> Any:
+        """The release as the model would finish it, but for draws."""
+        return self.model.finish(release, rng, progress)
+
+    def fit(self, statistic: Any, *_args: Any, **_options: Any) -> None:
         """Record the statistic instead of a fit."""
         self.given.append(statistic)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form of the model."""
+        stated: dict[str, Any] = self.model.to_dict()
+        return stated
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +158,9 @@ def of_level(by: str, level: str, statistics: tuple[Statistic, ...]) -> Iterator
 def uninferred(plan: Plan) -> Plan:
     """A plan that releases without inference; the same one where there is none."""
     model = plan.estimator
-    if not isinstance(model, LGCPInference) or isinstance(model, Uninferred):
+    if model is None or not model.has_posterior or isinstance(model, Uninferred):
         return plan
-    return replace(plan, estimator=Uninferred(**{each.name: getattr(model, each.name) for each in fields(model)}))
+    return replace(plan, estimator=Uninferred(model))
 
 
 def inferred(release: Any) -> bool:
