@@ -65,7 +65,7 @@ def seen(draws: Draws, side: int, released: Any) -> SeenNoise:
     digests = tuple(_digest(each) for each in drawn if each is not None)
     if not draws.signs:
         return SeenNoise(digests)
-    signs = [np.sign(each) for each in drawn]
+    signs = [np.sign(each) for each in drawn if each is not None]
     # Products of independent signs along a chain are independent: one chain for every distance.
     products = [
         np.concatenate([one * other for one, other in zip(signs, signs[apart:], strict=False)])

@@ -4,9 +4,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from dpppsynth.cli.console import show_table, show_text
-from dpppsynth.contract.measurement import Rows
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA
+from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.plotting.relation_words import what_changes
 from dpppsynth.privacy.profiles import PureDP

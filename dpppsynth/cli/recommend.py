@@ -10,6 +10,7 @@ from dpppsynth.cli.method_options import MethodOptions
 from dpppsynth.cli.option_groups import option_groups
 
 if TYPE_CHECKING:
+    from dpppsynth.contract.result import MechanismResult
     from dpppsynth.evaluation.recommendation import Recommendation
 
 
@@ -28,14 +29,19 @@ class Promise:
     def recommend(self, place: DomainOptions) -> "Recommendation":
         """The recommendation for a place."""
         from dpppsynth.contract.registry import mechanism
-        from dpppsynth.contract.synthesizer import need_size
+        from dpppsynth.contract.synthesizer import PointSynthesizer, need_size
+        from dpppsynth.core.arguments import instance
         from dpppsynth.evaluation.recommendation import recommend
 
         given = {"alpha": self.alpha, "relation": self.relation, "max_points_per_person": self.max_points_per_person}
         # Any mechanism's relation; lgcp asks for one to be given.
         relation: Any = MethodOptions({"method": "lgcp", "epsilon": self.epsilon} | given).neighbours()
         # Only the relation matters for the size; what is wrong with a budget `recommend` says.
-        size = mechanism("laplace-cells").settings(1.0, relation=relation).public_size(self.n, self.expected_n)
+        only: dict[str, Any] = {"epsilon": 1.0, "relation": relation}
+        asked: PointSynthesizer[MechanismResult] = instance(
+            "relation", mechanism("laplace-cells").settings(**only), PointSynthesizer
+        )
+        size = asked.public_size(self.n, self.expected_n)
         return recommend(place.domain(), need_size(size), self.epsilon, self.delta, relation=relation)
 
     def words(self, advice: "Recommendation") -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from dpppsynth.contract.result import Result
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, InputError, outside
+from dpppsynth.core.json_types import JsonRead
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import mention
 from dpppsynth.privacy.guarantee import Guarantee
@@ -15,7 +16,7 @@ from dpppsynth.spatial.domains import Domain
 # Mark and value of the points, where they are not all points of the domain.
 Subset = Mapping[str, str | int] | None
 # Mark, and the public number of points of each of its levels.
-Levels = Mapping[str, Mapping[Any, int | None]] | None
+Levels = Mapping[str, Mapping[str, int | None]] | None
 
 
 class Account:
@@ -59,7 +60,7 @@ class Account:
         """Take up an authorisation for nothing: it counts as spent."""
         raise NotImplementedError
 
-    def record(self, entry: str, cert: Mapping[str, Any], *, domain: Domain) -> None:
+    def record(self, entry: str, cert: JsonRead, *, domain: Domain) -> None:
         """Note that a release happened, by its certificate."""
         raise NotImplementedError
 

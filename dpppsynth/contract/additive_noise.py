@@ -4,27 +4,31 @@ A plan is made from public parameters alone and knows its guarantee; `measure` s
 `PrivateStatistic`, public from then on.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 
-from dpppsynth.contract.measurement import Measurement, Parameters, Rows, require
+from dpppsynth.contract.measurement import Measurement, Parameters, capped, require
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import Rows
 from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy import bounds
 from dpppsynth.privacy.bounds import laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import DiscreteNoise, OpenDPLaplace, SeededLaplace, laplace_noise, require_room
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
+
+P_co = TypeVar("P_co", bound=Measurement, covariant=True)
 
 
 def require_few_made_up(number: float, most: float, epsilon: float, *, of: str, remedy: str) -> None:
@@ -70,16 +74,34 @@ class LatticePlan(Measurement):
         Released are multiples of `2^-bits`.
     """
 
-    mesh: Mesh
-    n: int | None
-    bits: Any
+    if TYPE_CHECKING:
+
+        @property
+        def mesh(self) -> Mesh:
+            """Mesh of what is measured."""
+
+        @property
+        def basis(self) -> str:
+            """Kind of the numbers, as on certificates."""
+
+        @property
+        def bits(self) -> int:
+            """Binary digits of the lattice."""
 
     @property
     def domain(self) -> Domain:
         """Public window or network."""
         return self.mesh.domain
 
-    def restore(self, data: Mapping[str, Any]) -> "PrivateStatistic":
+    def likelihood(self, statistic: "PrivateStatistic[LatticePlan]", measure: Floats, tents: Floats) -> MassLikelihood:
+        """Likelihood of a field whose mesh has the integrals `measure` and shares `tents` of the statistic's."""
+        raise NotImplementedError
+
+    def reopened(self, saved: Saved) -> "PrivateStatistic[Self]":
+        """The released statistic of a saved release."""
+        return self.restore(saved.statistic)
+
+    def restore(self, data: JsonRead) -> "PrivateStatistic[Self]":
         """The released statistic from its JSON form."""
         return PrivateStatistic(self, np.array(data["lattice"], dtype=np.int64), data["noise"], data["seeded"])
 
@@ -87,7 +109,11 @@ class LatticePlan(Measurement):
 class MeasurementPlan(LatticePlan):
     """Base of plans to measure and add noise, of the given `scale` in lattice units."""
 
-    scale: Any
+    if TYPE_CHECKING:
+
+        @property
+        def scale(self) -> float:
+            """Scale of the noise, or its standard deviation."""
 
     def exact(self, positions: Floats) -> Ints:
         """Statistic of points at positions (n, 2) in lattice units, without noise."""
@@ -101,7 +127,7 @@ class MeasurementPlan(LatticePlan):
         """Make the noise, whose sampler confirms what it spends."""
         self.source(None)
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic":
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivateStatistic[Self]":
         """Spend the budget: measure the pattern and add noise."""
         require_match(pattern, self.domain, self.n)
         noise = self.source(rng)
@@ -173,14 +199,14 @@ class StatisticPlan(MeasurementPlan):
         return bounds.tents(self.mesh, self.relation, scale=self.scale, bits=self.bits)
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate; the mechanism's name ends with the basis."""
         p = parameters
         require(p["basis"] == mechanism.rpartition("-")[2], "the basis is the mechanism's")
         mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
-        return cls(p["basis"], mesh, relation, *sizes, p["epsilon"])
+        return cls(p["basis"], mesh, capped(relation), *sizes, p["epsilon"])
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
@@ -211,9 +237,9 @@ class StatisticPlan(MeasurementPlan):
         law = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
         return [("noise", law)]
 
-    def likelihood(self, statistic: Any, measure: Floats, tents: Any) -> MassLikelihood:
-        """Likelihood of a field whose mesh has the integrals `measure` and shares `tents` of the statistic's."""
-        return NoisyMasses(statistic.masses, statistic.noise_scale, measure, tents, self.n)
+    def likelihood(self, statistic: "PrivateStatistic[LatticePlan]", measure: Floats, tents: Floats) -> MassLikelihood:
+        """Likelihood of a field given noised masses."""
+        return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
 
     def exact(self, positions: Floats) -> Ints:
         """(T,) counts or (V,) lattice masses of points at positions (n, 2), without noise."""
@@ -227,7 +253,7 @@ class StatisticPlan(MeasurementPlan):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivateStatistic:
+class PrivateStatistic(Generic[P_co]):
     """Noised numbers: public information once measured.
 
     Attributes
@@ -241,7 +267,7 @@ class PrivateStatistic:
         True when the noise can be reproduced: then nothing is private.
     """
 
-    plan: Any
+    plan: P_co
     lattice: Ints
     noise: str
     seeded: bool
@@ -249,24 +275,24 @@ class PrivateStatistic:
     def __post_init__(self) -> None:
         self.lattice.flags.writeable = False
 
-    def __repr__(self) -> str:
+    def __repr__(self: "PrivateStatistic[LatticePlan]") -> str:
         return f"PrivateStatistic({self.plan.basis} on {getattr(self.plan, 'mesh', self.plan.domain)!r})"
 
     @property
-    def values(self) -> Floats:
+    def values(self: "PrivateStatistic[LatticePlan]") -> Floats:
         """(V,) or (T,) noised numbers: masses in points, or the smoothed masses of a field statistic."""
         return self.lattice / 2.0**self.plan.bits
 
     @property
-    def masses(self) -> Floats:
+    def masses(self: "PrivateStatistic[LatticePlan]") -> Floats:
         """The values, where they are masses: of cells and tents."""
         return self.values
 
     @property
-    def noise_scale(self) -> float:
+    def noise_scale(self: "PrivateStatistic[MeasurementPlan]") -> float:
         """The plan's `noise_scale`."""
         return self.plan.noise_scale
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON form; the plan stands on the certificate."""
         return {"lattice": self.lattice.tolist(), "noise": self.noise, "seeded": self.seeded}

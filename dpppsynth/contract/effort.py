@@ -1,11 +1,11 @@
 """Work of making meshes, predicted from their recipes before any of it is done, in about microseconds."""
 
 import math
-from typing import Any
 
 import numpy as np
 import shapely
 
+from dpppsynth.core.json_types import Json
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
 
@@ -14,7 +14,7 @@ from dpppsynth.spatial.domains import Domain
 CELL, CUT, CUT_BY, ELEMENT, SEGMENT, CROSSING = 4.0, 20.0, 0.045, 100.0, 5.0, 40.0
 
 
-def mesh_work(recipe: Any, domain: Domain) -> float:
+def mesh_work(recipe: Json, domain: Domain) -> float:
     """Work of building a mesh; recipes that make no sense are refused by whoever builds them."""
     if not isinstance(recipe, dict):
         return 0.0
@@ -29,7 +29,7 @@ def mesh_work(recipe: Any, domain: Domain) -> float:
     return CELL * cells if domain.is_rectangle else (CUT + CUT_BY * corners) * cells
 
 
-def vertices(recipe: Any, domain: Domain) -> float:
+def vertices(recipe: Json, domain: Domain) -> float:
     """Vertices of a mesh, or about as many."""
     if not isinstance(recipe, dict):
         return 0.0
@@ -43,10 +43,10 @@ def vertices(recipe: Any, domain: Domain) -> float:
     return math.prod(map(number, shape)) if isinstance(shape, list) and len(shape) == 2 else 0.0
 
 
-def number(value: Any) -> float:
+def number(value: Json) -> float:
     """A number on a certificate; 0 for anything else."""
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _length(value: Any) -> float:
+def _length(value: Json) -> float:
     return float(len(value)) if isinstance(value, list) else 0.0

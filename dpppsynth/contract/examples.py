@@ -6,8 +6,10 @@ The domains are made when asked for, so that a family is imported without them.
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Any
 
+from numpy.typing import ArrayLike
+
+from dpppsynth.contract.settings import Settings
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, Window
 
@@ -46,11 +48,11 @@ class Example:
     """
 
     label: str
-    settings: Callable[[], Any]
+    settings: Callable[[], Settings]
     domain: Domain
     _: KW_ONLY
     levels: bool = False
-    marks: Callable[[int], Mapping[str, Any]] | None = None
+    marks: Callable[[int], Mapping[str, ArrayLike]] | None = None
     numbers: tuple[int, int] | None = None
     slow: bool = False
 
@@ -70,7 +72,7 @@ class Refusal:
     """
 
     relation: CappedRelation
-    settings: Callable[[], Any]
+    settings: Callable[[], Settings]
     domain: Domain
     rule: str
 

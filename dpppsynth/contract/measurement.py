@@ -1,24 +1,32 @@
 """`Measurement`: what the budget is spent on, settled from public parameters; `Measured`: what came out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
 
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.mesh_sizes import mesh_json
+from dpppsynth.contract.result import Result, Saved, released_intensity
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import Rows
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import Relation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
-Parameters = Mapping[str, Any]
-# Names and values, as rows of a table.
-Rows = list[tuple[str, str]]
+# From a pattern and a generator to a whole release.
+Releasing = Callable[[PointPattern, np.random.Generator], Result]
+# Public parameters, as they stand on a certificate.
+Parameters = JsonRead
 Exact = TypeVar("Exact")
 Drawn = TypeVar("Drawn")
+P_co = TypeVar("P_co", bound="Measurement", covariant=True)
 
 
 class Following(NamedTuple):
@@ -32,11 +40,11 @@ class Following(NamedTuple):
     check: Callable[[bytes, Ints], object]
 
 
-class Measured(Protocol):
+class Measured(Protocol[P_co]):
     """The outcome of a measurement: public from then on."""
 
     @property
-    def plan(self) -> "Measurement":
+    def plan(self) -> P_co:
         """The measurement."""
 
     @property
@@ -64,7 +72,7 @@ class Trial:
         From the surrogate to what was released, and to what needs no data, in a measure of the mechanism's own.
     """
 
-    estimate: Callable[..., Any] | None
+    estimate: Callable[[Floats], Floats] | None
     attempts: int | None = None
     rhat: float | None = None
     ess: float | None = None
@@ -101,6 +109,10 @@ class Measurement:
         @property
         def guarantee(self) -> Guarantee:
             """The bound that `measure` satisfies."""
+
+        @property
+        def epsilon(self) -> float:
+            """Budget asked for."""
 
         @property
         def n(self) -> int | None:
@@ -153,7 +165,7 @@ class Measurement:
         """
         return mesh_work(parameters.get("mesh"), domain)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to make this plan, and derive its guarantee, again."""
         raise NotImplementedError
 
@@ -165,7 +177,7 @@ class Measurement:
         InputError, PrivacyCheckError
         """
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> Measured:
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> Measured[Self]:
         """Spend the budget on a pattern.
 
         Parameters
@@ -183,6 +195,16 @@ class Measurement:
         InputError
             When the pattern has other marks than the plan asks for, lives in another domain or has another number of
             points than planned.
+        """
+        raise NotImplementedError
+
+    def reopened(self, saved: Saved) -> Measured[Self]:
+        """What was measured, from the files of a saved release.
+
+        Raises
+        ------
+        InputError
+            When it is no result of this plan.
         """
         raise NotImplementedError
 
@@ -221,17 +243,17 @@ class Measurement:
         """The measurement in words, for the table of `dpppsynth check`; its public parameters unless said better."""
         return [(name, str(value)) for name, value in self.parameters().items()]
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         """Public figures beside the parameters, for `dpppsynth check --json`: scale of the noise and size of a mesh."""
         noise, mesh = getattr(self, "noise_scale", None), getattr(self, "mesh", None)
         scale = {} if noise is None else {"noise_scale": noise}
         return scale if mesh is None else scale | {"mesh": mesh_json(mesh)}
 
-    def with_estimator(self, estimator: Any) -> Self:
-        """The plan with what a certificate states of its estimator alone, such as the offset of a drawn field."""
+    def with_offset(self, offset: Offset | None) -> Self:
+        """The plan with the public offset, of which a certificate states the fingerprint with its estimator."""
         return self
 
-    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> "Trial":
+    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> "Trial":
         """One run on a surrogate pattern, for a rehearsal.
 
         Parameters
@@ -241,7 +263,15 @@ class Measurement:
         pattern : PointPattern
         rng : Generator
         """
-        return Trial(release(pattern, rng).intensity)
+        return Trial(released_intensity(release(pattern, rng)))
+
+
+def capped(relation: Relation) -> CappedRelation:
+    """The relation, which must cap the points of one person."""
+    if not isinstance(relation, CappedRelation):
+        msg = "relation: this mechanism needs a cap on the points of one person, which this relation lacks."
+        raise InputError(msg)
+    return relation
 
 
 def require(holds: bool, rule: str) -> None:

@@ -2,20 +2,26 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
 from dpppsynth.contract.audits.plan_audit import PlanAudit
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.examples import Example, Refusal
 from dpppsynth.contract.measurement import Measured, Measurement
 from dpppsynth.contract.mechanism_options import MechanismOptions
-from dpppsynth.contract.result import Result, ResultType
+from dpppsynth.contract.result import MechanismResult, ResultType
+from dpppsynth.contract.settings import Settings
 from dpppsynth.contract.words import MechanismWords
+
+P = TypeVar("P", bound=Measurement)
+R = TypeVar("R", bound=MechanismResult)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Mechanism:
+class Mechanism(Generic[P, R]):
     """A mechanism, from its settings to its examples; every field is required.
+
+    That plan, estimator, audit, result and words fit together is checked where a record is written.
 
     Attributes
     ----------
@@ -39,15 +45,19 @@ class Mechanism:
     """
 
     name: str
-    settings: type[Any]
-    plan: type[Measurement]
-    estimator: type[Estimator] | None
-    result: ResultType
-    audit: type[PlanAudit]
+    settings: type[Settings]
+    plan: type[P]
+    estimator: type[Estimator[P]] | None
+    result: ResultType[R]
+    audit: Callable[[P], PlanAudit]
     options: tuple[MechanismOptions, ...]
-    words: MechanismWords
+    words: MechanismWords[P, R]
     examples: Callable[[], Iterable[Example | Refusal]]
 
-    def build_release(self, measured: Measured, estimator: Estimator | None, *, entry: str | None = None) -> Result:
+    def build_release(self, measured: Measured[P], estimator: Estimator[P] | None, *, entry: str | None = None) -> R:
         """The release of what was measured, before anything is inferred from it."""
         return self.result.of(self.name, measured, estimator, entry=entry)
+
+
+# A record as tools reach it by name, which tells nothing about the classes of its plans and results.
+AnyMechanism = Mechanism[Measurement, MechanismResult]

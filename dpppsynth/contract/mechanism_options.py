@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dpppsynth.contract.settings import CAP, RELATION, Setting, settings_of
+from dpppsynth.contract.settings import CAP, RELATION, Setting, Settings, settings_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, Window
@@ -71,7 +71,7 @@ class MechanismOptions:
         Settings that the mechanism's name decides.
     """
 
-    settings: type[Any]
+    settings: type[Settings]
     method: str
     preset: Mapping[str, Any] = field(default_factory=dict)
     # Settings that are no fields of the class.
@@ -106,7 +106,7 @@ class MechanismOptions:
                 msg = f"{each.name}: {given.called} needs a {what}, for instance {each.option} {each.example}"
                 raise InputError(msg)
 
-    def synthesizer(self, given: Given, domain: Domain, n: int | None = None) -> Any:
+    def synthesizer(self, given: Given, domain: Domain, n: int | None = None) -> Settings:
         """The synthesizer; `n` is the public number of points, where it is known.
 
         Raises
@@ -126,8 +126,7 @@ class MechanismOptions:
 
     def relation(self, given: Given) -> Relation:
         """The neighbouring relation."""
-        relation: Relation = self.settings(**{**self.preset, **self.plain(given)}).neighbouring()
-        return relation
+        return self.settings(**{**self.preset, **self.plain(given)}).neighbouring()
 
     def user(self, given: Given) -> str | None:
         """The column that tells the persons; None where none is read."""

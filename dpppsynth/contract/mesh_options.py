@@ -2,12 +2,13 @@
 
 from typing import Any, ClassVar
 
-from dpppsynth.contract.mechanism_options import Given, PointOptions
+from dpppsynth.contract.mechanism_options import Given, PointOptions, require_window
 from dpppsynth.contract.settings import CAP, RELATION, Setting
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
 
 RESOLUTION = Setting(
     name="resolution",
@@ -61,12 +62,12 @@ def require_fineness(resolution: float | None, domain: Domain, *, spacing: float
         raise InputError(msg)
 
 
-def tent_mesh(given: Given, domain: Any) -> Any:
+def tent_mesh(given: Given, domain: Domain) -> Mesh | None:
     """The mesh of tents or of a field; None for the public rule."""
     spacing, resolution = given["spacing"], given["resolution"]
-    if resolution is not None:
-        return network_mesh(domain, resolution)
-    if spacing is None:
-        return None
-    lay = trace_mesh if isinstance(domain, LinearNetwork) else regular_triangulation
-    return lay(domain, spacing=spacing)
+    if isinstance(domain, LinearNetwork):
+        if resolution is not None:
+            return network_mesh(domain, resolution)
+        return None if spacing is None else trace_mesh(domain, spacing=spacing)
+    window = require_window(domain, "a mesh covers a window or the streets of a network")
+    return None if spacing is None else regular_triangulation(window, spacing=spacing)

@@ -1,7 +1,6 @@
 """Sizes of meshes, in words and as JSON."""
 
-from typing import Any
-
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.models.trace import around
 from dpppsynth.spatial.mesh import Mesh
@@ -16,9 +15,9 @@ def fineness(mesh: Mesh) -> float | tuple[float, float]:
     return (x1 - x0) / (nx - 1), (y1 - y0) / (ny - 1)
 
 
-def mesh_json(mesh: Mesh) -> dict[str, Any]:
+def mesh_json(mesh: Mesh) -> JsonObject:
     """Kind, numbers of vertices and elements, and fineness."""
-    size: dict[str, Any] = {"kind": mesh.kind, "vertices": len(mesh.vertices), "elements": len(mesh.elements)}
+    size: JsonObject = {"kind": mesh.kind, "vertices": len(mesh.vertices), "elements": len(mesh.elements)}
     fine = fineness(mesh)
     return size | ({"longest_segment": fine} if isinstance(fine, float) else {"spacing": list(fine)})
 

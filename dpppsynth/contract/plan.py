@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dpppsynth.contract.account import Account, Subset, authorise, record
-from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.registry import mechanism, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
@@ -30,7 +30,7 @@ class Plan:
 
     mechanism: str
     statistic: Measurement
-    estimator: Estimator | None
+    estimator: AnyEstimator | None
 
     def __post_init__(self) -> None:
         # Whatever public parameters alone get wrong is said here, before a ledger or a point is touched.
@@ -123,7 +123,7 @@ class Plan:
         name = None if entry is None else str(entry)
         release = described.build_release(measured, self.estimator, entry=name)
         record(release, ledger, entry)
-        return release if self.estimator is None else self.estimator.finish(release, rng, progress)
+        return release.finish(rng, progress)
 
     def rehearse(self, rng: RngLike = None, *, progress: Progress | None = None) -> Rehearsal:
         """Run the mechanism on surrogate patterns drawn from public parameters; see `Rehearsal`."""

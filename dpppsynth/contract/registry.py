@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, TypeGuard
 
 from dpppsynth.contract.measurement import Measurement
-from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.contract.mechanism import AnyMechanism
 from dpppsynth.contract.result import Result, StratifiedType
 from dpppsynth.core.errors import InputError
 
@@ -51,9 +51,9 @@ def is_known(name: object) -> TypeGuard[str]:
     return isinstance(name, str) and name in PLACES
 
 
-def mechanism(name: object) -> Mechanism:
+def mechanism(name: object) -> AnyMechanism:
     """The record of a mechanism; errors as in `require_known`."""
-    record: Mechanism = _loaded(PLACES[require_known(name)])
+    record: AnyMechanism = _loaded(PLACES[require_known(name)])
     return record
 
 
@@ -71,7 +71,7 @@ def require_known(name: object) -> str:
     return name
 
 
-def measuring(plan: Measurement) -> Mechanism:
+def measuring(plan: Measurement) -> AnyMechanism:
     """The record of a mechanism with such plans, by the plan's class: for a bare one, which does not tell whose it is.
 
     A class derived from a registered one is taken for it: a variant that keeps its promise, or a planted fault.
@@ -90,10 +90,10 @@ def measuring(plan: Measurement) -> Mechanism:
     raise InputError(msg)
 
 
-def of(release: Any) -> Mechanism:
+def of(release: Result) -> AnyMechanism:
     """The record of a release's mechanism; of one by levels, of the mechanism that all of them have."""
-    parts = getattr(release, "releases", None)
-    return mechanism(release.mechanism if parts is None else next(iter(parts.values())).mechanism)
+    parts: Mapping[str, Result] = getattr(release, "releases", {"": release})
+    return mechanism(next(iter(parts.values())).mechanism)
 
 
 def stratified(releases: Mapping[str, Result]) -> StratifiedType:

@@ -5,14 +5,12 @@ unaccounted query. A rehearsal shows what to expect from public parameters alone
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.measurement import Measurement, Trial
-from dpppsynth.contract.result import Result
+from dpppsynth.contract.measurement import Measurement, Releasing, Trial
 from dpppsynth.core.errors import InputError, QualityError, ReleaseBlocked
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import mention
@@ -21,9 +19,6 @@ from dpppsynth.spatial.intensity import mass_distance
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern
 from dpppsynth.spatial.surrogates import Surrogate, surrogates
-
-# From a pattern and a generator to a whole release.
-Releasing = Callable[[PointPattern, np.random.Generator], Result]
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,39 @@
 """`Result`: what tools ask of a release, whichever mechanism made it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
-from dpppsynth.contract.measurement import Rows
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.progress import Progress
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import Rows
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
+
+R_co = TypeVar("R_co", bound="Result", covariant=True)
+
+
+class Saved(Protocol):
+    """The files of a saved release, or of one level of it."""
+
+    @property
+    def certificate(self) -> JsonObject:
+        """Certificate of the whole release."""
+
+    @property
+    def statistic(self) -> JsonObject:
+        """JSON form of the released numbers."""
+
+    def content(self, name: str) -> bytes | None:
+        """A file, if the certificate lists it."""
+
+    def patterns(self) -> Iterator[PointPattern]:
+        """Synthetic patterns, marked no more."""
 
 
 class Result(Protocol):
@@ -42,28 +67,58 @@ class Result(Protocol):
     def entry(self) -> str | None:
         """Name of its authorisation in a ledger."""
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters, as they stand on the certificate."""
 
     def bought(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name: sampling leaves them as they are."""
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """The certificate, saved or not, with the files that were paid for alone."""
 
+    def save(self, path: str | Path) -> Path:
+        """Write the release to a new or empty folder."""
 
-class ResultType(Protocol):
+
+class MechanismResult(Result, Protocol):
+    """The result of one mechanism."""
+
+    def finish(self, rng: RngLike, progress: Progress | None) -> Self:
+        """The release with all that is to be inferred, once the ledger knows of the measurement."""
+
+    def reopened(self, saved: Saved) -> Self:
+        """The release with what was inferred before it was saved."""
+
+
+class ResultType(Protocol[R_co]):
     """Class of the results of a mechanism."""
 
-    def of(self, mechanism: str, measured: Any, estimator: Any, *, entry: str | None = None) -> Result:
+    # What was measured, and the estimator, are of the classes that the mechanism's own results hold.
+    def of(self, mechanism: str, measured: Any, estimator: Any, *, entry: str | None = None) -> R_co:
         """The release of what was measured, before anything is inferred from it."""
 
-    def opened(self, plan: Any, saved: Any) -> Result:
-        """A saved release; `dpppsynth.release.folder` says what its plan and files are."""
+
+class ResultByLevels(Result, Protocol):
+    """Results for the levels of a mark, under one certificate."""
+
+    @property
+    def by(self) -> str:
+        """Name of the mark."""
+
+    @property
+    def releases(self) -> Mapping[str, Result]:
+        """The result of each level."""
+
+    @property
+    def patterns(self) -> list[PointPattern]:
+        """Synthetic patterns that were paid for one by one, marked by level."""
+
+    def sample(self, m: int = 1, rng: RngLike = None) -> list[PointPattern]:
+        """Draw synthetic patterns, marked by level."""
 
 
 # Class of the results of releases by the levels of a mark: mark, results, joint guarantee and ledger entry.
-StratifiedType = Callable[[str, Mapping[str, Result], Guarantee, str | None], Result]
+StratifiedType = Callable[[str, Mapping[str, Result], Guarantee, str | None], ResultByLevels]
 
 
 @runtime_checkable
@@ -105,6 +160,9 @@ class ExactMaps(Protocol):
         """Earth mover's distance of an estimate from the exact map."""
 
 
+Cell = str | float
+
+
 class CountTable(NamedTuple):
     """Counts of a release as a table.
 
@@ -121,8 +179,8 @@ class CountTable(NamedTuple):
     """
 
     header: list[str]
-    rows: Iterator[list[Any]]
-    figures: dict[str, Any]
+    rows: Iterator[list[Cell]]
+    figures: dict[str, int]
     by: str | None = None
 
 
@@ -134,7 +192,16 @@ class Counted(Protocol):
         """The counts, and smoothed ones where `filtered`; InputError where there is nothing to smooth over."""
 
 
-def require_heat_map(release: Any, remedy: str = "") -> HeatMapped:
+def released_intensity(release: Result) -> Intensity:
+    """The intensity that a release holds, or an InputError where it holds none."""
+    intensity: Intensity | None = getattr(release, "intensity", None)
+    if intensity is None:
+        msg = f"release: a {release.mechanism} release holds no intensity; its plan has to say what a trial shows."
+        raise InputError(msg)
+    return intensity
+
+
+def require_heat_map(release: object, remedy: str = "") -> HeatMapped:
     """The release, or an InputError where it has no heat map."""
     if not isinstance(release, HeatMapped):
         msg = f"release: needs a HeatmapRelease, got {type(release).__name__}{'; ' if remedy else ''}{remedy}."

@@ -1,16 +1,37 @@
 """Settings of mechanisms as interfaces offer them: type, default, unit, help and option name, declared once."""
 
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from types import NoneType
 from typing import Any, get_args
 
+from dpppsynth.contract.account import Planned
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
+
 METHOD, PRIVACY, EXPERT = "Method", "Privacy", "Expert"
 LENGTH = "the domain's unit"
 KINDS = (float, int, bool, str, Path)
 KEY = "setting"
+
+
+class Settings:
+    """Base of what users call: dataclasses of public settings, all of them checked."""
+
+    def plan(self, *args: Any, **options: Any) -> Planned:
+        """Settle every choice from public parameters alone; each class says which."""
+        raise NotImplementedError
+
+    def neighbouring(self) -> Relation:
+        """The neighbouring relation in force."""
+        raise NotImplementedError
+
+    def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
+        """The most that a release may spend, whatever the number of points."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +70,7 @@ class Setting:
     name: str = ""
     option: str = ""
     kind: type | None = None
-    default: Any = None
+    default: object = None
     otherwise: str = ""
     unit: str = ""
     choices: tuple[str, ...] = ()
@@ -93,7 +114,7 @@ def settings_of(kind: type) -> tuple[Setting, ...]:
     return tuple(_settled(each) for each in fields(kind) if KEY in each.metadata)
 
 
-def _settled(each: Any) -> Setting:
+def _settled(each: Field[Any]) -> Setting:
     declared: Setting = each.metadata[KEY]
     kind = declared.kind or _plain(each.type)
     option = "--" + each.name.replace("_", "-")
@@ -102,7 +123,7 @@ def _settled(each: Any) -> Setting:
     return replace(declared, name=each.name, kind=kind, option=declared.option or option, default=each.default)
 
 
-def _plain(annotation: Any) -> type:
+def _plain(annotation: object) -> type:
     """The plain type of an annotation such as `float | None`."""
     found: type = next(each for each in (*get_args(annotation), annotation) if each is not NoneType)
     if found not in KINDS:
@@ -111,7 +132,7 @@ def _plain(annotation: Any) -> type:
     return found
 
 
-def _written(default: Any) -> str:
+def _written(default: object) -> str:
     """A default as it is written on the command line; none where nothing is taken, or a truth value."""
     if default is None or default is MISSING or isinstance(default, bool):
         return ""

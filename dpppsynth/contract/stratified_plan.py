@@ -10,7 +10,7 @@ import numpy as np
 from dpppsynth.contract.account import Account, Levels, Subset, authorise, paid_before, record
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import stratified
-from dpppsynth.contract.result import Result
+from dpppsynth.contract.result import Result, ResultByLevels
 from dpppsynth.core.arguments import shown, writable
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.progress import Progress, require_progress
@@ -94,7 +94,7 @@ class StratifiedPlan:
         ledger: Account | None = None,
         entry: str | None = None,
         subset: Subset = None,
-    ) -> Result:
+    ) -> ResultByLevels:
         """Spend the budget on a pattern marked by `by`; parameters and errors as in `Plan.release`.
 
         All levels are paid for even when inference fails on some: `error.release` of the `QualityError` has them all.
@@ -129,7 +129,7 @@ class StratifiedPlan:
         progress: Progress | None,
         ledger: Account | None,
         entry: str | None,
-    ) -> Result:
+    ) -> ResultByLevels:
         """Release the patterns of the levels under an authorisation that was taken up."""
         rng = None if rng is None else generator(rng)
         releases: dict[str, Result] = {}
@@ -159,7 +159,7 @@ def require_other_mark(by: str, subset: object) -> None:
         raise InputError(msg)
 
 
-def level_names(levels: Sequence[Any]) -> list[str]:
+def level_names(levels: Sequence[object]) -> list[str]:
     """Levels as the words that certificates and files use."""
     names = [str(level) for level in levels] if isinstance(levels, Sequence) and not isinstance(levels, str) else []
     if not names or len(set(names)) < len(names):
@@ -211,7 +211,7 @@ def split(pattern: PointPattern, by: str, levels: Sequence[str]) -> dict[str, Po
     return {level: pattern.part(mark == level) for level in levels}
 
 
-def sizes(levels: Sequence[str], given: Any, name: str) -> dict[str, Any]:
+def sizes(levels: Sequence[str], given: object, name: str) -> dict[str, Any]:
     """One size for each level: from a mapping or, where all levels may share one, a number."""
     if not isinstance(given, Mapping):
         # Without an n each level's own plan says what it needs.

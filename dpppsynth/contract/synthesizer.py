@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from dpppsynth.contract.account import Account, Ceiling, Subset, authorise, require_no_ledger_needed
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.rehearsal import Rehearsal
+from dpppsynth.contract.result import MechanismResult, ResultByLevels
+from dpppsynth.contract.settings import Settings
 from dpppsynth.contract.stratified_plan import (
     STRATA,
     StratifiedPlan,
@@ -26,18 +28,19 @@ from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, ReplaceOne
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.patterns import PointPattern
 
+R_co = TypeVar("R_co", bound=MechanismResult, covariant=True)
 # Whole numbers up to here are floating-point numbers.
 MOST_POINTS = 2**53
 # What an authorisation before the plan takes for granted.
 KEPT = "The release keeps to its budget, which is checked before the points are used."
 
 
-class Synthesizer:
+class Synthesizer(Settings, Generic[R_co]):
     """Base: `plan` is each synthesizer's own; `check` and `release` follow from it."""
 
     epsilon: float
@@ -93,12 +96,13 @@ class Synthesizer:
         ledger: Account | None = None,
         subset: Subset = None,
         **options: Any,
-    ) -> Any:
+    ) -> R_co:
         """Spend the budget on a pattern once; see `Plan.release`, and `check` for the other parameters."""
         domain = self._domain(pattern)
         n = len(pattern) if self.neighbouring().n_is_public else None
         plan = self.plan(domain, n=n, expected_n=expected_n, **options)
-        return plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset)
+        # The class that the mechanism's record names, which is the one that this class is declared with.
+        return cast(R_co, plan.release(pattern, rng, progress=progress, ledger=ledger, subset=subset))
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
         """The most that a release may spend, whatever the number of points.
@@ -111,16 +115,16 @@ class Synthesizer:
         raise NotImplementedError
 
     @staticmethod
-    def _domain(pattern: Any) -> Domain:
+    def _domain(pattern: object) -> Domain:
         domain: Domain = instance("pattern", pattern, PointPattern).domain
         return domain
 
-    def neighbouring(self) -> Relation:
-        """The neighbouring relation in force."""
-        raise NotImplementedError
+
+# A synthesizer, whichever mechanism's.
+AnySynthesizer = Synthesizer[MechanismResult]
 
 
-class PointSynthesizer(Synthesizer):
+class PointSynthesizer(Synthesizer[R_co]):
     """Base of synthesizers under the capped relations, where a point changes or up to a number of a person's points."""
 
     relation: CappedRelation | None
@@ -137,7 +141,14 @@ class PointSynthesizer(Synthesizer):
         """Refuse to release by the levels of a mark what cannot be released so; all but tracks can."""
 
     def plan_by(
-        self, domain: Domain, *, by: str, levels: Sequence[Any], n: Any = None, expected_n: Any = None, **options: Any
+        self,
+        domain: Domain,
+        *,
+        by: str,
+        levels: Sequence[object],
+        n: object = None,
+        expected_n: object = None,
+        **options: Any,
     ) -> StratifiedPlan:
         """Settle one release for each level of a public mark.
 
@@ -168,13 +179,13 @@ class PointSynthesizer(Synthesizer):
         rng: RngLike = None,
         *,
         by: str,
-        levels: Sequence[Any],
-        expected_n: Any = None,
+        levels: Sequence[object],
+        expected_n: object = None,
         progress: Progress | None = None,
         ledger: Account | None = None,
         subset: Subset = None,
         **options: Any,
-    ) -> Any:
+    ) -> ResultByLevels:
         """Spend the budget once on each level of a public mark, in parallel; parameters as in `plan_by`.
 
         Where the points tell how many there are in each level, a `ledger` authorises `ceiling` before.
@@ -218,7 +229,7 @@ class PointSynthesizer(Synthesizer):
             return self.relation
         return ReplaceOne() if alpha is None else AlphaNeighbours(alpha)
 
-    def public_size(self, n: int | None, expected_n: float | None) -> float | None:
+    def public_size(self, n: object, expected_n: object) -> float | None:
         """The public number of points, exact or guessed, that default rules may use."""
         relation = self.neighbouring()
         if relation.n_is_public:
@@ -268,7 +279,7 @@ def exact_or_guess(n: int | None, size: float | None) -> tuple[int | None, float
     return (None, size) if n is None else (int(n), None)
 
 
-def require_domain(domain: Any) -> None:
+def require_domain(domain: object) -> None:
     """Refuse anything but a window or a network."""
     if not isinstance(domain, Domain):
         msg = (
@@ -284,7 +295,7 @@ def require_domain(domain: Any) -> None:
         raise InputError(msg)
 
 
-def covering(domain: Domain, mesh: Any) -> Mesh:
+def covering(domain: Domain, mesh: object) -> Mesh:
     """A caller's mesh, built again from its recipe on this domain: what is measured is what an auditor will rebuild."""
     if not isinstance(mesh, Mesh):
         msg = f"mesh: needs a Mesh, for instance from dpppsynth.models.regular_triangulation, got {mesh!r}."

@@ -3,13 +3,19 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Generic, TypeVar
 
+from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.result import Result
 from dpppsynth.privacy.guarantee import Guarantee
+
+P = TypeVar("P", bound=Measurement)
+P_contra = TypeVar("P_contra", bound=Measurement, contravariant=True)
+R_contra = TypeVar("R_contra", bound=Result, contravariant=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MechanismWords:
+class MechanismWords(Generic[P_contra, R_contra]):
     """Text on a mechanism; what has a default is true of any.
 
     Attributes
@@ -36,7 +42,7 @@ class MechanismWords:
         """The description, also of one level of the mark `by`."""
         return self.description
 
-    def errors(self, plan: Any, by: str | None = None) -> list[str]:
+    def errors(self, plan: P_contra, by: str | None = None) -> list[str]:
         """Bounds on the errors of counts and places; nothing where none was asked for.
 
         Parameters
@@ -48,27 +54,27 @@ class MechanismWords:
         """
         return []
 
-    def costs(self, plan: Any, guarantee: Guarantee) -> list[str]:
+    def costs(self, plan: P_contra, guarantee: Guarantee) -> list[str]:
         """Paragraphs on what such bounds cost in privacy."""
         return []
 
-    def shown(self, plan: Any) -> str | None:
+    def shown(self, plan: P_contra) -> str | None:
         """Caption of the points on a map, where it is another than that of synthetic points."""
         return None
 
-    def reports(self, plans: Sequence[Any]) -> str | None:
+    def reports(self, plans: Sequence[P_contra]) -> str | None:
         """Number of reports that persons sent, for the plans of all levels; None where nobody sent any."""
         return None
 
-    def remarks(self, release: Any) -> list[str]:
+    def remarks(self, release: R_contra) -> list[str]:
         """Sentences on the released numbers, which whoever released them reads first."""
         return []
 
-    def figures(self, release: Any) -> dict[str, Any]:
+    def figures(self, release: R_contra) -> dict[str, float]:
         """The numbers in these sentences, by name."""
         return {}
 
-    def alarm(self, release: Any) -> str | None:
+    def alarm(self, release: R_contra) -> str | None:
         """Warning that the released numbers may mean nothing, where they may."""
         return None
 
@@ -80,11 +86,11 @@ class MechanismWords:
         )
 
 
-def loosest(plans: Iterable[Any]) -> Any:
+def loosest(plans: Iterable[P]) -> P:
     """The plan with the largest bound on errors, or without one."""
     return max(plans, key=_most)
 
 
-def _most(plan: Any) -> float:
+def _most(plan: Measurement) -> float:
     most = getattr(plan, "max_error", None)
     return math.inf if most is None else float(most)

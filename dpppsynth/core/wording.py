@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+# Names and values, as rows of a table.
+Rows = list[tuple[str, str]]
 # Options by the arguments that they stand for; None where Python is spoken.
 _options: ContextVar[dict[str, str] | None] = ContextVar("options", default=None)
 

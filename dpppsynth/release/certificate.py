@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from dpppsynth.core.errors import InputError, TooLargeError
+from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.published_files import MEBI, REMEDY, PublishedFolder, plain_text, reason, strict_json
 from dpppsynth.privacy.bounds import Size, all_points, void_delta
 from dpppsynth.privacy.guarantee import Guarantee
@@ -69,13 +69,13 @@ def prefix(k: int) -> str:
     return f"level_{k:03d}_"
 
 
-def content_hash(certificate: Mapping[str, Any]) -> str:
+def content_hash(certificate: JsonRead) -> str:
     """SHA-256 of the canonical JSON of everything but `content_hash`."""
     body = {key: value for key, value in certificate.items() if key != "content_hash"}
     return hashlib.sha256(canonical_json(body).encode()).hexdigest()
 
 
-def statement_hash(certificate: Mapping[str, Any], *, estimator: bool = True) -> str:
+def statement_hash(certificate: JsonRead, *, estimator: bool = True) -> str:
     """SHA-256 of what a ledger records: all that further sampling leaves as it is.
 
     Of the files it covers what was paid for: private statistics, or the patterns where nothing else was released.
@@ -96,7 +96,7 @@ def statement_hash(certificate: Mapping[str, Any], *, estimator: bool = True) ->
     ).hexdigest()
 
 
-def _bought(certificate: Mapping[str, Any]) -> dict[str, str]:
+def _bought(certificate: JsonRead) -> dict[str, str]:
     """SHA-256 of the files that were paid for, by name."""
     files = certificate["files"]
     paid = STATISTICS if any(map(STATISTICS.fullmatch, files)) else SYNTHETIC
@@ -111,15 +111,15 @@ def file_hash(path: Path) -> str:
 def build(
     *,
     mechanism: str,
-    parameters: Mapping[str, Any],
+    parameters: JsonRead,
     guarantee: Guarantee,
-    domain: Mapping[str, Any],
+    domain: JsonRead,
     noise: str,
     seeded: bool,
     warning: str | None,
     hashes: Mapping[str, str],
     entry: str | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Assemble a certificate.
 
     Parameters
@@ -160,7 +160,7 @@ def build(
     return certificate | {"content_hash": content_hash(certificate)}
 
 
-def write(certificate: Mapping[str, Any], folder: Path) -> None:
+def write(certificate: JsonRead, folder: Path) -> None:
     """Write `certificate.json`, indented for people; the hash is over the canonical form."""
     (folder / FILENAME).write_text(json.dumps(certificate, indent=2, sort_keys=True, allow_nan=False) + "\n")
 
@@ -194,7 +194,7 @@ class Published:
 
     path: Path
     folder: PublishedFolder
-    certificate: dict[str, Any]
+    certificate: JsonObject
 
     def content(self, name: str) -> bytes:
         """Bytes of a file beside the certificate; those that it states, if it lists the file.
@@ -211,7 +211,7 @@ class Published:
             raise OSError(msg)
         return found
 
-    def document(self, name: str) -> Any:
+    def document(self, name: str) -> Json:
         """Strict JSON of a file in the layout of `plain_text`; ValueError or RecursionError when it is none."""
         content = self.content(name)
         document = strict_json(content)
@@ -233,7 +233,7 @@ def published(path: str | Path, *, limit: bool = True) -> Iterator[Published]:
         yield Published(path, folder, _read(path, folder))
 
 
-def read(path: str | Path, *, limit: bool = True) -> dict[str, Any]:
+def read(path: str | Path, *, limit: bool = True) -> JsonObject:
     """Read a certificate (or the one in a folder) and check it against the schema.
 
     Parameters
@@ -254,7 +254,7 @@ def read(path: str | Path, *, limit: bool = True) -> dict[str, Any]:
         return found.certificate
 
 
-def _read(path: Path, folder: PublishedFolder) -> dict[str, Any]:
+def _read(path: Path, folder: PublishedFolder) -> JsonObject:
     try:
         data = strict_json(folder.read(path.name, MOST_CERTIFICATE))
     except TooLargeError as err:
@@ -271,7 +271,7 @@ def _unreadable(path: Path, error: Exception) -> InputError:
     return InputError(f"certificate: cannot read {path}: {why}.")
 
 
-def _require_schema(data: Any, path: Path, *, limit: bool) -> None:
+def _require_schema(data: Json, path: Path, *, limit: bool) -> None:
     import jsonschema
 
     # A schema takes its time over long lists, so these are looked at first.
@@ -286,14 +286,14 @@ def _require_schema(data: Any, path: Path, *, limit: bool) -> None:
         raise InputError(msg)
 
 
-def _length(data: Any, place: tuple[str, ...]) -> int:
+def _length(data: Json, place: tuple[str, ...]) -> int:
     """Entries of a list or mapping in a document; none where there is no such thing."""
     for key in place:
         data = data.get(key) if isinstance(data, dict) else None
     return len(data) if isinstance(data, dict | list) else 0
 
 
-def parameters_make_sense(parameters: Mapping[str, Any]) -> bool:
+def parameters_make_sense(parameters: JsonRead) -> bool:
     """Whether parameters have the names and kinds of values of a release; read() leaves that open, to report edits."""
     import jsonschema
 
@@ -302,6 +302,6 @@ def parameters_make_sense(parameters: Mapping[str, Any]) -> bool:
     return bool(jsonschema.Draft202012Validator(part).is_valid(parameters))
 
 
-def schema() -> dict[str, Any]:
+def schema() -> JsonObject:
     """The JSON Schema of certificates."""
     return json.loads((files("dpppsynth.release") / "certificate.schema.json").read_text())

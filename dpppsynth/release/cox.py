@@ -4,23 +4,29 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InputError, QualityError
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.release import folder_writing
-from dpppsynth.release.certificate import OFFSET, POSTERIOR, STATISTIC
+from dpppsynth.release.certificate import OFFSET, POSTERIOR
 from dpppsynth.release.lgcp_inference import LGCPInference, Posterior
-from dpppsynth.release.release import Release
-from dpppsynth.spatial.intensity import LogLinear, LogLinearMean, PiecewiseConstant, PiecewiseLinear
+from dpppsynth.release.release import StatisticRelease
+from dpppsynth.spatial.intensity import Intensity, LogLinearMean
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
 
+L = TypeVar("L", bound=LatticePlan)
 FAILED = (
     "inference: it ended in an error. Nothing is lost: the private statistic is kept on this error; "
     "`error.release.infer()` tries again with other settings, `error.release.save(path, patterns=0)` keeps it"
@@ -37,14 +43,14 @@ class CredibleInterval:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CoxRelease(Release):
+class CoxRelease(StatisticRelease[L]):
     """Result of a release: everything in it is public.
 
     Attributes
     ----------
     mechanism : str
         For instance "lgcp-tents".
-    statistic : PrivateStatistic or PrivateDraw
+    statistic : PrivateStatistic
         What the budget was spent on.
     estimator : Projection, LGCPInference or Drawn
         How the intensity was made from it.
@@ -52,19 +58,25 @@ class CoxRelease(Release):
         Posterior draws, where the estimator has a posterior; None also when inference has not succeeded yet.
     """
 
-    estimator: Any
+    estimator: Estimator[L]
     draws: Posterior | None = None
 
     @classmethod
-    def of(cls, mechanism: str, measured: Any, estimator: Any, draws: Any = None, *, entry: str | None = None) -> Self:
+    def of(
+        cls, mechanism: str, measured: PrivateStatistic[L], estimator: Estimator[L], *, entry: str | None = None
+    ) -> Self:
         """The release of what was measured, estimated in this way."""
-        return cls(mechanism, measured, estimator, draws, entry=entry)
+        return cls(mechanism, measured, estimator, entry=entry)
 
-    @classmethod
-    def opened(cls, plan: Any, saved: Any) -> Self:
-        """A saved release, with its posterior draws where there are any."""
-        statistic = plan.statistic.restore(saved.document(STATISTIC))
-        return cls.of(plan.mechanism, statistic, plan.estimator, plan.estimator.draws(saved.content(POSTERIOR)))
+    def finish(self, rng: RngLike, progress: Progress | None) -> Self:
+        """The release with its posterior draws, where the estimator has a posterior."""
+        return self.infer(rng, progress=progress) if self.has_posterior else self
+
+    def reopened(self, saved: Saved) -> Self:
+        """The release with its posterior draws, where there are any."""
+        model = self.estimator
+        draws = model.draws(saved.content(POSTERIOR)) if isinstance(model, LGCPInference) else None
+        return replace(self, draws=draws)
 
     def write(self, folder: Path, start: str = "") -> None:
         """Write statistic, offset and posterior."""
@@ -75,25 +87,31 @@ class CoxRelease(Release):
         if self.draws is not None:
             self.posterior.to_netcdf(folder / (start + POSTERIOR), engine="scipy")
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters, as they stand on the certificate."""
         return super().parameters() | {"estimator": self.estimator.to_dict()}
 
     @property
     def mesh(self) -> Mesh:
         """Mesh of what was measured."""
-        mesh: Mesh = self.statistic.plan.mesh
-        return mesh
+        return self.statistic.plan.mesh
 
     @cached_property
-    def intensity(self) -> PiecewiseConstant | PiecewiseLinear | LogLinear | LogLinearMean:
+    def intensity(self) -> Intensity:
         """Private intensity, callable at points (n, 2): posterior mean per unit area for field models."""
-        return self.estimator.intensity(self._require_draws() if self.estimator.has_posterior else self.statistic)
+        if isinstance(self.estimator, LGCPInference):
+            return self.estimator.posterior_mean(self._require_draws())
+        return self.estimator.intensity(self.statistic)
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether the intensity is an average over posterior draws."""
+        return isinstance(self.estimator, LGCPInference)
 
     @property
     def inferred(self) -> bool:
         """Whether there is an intensity: not where inference has not succeeded yet."""
-        return not self.estimator.has_posterior or self.draws is not None
+        return not self.has_posterior or self.draws is not None
 
     @cached_property
     def posterior(self) -> Any:
@@ -101,7 +119,7 @@ class CoxRelease(Release):
         mesh = self._field_model().mesh
         return self._require_draws().to_xarray(mesh)
 
-    def interval(self, xy: Any, level: float = 0.9) -> CredibleInterval:
+    def interval(self, xy: ArrayLike, level: float = 0.9) -> CredibleInterval:
         """Pointwise credible interval of the intensity at points (n, 2).
 
         Measured coverage is in docs/theory.md, section 6; NUTS covers better than the Laplace approximation.
@@ -109,8 +127,8 @@ class CoxRelease(Release):
         if not 0 < level < 1:
             msg = f"level: must lie strictly between 0 and 1, got {level!r}."
             raise InputError(msg)
-        mean = self._field_model().intensity(self._require_draws())
-        lower, upper = mean.quantiles(xy, np.array([(1 - level) / 2, (1 + level) / 2]))
+        mean = self._field_model().posterior_mean(self._require_draws())
+        lower, upper = mean.quantiles(np.asarray(xy, dtype=np.float64), np.array([(1 - level) / 2, (1 + level) / 2]))
         return CredibleInterval(lower, upper, level)
 
     def sample(
@@ -143,14 +161,14 @@ class CoxRelease(Release):
         if isinstance(self.intensity, LogLinearMean) and source == "draws":
             total = len(self.intensity.fields)
             chosen = rng.choice(total, size=m, replace=m > total)
-            intensities: list[Any] = [self.intensity.draw(int(k)) for k in chosen]
+            intensities: list[Intensity] = [self.intensity.draw(int(k)) for k in chosen]
         else:
             intensities = [self.intensity] * m
         if fixed_n and n is not None:
             return [binomial_pattern(each, n, rng) for each in intensities]
         return [poisson_pattern(each, rng) for each in intensities]
 
-    def infer(self, rng: RngLike = None, *, progress: Progress | None = None, **changes: Any) -> "CoxRelease":
+    def infer(self, rng: RngLike = None, *, progress: Progress | None = None, **changes: Any) -> Self:
         """Run inference again on the same private statistic, at no privacy cost.
 
         Parameters
@@ -199,7 +217,7 @@ class CoxRelease(Release):
         return self._save(path, self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
 
     def _field_model(self) -> LGCPInference:
-        if not self.estimator.has_posterior:
+        if not isinstance(self.estimator, LGCPInference):
             msg = (
                 f"posterior: a {self.mechanism} release has none; mechanisms 'tents' and 'field' of LGCPSynthesizer "
                 "have one."

@@ -1,13 +1,15 @@
 """Estimator of posterior draws: the draw is the log-intensity itself."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement, Rows, require
+from dpppsynth.contract.measurement import require
+from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.wording import Rows
 from dpppsynth.release.certificate import OFFSET
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.spatial.intensity import LogLinear
@@ -16,7 +18,7 @@ from dpppsynth.spatial.offset import Offset, weighted_pieces
 
 
 @dataclass(frozen=True)
-class Drawn(Estimator):
+class Drawn(Estimator[LatticePlan]):
     """The intensity of a drawn field: exp of its values, linear between the vertices.
 
     Attributes
@@ -28,7 +30,7 @@ class Drawn(Estimator):
     offset: Offset | None = None
     kind: ClassVar[str] = "drawn"
 
-    def intensity(self, draw: Any) -> LogLinear:
+    def intensity(self, draw: PrivateStatistic[LatticePlan]) -> LogLinear:
         """Log-linear intensity with the drawn vertex values, and the total that the field was drawn for.
 
         The posterior takes the integral to be a sum over vertices; between them exp of a linear function lies below it.
@@ -42,18 +44,18 @@ class Drawn(Estimator):
         """The offset, where there is one."""
         return offset_rows(self.offset)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "offset": None if self.offset is None else self.offset.fingerprint}
 
     @classmethod
-    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
         """The offset, where there is one."""
         require(stated.keys() == {"kind", "offset"}, "a drawn field has an offset and no other setting")
         offset = offset_of(stated)
         return Beside(frozenset() if offset is None else frozenset({OFFSET}), offset)
 
     @classmethod
-    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
         """The estimator with the offset of the release."""
         return cls(offset)

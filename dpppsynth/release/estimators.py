@@ -4,22 +4,22 @@ No bound depends on it, so nothing else would notice what a forger adds here.
 """
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
-from dpppsynth.contract.measurement import Rows, require
+from dpppsynth.contract.measurement import require
+from dpppsynth.core.json_types import Json, JsonObject, JsonRead
+from dpppsynth.core.wording import Rows
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.offset import Offset
 
 DIGEST = re.compile("[0-9a-f]{64}")
 
 
-def among(estimator: Any, known: list[dict[str, Any]], rule: str) -> None:
+def among(estimator: Json, known: list[JsonObject], rule: str) -> None:
     """Refuse an estimator that is not word for word one of those known; 1 is not true here, nor 1.0."""
     require(canonical_json(estimator) in map(canonical_json, known), rule)
 
 
-def offset_of(estimator: Mapping[str, Any]) -> str | None:
+def offset_of(estimator: JsonRead) -> str | None:
     """Fingerprint of the public offset of a field or a draw."""
     offset = estimator["offset"]
     known = offset is None or (isinstance(offset, str) and DIGEST.fullmatch(offset) is not None)

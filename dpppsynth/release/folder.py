@@ -4,19 +4,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.registry import mechanism, stratified
 from dpppsynth.contract.stratified_plan import STRATA
+from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
+from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.io.reading import parse_synthetic
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
-from dpppsynth.release.certificate import DOMAIN, OFFSET, SYNTHETIC, Published, prefix
+from dpppsynth.release.certificate import DOMAIN, OFFSET, STATISTIC, SYNTHETIC, Published, prefix
 from dpppsynth.release.rederive import same_values
 from dpppsynth.release.release import Release
 from dpppsynth.release.stratified_release import StratifiedRelease
@@ -31,7 +33,7 @@ class PublishedPlan(NamedTuple):
 
     mechanism: str
     statistic: Measurement
-    estimator: Estimator | None
+    estimator: AnyEstimator | None
 
 
 def load_release(path: str | Path, *, limit: bool = True) -> Release | StratifiedRelease:
@@ -70,7 +72,7 @@ class OpenedRelease:
 
     published: Published
     verification: Verification
-    release: Any
+    release: Release | StratifiedRelease
 
     @property
     def patterns(self) -> list[str]:
@@ -108,7 +110,7 @@ def release_folder(path: str | Path) -> Path:
     return found.parent
 
 
-def load_verified(found: Published, verification: Verification) -> Any:
+def load_verified(found: Published, verification: Verification) -> Release | StratifiedRelease:
     """Load the release in a folder which `verify_opened` has just looked at; errors as in `load_release`."""
     failed = [c for c in verification.checks if not c.holds and c.name != "randomness"]
     reasons = " ".join(f"{c.name}: {c.detail}" for c in failed)
@@ -127,7 +129,7 @@ def load_verified(found: Published, verification: Verification) -> Any:
     return release
 
 
-def _require_restated(release: Any, cert: dict[str, Any]) -> None:
+def _require_restated(release: Release | StratifiedRelease, cert: JsonObject) -> None:
     """Refuse a certificate that states anything which the release it was read into does not."""
     warnings = {None, release.warning, certificate.LARGE_DELTA, certificate.SEEDED if release.seeded else None}
     if not same_values(cert["parameters"], release.parameters()) or cert["warning"] not in warnings:
@@ -135,7 +137,7 @@ def _require_restated(release: Any, cert: dict[str, Any]) -> None:
         raise PrivacyCheckError(msg)
 
 
-def _load(found: Published) -> Any:
+def _load(found: Published) -> Release | StratifiedRelease:
     cert = found.certificate
     name, parameters = cert["mechanism"], cert["parameters"]
     guarantee = guarantee_from_dict(cert["guarantee"])
@@ -155,7 +157,11 @@ def _load(found: Published) -> Any:
         )
         for k, (level, part) in enumerate(parts)
     }
-    return stratified(releases)(parameters["by"], releases, guarantee, cert.get("ledger"))
+    kind = stratified(releases)
+    together: StratifiedRelease = instance(
+        "release", kind(parameters["by"], releases, guarantee, cert.get("ledger")), StratifiedRelease
+    )
+    return together
 
 
 def _opened(
@@ -163,18 +169,19 @@ def _opened(
     domain: Domain,
     relation: Relation,
     name: str,
-    parameters: Mapping[str, Any],
+    parameters: JsonRead,
     start: str = "",
     level: Mapping[str, str] | None = None,
-) -> Any:
+) -> Release:
     """One release; `start` is what its files' names begin with, `level` the mark and value of its points."""
     plan = plan_of(found, domain, relation, name, parameters)
-    return mechanism(name).result.opened(plan, SavedPart(found, domain, start, level or {}))
+    saved = SavedPart(found, domain, start, level or {})
+    release = mechanism(name).build_release(plan.statistic.reopened(saved), plan.estimator)
+    opened: Release = instance("release", release.reopened(saved), Release)
+    return opened
 
 
-def plan_of(
-    found: Published, domain: Domain, relation: Relation, name: str, parameters: Mapping[str, Any]
-) -> PublishedPlan:
+def plan_of(found: Published, domain: Domain, relation: Relation, name: str, parameters: JsonRead) -> PublishedPlan:
     """The measurement and the estimator of a saved release, made again from its certificate.
 
     Parameters
@@ -195,7 +202,7 @@ def plan_of(
     stated = parameters["estimator"]
     offset = None if stated.get("offset") is None else Offset.from_geojson(_json(found, OFFSET))
     estimator = described.estimator.from_dict(stated, plan, offset)
-    return PublishedPlan(name, plan.with_estimator(estimator), estimator)
+    return PublishedPlan(name, plan.with_offset(offset), estimator)
 
 
 @dataclass(frozen=True)
@@ -218,13 +225,14 @@ class SavedPart:
     level: Mapping[str, str]
 
     @property
-    def certificate(self) -> dict[str, Any]:
+    def certificate(self) -> JsonObject:
         """Certificate of the whole release."""
         return self.found.certificate
 
-    def document(self, name: str) -> dict[str, Any]:
-        """A JSON file of this part."""
-        return _json(self.found, self.start + name)
+    @property
+    def statistic(self) -> JsonObject:
+        """JSON form of the released numbers."""
+        return _json(self.found, self.start + STATISTIC)
 
     def content(self, name: str) -> bytes | None:
         """A file of this part, if the certificate lists it."""
@@ -248,7 +256,7 @@ def _pattern(found: Published, name: str, domain: Domain, marks: list[str]) -> P
         raise _lacking(name) from None
 
 
-def _json(found: Published, name: str) -> dict[str, Any]:
+def _json(found: Published, name: str) -> JsonObject:
     try:
         return dict(found.document(name))
     except (OSError, TypeError, ValueError, RecursionError):

@@ -6,11 +6,12 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from dpppsynth.contract.result import Result
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InformationWarning, InputError
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.io import write_pattern
 from dpppsynth.release import certificate
@@ -37,7 +38,7 @@ class Writable(Result, Protocol):
         """Write what the budget was spent on and what was made of it, beside domain, patterns and certificate."""
 
 
-def state(release: Result, hashes: Mapping[str, str]) -> dict[str, Any]:
+def state(release: Result, hashes: Mapping[str, str]) -> JsonObject:
     """The certificate of a release whose files have the given SHA-256, by name."""
     domain = release.domain
     place = {"file": DOMAIN, "fingerprint": domain.fingerprint(), "crs": domain.crs, "unit": domain.unit}
@@ -130,7 +131,7 @@ def put(text: str, path: Path) -> None:
     path.write_text(text, encoding="utf-8", newline="\n")
 
 
-def stated(release: Result) -> dict[str, Any]:
+def stated(release: Result) -> JsonObject:
     """The certificate of a release, saved or not, with the files that were paid for alone."""
     hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in release.bought().items()}
     return state(release, hashes)

@@ -4,24 +4,27 @@ Pure post-processing: it may fail, be run again, be tuned on the release, at no 
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import threadpoolctl
+from numpy.typing import NDArray
 
-from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Following, Parameters, Rows, require
+from dpppsynth.contract.measurement import Following, Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError, QualityError, TooLargeError
+from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import Rows
 from dpppsynth.models.covariances import (
     LARGEST_PARAMETER,
     SMALLEST_PARAMETER,
@@ -38,7 +41,7 @@ from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.intensity import LogLinearMean
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
-from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
 
 # Standard deviation of the intercept's prior where n is secret (log scale).
@@ -71,7 +74,7 @@ class Posterior:
         Length scale each draw was made with.
     """
 
-    fields: Any
+    fields: NDArray[np.float32]
     length_scale: Floats
 
     def to_xarray(self, mesh: Mesh) -> Any:
@@ -93,7 +96,7 @@ class Posterior:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LGCPInference(Estimator):
+class LGCPInference(Estimator[LatticePlan]):
     """Prior and inference settings of the noise-aware posterior; all public.
 
     Attributes
@@ -117,7 +120,6 @@ class LGCPInference(Estimator):
     inference: str = "nuts"
     engine: str = "nutpie"
     kind: ClassVar[str] = "field"
-    has_posterior: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         scales = self.length_scales
@@ -147,12 +149,9 @@ class LGCPInference(Estimator):
         """Triangles over which intensities integrate."""
         return weighted_pieces(self.mesh, self.offset)
 
-    def likelihood(self, statistic: PrivateStatistic) -> MassLikelihood:
+    def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> MassLikelihood:
         """Likelihood of the field given the private statistic; a field statistic's is set to uniform masses."""
-        likelihood: MassLikelihood = statistic.plan.likelihood(
-            statistic, self.measure, self.mesh.shares(statistic.plan.mesh)
-        )
-        return likelihood
+        return statistic.plan.likelihood(statistic, self.measure, self.mesh.shares(statistic.plan.mesh))
 
     def covariance(self, length_scale: float) -> PoweredExponential:
         """Prior covariance of the field."""
@@ -163,7 +162,9 @@ class LGCPInference(Estimator):
         root = factor(self.covariance(length_scale).matrix(self.mesh))
         return np.hstack([root, np.full((len(root), 1), INTERCEPT_SD)]) if intercept else root
 
-    def fit(self, statistic: PrivateStatistic, rng: RngLike = None, progress: Progress | None = None) -> Posterior:
+    def fit(
+        self, statistic: PrivateStatistic[LatticePlan], rng: RngLike = None, progress: Progress | None = None
+    ) -> Posterior:
         """Posterior of the log-intensity.
 
         Parameters
@@ -183,7 +184,7 @@ class LGCPInference(Estimator):
         with threadpoolctl.threadpool_limits(1):
             return self._fit(statistic, generator(rng), progress or _silent)
 
-    def _fit(self, statistic: PrivateStatistic, rng: np.random.Generator, say: Progress) -> Posterior:
+    def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood = statistic.plan, self.likelihood(statistic)
         centre = 0.0 if plan.n is not None else float(np.log((plan.expected_n or 1.0) / self.measure.sum()))
         say("Laplace approximations")
@@ -214,7 +215,7 @@ class LGCPInference(Estimator):
         self,
         likelihood: MassLikelihood,
         fits: list[LaplacePosterior],
-        count: Any,
+        count: Ints,
         rng: np.random.Generator,
         say: Progress,
     ) -> list[Floats]:
@@ -250,7 +251,7 @@ class LGCPInference(Estimator):
             runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
         return runs
 
-    def normalise(self, fields: Floats, n: int | None) -> Any:
+    def normalise(self, fields: Floats, n: int | None) -> NDArray[np.float32]:
         """Log-intensities whose exact integral is the public n (unchanged where n is secret), in single precision."""
         if n is not None:
             flat = fields.reshape(-1, fields.shape[-1])
@@ -259,7 +260,11 @@ class LGCPInference(Estimator):
             fields = (flat + np.log(n / totals)[:, None]).reshape(fields.shape)
         return fields.astype(np.float32)
 
-    def intensity(self, posterior: Posterior) -> LogLinearMean:
+    def intensity(self, statistic: PrivateStatistic[LatticePlan]) -> LogLinearMean:
+        """Posterior mean intensity of a fit of its own."""
+        return self.posterior_mean(self.fit(statistic))
+
+    def posterior_mean(self, posterior: Posterior) -> LogLinearMean:
         """Posterior mean intensity, from which single draws can be taken."""
         flat = posterior.fields.reshape(-1, posterior.fields.shape[-1]).astype(float)
         return LogLinearMean(self.mesh, flat, self.offset)
@@ -274,7 +279,7 @@ class LGCPInference(Estimator):
             *offset_rows(self.offset),
         ]
 
-    def public_numbers(self) -> dict[str, Any]:
+    def public_numbers(self) -> JsonObject:
         """Size of the field, its prior and the way of inference."""
         return {
             "field_vertices": len(self.mesh.vertices),
@@ -283,7 +288,7 @@ class LGCPInference(Estimator):
             "inference": self.inference,
         }
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
         return {
             "kind": self.kind,
@@ -295,12 +300,8 @@ class LGCPInference(Estimator):
             "engine": self.engine,
         }
 
-    def finish(self, release: Any, rng: RngLike, progress: Progress | None) -> Any:
-        """The release with its posterior draws."""
-        return release.infer(rng, progress=progress)
-
     @classmethod
-    def beside(cls, stated: Mapping[str, Any], plan: Any) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
         """The posterior draws, and the offset where there is one."""
         mesh, offset = _validated(stated, plan.mesh)
         files = {POSTERIOR} | (set() if offset is None else {OFFSET})
@@ -308,13 +309,13 @@ class LGCPInference(Estimator):
         return Beside(frozenset(files), offset, (Following(POSTERIOR, (), check),))
 
     @classmethod
-    def work(cls, stated: Any, parameters: Parameters, domain: Domain) -> float:
+    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
         """Work of the field's mesh, unless it is the statistic's."""
         mesh = stated.get("mesh") if isinstance(stated, dict) else None
         return 0.0 if mesh == parameters.get("mesh") else mesh_work(mesh, domain)
 
     @classmethod
-    def from_dict(cls, stated: Mapping[str, Any], plan: Any, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
         """The model that is stated."""
         return cls(
             mesh=mesh_from_recipe(stated["mesh"], plan.domain),
@@ -330,7 +331,7 @@ class LGCPInference(Estimator):
         return None if content is None else _posterior(content, len(self.mesh.vertices))
 
 
-def _validated(estimator: Mapping[str, Any], tents: Mesh) -> tuple[Mesh, str | None]:
+def _validated(estimator: JsonRead, tents: Mesh) -> tuple[Mesh, str | None]:
     """Mesh and offset of a field model for a statistic on a mesh, with all of its settings validated."""
     require(estimator.keys() == STATED, f"a field model states exactly {', '.join(sorted(STATED))}")
     require(_positive(estimator["sigma"]), "sigma is a positive number")
@@ -342,7 +343,7 @@ def _validated(estimator: Mapping[str, Any], tents: Mesh) -> tuple[Mesh, str | N
     return _field_mesh(estimator["mesh"], tents), offset_of(estimator)
 
 
-def _field_mesh(recipe: Any, tents: Mesh) -> Mesh:
+def _field_mesh(recipe: Json, tents: Mesh) -> Mesh:
     """The mesh of the field: the statistic's own, a refinement of it, or along or over the same network."""
     if canonical_json(recipe) == canonical_json(tents.recipe):
         return tents
@@ -358,13 +359,13 @@ def _field_mesh(recipe: Any, tents: Mesh) -> Mesh:
     return mesh_from_recipe(recipe, tents.domain)
 
 
-def _positive(value: Any) -> bool:
+def _positive(value: Json) -> bool:
     """Whether a value is a number that a covariance takes as a positive parameter."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and SMALLEST_PARAMETER <= value <= LARGEST_PARAMETER
 
 
-def _require_posterior(content: bytes, _: Any, *, mesh: Mesh, length_scales: Any) -> None:
+def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, length_scales: Sequence[float]) -> None:
     require_posterior(content, mesh, length_scales)
 
 
@@ -399,7 +400,7 @@ def _weights(fits: list[LaplacePosterior], length_scales: tuple[float, ...]) -> 
     return weight / weight.sum()
 
 
-def _apportion(share: Floats, seats: int) -> Any:
+def _apportion(share: Floats, seats: int) -> Ints:
     """Whole numbers in proportion to `share` that sum to `seats`, by largest remainders."""
     count = np.floor(share * seats).astype(int)
     rest = np.argsort(count - share * seats)[: seats - count.sum()]

@@ -1,15 +1,15 @@
 """Intensities from noised masses without a model: clipping at zero, or projection onto the public total."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import PrivateStatistic, require_few_made_up
+from dpppsynth.contract.additive_noise import MeasurementPlan, PrivateStatistic, require_few_made_up
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement, Rows
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.wording import Rows
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant, PiecewiseLinear, held
 from dpppsynth.spatial.mesh import Floats
@@ -27,7 +27,7 @@ def project_to_simplex(masses: Floats, total: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Projection(Estimator):
+class Projection(Estimator[MeasurementPlan]):
     """Post-processing of noised masses into a non-negative intensity.
 
     Attributes
@@ -45,14 +45,14 @@ class Projection(Estimator):
             msg = f"postprocess: expected 'clip' or 'keep-n', got {self.postprocess!r}."
             raise InputError(msg)
 
-    def require(self, plan: Any) -> None:
+    def require(self, plan: MeasurementPlan) -> None:
         """Refuse noise whose positive half would be taken for more points than a pattern can hold."""
         if self.postprocess == "clip":
             places = len(plan.mesh.elements if plan.basis == "cells" else plan.mesh.vertices)
             made_up = places * plan.noise_scale / 2
             require_few_made_up(made_up, MOST_MADE_UP, plan.epsilon, of="points", remedy="a coarser mesh")
 
-    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant | PiecewiseLinear:
+    def intensity(self, statistic: PrivateStatistic[MeasurementPlan]) -> PiecewiseConstant | PiecewiseLinear:
         """Intensity with the projected masses: constant on cells, linear between vertices for tents."""
         plan = statistic.plan
         if self.postprocess == "keep-n" and plan.n is None:
@@ -71,18 +71,18 @@ class Projection(Estimator):
         """Post-processing of the masses."""
         return [("intensity", f"masses made non-negative ({self.postprocess})")]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "postprocess": self.postprocess}
 
     @classmethod
-    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+    def beside(cls, stated: JsonRead, plan: MeasurementPlan) -> Beside:
         """Nothing, once the settings are known ones."""
         known = [{"kind": cls.kind, "postprocess": post} for post in POSTPROCESSES[: 1 if plan.n is None else 2]]
         among(stated, known, "negative counts are clipped, or where n is public made to sum to it")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: MeasurementPlan, offset: Offset | None) -> Self:
         """The projection that is stated."""
         return cls(stated["postprocess"])

@@ -7,7 +7,6 @@ other than the one whose bound it states.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dpppsynth.contract.estimator import Beside
 from dpppsynth.contract.measurement import Following, Measurement, Parameters, require
@@ -15,6 +14,7 @@ from dpppsynth.contract.registry import is_known, mechanism
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import Json
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.profiles import ApproximateDP
@@ -69,7 +69,7 @@ class Derived:
         return self.seeded_noise if seeded else self.noise
 
 
-def knows(name: Any) -> bool:
+def knows(name: object) -> bool:
     """Whether certificates of this mechanism can be derived again."""
     return name == STRATA or is_known(name)
 
@@ -132,7 +132,7 @@ def _derived(plan: Measurement, beside: Beside) -> Derived:
     )
 
 
-def same_values(claimed: Any, derived: Any) -> bool:
+def same_values(claimed: Json, derived: Json) -> bool:
     """Whether parts of a certificate are equal; numbers may differ in their last digits, across machines."""
     if isinstance(derived, Mapping):
         same = isinstance(claimed, Mapping) and claimed.keys() == derived.keys()

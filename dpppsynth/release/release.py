@@ -2,15 +2,23 @@
 
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Generic, Self, TypeVar
 
+from dpppsynth.contract.additive_noise import PrivateStatistic
+from dpppsynth.contract.measurement import Measured, Measurement
+from dpppsynth.contract.result import Saved
+from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.progress import Progress
 from dpppsynth.core.published_files import plain_text
+from dpppsynth.core.randomness import RngLike
 from dpppsynth.privacy.bounds import Size
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import certificate, folder_writing
 from dpppsynth.release.certificate import STATISTIC
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
+
+P = TypeVar("P", bound=Measurement)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,34 +29,29 @@ class Release:
     ----------
     mechanism : str
         For instance "lgcp-tents".
-    statistic : PrivateStatistic or PrivatePatterns
-        The private result that the budget was spent on.
+    statistic : Measured
+        What the budget was spent on.
     entry : str or None
         Name of its authorisation in a ledger.
     """
 
     mechanism: str
-    statistic: Any
+    statistic: Measured[Measurement]
     _: KW_ONLY
     entry: str | None = None
-    # Whether the budget bought numbers, in a file of their own; otherwise it bought patterns.
-    has_statistic: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, mechanism: str, measured: Any, estimator: Any, draws: Any = None, *, entry: str | None = None) -> Self:
-        """The release of what was measured, and of the estimator and posterior draws where there are any."""
+    def of(cls, mechanism: str, measured: Any, estimator: Any, *, entry: str | None = None) -> Self:
+        """The release of what was measured."""
         return cls(mechanism, measured, entry=entry)
 
-    @classmethod
-    def opened(cls, plan: Any, saved: Any) -> Self:
-        """A saved release.
+    def finish(self, rng: RngLike, progress: Progress | None) -> Self:
+        """The release itself, where nothing is to be inferred."""
+        return self
 
-        Parameters
-        ----------
-        plan : PublishedPlan
-        saved : SavedPart
-        """
-        return cls.of(plan.mechanism, plan.statistic.restore(saved.document(STATISTIC)), plan.estimator)
+    def reopened(self, saved: Saved) -> Self:
+        """The release itself, where nothing was inferred before it was saved."""
+        return self
 
     def __repr__(self) -> str:
         tail = ", seeded: not private" if self.seeded else ""
@@ -88,26 +91,58 @@ class Release:
         return self.statistic.plan.n, self.statistic.plan.expected_n
 
     @property
-    def plans(self) -> list[Any]:
+    def plans(self) -> list[Measurement]:
         """Measurements of all levels, here one."""
         return [self.statistic.plan]
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters, as they stand on the certificate."""
         return self.statistic.plan.parameters()
 
     def bought(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name: sampling leaves them as they are."""
-        return {STATISTIC: plain_text(self.statistic.to_dict())}
+        raise NotImplementedError
 
     def write(self, folder: Path, start: str = "") -> None:
         """Write the release's own files, beside domain and patterns; their names begin with `start`."""
-        if self.has_statistic:
-            folder_writing.put(self.bought()[STATISTIC], folder / (start + STATISTIC))
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """The certificate, saved or not, with the files that were paid for alone."""
         return folder_writing.stated(self)
 
+    def save(self, path: str | Path) -> Path:
+        """Write the release to a new or empty folder."""
+        raise NotImplementedError
+
     def _save(self, path: str | Path, patterns: list[PointPattern]) -> Path:
         return folder_writing.save(self, Path(path), patterns)
+
+
+class PatternRelease(Release):
+    """Base of results whose patterns were paid for one by one."""
+
+    @property
+    def patterns(self) -> list[PointPattern]:
+        """The patterns, as many as were paid for."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StatisticRelease(Release, Generic[P]):
+    """Base of results whose budget bought numbers; other attributes as in `Release`.
+
+    Attributes
+    ----------
+    statistic : PrivateStatistic
+        The numbers.
+    """
+
+    statistic: PrivateStatistic[P]
+
+    def bought(self) -> dict[str, str]:
+        """Text of the file with the numbers, by its name."""
+        return {STATISTIC: plain_text(self.statistic.to_dict())}
+
+    def write(self, folder: Path, start: str = "") -> None:
+        """Write the numbers to a file of their own."""
+        folder_writing.put(self.bought()[STATISTIC], folder / (start + STATISTIC))

@@ -7,15 +7,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpppsynth.contract.additive_noise import LatticePlan
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.io.writing import geojson_text
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import certificate, folder_writing
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.release import Release
+from dpppsynth.release.release import PatternRelease, Release, StatisticRelease
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -68,7 +71,7 @@ class StratifiedRelease:
         return own or certificate.large_delta(self.guarantee.profile.at, [release.size for release in releases])
 
     @property
-    def plans(self) -> list[Any]:
+    def plans(self) -> list[Measurement]:
         """Measurements of all levels."""
         return [release.statistic.plan for release in self.releases.values()]
 
@@ -91,7 +94,7 @@ class StratifiedRelease:
         again: dict[str, Release] = {k: _free(each).infer(rng, progress=progress, **changes) for k, each in parts}
         return replace(self, releases=again)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters, as they stand on the certificate."""
         strata = [
             {"mechanism": release.mechanism, "parameters": release.parameters()} for release in self.releases.values()
@@ -106,7 +109,7 @@ class StratifiedRelease:
 
     def bought(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name."""
-        if not self._first.has_statistic:
+        if not isinstance(self._first, StatisticRelease):
             return {certificate.synthetic(k): geojson_text(pattern) for k, pattern in enumerate(self.patterns)}
         return {
             certificate.prefix(k) + name: text
@@ -119,7 +122,7 @@ class StratifiedRelease:
         for k, release in enumerate(self.releases.values()):
             release.write(folder, certificate.prefix(k))
 
-    def stated(self) -> dict[str, Any]:
+    def stated(self) -> JsonObject:
         """The certificate, saved or not, with the files that were paid for alone."""
         return folder_writing.stated(self)
 
@@ -134,15 +137,15 @@ class StratifiedRelease:
         return PointPattern.at(positions, self.domain, {self.by: mark}, synthetic=True)
 
 
-def _free(release: Release) -> CoxRelease:
+def _free(release: Release) -> CoxRelease[LatticePlan]:
     if not isinstance(release, CoxRelease):
         msg = f"release: patterns of a {release.mechanism} release were paid for one by one; they are in `patterns`."
         raise InputError(msg)
     return release
 
 
-def _paid(release: Any) -> Any:
-    if isinstance(release, CoxRelease):
+def _paid(release: Release) -> PatternRelease:
+    if not isinstance(release, PatternRelease):
         msg = f"release: a {release.mechanism} release holds no patterns; draw some with `sample(m)`."
         raise InputError(msg)
     return release

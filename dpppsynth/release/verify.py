@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from shapely.errors import ShapelyError
 
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError, PrivacyCheckError, TooLargeError
+from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.guarantee import Guarantee, guarantee_from_dict
@@ -125,7 +125,7 @@ def _limited(name: str, check: Callable[[], Check]) -> Check:
         return Check(name, False, str(err), too_large=True)
 
 
-def _check_content(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
+def _check_content(cert: JsonRead, derived: "Derived | str | Check") -> Check:
     """Check that nothing was edited, and that the description of randomness is one of those known."""
     unedited = certificate.content_hash(cert) == cert["content_hash"]
     if isinstance(derived, Derived) and cert["noise"] != derived.source(seeded=cert["seeded"]):
@@ -179,7 +179,7 @@ def _offset(found: certificate.Published) -> str | None:
         return None
 
 
-def _check_seed(cert: Mapping[str, Any]) -> Check:
+def _check_seed(cert: JsonRead) -> Check:
     if cert["seeded"]:
         return Check("randomness", False, certificate.SEEDED)
     if not cert["releasable"] or cert["warning"] is not None:
@@ -190,7 +190,7 @@ def _check_seed(cert: Mapping[str, Any]) -> Check:
     return Check("randomness", True, "secret noise")
 
 
-def _promises_nothing(parameters: Mapping[str, Any]) -> str | None:
+def _promises_nothing(parameters: JsonRead) -> str | None:
     """Warning that the joint delta of all levels promises nothing, if these are parameters of a release."""
     if not certificate.parameters_make_sense(parameters):
         return None
@@ -232,7 +232,7 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
     return Check("statistic", True, f"{numbers} released numbers" if expected else "none beside the patterns")
 
 
-def check_claim(cert: Mapping[str, Any], domain: Domain) -> Check:
+def check_claim(cert: JsonRead, domain: Domain) -> Check:
     """Whether the guarantee that a certificate claims follows from its parameters, on a domain at hand."""
     if not knows(cert["mechanism"]) or not certificate.parameters_make_sense(cert["parameters"]):
         return Check("bound", False, "its parameters are not those of a release")
@@ -308,7 +308,7 @@ def _require_little(found: certificate.Published, little: bool, otherwise: str) 
         raise TooLargeError(otherwise)
 
 
-def _check_bound(cert: Mapping[str, Any], derived: "Derived | str | Check") -> Check:
+def _check_bound(cert: JsonRead, derived: "Derived | str | Check") -> Check:
     """Compare the derived guarantee, field by field, with the claim."""
     if isinstance(derived, Check):
         return derived
@@ -329,7 +329,7 @@ def _check_bound(cert: Mapping[str, Any], derived: "Derived | str | Check") -> C
     return Check("bound", True, f"epsilon = {epsilon:.6g} follows from the public parameters{remark}")
 
 
-def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
+def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: JsonObject) -> bool:
     """Whether two guarantees agree, numbers to rounding across machines."""
     return (
         derived.relation == claimed.relation
@@ -341,13 +341,13 @@ def _agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, An
     )
 
 
-def _numbers_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
+def _numbers_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: JsonObject) -> bool:
     return same_values(claimed_profile, derived.profile.to_dict()) and np.allclose(
         derived.by_distance, claimed.by_distance, rtol=1e-9, atol=0
     )
 
 
-def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: dict[str, Any]) -> bool:
+def _tables_agree(derived: Guarantee, claimed: Guarantee, claimed_profile: JsonObject) -> bool:
     """Whether two tables agree, but for the last of six digits, which may differ by machine."""
     ours, theirs = derived.profile, claimed.profile
     if not (isinstance(ours, DiscreteLosses) and isinstance(theirs, DiscreteLosses)):

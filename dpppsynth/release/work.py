@@ -5,13 +5,11 @@ for; whoever verifies has asked for nothing, so the sum of the terms below is bo
 each is weighted by about the microseconds that one of its units takes.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 import shapely
 
 from dpppsynth.contract.measurement import Parameters
 from dpppsynth.contract.registry import is_known, mechanism
+from dpppsynth.core.json_types import Json, JsonRead
 from dpppsynth.core.published_files import REMEDY
 from dpppsynth.spatial.domains import Domain
 
@@ -43,7 +41,7 @@ def too_large(name: str, parameters: Parameters, domain: Domain) -> str | None:
     return f"its mesh, cells or levels take {times}: {REMEDY}."
 
 
-def _of_part(part: Mapping[str, Any], domain: Domain) -> float:
+def _of_part(part: JsonRead, domain: Domain) -> float:
     """Work of one level, or of the one release; a mechanism that is not known is refused before any of it is done."""
     if not is_known(part["mechanism"]):
         return LEVEL
@@ -59,7 +57,7 @@ def levels(parameters: Parameters) -> list[Parameters]:
     return [part["parameters"] for part in parameters.get("strata", [])] or [parameters]
 
 
-def number_of_coordinates(document: Any) -> int:
+def number_of_coordinates(document: Json) -> int:
     """Numbers in the geometries of a GeoJSON document, of whatever content."""
     found, level = 0, [document]
     while level:

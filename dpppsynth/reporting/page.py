@@ -8,6 +8,7 @@ from typing import Any
 from dpppsynth.contract.result import HeatMapped
 from dpppsynth.core.rounding import upward
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.release import Release
 from dpppsynth.release.certificate import FILENAME
 from dpppsynth.reporting import cautions, certificate_tables, distance_text, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
@@ -150,7 +151,7 @@ def _maps(subject: Subject) -> dict[str, Any]:
 def _heat_map(subject: Subject) -> dict[str, Any]:
     """Picture of a heat map with what to think of it; none of other releases."""
     release, words = subject.release, subject.words
-    if not isinstance(release, HeatMapped):
+    if not isinstance(release, Release) or not isinstance(release, HeatMapped):
         return {"heat_map": None}
     return {
         "heat_map": report_pictures.heat_map(release, "Private heat map: where persons are, as shares of the maximum."),

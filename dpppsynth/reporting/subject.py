@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dpppsynth.contract import registry
+from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.result import MechanismResult
 from dpppsynth.contract.words import MechanismWords, loosest
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.release import CoxRelease, Release, StratifiedRelease, certificate
@@ -72,12 +74,12 @@ class Subject:
         return self.release.by if isinstance(self.release, StratifiedRelease) else None
 
     @property
-    def words(self) -> MechanismWords:
+    def words(self) -> MechanismWords[Measurement, MechanismResult]:
         """Text on its mechanism."""
         return registry.of(self.release).words
 
     @property
-    def loosest(self) -> Any:
+    def loosest(self) -> Measurement:
         """Measurement that the budget was spent on; of several levels, that with the largest errors."""
         return loosest(self.release.plans)
 

@@ -3,17 +3,17 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import MeasurementPlan
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
+from dpppsynth.contract.audits.target import Noise, Released
 from dpppsynth.spatial.mesh import Ints
 
 # From an input, 0 or 1, and what was released of it to the noise in it: whole numbers, or coordinates; None where what
 # was released is of another kind.
-NoiseOf = Callable[[int, Any], Any]
+NoiseOf = Callable[[int, Released], Noise | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Added:
         first, second = (plan.exact(pattern.positions) for pattern in pair)
         return cls((first, second))
 
-    def __call__(self, side: int, released: Any) -> Ints | None:
+    def __call__(self, side: int, released: Released) -> Ints | None:
         """(V,) noise."""
         lattice = getattr(released, "lattice", None)
         return None if lattice is None else np.asarray(lattice - self.exact[side])
@@ -38,7 +38,7 @@ class Added:
 class Positions:
     """Random positions, which are the noise themselves; none where nothing was drawn, which repeats easily."""
 
-    def __call__(self, _side: int, released: Any) -> Any:
+    def __call__(self, _side: int, released: Released) -> Noise | None:
         """Whole numbers of the grid, or (m, 2) coordinates."""
         if not hasattr(released, "patterns"):
             return getattr(released, "lattice", None)
@@ -52,7 +52,7 @@ class One:
 
     noise: NoiseOf
 
-    def __call__(self, side: int, released: Any) -> list[Any]:
+    def __call__(self, side: int, released: Released) -> list[Noise | None]:
         """The one draw of a run."""
         return [self.noise(side, released)]
 

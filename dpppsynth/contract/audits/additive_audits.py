@@ -2,9 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from dpppsynth.contract.additive_noise import MeasurementPlan, StatisticPlan
 from dpppsynth.contract.audits.added_noise import Added, log_laplace
@@ -13,7 +14,7 @@ from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, StatedNoise
 from dpppsynth.contract.audits.noise_tests import stated_laws
 from dpppsynth.contract.audits.plan_audit import UNKNOWN, PlanAudit
 from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, coarse_sums, one_by_one
-from dpppsynth.contract.audits.target import StatedLaw, Statistic, Weakened
+from dpppsynth.contract.audits.target import Released, StatedLaw, Statistic, Weakened
 from dpppsynth.contract.audits.weaker_noise import LessLaplace
 from dpppsynth.privacy.profiles import Profile, PureDP
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -31,7 +32,7 @@ class AdditiveNoiseAudit(PlanAudit):
         """The stated law of the noise of each number."""
         self._unknown("the law of its noise", "law")
 
-    def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Released], float]:
         """Log-likelihood ratio of both patterns, a function of what is released."""
         self._unknown("the likelihood ratio of two patterns", "likelihood_ratio")
 
@@ -54,7 +55,7 @@ class AdditiveNoiseAudit(PlanAudit):
         unit = 2.0**-self.plan.bits
         return (
             # Difference of the exact statistics: the matched filter for the move.
-            Statistic("near", Weighted((first - second) * unit, unit)),
+            Statistic("near", Weighted(np.asarray((first - second) * unit, dtype=np.float64), unit)),
             Statistic("total", Weighted(np.ones(len(first)), unit)),
             coarse_sums(self.plan, len(first), unit),
             *one_by_one(len(first)),
@@ -123,7 +124,7 @@ class CountsAudit(AdditiveNoiseAudit):
             return np.ones(len(at))
         return self._divergence(self.plan.mesh.basis(at))
 
-    def _divergence(self, change: Any) -> Floats:
+    def _divergence(self, change: sp.csr_array) -> Floats:
         """(P,) of sparse changes (P, V): `d + e^-d - 1` for each mass, in scales of the Laplace noise."""
         change = change / self.plan.noise_scale
         change.data += np.expm1(-change.data)
@@ -139,7 +140,7 @@ class CountsAudit(AdditiveNoiseAudit):
         """Logarithm of the probability that a number has no noise."""
         return log_laplace(self.plan.scale)
 
-    def likelihood_ratio(self, pair: Pair) -> Callable[[Any], float]:
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Released], float]:
         """Likelihood ratio of discrete Laplace noise."""
         return LaplaceRatio(*self.exact(pair), self.plan.scale)
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Hashable
-from typing import Any
 
 import numpy as np
 
@@ -43,24 +42,23 @@ def _same_rows(pair: Pair) -> int:
     return int(differ.argmax()) if differ.any() else count
 
 
-def _beyond(pair: Pair, start: int) -> tuple[Counter[Any], Counter[Any]]:
+def _beyond(pair: Pair, start: int) -> tuple[Counter[tuple[float, ...]], Counter[tuple[float, ...]]]:
     one, other = (Counter(map(tuple, pattern.positions[start:].tolist())) for pattern in pair)
     return one, other
 
 
-def _positions(points: Counter[Any]) -> Floats:
+def _positions(points: Counter[tuple[float, ...]]) -> Floats:
     return np.array([*points.elements()], dtype=np.float64).reshape(-1, 2)
 
 
-def own_pair(pair: Any, relation: Relation) -> Pair:
+def own_pair(pair: object, relation: Relation) -> Pair:
     """A caller's own pair of patterns, refused unless they are neighbouring under the relation.
 
     Raises
     ------
     InputError
     """
-    require_two(pair)
-    one, other = (instance("pair", each, PointPattern, "give two patterns") for each in pair)
+    one, other = (instance("pair", each, PointPattern, "give two patterns") for each in require_two(pair))
     require_neighbours((one, other), relation)
     return one, other
 

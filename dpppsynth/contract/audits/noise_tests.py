@@ -8,13 +8,12 @@ by its sum. A program that deviates is not the mechanism it states, so its theor
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from dpppsynth.contract.audits.added_noise import NoiseOf
 from dpppsynth.contract.audits.noise_laws import StatedNoise
-from dpppsynth.contract.audits.target import StatedLaw
+from dpppsynth.contract.audits.target import Released, StatedLaw
 from dpppsynth.spatial.mesh import Floats
 
 # Values of t that are tried, in units of 1 / scale. How many draws there are may depend on earlier ones; then the best
@@ -34,7 +33,7 @@ class Part:
     count: int
     least: int
 
-    def __call__(self, side: int, released: Any) -> tuple[float, int]:
+    def __call__(self, side: int, released: Released) -> tuple[float, int]:
         """Sum over the numbers of one run, and how many there are."""
         drawn = self.noise(side, released)
         if drawn is None:

@@ -3,13 +3,15 @@
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Protocol, Self, runtime_checkable
+from typing import ClassVar, NoReturn, Protocol, Self, runtime_checkable
+
+from numpy.typing import ArrayLike
 
 from dpppsynth.contract.audits.added_noise import NoiseOf, One
 from dpppsynth.contract.audits.hard_pairs import moved_pair, there_and_not
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, own_pair, what_changes
 from dpppsynth.contract.audits.statistics import named
-from dpppsynth.contract.audits.target import Draws, Scores, StatedLaw, Statistic, Target, Weakened
+from dpppsynth.contract.audits.target import Draws, Released, Scores, StatedLaw, Statistic, Target, Weakened
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.guarantee import Guarantee
@@ -18,7 +20,7 @@ from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
 
-More = Iterable[Statistic | Callable[[Any], Any]]
+More = Iterable[Statistic | Callable[[Released], ArrayLike]]
 
 
 class AuditRun(Protocol):
@@ -31,7 +33,7 @@ class AuditRun(Protocol):
     def on(self, plan: Measurement) -> Self:
         """The same run of another plan of the same class."""
 
-    def __call__(self, pattern: PointPattern, /) -> Any:
+    def __call__(self, pattern: PointPattern, /) -> Released:
         """The published data of a run on an input."""
 
 
@@ -49,7 +51,7 @@ class Margin(Protocol):
 class OwnAudit(Protocol):
     """Audit of something that needs no plan."""
 
-    def target(self, margin: Margin, *, pair: Any = None, statistics: More = ()) -> Target:
+    def target(self, margin: Margin, *, pair: object = None, statistics: More = ()) -> Target:
         """Target of its runs; parameters as in `PlanAudit.target`."""
 
 
@@ -176,7 +178,7 @@ class PlanAudit:
         noise = self.noise(pair)
         return () if noise is None else (Draws("noise", One(noise), self.log_likeliest(pair)),)
 
-    def neighbours(self, relation: Relation, pair: Any = None) -> Pair:
+    def neighbours(self, relation: Relation, pair: object = None) -> Pair:
         """The pair given, if it is neighbouring under the relation, or else the hard pair.
 
         Raises
@@ -192,7 +194,7 @@ class PlanAudit:
         claim: Guarantee,
         *,
         margin: Margin,
-        pair: Any = None,
+        pair: object = None,
         statistics: More = (),
         relation: Relation | None = None,
     ) -> Target:

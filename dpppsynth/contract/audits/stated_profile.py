@@ -7,10 +7,10 @@ delta for every epsilon: a program that exceeds it is not the mechanism it state
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.spatial.mesh import Floats
 
@@ -68,7 +68,7 @@ class AsStated:
         """Epsilon of the claim."""
         return self.claim.epsilon(delta)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON form of the claim."""
         return self.claim.to_dict()
 

@@ -6,13 +6,14 @@ not a closure: the processes that run the trials must be able to receive it.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dpppsynth.contract.additive_noise import LatticePlan
 from dpppsynth.contract.audits.neighbouring_pairs import Pair, changed
-from dpppsynth.contract.audits.target import Statistic
+from dpppsynth.contract.audits.target import Released, Statistic
 from dpppsynth.core.arguments import elements
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.relations import Relation
@@ -31,6 +32,14 @@ MOST_NUMBERS = 1000
 TINY = 1e-300
 
 
+class Lattice(Protocol):
+    """Released numbers."""
+
+    @property
+    def lattice(self) -> Ints:
+        """(V,) numbers, in lattice units."""
+
+
 @dataclass(frozen=True, eq=False)
 class LaplaceRatio:
     """Log-likelihood ratio of two patterns, given their statistics (V,) with discrete Laplace noise added."""
@@ -39,7 +48,7 @@ class LaplaceRatio:
     second: Ints
     scale: float
 
-    def __call__(self, released: Any) -> float:
+    def __call__(self, released: Lattice) -> float:
         """`sum(|o - T'| - |o - T|) / scale`."""
         away = np.abs(released.lattice - self.second) - np.abs(released.lattice - self.first)
         return float(away.sum()) / self.scale
@@ -53,7 +62,7 @@ class GaussianRatio:
     second: Ints
     scale: float
 
-    def __call__(self, released: Any) -> float:
+    def __call__(self, released: Lattice) -> float:
         """`(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
         values = [(released.lattice - each) / self.scale for each in (self.first, self.second)]
         return float(values[1] @ values[1] - values[0] @ values[0]) / 2
@@ -66,7 +75,7 @@ class Weighted:
     weight: Floats
     unit: float = 1.0
 
-    def __call__(self, released: Any) -> Any:
+    def __call__(self, released: Lattice) -> ArrayLike:
         """A number, or (k,) numbers."""
         return self.weight @ (released.lattice * self.unit)
 
@@ -75,10 +84,9 @@ class Weighted:
 class Each:
     """All released numbers, in lattice units: a leak may be anywhere."""
 
-    def __call__(self, released: Any) -> Ints:
+    def __call__(self, released: Lattice) -> Ints:
         """(V,) numbers."""
-        numbers: Ints = released.lattice
-        return numbers
+        return released.lattice
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +97,7 @@ class Near:
     second: Floats
     radius: float
 
-    def __call__(self, released: Any) -> int:
+    def __call__(self, released: object) -> int:
         """Difference of both numbers, over all patterns."""
         xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
         return self._around(self.first, xy) - self._around(self.second, xy)
@@ -103,7 +111,7 @@ class Near:
 class Total:
     """Number of synthetic points."""
 
-    def __call__(self, released: Any) -> int:
+    def __call__(self, released: object) -> int:
         """Number over all patterns."""
         return sum(map(len, patterns_of(released)))
 
@@ -114,7 +122,7 @@ class CoarseCells:
 
     bounds: tuple[float, float, float, float]
 
-    def __call__(self, released: Any) -> Ints:
+    def __call__(self, released: object) -> Ints:
         """(k,) numbers over all patterns."""
         xy = np.concatenate([pattern.xy for pattern in patterns_of(released)])
         return np.bincount(_rectangles(self.bounds, xy), minlength=COARSE**2)
@@ -140,7 +148,7 @@ def for_patterns(domain: Domain, pair: Pair, relation: Relation | None = None) -
     return (*near, Statistic("total", Total()), Statistic("cells", CoarseCells(domain.bounds), learned=True))
 
 
-def named(statistics: Iterable[Statistic | Callable[[Any], Any]]) -> tuple[Statistic, ...]:
+def named(statistics: Iterable[Statistic | Callable[[Released], ArrayLike]]) -> tuple[Statistic, ...]:
     """A caller's statistics, plain functions under their own names.
 
     Raises
@@ -159,7 +167,7 @@ def named(statistics: Iterable[Statistic | Callable[[Any], Any]]) -> tuple[Stati
     )
 
 
-def patterns_of(released: Any) -> tuple[PointPattern, ...]:
+def patterns_of(released: object) -> tuple[PointPattern, ...]:
     """The synthetic patterns in what was released.
 
     Raises

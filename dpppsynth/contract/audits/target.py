@@ -6,11 +6,19 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from dpppsynth.core.arguments import several
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.profiles import Profile
+from dpppsynth.spatial.mesh import Floats, Ints
 
+# What one run gives: a release of any mechanism, or what else a caller's own function returns.
+Released = Any
+# Noise of a run: whole numbers, or coordinates.
+Noise = Ints | Floats
+# Input of a run: a pattern, a client's value, or what a caller's own function takes.
+Input = Any
 # Scores (N,), (N,) of runs on either input, and the way to them from a factor of too little noise.
 Scores = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 Weakened = Callable[[float], Scores]
@@ -39,7 +47,7 @@ class Statistic:
     """
 
     name: str
-    features: Callable[[Any], Any]
+    features: Callable[[Released], ArrayLike]
     learned: bool = False
     alone: bool = False
     claimed: Profile | None = None
@@ -70,7 +78,7 @@ class Draws:
     """
 
     name: str
-    noise: Callable[[int, Any], Sequence[Any]]
+    noise: Callable[[int, Released], Sequence[Noise | None]]
     log_likeliest: float
     signs: bool = False
 
@@ -78,7 +86,7 @@ class Draws:
 class Number(Protocol):
     """A number of each run, whose total over all runs has a stated law. Picklable."""
 
-    def __call__(self, side: int, released: Any, /) -> tuple[float, int]:
+    def __call__(self, side: int, released: Released, /) -> tuple[float, int]:
         """Value for a run on an input, 0 or 1, and its number of draws; NaN where it cannot be told."""
 
     def log_chance(self, total: float, count: int, runs: tuple[int, int], /) -> float:
@@ -106,11 +114,11 @@ class CountedRuns(Protocol):
     """Whole releases by many clients, of two made-up inputs."""
 
     @property
-    def run(self) -> Callable[[Any], Any]:
+    def run(self) -> Callable[[Input], Released]:
         """One of them, from an input to what is released."""
 
     @property
-    def pair(self) -> tuple[Any, Any]:
+    def pair(self) -> tuple[Input, Input]:
         """The inputs."""
 
     @property
@@ -152,8 +160,8 @@ class Target:
         Whole releases, where trials run one client alone.
     """
 
-    run: Callable[[Any], Any]
-    pair: tuple[Any, Any]
+    run: Callable[[Input], Released]
+    pair: tuple[Input, Input]
     claimed: Profile
     statistics: tuple[Statistic, ...]
     words: str = ""
@@ -176,9 +184,10 @@ class Target:
         require_two(self.pair)
 
 
-def require_two(pair: Any) -> None:
-    """InputError unless a pair is a tuple or list of two."""
+def require_two(pair: object) -> tuple[Input, Input]:
+    """The two of a pair; InputError unless it is a tuple or list of two."""
     if not isinstance(pair, tuple | list) or len(pair) != 2:
         got = f"{len(pair)} of them" if isinstance(pair, tuple | list) else type(pair).__name__
         msg = f"pair: expected a tuple of two neighbouring inputs, got {got}."
         raise InputError(msg)
+    return pair[0], pair[1]

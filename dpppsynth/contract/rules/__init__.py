@@ -4,10 +4,11 @@
 own choice always wins.
 """
 
-from typing import Any
+from types import ModuleType
 
 from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.spatial.domains import Domain
 
 # Standard deviation of the field of a log-Gaussian Cox model (log scale).
 FIELD_SIGMA = 1.6
@@ -17,7 +18,7 @@ DRAW_SIGMA = 2.0
 LIPSCHITZ_EXACT = 400
 
 
-def of(domain: Any) -> Any:
+def of(domain: Domain) -> ModuleType:
     """The rules of this kind of domain."""
     return network_rules if isinstance(domain, LinearNetwork) else planar_rules
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpppsynth.contract import registry
-from dpppsynth.contract.synthesizer import Synthesizer
+from dpppsynth.contract.synthesizer import AnySynthesizer, Synthesizer
+from dpppsynth.core.arguments import instance
 from dpppsynth.evaluation.recommendation.evidence import DELTA
 from dpppsynth.privacy.profiles import GaussianDP, gaussian_mu
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
@@ -52,11 +53,13 @@ class Candidate:
     has_posterior: bool
     gaussian: bool = False
 
-    def build(self, budget: PrivacyTerms) -> Synthesizer:
+    def build(self, budget: PrivacyTerms) -> AnySynthesizer:
         """Synthesizer of a budget."""
         delta = {"delta": budget.delta} if self.spends_delta else {}
-        settings = registry.mechanism(self.mechanism).settings
-        synthesizer: Synthesizer = settings(budget.epsilon, **delta, **budget.neighbours, **self.settings)
+        given = {"epsilon": budget.epsilon, **delta, **budget.neighbours, **self.settings}
+        synthesizer: AnySynthesizer = instance(
+            "mechanism", registry.mechanism(self.mechanism).settings(**given), Synthesizer
+        )
         return synthesizer
 
     def epsilon(self, budget: PrivacyTerms) -> float:

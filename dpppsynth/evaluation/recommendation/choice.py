@@ -4,8 +4,9 @@ from typing import Any
 
 from dpppsynth.contract import registry
 from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.synthesizer import Synthesizer, require_domain
-from dpppsynth.core.arguments import positive
+from dpppsynth.contract.result import MechanismResult
+from dpppsynth.contract.synthesizer import AnySynthesizer, PointSynthesizer, require_domain
+from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.recommendation.candidates import PrivacyTerms
 from dpppsynth.evaluation.recommendation.evidence import kind_of, shape_of, share_of, study
@@ -67,7 +68,10 @@ def recommend(
     require_domain(domain)
     positive("epsilon", epsilon, remedy="1 is a usual start")
     # This synthesizer accepts every relation, so its error messages for wrong arguments serve here too.
-    asked = registry.mechanism("laplace-cells").settings(epsilon, alpha=alpha, relation=relation)
+    given = {"epsilon": epsilon, "alpha": alpha, "relation": relation}
+    asked: PointSynthesizer[MechanismResult] = instance(
+        "relation", registry.mechanism("laplace-cells").settings(**given), PointSynthesizer
+    )
     public = asked.neighbouring().n_is_public
     size = asked.public_size(*((n, None) if public else (None, n)))
     sizes = {"n": int(n)} if public else {"expected_n": size}
@@ -99,7 +103,7 @@ def recommend(
 
 def _settle(
     each: Ranked, budget: PrivacyTerms, domain: Domain, sizes: dict[str, Any]
-) -> tuple[Synthesizer, Plan] | Alternative:
+) -> tuple[AnySynthesizer, Plan] | Alternative:
     """Synthesizer and plan, its guarantee checked, or why there is none."""
     try:
         synthesizer = each.candidate.build(budget)

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.synthesizer import Synthesizer
+from dpppsynth.contract.synthesizer import AnySynthesizer
 from dpppsynth.evaluation.recommendation.evidence import DOCUMENT, Reading
 
 # Largest useful ratio of an expected distance to a uniform intensity's.
@@ -66,7 +66,7 @@ class Recommendation:
     """
 
     _: KW_ONLY
-    synthesizer: Synthesizer
+    synthesizer: AnySynthesizer
     plan: Plan
     sizes: dict[str, Any]
     settings: dict[str, Any]

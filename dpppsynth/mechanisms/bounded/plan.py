@@ -7,14 +7,17 @@ from typing import Any, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import StatisticPlan
-from dpppsynth.contract.measurement import Following, Parameters, Rows, require
+from dpppsynth.contract.measurement import Following, Parameters, capped, require
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_error_delta, require_max_error
 from dpppsynth.mechanisms.bounded.counts_file import require_counts
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import TRUNCATED, DiscreteNoise, require_narrow, truncated_laplace_noise
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.release.certificate import COUNTS, STATISTIC
 from dpppsynth.spatial.domains import Domain
@@ -62,14 +65,14 @@ class BoundedCountsPlan(StatisticPlan):
         return bounded_counts(self.relation, **public, domain=self.domain)
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p = parameters
         require(type(p["max_error"]) is int, "max_error is a whole number")
         mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
-        return cls(p["basis"], mesh, relation, *sizes, p["epsilon"], p["delta"], p["max_error"])
+        return cls(p["basis"], mesh, capped(relation), *sizes, p["epsilon"], p["delta"], p["max_error"])
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return super().parameters() | {"delta": self.delta, "max_error": self.max_error}
 

@@ -12,6 +12,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.mechanisms.bounded.counts_file import counted_cells
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import COUNTS
 from dpppsynth.release.cox import CoxRelease
@@ -36,7 +37,7 @@ def corners(mesh: Mesh) -> list[list[float]]:
     return [[*a, *b] for a, b in zip(low.tolist(), high.tolist(), strict=True)]
 
 
-class BoundedErrorRelease(CoxRelease):
+class BoundedErrorRelease(CoxRelease[BoundedCountsPlan]):
     """Result of counting points in cells with bounded error: everything in it is public."""
 
     series: ClassVar[type["BoundedErrorSeries"]]
@@ -44,14 +45,12 @@ class BoundedErrorRelease(CoxRelease):
     @property
     def max_error(self) -> int:
         """Bound on the error of every count, in `raw` and in `counts`."""
-        bound: int = self.statistic.plan.max_error
-        return bound
+        return self.statistic.plan.max_error
 
     @property
     def raw(self) -> Ints:
         """(T,) noised counts of the elements of the plan's mesh; some may be negative."""
-        lattice: Ints = self.statistic.lattice
-        return lattice
+        return self.statistic.lattice
 
     @cached_property
     def counts(self) -> Ints:

@@ -27,6 +27,7 @@ from dpppsynth.mechanisms.bounded.bound import (
     worst_shifts,
 )
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
+from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
 from dpppsynth.privacy.bounds import FROM_BOUND, counts_sensitivity, laplace_scale, require_modest
 from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
@@ -45,7 +46,7 @@ def _whole(number: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BoundedErrorSynthesizer(PointSynthesizer):
+class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
     """Private cell counts, each within `max_error` of the truth, and an intensity made of them.
 
     Give two of epsilon, delta and max_error: the third follows. A hard bound cannot be had with delta = 0.

@@ -1,15 +1,16 @@
 """Text on counts with bounded error: the bound, and its cost in delta. Everything follows from public parameters."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
+from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.odds import cost_of_bound
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundedWords(MechanismWords):
+class BoundedWords(MechanismWords[BoundedCountsPlan, Result]):
     """Text on counts with bounded error.
 
     Examples
@@ -21,7 +22,7 @@ class BoundedWords(MechanismWords):
     'No count is off by more than 28: larger noise was drawn again.'
     """
 
-    def errors(self, plan: Any, by: str | None = None) -> list[str]:
+    def errors(self, plan: BoundedCountsPlan, by: str | None = None) -> list[str]:
         """Bound on the errors of counts, and on those of counts made smoother over levels."""
         most = plan.max_error
         holds = (
@@ -33,7 +34,7 @@ class BoundedWords(MechanismWords):
             said.append(f"Counts that a filter made smoother over the levels of {by} may be off by up to {2 * most:,}.")
         return said
 
-    def costs(self, plan: Any, guarantee: Guarantee) -> list[str]:
+    def costs(self, plan: BoundedCountsPlan, guarantee: Guarantee) -> list[str]:
         """Cost of the bound."""
         return [cost_of_bound(guarantee)]
 

@@ -4,7 +4,6 @@ A plan is made from public parameters alone; `measure` spends the budget. What i
 cells looked at, is public, and everything after it is post-processing (docs/theory/heatmaps.md).
 """
 
-from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -12,11 +11,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, require_few_made_up
-from dpppsynth.contract.measurement import Parameters, Rows, Trial, require
+from dpppsynth.contract.measurement import Parameters, Releasing, Trial, require
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.result import require_heat_map
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, require_exact
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, grid_depth, heatmap, layout, level_budgets, level_scales
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
@@ -116,7 +118,7 @@ class HeatmapPlan(LatticePlan):
             ("noise", f"discrete Laplace of scale {scales} persons, level by level"),
         ]
 
-    def details(self) -> dict[str, Any]:
+    def details(self) -> JsonObject:
         """Further the measured levels."""
         found = super().details()
         return {"noise_scale": found.pop("noise_scale"), "levels": self.levels} | found
@@ -163,7 +165,7 @@ class HeatmapPlan(LatticePlan):
         return heatmap(self.scales, bits=self.bits, user=self.user)
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p = parameters
         split = {"w": p["w"], "variant": p["variant"], "decay": p["decay"], "user": p["user"]}
@@ -180,12 +182,12 @@ class HeatmapPlan(LatticePlan):
         """Name of the sampler."""
         return (SeededLaplace if seeded else OpenDPLaplace).name
 
-    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
+    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One release, as far from the exact map as a uniform one or not: masses of single fine cells are noise."""
-        maps = release(pattern, rng).exact_maps(pattern)
+        maps = require_heat_map(release(pattern, rng)).exact_maps(pattern)
         return Trial(None, distances=(maps.moved(maps.released), maps.moved(maps.uniform)))
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
@@ -205,7 +207,7 @@ class HeatmapPlan(LatticePlan):
         for scale, epsilon in zip(self.scales, self.budgets.epsilons, strict=True):
             laplace_noise(scale, sensitivity=2**self.bits, epsilon=epsilon)
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Spend the budget: count persons and add noise.
 
         The pattern is marked with `user` and with nothing else, or without marks where every point is a person.
@@ -231,7 +233,7 @@ class HeatmapPlan(LatticePlan):
         counts = iter(np.split(lattice / 2.0**self.bits, np.cumsum(self._layout)[:-1]))
         return grow(self.budgets.first, self.depth, self.w, lambda *_: next(counts), self.inside)
 
-    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
         """The released statistic from its JSON form."""
         statistic = super().restore(data)
         if len(statistic.lattice) != sum(self._layout):

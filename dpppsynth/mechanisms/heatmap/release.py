@@ -1,18 +1,19 @@
 """`HeatmapRelease`: a private distribution over a grid, and the heat maps and patterns made from it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement, Rows
 from dpppsynth.core.arguments import one_of, positive
+from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.units import short_unit
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.heatmap.bound import FITS
 from dpppsynth.mechanisms.heatmap.exact_maps import HeatMaps
 from dpppsynth.mechanisms.heatmap.fitting import fitted
+from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.domains import Domain
@@ -33,7 +34,7 @@ def usual_bandwidth(domain: Domain) -> float:
 
 
 @dataclass(frozen=True)
-class Reconstruction(Estimator):
+class Reconstruction(Estimator[HeatmapPlan]):
     """Estimator of grid masses from noised counts of a pyramid's cells.
 
     Attributes
@@ -48,13 +49,13 @@ class Reconstruction(Estimator):
     def __post_init__(self) -> None:
         one_of("fit", self.fit, FITS)
 
-    def masses(self, statistic: PrivateStatistic) -> Floats:
+    def masses(self, statistic: PrivateStatistic[HeatmapPlan]) -> Floats:
         """(nx, ny) masses of the grid cells, whose sum estimates the number of persons."""
         plan = statistic.plan
         nx, ny = plan.shape
         return fitted(plan.tree(statistic.lattice), plan.budgets, self.fit)[:nx, :ny]
 
-    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+    def intensity(self, statistic: PrivateStatistic[HeatmapPlan]) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell."""
         plan = statistic.plan
         return PiecewiseConstant(plan.mesh, self.masses(statistic)[tuple(plan.places.T)] / plan.mesh.element_measure)
@@ -70,41 +71,42 @@ class Reconstruction(Estimator):
             return "fitted to the noised counts of the kept cells in l1, as published"
         return "fitted to all noised counts by least squares, drawn to an even spread where noise prevails"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "fit": self.fit}
 
     @classmethod
-    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+    def beside(cls, stated: JsonRead, plan: HeatmapPlan) -> Beside:
         """Nothing, once the fit is a known one."""
         known = [{"kind": cls.kind, "fit": fit} for fit in FITS]
         among(stated, known, f"the estimator is reconstruction by {' or '.join(FITS)}")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: HeatmapPlan, offset: Offset | None) -> Self:
         """The reconstruction that is stated."""
         return cls(stated["fit"])
 
 
-class HeatmapRelease(CoxRelease):
+@dataclass(frozen=True, eq=False, repr=False)
+class HeatmapRelease(CoxRelease[HeatmapPlan]):
     """Result of a heat map synthesizer: everything in it is public.
 
     Its intensity is of persons: every person counts once, however many points they have, and a synthetic pattern has
     one point for each.
     """
 
+    estimator: Reconstruction
+
     @cached_property
     def masses(self) -> Floats:
         """(nx, ny) estimated number of persons in each cell, i along x and j along y."""
-        masses: Floats = self.estimator.masses(self.statistic)
-        return masses
+        return self.estimator.masses(self.statistic)
 
     @property
     def user(self) -> str | None:
         """Mark that tells the persons; None where every point is a person."""
-        user: str | None = self.statistic.plan.user
-        return user
+        return self.statistic.plan.user
 
     @property
     def noise_persons(self) -> float:
@@ -176,5 +178,4 @@ class HeatmapRelease(CoxRelease):
     def inside(self) -> Floats:
         """(nx, ny) share of every cell that lies inside the window."""
         nx, ny = self.statistic.plan.shape
-        inside: Floats = self.statistic.plan.inside[:nx, :ny]
-        return inside
+        return self.statistic.plan.inside[:nx, :ny]

@@ -11,7 +11,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either
 from dpppsynth.mechanisms.heatmap.bound import DEEPEST, FITS, VARIANTS, advise_decay, require_decay
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
-from dpppsynth.mechanisms.heatmap.release import Reconstruction
+from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
 from dpppsynth.models.regular_meshes import MOST_VERTICES, regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
@@ -28,7 +28,7 @@ def _two_numbers(text: str) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class HeatmapSynthesizer(Synthesizer):
+class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     """Sparse aggregation of persons' distributions in earth mover's distance, with pure epsilon-privacy of a person.
 
     A person may have any number of points, all of which are hidden at once: each person counts once, spread evenly over

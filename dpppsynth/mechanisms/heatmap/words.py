@@ -1,27 +1,28 @@
 """Text on heat maps: persons, and the share of them that may be noise. Everything follows from what is released."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.words import MechanismWords
+from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
 
 # A map with fewer persons than so many times those that noise makes up may be of noise alone.
 DROWNED = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeatmapWords(MechanismWords):
+class HeatmapWords(MechanismWords[Measurement, HeatmapRelease]):
     """Text on heat maps."""
 
-    def remarks(self, release: Any) -> list[str]:
+    def remarks(self, release: HeatmapRelease) -> list[str]:
         """Number of persons."""
         return [f"The private numbers tell of {persons_in_words(release)}."]
 
-    def figures(self, release: Any) -> dict[str, Any]:
+    def figures(self, release: HeatmapRelease) -> dict[str, float]:
         """Number of persons that the private numbers tell of, and the share that may be noise."""
         return {"persons": float(release.masses.sum()), "noise_persons": release.noise_persons}
 
-    def alarm(self, release: Any) -> str | None:
+    def alarm(self, release: HeatmapRelease) -> str | None:
         """Warning of a map of noise."""
         return drowned(release)
 
@@ -37,7 +38,7 @@ HEATMAP = HeatmapWords(
 )
 
 
-def persons_in_words(release: Any) -> str:
+def persons_in_words(release: HeatmapRelease) -> str:
     """Number of persons that the private numbers tell of, in words."""
     found, noise = round(release.masses.sum()), release.noise_persons
     start = f"about {found:,} person{'' if found == 1 else 's'}"
@@ -47,7 +48,7 @@ def persons_in_words(release: Any) -> str:
     return f"{start}, of which {made_up} may be noise"
 
 
-def drowned(release: Any) -> str | None:
+def drowned(release: HeatmapRelease) -> str | None:
     """Warning that noise alone might look like this map."""
     if release.masses.sum() >= DROWNED * release.noise_persons:
         return None

@@ -4,28 +4,33 @@ What is released are Poisson patterns with intensity `sum_i f_i`, a kernel at ea
 on networks. Their own randomness protects, so every pattern is paid for: the number of patterns is part of the plan.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
 
 from dpppsynth.contract.effort import vertices
-from dpppsynth.contract.measurement import Measurement, Parameters, Rows, Trial
+from dpppsynth.contract.measurement import Measurement, Parameters, Releasing, Trial, capped
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import CHILDREN, RngLike, generator, source
+from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import NetworkMesh, diffusion
 from dpppsynth.mechanisms.kernel.bound.heat import diffusion as diffusion_guarantee
 from dpppsynth.mechanisms.kernel.bound.kernels import kim_lim_36, superposition
 from dpppsynth.models.recipes import mesh_from_recipe, segments, window
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.gaussian_kernel import kernel_density, sample_children
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.sampling import MOST_POINTS
 
+P_co = TypeVar("P_co", bound="PatternPlan", covariant=True)
 # Work of the curves of a kernel's losses, and of the square of the segments of a heat kernel.
 CURVES, HEAT = 2e5, 8.0
 
@@ -82,7 +87,7 @@ class PatternPlan(Measurement):
             ("patterns", f"{self.patterns}, all paid for by this budget"),
         ]
 
-    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
+    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One draw; what it is drawn from is known."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
@@ -110,7 +115,7 @@ class PatternPlan(Measurement):
         """(k,) intensity, at coordinates (k, 2), of what is drawn. Not private: it is a function of the points."""
         raise NotImplementedError
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "bandwidth": self.bandwidth,
@@ -121,7 +126,7 @@ class PatternPlan(Measurement):
             "expected_n": None,
         }
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivatePatterns":
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> "PrivatePatterns[Self]":
         """Spend the budget: draw all patterns."""
         require_match(pattern, self.domain, self.n)
         secret = generator(rng)
@@ -130,11 +135,12 @@ class PatternPlan(Measurement):
         # In random order: rows must not tell which point a child belongs to.
         patterns = tuple(PointPattern.at(secret.permutation(at), self.domain, synthetic=True) for at in drawn)
         seeded = rng is not None
-        return self.restore(patterns, self.noise_name(seeded=seeded), seeded=seeded)
+        return PrivatePatterns(self, patterns, self.noise_name(seeded=seeded), seeded)
 
-    def restore(self, patterns: tuple[PointPattern, ...], noise: str, *, seeded: bool) -> "PrivatePatterns":
-        """Released patterns of this plan."""
-        return PrivatePatterns(self, patterns, noise, seeded)
+    def reopened(self, saved: Saved) -> "PrivatePatterns[Self]":
+        """The released patterns, which are all that was bought."""
+        stated = saved.certificate
+        return PrivatePatterns(self, tuple(saved.patterns()), stated["noise"], stated["seeded"])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,11 +174,11 @@ class KernelPlan(PatternPlan):
         return kim_lim_36(self.domain, self.relation, n=self.n, epsilon=self.epsilon, **public)
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p = parameters
         budget = p["n"], p["epsilon"], p["delta"]
-        return cls(window(domain), relation, *budget, p["bandwidth"], p["bound"], p["patterns"])
+        return cls(window(domain), capped(relation), *budget, p["bandwidth"], p["bound"], p["patterns"])
 
     def children(self, pattern: PointPattern, rng: RngLike) -> Floats:
         """(m, 2) positions of one draw, in the order of their parents."""
@@ -182,7 +188,7 @@ class KernelPlan(PatternPlan):
         """(k,) intensity, at coordinates (k, 2), of what is drawn."""
         return kernel_density(pattern.xy, self.domain, self.bandwidth, xy)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate."""
         return super().parameters() | {"bound": self.bound}
 
@@ -226,10 +232,10 @@ class DiffusionPlan(PatternPlan):
         )
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p, mesh = parameters, segments(mesh_from_recipe(parameters["mesh"], domain))
-        return cls(mesh, relation, p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"])
+        return cls(mesh, capped(relation), p["n"], p["epsilon"], p["delta"], p["bandwidth"], p["patterns"])
 
     @cached_property
     def matrix(self) -> Floats:
@@ -249,13 +255,13 @@ class DiffusionPlan(PatternPlan):
         """(k,) intensity, at coordinates (k, 2), of what is drawn."""
         return diffusion.diffusion_density(self.mesh, self.matrix, pattern.positions, self.domain.positions(xy))
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate."""
         return super().parameters() | {"mesh": self.mesh.recipe}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PrivatePatterns:
+class PrivatePatterns(Generic[P_co]):
     """Released patterns: public once drawn.
 
     Attributes
@@ -268,7 +274,7 @@ class PrivatePatterns:
         True when the patterns can be reproduced: then nothing is private.
     """
 
-    plan: PatternPlan
+    plan: P_co
     patterns: tuple[PointPattern, ...]
     noise: str
     seeded: bool

@@ -16,6 +16,7 @@ from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.mechanisms.kernel.bound.heat import smallest_diffusion_bandwidth
 from dpppsynth.mechanisms.kernel.bound.kernels import smallest_bandwidth, smallest_bandwidth_36, superposition
 from dpppsynth.mechanisms.kernel.plan import DiffusionPlan, KernelPlan
+from dpppsynth.mechanisms.kernel.release import PoissonRelease
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.profiles import ApproximateDP, Profile
 from dpppsynth.privacy.relations import CappedRelation
@@ -25,7 +26,7 @@ BOUNDS = ("superposition", "kim-lim-3.6")
 
 
 @dataclass(frozen=True)
-class KernelSynthesizer(PointSynthesizer):
+class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
     """Poisson patterns with a kernel at each point: Gaussian on windows, heat flow along the edges of networks.
 
     Simple, and without a model; good where alpha is small and the budget large. Every pattern costs: m patterns are

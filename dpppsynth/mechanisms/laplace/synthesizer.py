@@ -18,6 +18,7 @@ from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.projection import Projection
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
@@ -27,7 +28,7 @@ POSTPROCESSES = ("clip", "keep-n")
 
 
 @dataclass(frozen=True, eq=False)
-class LaplaceSynthesizer(PointSynthesizer):
+class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
     """Private counts per cell, or private tent masses per vertex, turned into an intensity without a model.
 
     Parameters

@@ -3,10 +3,10 @@
 from typing import Any
 
 from dpppsynth.contract.effort import vertices
-from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.measurement import Parameters, capped, require
 from dpppsynth.models.covariances import Covariance, covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.release.lgcp_inference import ENGINES
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
@@ -16,11 +16,11 @@ PAIR, TRIPLE = 0.1, 7e-4
 Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]
 
 
-def on_field(parameters: Parameters, relation: Any, domain: Domain) -> Common:
+def on_field(parameters: Parameters, relation: Relation, domain: Domain) -> Common:
     """Mesh, covariance, relation, sizes and budget: the first arguments of every plan about a Gaussian field."""
     p = parameters
     mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
-    return mesh, covariance, relation, p["n"], p["expected_n"], p["epsilon"], p["delta"]
+    return mesh, covariance, capped(relation), p["n"], p["expected_n"], p["epsilon"], p["delta"]
 
 
 def run_of(parameters: Parameters) -> dict[str, Any]:

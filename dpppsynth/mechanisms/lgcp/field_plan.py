@@ -2,15 +2,17 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import MeasurementPlan
-from dpppsynth.contract.measurement import Parameters, Rows
+from dpppsynth.contract.additive_noise import LatticePlan, MeasurementPlan, PrivateStatistic
+from dpppsynth.contract.measurement import Parameters
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.errors import PrivacyCheckError
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.fields import (
     LARGEST_MU,
     UNIT_SCALE,
@@ -27,7 +29,7 @@ from dpppsynth.privacy import bounds
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import DiscreteNoise, OpenDPGaussian, SeededGaussian, gaussian_noise
 from dpppsynth.privacy.profiles import gaussian_mu
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 
@@ -144,11 +146,11 @@ class FieldStatisticPlan(MeasurementPlan):
         return super().work(parameters, domain) + matrix_work(parameters, domain)
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         return cls(*on_field(parameters, relation, domain))
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
@@ -179,13 +181,13 @@ class FieldStatisticPlan(MeasurementPlan):
             ("noise", f"discrete Gaussian of standard deviation {self.noise_scale:.4g}"),
         ]
 
-    def likelihood(self, statistic: Any, measure: Floats, tents: Any) -> MassLikelihood:
+    def likelihood(self, statistic: PrivateStatistic[LatticePlan], measure: Floats, tents: Floats) -> MassLikelihood:
         """Likelihood of a field, set to uniform masses; other arguments as in `StatisticPlan.likelihood`."""
         # The root of the covariance has its eigenvectors, those of the smallest eigenvalues being of no use.
         columns = factor(self.covariance.matrix(self.mesh))
         values = statistic.values @ (columns / np.linalg.norm(columns, axis=0))
         uniform = measure * ((self.n or self.expected_n or 1.0) / measure.sum())
-        return NoisyField(values, columns, statistic.noise_scale, measure, tents, self.n, uniform)
+        return NoisyField(values, columns, self.noise_scale, measure, tents, self.n, uniform)
 
     def prepare(self) -> None:
         """Make the root of the covariance and the noise."""

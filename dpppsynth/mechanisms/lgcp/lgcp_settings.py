@@ -1,12 +1,14 @@
 """`LGCPSettings`: the settings of log-Gaussian Cox mechanisms that their plans read."""
 
+from dpppsynth.contract.additive_noise import LatticePlan
 from dpppsynth.contract.synthesizer import PointSynthesizer
 from dpppsynth.models.covariances import Covariance
+from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 
 
-class LGCPSettings(PointSynthesizer):
+class LGCPSettings(PointSynthesizer[CoxRelease[LatticePlan]]):
     """Base of `LGCPSynthesizer`, which declares these settings as its fields, with defaults, and validates them."""
 
     mechanism: str

@@ -6,19 +6,20 @@ counts, so anybody can make it again (docs/theory/local.md).
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, Rows, require
+from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_report, local_rounds
 from dpppsynth.mechanisms.local.grids.consistency import pooled_levels
 from dpppsynth.mechanisms.local.grids.cuts import adaptive_cells, even_cells
@@ -31,6 +32,7 @@ from dpppsynth.mechanisms.local.randomizers.randomizer_names import oracle
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -64,7 +66,7 @@ class GridPlan(ReportsPlan):
 
     window: Window
     epsilon: float
-    n: Any
+    n: int
     oracle: str
 
     def _settle(self) -> None:
@@ -100,7 +102,7 @@ class GridPlan(ReportsPlan):
         raise NotImplementedError
 
     @cached_property
-    def mesh(self) -> Mesh:  # type: ignore[override]
+    def mesh(self) -> Mesh:
         """The first level as a mesh of regular squares."""
         columns, rows = len(self.first.columns) - 1, len(self.first.rows) - 1
         return regular_squares(self.window, shape=(columns + 1, rows + 1))
@@ -122,7 +124,7 @@ class GridPlan(ReportsPlan):
         """The counts of each level."""
         raise NotImplementedError
 
-    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
         """The released statistic from its JSON form; InputError where it is no result of this plan."""
         statistic = super().restore(data)
         self.fitted(statistic.lattice)
@@ -158,7 +160,7 @@ class UniformGridPlan(GridPlan):
         return local_report(self.randomizers[0])
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p = parameters
         plan = cls(window(domain), p["epsilon"], p["n"], p["columns"], p["rows"], p["oracle"])
@@ -174,7 +176,7 @@ class UniformGridPlan(GridPlan):
         """Refuse counts (size,) that n reports do not give."""
         self.randomizers[0].counts_of(lattice, self.n)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
@@ -186,13 +188,13 @@ class UniformGridPlan(GridPlan):
             "expected_n": None,
         }
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Run one client for every point, and count their reports; as `LocalPlan.measure`."""
         values = self.first.locate(self.places(pattern))
         reports = partial(tally, self.randomizers[0], rng=generator(rng))
         return self.counted(self.randomise(reports, values), seeded=rng is not None)
 
-    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
+    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts (size,) of n reports as what was released."""
         return PrivateStatistic(self, self.randomizers[0].counts_of(counts, self.n), randomness_name(seeded), seeded)
 
@@ -306,7 +308,7 @@ class AdaptiveGridPlan(GridPlan):
         return grid, oracle(self.oracle, epsilon=self.epsilon, domain=len(grid))
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         stated = ("cuts", "alpha", "sigma", "rounding", "margin", "pieces", "oracle", "cells")
         p, chosen = parameters, {name: parameters[name] for name in stated}
@@ -333,7 +335,7 @@ class AdaptiveGridPlan(GridPlan):
         for (clients, reports), counts in zip(self._rounds, self.parts(lattice), strict=True):
             clients.counts_of(counts, reports)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
@@ -351,7 +353,7 @@ class AdaptiveGridPlan(GridPlan):
             "expected_n": None,
         }
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Run one client for every point, in two rounds, and count their reports; as `LocalPlan.measure`."""
         places, source = self.places(pattern), generator(rng)
         groups = split_users(self.n, self.sigma, source)
@@ -364,7 +366,7 @@ class AdaptiveGridPlan(GridPlan):
         second = self.randomise(partial(tally, clients, rng=source), grid.locate(places[groups[1]]))
         return self.counted(np.concatenate([first, second]), seeded=rng is not None)
 
-    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
+    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts of both rounds' reports, one after the other, as what was released."""
         grid, clients = self.second_round(counts[: self.randomizers[0].size])
         settled = replace(self, cells=len(grid))

@@ -61,7 +61,7 @@ class ReportOptions(MechanismOptions):
             "local methods divide a window into cells; give --window or --window-file, or take --method laplace or "
             "lgcp along the streets",
         )
-        return {"window": window} if "window" in self.settings.__dataclass_fields__ else {}
+        return {"window": window} if "window" in getattr(self.settings, "__dataclass_fields__", {}) else {}
 
     def relation(self, given: Given) -> Relation:
         """The promise to the sender of a report, whatever the domain."""

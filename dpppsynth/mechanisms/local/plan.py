@@ -7,17 +7,19 @@ the reports, is public, and everything after it is post-processing (docs/theory/
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, Rows, require
+from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import REPORTS, SEEDED, local_report, square_grid
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.randomizer_names import randomizer_from_dict
@@ -52,7 +54,12 @@ def randomness_name(seeded: bool) -> str:
 class ReportsPlan(LatticePlan):
     """Base of plans to count reports: the counts are whole, and their number is public."""
 
-    guarantee: Any
+    if TYPE_CHECKING:
+
+        @property
+        def n(self) -> int:
+            """Public number of persons, or of trajectories."""
+
     expected_n: ClassVar[None] = None
     capped: ClassVar[bool] = False
 
@@ -81,8 +88,7 @@ class ReportsPlan(LatticePlan):
     @property
     def relation(self) -> Relation:
         """One person's location, or trajectory, is another one."""
-        relation: Relation = self.guarantee.relation
-        return relation
+        return self.guarantee.relation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -161,7 +167,7 @@ class LocalPlan(ReportsPlan):
         return super().work(parameters, domain) + law
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate; the mechanism's name is the clients' kind."""
         p, clients = parameters, randomizer_from_dict(parameters["randomizer"])
         require(clients.kind == mechanism, f"the clients' mechanism is {mechanism}")
@@ -179,7 +185,7 @@ class LocalPlan(ReportsPlan):
         """Refuse counts (size,) that n reports do not give."""
         self.randomizer.counts_of(lattice, self.n)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
@@ -195,22 +201,22 @@ class LocalPlan(ReportsPlan):
         require_match(pattern, self.domain, self.n)
         return self.element_values[self.mesh.locate(pattern.positions)]
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Run one client for every point, and count their reports."""
         reports = partial(tally, self.randomizer, rng=generator(rng))
         return self.counted(self.randomise(reports, self.values(pattern)), seeded=rng is not None)
 
-    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic:
+    def counted(self, counts: Ints, *, seeded: bool) -> PrivateStatistic[Self]:
         """Counts (size,) of n reports as what was released."""
         return PrivateStatistic(self, self.randomizer.counts_of(counts, self.n), randomness_name(seeded), seeded)
 
-    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
         """The released counts from their JSON form; InputError where they are no counts of n reports."""
         statistic = super().restore(data)
         self.randomizer.counts_of(statistic.lattice, self.n)
         return statistic
 
-    def shares(self, statistic: PrivateStatistic, settings: Mapping[str, Any]) -> Floats:
+    def shares(self, statistic: PrivateStatistic[Self], settings: Mapping[str, Any]) -> Floats:
         """(inputs,) estimated shares of the values, with settings of the randomizer's estimator."""
         estimate = self.randomizer.estimate(statistic.lattice, self.n, inside=self.inside, **settings)
         return np.asarray(estimate, dtype=float)

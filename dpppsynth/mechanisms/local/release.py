@@ -9,10 +9,12 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement, Rows
 from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import POSTS
 from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
+from dpppsynth.mechanisms.local.plan import LocalPlan
 from dpppsynth.models.grid_meshes import rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
@@ -23,7 +25,7 @@ from dpppsynth.spatial.offset import Offset
 
 
 @dataclass(frozen=True)
-class ReportEstimator(Estimator):
+class ReportEstimator(Estimator[LocalPlan]):
     """Estimator of the cells' shares from counts of reports, by the method of their client mechanism.
 
     Attributes
@@ -35,12 +37,11 @@ class ReportEstimator(Estimator):
     settings: Mapping[str, Any] = field(default_factory=dict)
     kind: ClassVar[str] = "reports"
 
-    def shares(self, statistic: PrivateStatistic) -> Floats:
+    def shares(self, statistic: PrivateStatistic[LocalPlan]) -> Floats:
         """(inputs,) estimated shares of the values; they sum to one."""
-        shares: Floats = statistic.plan.shares(statistic, self.settings)
-        return shares
+        return statistic.plan.shares(statistic, self.settings)
 
-    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+    def intensity(self, statistic: PrivateStatistic[LocalPlan]) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell: as many in all as there are reports."""
         plan = statistic.plan
         masses = plan.n * self.shares(statistic)[plan.element_values]
@@ -51,35 +52,37 @@ class ReportEstimator(Estimator):
         chosen = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         return [("intensity", "shares of the cells, estimated from counts of reports" + (chosen and f" ({chosen})"))]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "settings": dict(self.settings)}
 
     @classmethod
-    def beside(cls, stated: Mapping[str, Any], plan: Any) -> Beside:
+    def beside(cls, stated: JsonRead, plan: LocalPlan) -> Beside:
         """Nothing, once the clients' estimator has all its settings."""
         settled = {"kind": cls.kind, "settings": plan.randomizer.settings(**stated.get("settings", {}))}
         among(stated, [settled], "the estimator has all its settings")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: LocalPlan, offset: Offset | None) -> Self:
         """The estimator that is stated."""
         return cls(stated["settings"])
 
 
-class LocalRelease(CoxRelease):
+class LocalRelease(CoxRelease[LocalPlan]):
     """Result of a local mechanism on a regular grid: everything in it is public."""
+
+    estimator: ReportEstimator
 
     @cached_property
     def distribution(self) -> Floats:
         """(nx, ny) estimated share of the persons in each cell, i along x and j along y, with sum one."""
-        shares: Floats = self.estimator.shares(self.statistic)
+        shares = self.estimator.shares(self.statistic)
         return shares.reshape(self.statistic.plan.shape)
 
 
 @dataclass(frozen=True)
-class GridEstimator(Estimator):
+class GridEstimator(Estimator[GridPlan]):
     """Estimator of persons in the cells of a grid from counts of a frequency oracle's reports.
 
     Attributes
@@ -99,12 +102,11 @@ class GridEstimator(Estimator):
         one_of("post", self.post, POSTS)
         flag("consistent", self.consistent)
 
-    def fitted(self, statistic: PrivateStatistic) -> Fitted:
+    def fitted(self, statistic: PrivateStatistic[GridPlan]) -> Fitted:
         """Cells and unbiased estimates of the persons in them."""
-        plan: GridPlan = statistic.plan
-        return plan.fitted(statistic.lattice, consistent=self.consistent)
+        return statistic.plan.fitted(statistic.lattice, consistent=self.consistent)
 
-    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+    def intensity(self, statistic: PrivateStatistic[GridPlan]) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell."""
         plan, (grid, masses) = statistic.plan, self.fitted(statistic)
         mesh = rectangle_mesh(plan.window, grid)
@@ -118,25 +120,27 @@ class GridEstimator(Estimator):
         """Post-processing of the estimates."""
         return [("intensity", f"unbiased estimates of the cells, made non-negative ({self.post})")]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
         return {"kind": self.kind, "post": self.post, "consistent": self.consistent}
 
     @classmethod
-    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+    def beside(cls, stated: JsonRead, plan: GridPlan) -> Beside:
         """Nothing, once the settings are known ones."""
         known = [{"kind": cls.kind, "post": post, "consistent": both} for post in POSTS for both in (False, True)]
         among(stated, known, f"the estimator is a grid's, with post {' or '.join(POSTS)}")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: GridPlan, offset: Offset | None) -> Self:
         """The estimator that is stated."""
         return cls(stated["post"], stated["consistent"])
 
 
-class GridRelease(CoxRelease):
+class GridRelease(CoxRelease[GridPlan]):
     """Result of a local mechanism on grids for range queries: everything in it is public."""
+
+    estimator: GridEstimator
 
     @property
     def mesh(self) -> Mesh:
@@ -146,8 +150,7 @@ class GridRelease(CoxRelease):
     @cached_property
     def fitted(self) -> Fitted:
         """Cells (`grid`) and unbiased estimates (`masses`) of the persons in them, which may be negative."""
-        fitted: Fitted = self.estimator.fitted(self.statistic)
-        return fitted
+        return self.estimator.fitted(self.statistic)
 
     def query(self, rectangles: Any) -> Floats:
         """(R,) estimated numbers of persons in rectangles (R, 4) of x0, y0, x1, y1; unbiased for unions of cells."""

@@ -21,7 +21,7 @@ from dpppsynth.mechanisms.local.bound import local_report
 from dpppsynth.mechanisms.local.plan import LocalPlan, tally
 from dpppsynth.mechanisms.local.randomizers.identity import fingerprint
 from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
-from dpppsynth.mechanisms.local.release import ReportEstimator
+from dpppsynth.mechanisms.local.release import GridRelease, LocalRelease, ReportEstimator
 from dpppsynth.mechanisms.local.reports import Counts, Report, Reports
 from dpppsynth.models.regular_meshes import cell_places, regular_squares
 from dpppsynth.privacy.profiles import PureDP
@@ -35,7 +35,7 @@ OUTSIDE = ("raise", "clip")
 DROP = "drop"
 
 
-class LocalMechanism(Synthesizer):
+class LocalMechanism(Synthesizer[LocalRelease | GridRelease]):
     """Base of local mechanisms: clients that need nobody else's data, an aggregator that sees nothing but reports."""
 
     counts_kind: ClassVar[type[Counts]] = Counts

@@ -5,7 +5,6 @@ of the reports of both rounds. The second round is a function of the first count
 everything after the counts is post-processing (docs/theory/local.md).
 """
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
@@ -14,11 +13,13 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
-from dpppsynth.contract.measurement import Parameters, Rows, require
+from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import local_trajectories
 from dpppsynth.mechanisms.local.plan import ReportsPlan, randomness_name
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceCounts, TraceModel, TraceProtocol
@@ -27,6 +28,7 @@ from dpppsynth.mechanisms.local.trajectories.rounds import TraceRound
 from dpppsynth.models.recipes import window
 from dpppsynth.models.regular_meshes import grid_cells, regular_squares
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
@@ -112,7 +114,7 @@ class TracePlan(ReportsPlan):
         return local_trajectories(self.protocol, self.longest)
 
     @cached_property
-    def mesh(self) -> Mesh:  # type: ignore[override]
+    def mesh(self) -> Mesh:
         """The grid as a mesh of regular squares."""
         return regular_squares(self.window, shape=(self.cells + 1, self.cells + 1))
 
@@ -135,7 +137,7 @@ class TracePlan(ReportsPlan):
         return VALUE * number(parameters.get("cells", 0)) ** 2
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p, known = parameters, {name: parameters[name] for name in ("clients", "user", "longest")}
         require(p["longest"] is not None, "the longest length is known")
@@ -152,7 +154,7 @@ class TracePlan(ReportsPlan):
         """Refuse counts (size,) of both rounds that do not belong together; the longest length follows from them."""
         self.counts(lattice)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
@@ -182,7 +184,7 @@ class TracePlan(ReportsPlan):
         values = self.element_values[self.mesh.locate(pattern.positions)]
         return GridTrajectories(self.cells, values[order], starts(lengths))
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Run one client for every trajectory, in two rounds, and count their reports.
 
         The pattern is marked with `user` and with nothing else; the points of a trajectory in the order of its
@@ -197,7 +199,7 @@ class TracePlan(ReportsPlan):
         lengths = reports(self.protocol.first)
         return self.counted(lengths, reports(self.protocol.announced(lengths)))
 
-    def counted(self, lengths: TraceCounts, mobility: TraceCounts) -> PrivateStatistic:
+    def counted(self, lengths: TraceCounts, mobility: TraceCounts) -> PrivateStatistic[Self]:
         """Counts of both rounds as what was released; InputError where they are not those of this plan."""
         self.protocol.model(lengths, mobility)
         if (lengths.n, mobility.n) != self.clients:
@@ -215,7 +217,7 @@ class TracePlan(ReportsPlan):
         """Random walks behind the counts, as many as there were trajectories."""
         return self.protocol.model(*self.counts(lattice), n=self.n, inside=self.inside)
 
-    def restore(self, data: Mapping[str, Any]) -> PrivateStatistic:
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
         """The released statistic from its JSON form; InputError where it is no result of this plan."""
         statistic = super().restore(data)
         self.counts(statistic.lattice)

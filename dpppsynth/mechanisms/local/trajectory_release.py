@@ -1,17 +1,18 @@
 """`TraceRelease`: random walks learned from reports about trajectories, and the intensity of their visits."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.estimator import Beside, Estimator
-from dpppsynth.contract.measurement import Measurement, Rows
 from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonRead
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.trajectories import GridTrajectories, TraceModel
+from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
 from dpppsynth.spatial.intensity import PiecewiseConstant
@@ -20,17 +21,16 @@ from dpppsynth.spatial.patterns import PointPattern
 
 
 @dataclass(frozen=True)
-class TraceEstimator(Estimator):
+class TraceEstimator(Estimator[TracePlan]):
     """Estimator of random walks and their expected visits from counts of reports about trajectories."""
 
     kind: ClassVar[str] = "trajectories"
 
-    def model(self, statistic: PrivateStatistic) -> TraceModel:
+    def model(self, statistic: PrivateStatistic[TracePlan]) -> TraceModel:
         """The walks."""
-        model: TraceModel = statistic.plan.model(statistic.lattice)
-        return model
+        return statistic.plan.model(statistic.lattice)
 
-    def intensity(self, statistic: PrivateStatistic) -> PiecewiseConstant:
+    def intensity(self, statistic: PrivateStatistic[TracePlan]) -> PiecewiseConstant:
         """Visits per unit area, constant on every cell: those of as many walks as there were trajectories."""
         return self.model(statistic).intensity(statistic.plan.window)
 
@@ -39,18 +39,18 @@ class TraceEstimator(Estimator):
         return [("intensity", "expected visits of random walks that were fitted to the reports")]
 
     @classmethod
-    def beside(cls, stated: Mapping[str, Any], plan: Measurement) -> Beside:
+    def beside(cls, stated: JsonRead, plan: TracePlan) -> Beside:
         """Nothing: the estimator has no settings."""
         among(stated, [{"kind": cls.kind}], "the estimator has no settings")
         return Beside()
 
     @classmethod
-    def from_dict(cls, stated: Mapping[str, Any], plan: Measurement, offset: Offset | None) -> Self:
+    def from_dict(cls, stated: JsonRead, plan: TracePlan, offset: Offset | None) -> Self:
         """The estimator."""
         return cls()
 
 
-class TraceRelease(CoxRelease):
+class TraceRelease(CoxRelease[TracePlan]):
     """Result of LDPTrace: everything in it is public.
 
     `trajectories` draws walks, whose cells follow one another; `sample` draws points alone, from the intensity of their
@@ -58,11 +58,12 @@ class TraceRelease(CoxRelease):
     out of the intensity.
     """
 
+    estimator: TraceEstimator
+
     @cached_property
     def model(self) -> TraceModel:
         """The random walks."""
-        model: TraceModel = self.estimator.model(self.statistic)
-        return model
+        return self.estimator.model(self.statistic)
 
     def trajectories(self, n: int | None = None, rng: RngLike = None) -> GridTrajectories:
         """Synthetic trajectories; free, because the release is already private.

@@ -32,7 +32,7 @@ __all__ = ["CombinedTraces", "LDPTrace", "TraceCounts", "TraceReports", "TraceRo
 
 
 @dataclass(frozen=True)
-class LDPTrace(Synthesizer):
+class LDPTrace(Synthesizer[TraceRelease]):
     """Synthetic trajectories from clients who randomise what they tell about theirs, in two rounds.
 
     Where real clients report, `first` is what they are asked, then `second(longest(counts))`; both have `clients` and
@@ -238,7 +238,7 @@ class CombinedTraces:
         """
         plan = self.mechanism.plan(domain, n=self.n, clients=(self.lengths.n, self.mobility.n))
         measurement: Any = plan.statistic
-        return TraceRelease(plan.mechanism, measurement.counted(self.lengths, self.mobility), plan.estimator)
+        return TraceRelease(plan.mechanism, measurement.counted(self.lengths, self.mobility), TraceEstimator())
 
 
 def _fuller(lengths: TraceCounts, mobility: TraceCounts) -> int:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
+from dpppsynth.mechanisms.local.plan import ReportsPlan
+from dpppsynth.mechanisms.local.trajectory_plan import TracePlan
 
 OWN = "Every person's location was turned into a random report on its own"
 TOGETHER = (
@@ -14,24 +16,24 @@ TOGETHER = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportWords(MechanismWords):
+class ReportWords(MechanismWords[ReportsPlan, Result]):
     """Text on one report of each person's location."""
 
     intensity: str = "estimated from their reports"
     counts: str = "persons"
 
-    def reports(self, plans: Sequence[Any]) -> str | None:
+    def reports(self, plans: Sequence[ReportsPlan]) -> str | None:
         """Number of all reports."""
         return f"{sum(sum(plan.parameters().get('reports', [plan.n])) for plan in plans):,}, a public number"
 
 
-class TrajectoryWords(MechanismWords):
+class TrajectoryWords(MechanismWords[TracePlan, Result]):
     """Text on reports of each person's trajectory."""
 
-    def reports(self, plans: Sequence[Any]) -> str | None:
+    def reports(self, plans: Sequence[TracePlan]) -> str | None:
         """Number of each person's reports."""
         (plan,) = plans
-        return f"{plan.longest + 2} from each of {max(plan.clients):,} persons, both public numbers"
+        return f"{plan.parameters()['longest'] + 2} from each of {max(plan.clients):,} persons, both public numbers"
 
 
 def _reported(description: str) -> ReportWords:

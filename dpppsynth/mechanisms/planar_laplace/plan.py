@@ -5,7 +5,6 @@ window is post-processing (docs/theory/bounded_error.md, Theorem M).
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
@@ -14,13 +13,14 @@ import numpy as np
 import shapely
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
-from dpppsynth.contract.measurement import Following, Parameters, Rows, Trial, require
+from dpppsynth.contract.measurement import Following, Parameters, Releasing, Trial, require
 from dpppsynth.core.arguments import flag, instance, positive, probability, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.published_files import strict_json
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.units import short_unit
-from dpppsynth.core.wording import mention, named
+from dpppsynth.core.wording import Rows, mention, named
 from dpppsynth.mechanisms.planar_laplace.bound import (
     MOVES,
     RELATION,
@@ -30,10 +30,10 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
     rate,
     require_visible,
 )
-from dpppsynth.mechanisms.planar_laplace.words import farthest
+from dpppsynth.mechanisms.planar_laplace.displacements import farthest
 from dpppsynth.models.recipes import window
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import AlphaNeighbours
+from dpppsynth.privacy.relations import AlphaNeighbours, Relation
 from dpppsynth.privacy.truncated.lattice_noise import FARTHEST, FINEST, move
 from dpppsynth.privacy.truncated.length_arguments import scaled
 from dpppsynth.privacy.truncated.truncated_planar import PlanarLaplace
@@ -179,11 +179,19 @@ class PlanarLaplacePlan(LatticePlan):
         return inner
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p = parameters
         require(isinstance(p["track"], bool), "a track is one or none")
-        return cls(window(domain), relation, p["n"], p["epsilon"], p["delta"], p["max_error"], track=p["track"])
+        return cls(
+            window(domain),
+            instance("relation", relation, AlphaNeighbours, RELATION),
+            p["n"],
+            p["epsilon"],
+            p["delta"],
+            p["max_error"],
+            track=p["track"],
+        )
 
     @property
     def size(self) -> int:
@@ -228,12 +236,12 @@ class PlanarLaplacePlan(LatticePlan):
         allowed = np.where(self.window.contains(raw), 0, border + self.step)
         require(bool((moved <= allowed).all()), "points are those drawn")
 
-    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
+    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One run; what it is drawn from is known."""
         self.measure(pattern, rng)
         return Trial(partial(self.density, pattern))
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "basis": self.basis,
@@ -245,7 +253,7 @@ class PlanarLaplacePlan(LatticePlan):
             "expected_n": None,
         }
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Spend the budget: move every point.
 
         The rows of a track are in the order of time.
@@ -264,7 +272,7 @@ class PlanarLaplacePlan(LatticePlan):
         law = PlanarLaplace(self.rate, self.bound)
         return np.array([float(law.pdf(at - pattern.positions).sum()) for at in xy])
 
-    def positions(self, statistic: PrivateStatistic) -> Floats:
+    def positions(self, statistic: PrivateStatistic[Self]) -> Floats:
         """(n, 2) released positions; some may lie outside the window."""
         return np.asarray(statistic.lattice.reshape(-1, 2) * self.step, dtype=np.float64)
 

@@ -7,15 +7,16 @@ from typing import Any
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike
+from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.release.filters.filtered_series import Filtered
 from dpppsynth.release.filters.position_filters import cartesian_filter
-from dpppsynth.release.release import Release
+from dpppsynth.release.release import PatternRelease, StatisticRelease
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PointRelease(Release):
+class PointRelease(StatisticRelease[PlanarLaplacePlan], PatternRelease):
     """Result of moving points: everything in it is public. Points carry no marks, and rows are in random order.
 
     Moving the points once more is a new spend. Of a track, the points of one person in public order, rows keep it.
@@ -29,13 +30,12 @@ class PointRelease(Release):
     @property
     def error_bound(self) -> float:
         """Largest distance between a point and its place in `pattern`: of a window not convex, twice `max_error`."""
-        bound: float = self.statistic.plan.error_bound
-        return bound
+        return self.statistic.plan.error_bound
 
     @cached_property
     def raw(self) -> Floats:
         """(n, 2) positions as they were drawn; some may lie outside the window."""
-        positions: Floats = self.statistic.plan.positions(self.statistic)
+        positions = self.statistic.plan.positions(self.statistic)
         positions.flags.writeable = False
         return positions
 

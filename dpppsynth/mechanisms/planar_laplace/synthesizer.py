@@ -19,6 +19,7 @@ from dpppsynth.mechanisms.planar_laplace.bound import (
     smallest_move_bound,
 )
 from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
+from dpppsynth.mechanisms.planar_laplace.release import PointRelease
 from dpppsynth.privacy.bounds import FROM_BOUND, require_modest
 from dpppsynth.privacy.profiles import ApproximateDP, Profile, PureDP
 from dpppsynth.privacy.relations import AlphaNeighbours, CappedRelation
@@ -27,7 +28,7 @@ from dpppsynth.spatial.domains import Domain, Window
 
 
 @dataclass(frozen=True)
-class PlanarLaplaceSynthesizer(PointSynthesizer):
+class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
     """Geomasking by planar Laplace noise: every point moved at random, at most by `max_error`.
 
     Without a bound on the moves this is the planar Laplace mechanism, geo-indistinguishable with delta = 0; a bound

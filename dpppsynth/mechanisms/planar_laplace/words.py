@@ -2,20 +2,20 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
+from dpppsynth.contract.result import Result
 from dpppsynth.contract.words import MechanismWords
-from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import short_unit
+from dpppsynth.mechanisms.planar_laplace.displacements import farthest
+from dpppsynth.mechanisms.planar_laplace.plan import PlanarLaplacePlan
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.odds import cost_of_bound
-from dpppsynth.spatial.domains import Domain
 
 MOVED = "Every point was moved at random, by a distance and in a direction of its own."
 
 
 @dataclass(frozen=True, kw_only=True)
-class MovedWords(MechanismWords):
+class MovedWords(MechanismWords[PlanarLaplacePlan, Result]):
     """Text on moved points, which are never called synthetic."""
 
     moved: bool = True
@@ -25,7 +25,7 @@ class MovedWords(MechanismWords):
         marks = "Marks are not released." if by is None else f"No mark but {by} is released."
         return f"{self.description} {marks}"
 
-    def errors(self, plan: Any, by: str | None = None) -> list[str]:
+    def errors(self, plan: PlanarLaplacePlan, by: str | None = None) -> list[str]:
         """Bound on the moves, and order of the points."""
         domain, most = plan.domain, plan.max_error
         if most is None:
@@ -48,11 +48,11 @@ class MovedWords(MechanismWords):
         )
         return [*said, order]
 
-    def costs(self, plan: Any, guarantee: Guarantee) -> list[str]:
+    def costs(self, plan: PlanarLaplacePlan, guarantee: Guarantee) -> list[str]:
         """Cost of the bound, where there is one."""
         return [] if plan.max_error is None else [cost_of_bound(guarantee)]
 
-    def shown(self, plan: Any) -> str | None:
+    def shown(self, plan: PlanarLaplacePlan) -> str | None:
         """Caption of the moved points on a map."""
         far = f", by {farthest(plan.error_bound, plan.domain)} at most" if math.isfinite(plan.error_bound) else ""
         return (
@@ -69,15 +69,3 @@ class MovedWords(MechanismWords):
 
 
 POINTS = MovedWords(description=MOVED)
-
-
-def farthest(most: float, domain: Domain) -> str:
-    """The largest displacement or error in words, rounded up.
-
-    Examples
-    --------
-    >>> from dpppsynth import Window
-    >>> farthest(765.6090102, Window.rectangle(0, 0, 1000, 1000, "EPSG:27700"))
-    '765.61 m'
-    """
-    return f"{upward(most)} {short_unit(domain.unit)}"

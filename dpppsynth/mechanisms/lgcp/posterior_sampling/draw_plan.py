@@ -8,15 +8,17 @@ import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
-from dpppsynth.contract.measurement import Parameters, Rows, Trial
+from dpppsynth.contract.measurement import Parameters, Releasing, Trial
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.core.confidential import Confidential
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.field_parameters import matrix_work
 from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, factor
@@ -42,6 +44,8 @@ FAILED = (
     "the settings on surrogate patterns before the next release."
 )
 
+P_co = TypeVar("P_co", bound="DrawPlan", covariant=True)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DrawnField(Confidential):
@@ -53,7 +57,7 @@ class DrawnField(Confidential):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ConfidentialFit(Confidential):
+class ConfidentialFit(Confidential, Generic[P_co]):
     """A draw with everything about the run that must stay with the custodian. It cannot be saved.
 
     Attributes
@@ -67,7 +71,7 @@ class ConfidentialFit(Confidential):
         Of NUTS.
     """
 
-    draw: PrivateStatistic
+    draw: PrivateStatistic[P_co]
     seconds: float
     attempts: int | None
     diagnostics: Diagnostics | None
@@ -122,7 +126,7 @@ class DrawPlan(LatticePlan):
     intercept_sd: float | None = None
     basis: ClassVar[str] = "field"
     # The released log-intensity is rounded to multiples of 2^-20.
-    bits: ClassVar[int] = 20  # type: ignore[misc]
+    bits: ClassVar[int] = 20
 
     def __post_init__(self) -> None:
         self.guarantee.require(self.epsilon, self.delta)
@@ -141,7 +145,7 @@ class DrawPlan(LatticePlan):
         """The bound that the draw satisfies."""
         raise NotImplementedError
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         return {
             "mesh": self.mesh.recipe,
@@ -178,11 +182,11 @@ class DrawPlan(LatticePlan):
             rows.append(("intercept", sd))
         return rows
 
-    def with_estimator(self, estimator: Any) -> Self:
-        """The plan with the estimator's offset."""
-        return replace(self, offset=estimator.offset)
+    def with_offset(self, offset: Offset | None) -> Self:
+        """The plan with the offset of its estimator."""
+        return replace(self, offset=offset)
 
-    def trial(self, release: Callable[..., Any], pattern: PointPattern, rng: Any) -> Trial:
+    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One draw, with what the run was like."""
         fit = self.fit(pattern, rng)
         estimate = Drawn(self.offset).intensity(fit.draw)
@@ -216,11 +220,11 @@ class DrawPlan(LatticePlan):
         """Make the prior and its support, which public numbers may leave out of range."""
         _ = self.prior, self.support
 
-    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic:
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Spend the budget: one draw given the pattern; see `fit`."""
         return self.fit(pattern, rng).draw
 
-    def fit(self, pattern: PointPattern, rng: RngLike = None) -> ConfidentialFit:
+    def fit(self, pattern: PointPattern, rng: RngLike = None) -> ConfidentialFit[Self]:
         """Spend the budget, and keep for the custodian what the run was like.
 
         Parameters

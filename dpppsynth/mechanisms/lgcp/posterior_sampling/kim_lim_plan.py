@@ -6,16 +6,19 @@ See docs/theory/kim_lim.md.
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from dpppsynth.contract.measurement import Parameters, Rows, require
+from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
 from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
 from dpppsynth.models.kim_lim_model import KimLimModel
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
@@ -55,7 +58,7 @@ class KimLimPlan(DrawPlan):
         return bound(self.mesh, None, self.relation, epsilon=self.epsilon, ratio=self.ratio, sampler=self.sampler)
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate; the mechanism's name ends with the bound."""
         require(parameters["sampler"] == "nuts", "Kim & Lim's draws are made by NUTS")
         field = on_field(parameters, relation, domain)
@@ -69,7 +72,7 @@ class KimLimPlan(DrawPlan):
         bound = mechanism.rpartition("-")[2]
         return cls(*field, **run_of(parameters), bound=bound, ratio=ratio)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate."""
         return super().parameters() | {"ratio": self.ratio}
 

@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from dpppsynth.contract.measurement import Parameters, Rows, require
+from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
 from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
@@ -14,6 +16,7 @@ from dpppsynth.models.draws import nuts_draw
 from dpppsynth.models.lipschitz_prior import LipschitzSet
 from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
@@ -41,7 +44,7 @@ class LipschitzPlan(DrawPlan):
         return LipschitzSet(self.mesh, self.slope)
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         require(parameters["delta"] == 0, "a field of bounded slope spends no delta")
         plan = cls(*on_field(parameters, relation, domain), **run_of(parameters), slope=parameters["slope"])
@@ -49,7 +52,7 @@ class LipschitzPlan(DrawPlan):
         plan.covariance.matrix(plan.mesh)
         return plan
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate."""
         return super().parameters() | {"slope": self.slope}
 

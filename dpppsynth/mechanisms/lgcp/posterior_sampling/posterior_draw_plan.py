@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
 from dpppsynth.mechanisms.lgcp.posterior_sampling.draw_plan import DrawnField, DrawPlan
@@ -14,6 +15,7 @@ from dpppsynth.models.draws import nuts_draw
 from dpppsynth.models.nested_boxes import NestedBoxes
 from dpppsynth.models.proximal import proximal_draw
 from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
@@ -35,13 +37,13 @@ class PosteriorDrawPlan(DrawPlan):
         )
 
     @classmethod
-    def from_parameters(cls, parameters: Parameters, relation: Any, domain: Domain, *, mechanism: str) -> Self:
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         intercept_sd = parameters["intercept_sd"]
         require((intercept_sd is None) == relation.n_is_public, "the intercept protects n where n is secret")
         return cls(*on_field(parameters, relation, domain), **run_of(parameters), intercept_sd=intercept_sd)
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> JsonObject:
         """Public parameters for the certificate."""
         return super().parameters() | {"intercept_sd": self.intercept_sd}
 
