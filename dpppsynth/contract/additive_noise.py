@@ -6,12 +6,13 @@ A plan is made from public parameters alone and knows its guarantee; `measure` s
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from dpppsynth.contract.measurement import Measurement, Parameters, capped, require
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
 from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -164,6 +165,12 @@ class StatisticPlan(MeasurementPlan):
     n: int | None
     expected_n: float | None
     epsilon: float
+    form: ClassVar[Form] = {
+        "basis": one_among("cells", "tents"),
+        "mesh": OBJECT,
+        "lattice_bits": one_among(0, bounds.LATTICE_BITS),
+        "scale": POSITIVE,
+    }
 
     def __post_init__(self) -> None:
         if self.basis not in ("cells", "tents"):

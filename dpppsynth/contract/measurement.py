@@ -8,6 +8,7 @@ import numpy as np
 
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.mesh_sizes import mesh_json
+from dpppsynth.contract.parameter_forms import Form
 from dpppsynth.contract.result import Result, Saved, released_intensity
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -91,6 +92,8 @@ class Measurement:
         Public guess that stands in for n where n is secret.
     """
 
+    # Form of the public parameters, but for epsilon, n and expected_n where nothing more is to say of them.
+    form: ClassVar[Form]
     # Whether neighbours differ by a capped number of points.
     capped: ClassVar[bool] = True
     # Things whose number is n or guessed, and the measure of distance in rehearsals.

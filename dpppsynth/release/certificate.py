@@ -294,7 +294,7 @@ def _length(data: Json, place: tuple[str, ...]) -> int:
 
 
 def parameters_make_sense(parameters: JsonRead) -> bool:
-    """Whether parameters have the names and kinds of values of a release; read() leaves that open, to report edits."""
+    """Whether parameters have what those of every release have; read() leaves that open, to report edits."""
     import jsonschema
 
     whole = schema()

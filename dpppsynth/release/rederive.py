@@ -7,6 +7,7 @@ other than the one whose bound it states.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 from dpppsynth.contract.estimator import Beside
 from dpppsynth.contract.measurement import Following, Measurement, Parameters, require
@@ -14,7 +15,7 @@ from dpppsynth.contract.registry import is_known, mechanism
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.arguments import shown
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import Json
+from dpppsynth.core.json_types import Json, JsonRead
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.profiles import ApproximateDP
@@ -23,6 +24,9 @@ from dpppsynth.release import certificate
 from dpppsynth.release.certificate import prefix
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Ints
+
+# Public parameters of every mechanism.
+COMMON = ("epsilon", "n", "expected_n")
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,37 @@ class Derived:
 def knows(name: object) -> bool:
     """Whether certificates of this mechanism can be derived again."""
     return name == STRATA or is_known(name)
+
+
+def has_form(name: str, parameters: JsonRead) -> bool:
+    """Whether parameters of a known mechanism, or of each level, have the names and kinds of values that it declares.
+
+    Levels of unknown mechanisms are left to `rederive`, which refuses them by name.
+    """
+    if not certificate.parameters_make_sense(parameters):
+        return False
+    if name != STRATA:
+        return "strata" not in parameters and _form(name)(parameters)
+    parts = parameters.get("strata", [])
+    return "strata" in parameters and all(
+        _form(part["mechanism"])(part["parameters"]) for part in parts if is_known(part["mechanism"])
+    )
+
+
+@cache
+def _form(name: str) -> Callable[[JsonRead], bool]:
+    """Whether public parameters have the form that a mechanism declares."""
+    import jsonschema
+
+    described = mechanism(name)
+    names = {*COMMON, *described.plan.form} | (set() if described.estimator is None else {"estimator"})
+    form = {
+        "properties": dict(described.plan.form),
+        "required": sorted(names),
+        "propertyNames": {"enum": sorted(names)},
+    }
+    valid: Callable[[JsonRead], bool] = jsonschema.Draft202012Validator(form).is_valid
+    return valid
 
 
 def rederive(name: str, parameters: Parameters, relation: Relation, domain: Domain) -> Derived:

@@ -20,7 +20,7 @@ from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.truncated.bound_arguments import LARGEST
 from dpppsynth.release import certificate, contents, work
-from dpppsynth.release.rederive import Derived, knows, rederive, same_values, spends, stated_budget
+from dpppsynth.release.rederive import Derived, has_form, knows, rederive, same_values, spends, stated_budget
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.offset import Offset
@@ -234,7 +234,7 @@ def _check_statistic(found: certificate.Published, derived: "Derived | str | Che
 
 def check_claim(cert: JsonRead, domain: Domain) -> Check:
     """Whether the guarantee that a certificate claims follows from its parameters, on a domain at hand."""
-    if not knows(cert["mechanism"]) or not certificate.parameters_make_sense(cert["parameters"]):
+    if not knows(cert["mechanism"]) or not has_form(cert["mechanism"], cert["parameters"]):
         return Check("bound", False, "its parameters are not those of a release")
     relation = relation_from_dict(cert["guarantee"]["relation"])
     try:
@@ -274,7 +274,7 @@ def _derive(found: certificate.Published) -> "Derived | str | Check":
     cert = found.certificate
     if not knows(cert["mechanism"]):
         return f"mechanism {cert['mechanism']!r} is not known to this version."
-    if not certificate.parameters_make_sense(cert["parameters"]):
+    if not has_form(cert["mechanism"], cert["parameters"]):
         return "its parameters are not those of a release."
     stated = cert["domain"]
     try:

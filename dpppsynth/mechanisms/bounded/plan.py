@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.measurement import Following, Parameters, capped, require
+from dpppsynth.contract.parameter_forms import GIVEN, WHOLE, Form, const
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
@@ -43,6 +44,12 @@ class BoundedCountsPlan(StatisticPlan):
 
     delta: float
     max_error: int
+    form: ClassVar[Form] = StatisticPlan.form | {
+        "basis": const("cells"),
+        "lattice_bits": const(0),
+        "delta": GIVEN,
+        "max_error": WHOLE,
+    }
 
     def __post_init__(self) -> None:
         if self.basis != "cells":

@@ -13,6 +13,7 @@ import numpy as np
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, require_few_made_up
 from dpppsynth.contract.measurement import Parameters, Releasing, Trial, require
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.parameter_forms import NULL, OBJECT, POSITIVE, TEXT, WHOLE, Form, const, one_among, or_null
 from dpppsynth.contract.result import require_heat_map
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
@@ -67,6 +68,16 @@ class HeatmapPlan(LatticePlan):
     decay: float | None = None
     user: str | None = "user"
     basis: ClassVar[str] = "heatmap"
+    form: ClassVar[Form] = {
+        "basis": const("heatmap"),
+        "n": NULL,
+        "mesh": OBJECT,
+        "lattice_bits": const(LATTICE_BITS),
+        "w": WHOLE,
+        "variant": one_among("practical", "theory"),
+        "decay": or_null(POSITIVE | {"maximum": 1}),
+        "user": or_null(TEXT),
+    }
     capped: ClassVar[bool] = False
     individuals: ClassVar[str] = "persons"
     distance: ClassVar[str] = "earth mover's distance"

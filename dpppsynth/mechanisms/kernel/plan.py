@@ -13,6 +13,7 @@ import numpy as np
 from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.measurement import Measurement, Parameters, Releasing, Trial, capped
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, WHOLE, Form, one_among
 from dpppsynth.contract.result import Saved
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
@@ -65,6 +66,7 @@ class PatternPlan(Measurement):
     bandwidth: float
     patterns: int
 
+    form: ClassVar[Form] = {"bandwidth": POSITIVE, "patterns": WHOLE | {"maximum": 10_000}, "delta": GIVEN}
     expected_n: ClassVar[None] = None
     size: ClassVar[int] = 0
 
@@ -161,6 +163,7 @@ class KernelPlan(PatternPlan):
     bandwidth: float
     bound: str
     patterns: int
+    form: ClassVar[Form] = PatternPlan.form | {"bound": one_among("superposition", "kim-lim-3.6")}
 
     def __repr__(self) -> str:
         return f"KernelPlan({self.domain!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g}, {self.bound})"
@@ -210,6 +213,7 @@ class DiffusionPlan(PatternPlan):
     delta: float
     bandwidth: float
     patterns: int
+    form: ClassVar[Form] = PatternPlan.form | {"mesh": OBJECT}
 
     def __repr__(self) -> str:
         return f"DiffusionPlan({self.mesh!r}, {self.relation!r}, bandwidth={self.bandwidth:.4g})"

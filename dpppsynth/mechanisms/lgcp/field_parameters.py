@@ -4,13 +4,37 @@ from typing import Any
 
 from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.measurement import Parameters, capped, require
+from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.models.covariances import Covariance, covariance_from_dict
 from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.privacy.bounds import LATTICE_BITS
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.release.lgcp_inference import ENGINES
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
+# Covariances by their kinds, each with further parameters.
+KINDS: dict[str, Form] = {
+    "powered-exponential": {"power": POSITIVE | {"maximum": 2}},
+    "matern": {"smoothness": POSITIVE | {"maximum": 20}},
+    "generalised-cauchy": {"power": POSITIVE | {"maximum": 2}, "tail": POSITIVE},
+}
+COVARIANCE: JsonObject = {
+    "type": "object",
+    "properties": {"sigma": POSITIVE, "length_scale": POSITIVE, "metric": const("shortest-path")},
+    "required": ["kind", "sigma", "length_scale"],
+    "oneOf": [
+        {
+            "properties": {"kind": const(kind), "sigma": GIVEN, "length_scale": GIVEN, "metric": GIVEN, **more},
+            "required": list(more),
+            "additionalProperties": False,
+        }
+        for kind, more in KINDS.items()
+    ],
+}
+# What all of them state.
+FIELD: Form = {"mesh": OBJECT, "covariance": COVARIANCE, "lattice_bits": const(LATTICE_BITS), "delta": GIVEN}
 # Square and cube of the vertices of a field.
 PAIR, TRIPLE = 0.1, 7e-4
 Common = tuple[Mesh, Covariance, CappedRelation, int | None, float | None, float, float]

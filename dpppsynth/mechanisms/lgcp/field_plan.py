@@ -9,6 +9,7 @@ import numpy as np
 from dpppsynth.contract.additive_noise import LatticePlan, MeasurementPlan, PrivateStatistic
 from dpppsynth.contract.measurement import Parameters
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.parameter_forms import POSITIVE, Form, const
 from dpppsynth.core.errors import PrivacyCheckError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
@@ -21,7 +22,7 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     field_statistic,
     largest_field_sigma,
 )
-from dpppsynth.mechanisms.lgcp.field_parameters import matrix_work, on_field
+from dpppsynth.mechanisms.lgcp.field_parameters import FIELD, matrix_work, on_field
 from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, factor, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
@@ -92,6 +93,7 @@ class FieldStatisticPlan(MeasurementPlan):
     epsilon: float
     delta: float
     basis: ClassVar[str] = "field"
+    form: ClassVar[Form] = FIELD | {"basis": const("field"), "scale": POSITIVE}
 
     def __post_init__(self) -> None:
         budget = min(gaussian_mu(self.epsilon, self.delta), LARGEST_MU)

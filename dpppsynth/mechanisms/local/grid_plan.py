@@ -15,6 +15,7 @@ import numpy as np
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
 from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.parameter_forms import POSITIVE, TEXT, WHOLE, Form, const, one_among, two
 from dpppsynth.core.arguments import elements, instance, one_of, positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -142,6 +143,12 @@ class UniformGridPlan(GridPlan):
     rows: int
     oracle: str = "local-hashing"
     basis: ClassVar[str] = "uniform-grid"
+    form: ClassVar[Form] = ReportsPlan.form | {
+        "basis": const("uniform-grid"),
+        "columns": WHOLE,
+        "rows": WHOLE,
+        "oracle": TEXT,
+    }
 
     def __post_init__(self) -> None:
         self._settle()
@@ -247,6 +254,18 @@ class AdaptiveGridPlan(GridPlan):
     oracle: str = "local-hashing"
     cells: int | None = None
     basis: ClassVar[str] = "adaptive-grid"
+    form: ClassVar[Form] = ReportsPlan.form | {
+        "basis": const("adaptive-grid"),
+        "reports": two(WHOLE),
+        "cuts": one_among(*CUTS),
+        "alpha": two(POSITIVE),
+        "sigma": POSITIVE | {"exclusiveMaximum": 1},
+        "rounding": two(one_among("nearest", "ceil", "floor")),
+        "margin": {"type": "number", "minimum": 0, "exclusiveMaximum": 0.5},
+        "pieces": one_among("exact", "literal_floor", "literal_ceil"),
+        "oracle": TEXT,
+        "cells": WHOLE,
+    }
 
     def __post_init__(self) -> None:
         one_of("cuts", self.cuts, CUTS)

@@ -15,6 +15,7 @@ from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.effort import number
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.parameter_forms import NULL, OBJECT, WHOLE, Form, const
 from dpppsynth.core.arguments import instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -60,6 +61,8 @@ class ReportsPlan(LatticePlan):
         def n(self) -> int:
             """Public number of persons, or of trajectories."""
 
+    # Of all counts of reports.
+    form: ClassVar[Form] = {"n": WHOLE, "expected_n": NULL}
     expected_n: ClassVar[None] = None
     capped: ClassVar[bool] = False
 
@@ -109,6 +112,11 @@ class LocalPlan(ReportsPlan):
     randomizer: Any
     n: int
     basis: ClassVar[str] = "reports"
+    form: ClassVar[Form] = ReportsPlan.form | {
+        "basis": const("reports"),
+        "mesh": OBJECT,
+        "randomizer": {"type": "object", "required": ["kind", "epsilon"]},
+    }
 
     def __post_init__(self) -> None:
         instance("mesh", self.mesh, Mesh, "models.regular_squares(window, shape=(16, 16)) makes one")

@@ -15,6 +15,7 @@ from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.effort import number
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.parameter_forms import TEXT, WHOLE, Form, const, or_null, two
 from dpppsynth.core.arguments import elements, instance, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
@@ -74,6 +75,14 @@ class TracePlan(ReportsPlan):
     user: str | None = "trajectory"
     longest: int | None = None
     basis: ClassVar[str] = "trajectories"
+    form: ClassVar[Form] = ReportsPlan.form | {
+        "basis": const("trajectories"),
+        "cells": WHOLE,
+        "max_length": WHOLE,
+        "clients": two(WHOLE),
+        "user": or_null(TEXT | {"minLength": 1}),
+        "longest": WHOLE,
+    }
 
     def __post_init__(self) -> None:
         instance("window", self.window, Window, "Window.rectangle(0, 0, 1000, 1000) is one")

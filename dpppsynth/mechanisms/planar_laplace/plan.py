@@ -14,6 +14,7 @@ import shapely
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.measurement import Following, Parameters, Releasing, Trial, require
+from dpppsynth.contract.parameter_forms import GIVEN, NULL, POSITIVE, WHOLE, Form, const, or_null
 from dpppsynth.core.arguments import flag, instance, positive, probability, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.json_types import JsonObject
@@ -81,6 +82,14 @@ class PlanarLaplacePlan(LatticePlan):
     _: KW_ONLY
     track: bool = False
     basis: ClassVar[str] = "moved"
+    form: ClassVar[Form] = {
+        "basis": const("moved"),
+        "n": WHOLE,
+        "expected_n": NULL,
+        "delta": GIVEN,
+        "max_error": or_null(POSITIVE),
+        "track": {"type": "boolean"},
+    }
     paid_patterns: ClassVar[int] = 1
     expected_n: ClassVar[None] = None
 

@@ -15,11 +15,12 @@ import numpy as np
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.measurement import Parameters, Releasing, Trial
 from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.parameter_forms import Form, one_among
 from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.core.wording import Rows
-from dpppsynth.mechanisms.lgcp.field_parameters import matrix_work
+from dpppsynth.mechanisms.lgcp.field_parameters import FIELD, matrix_work
 from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, factor
 from dpppsynth.models.draws import blocking
@@ -29,6 +30,7 @@ from dpppsynth.models.target_posterior import FieldPrior
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.drawn import Drawn
+from dpppsynth.release.lgcp_inference import ENGINES
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere, weighted_pieces
@@ -125,6 +127,10 @@ class DrawPlan(LatticePlan):
     offset: Offset | None = None
     intercept_sd: float | None = None
     basis: ClassVar[str] = "field"
+    form: ClassVar[Form] = FIELD | {
+        "sampler": one_among("exact", "nuts", "proximal"),
+        "engine": one_among(*ENGINES, None),
+    }
     # The released log-intensity is rounded to multiples of 2^-20.
     bits: ClassVar[int] = 20
 

@@ -6,11 +6,12 @@ See docs/theory/kim_lim.md.
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.parameter_forms import POSITIVE, Form
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, kim_lim_38, kim_lim_39
@@ -37,6 +38,7 @@ class KimLimPlan(DrawPlan):
 
     bound: str = "3.8"
     ratio: float = float("nan")
+    form: ClassVar[Form] = DrawPlan.form | {"ratio": POSITIVE}
 
     @cached_property
     def model(self) -> KimLimModel:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.parameter_forms import POSITIVE, Form
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import lipschitz
@@ -32,6 +33,7 @@ class LipschitzPlan(DrawPlan):
     """
 
     slope: float = float("nan")
+    form: ClassVar[Form] = DrawPlan.form | {"slope": POSITIVE}
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.parameter_forms import POSITIVE, Form, or_null
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import theorem_a
 from dpppsynth.mechanisms.lgcp.field_parameters import on_field, run_of
@@ -23,6 +24,8 @@ from dpppsynth.spatial.mesh import Floats
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorDrawPlan(DrawPlan):
     """One draw from the posterior of the log-Gaussian Cox process."""
+
+    form: ClassVar[Form] = DrawPlan.form | {"intercept_sd": or_null(POSITIVE)}
 
     @cached_property
     def guarantee(self) -> Guarantee:

@@ -1,0 +1,36 @@
+"""Forms of public parameters: JSON Schemas of values by their names, which each plan declares for its own.
+
+A certificate whose parameters have another form is refused before anything is made of them. Epsilon, delta, n,
+expected_n and the kind of the estimator are described once for all, in the schema of certificates.
+"""
+
+from dpppsynth.core.json_types import JsonObject
+
+Form = dict[str, JsonObject]
+# A value that the schema of certificates describes, or `from_parameters` checks.
+GIVEN: JsonObject = {}
+OBJECT: JsonObject = {"type": "object"}
+TEXT: JsonObject = {"type": "string"}
+WHOLE: JsonObject = {"type": "integer", "minimum": 1}
+POSITIVE: JsonObject = {"type": "number", "exclusiveMinimum": 0}
+NULL: JsonObject = {"const": None}
+
+
+def const(value: str | int) -> JsonObject:
+    """One value and no other."""
+    return {"const": value}
+
+
+def one_among(*values: str | int | None) -> JsonObject:
+    """One of several values."""
+    return {"enum": list(values)}
+
+
+def or_null(form: JsonObject) -> JsonObject:
+    """A number or text of this form, or null."""
+    return form | {"type": [form["type"], "null"]}
+
+
+def two(form: JsonObject) -> JsonObject:
+    """Two values of this form."""
+    return {"type": "array", "items": form, "minItems": 2, "maxItems": 2}
