@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import shapely
 from support.command_line import run, spoken
+from support.pictures import pictures_drawn
 from support.subclasses import recast
 
 import dpppsynth as dps
@@ -21,7 +22,7 @@ from dpppsynth.heatmaps import emd, gaussian_heatmap, kl, pearson, similarity
 from dpppsynth.io import inspect_points, pattern_from_geodataframe, read_pattern
 from dpppsynth.mechanisms.heatmap import words as heatmaps
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease
-from dpppsynth.plotting import canvas, plot_epsilon_curve, plot_heatmap, plot_intensity, save_picture, surfaces
+from dpppsynth.plotting import plot_epsilon_curve, plot_heatmap, plot_intensity, surfaces
 from dpppsynth.plotting.relation_words import what_changes
 from dpppsynth.privacy import AddRemove, AddRemovePerson, ReplaceOne
 from dpppsynth.release import load_release
@@ -324,8 +325,7 @@ class TestRelease:
         releases = [plan.release(nobody, seed) for seed in range(60)]
         assert np.mean([each.masses.sum() for each in releases]) == pytest.approx(releases[0].noise_persons, rel=0.25)
 
-    def test_evaluate(self, public, visits, tmp_path, monkeypatch):
-        monkeypatch.setitem(save_picture.__kwdefaults__, "dpi", 20)
+    def test_evaluate(self, public, visits, tmp_path):
         place = tmp_path / "private"
         said = spoken(run("evaluate", visits, public[0], "--confidential", place))
         assert "one point for each person" in said
@@ -403,13 +403,10 @@ class TestRehearse:
 
 
 class TestPictures:
-    def test_what_is_drawn(self, public, tmp_path, monkeypatch):
-        monkeypatch.setitem(save_picture.__kwdefaults__, "dpi", 20)
-        titles = []
-        draw = canvas.set_title
-        monkeypatch.setattr(canvas, "set_title", lambda ax, text: titles.append(text) or draw(ax, text))
-        said = spoken(run("plot", public[0], "--out", tmp_path, "--bandwidth", 9))
-        assert "Private heat map, ε = 1e+07, smoothed by 9 units" in titles
+    def test_what_is_drawn(self, public, tmp_path):
+        with pictures_drawn() as drawn:
+            said = spoken(run("plot", public[0], "--out", tmp_path, "--bandwidth", 9))
+        assert "Private heat map, ε = 1e+07, smoothed by 9 units" in [ax.get_title(loc="left") for ax in drawn]
         assert "noise" not in said
         release = load_release(public[0])
         assert (release.blur(), release.blur(9)) == ("4 units", "9 units")
