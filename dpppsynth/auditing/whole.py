@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 
 from dpppsynth.contract.audits.target import Statistic
 from dpppsynth.contract.estimator import Estimator
+from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import StratifiedPlan
 from dpppsynth.core.errors import ReleaseBlocked
-from dpppsynth.core.progress import Progress
-from dpppsynth.core.randomness import RngLike
 from dpppsynth.spatial.patterns import PointPattern
 
 # Runs blocked by their diagnostics one after the other, after which an audit gives up.
@@ -22,7 +21,7 @@ MOST_BLOCKED = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Uninferred(Estimator):
+class Uninferred(Estimator[Measurement]):
     """Estimator without its inference: its releases hold the private statistic, and no draws.
 
     Attributes
@@ -45,10 +44,6 @@ class Uninferred(Estimator):
     def require(self, plan: Any) -> None:
         """As the model does."""
         self.model.require(plan)
-
-    def finish(self, release: Any, rng: RngLike, progress: Progress | None) -> Any:
-        """The release as the model would finish it, but for draws."""
-        return self.model.finish(release, rng, progress)
 
     def fit(self, statistic: Any, *_args: Any, **_options: Any) -> None:
         """Record the statistic instead of a fit."""

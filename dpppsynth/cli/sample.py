@@ -98,7 +98,7 @@ def _require_fit(release: "Release | StratifiedRelease", folder: Path, *, fixed_
     if fixed_n and not release.guarantee.relation.n_is_public:
         msg = "fixed_n: the number of points is secret in this release; leave --fixed-n out"
         raise InputError(msg)
-    if again and not any(part.has_posterior for part in cox):
+    if again and not any(part.estimator.has_posterior for part in cox):
         msg = f"inference: a {cox[0].mechanism} release has no posterior; leave --inference out"
         raise InputError(msg)
     if not again and not all(part.inferred for part in cox):

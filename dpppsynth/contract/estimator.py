@@ -32,6 +32,8 @@ class Estimator(Generic[P_contra]):
     """
 
     kind: ClassVar[str]
+    # Whether the intensity is an average over posterior draws, which `finish` brings into a release.
+    has_posterior: ClassVar[bool] = False
 
     def require(self, plan: P_contra) -> None:
         """Refuse, from public parameters, a measurement that it makes no intensity of.

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -70,12 +70,11 @@ class CoxRelease(StatisticRelease[L]):
 
     def finish(self, rng: RngLike, progress: Progress | None) -> Self:
         """The release with its posterior draws, where the estimator has a posterior."""
-        return self.infer(rng, progress=progress) if self.has_posterior else self
+        return self.infer(rng, progress=progress) if self.estimator.has_posterior else self
 
     def reopened(self, saved: Saved) -> Self:
         """The release with its posterior draws, where there are any."""
-        model = self.estimator
-        draws = model.draws(saved.content(POSTERIOR)) if isinstance(model, LGCPInference) else None
+        draws = self._field_model().draws(saved.content(POSTERIOR)) if self.estimator.has_posterior else None
         return replace(self, draws=draws)
 
     def write(self, folder: Path, start: str = "") -> None:
@@ -99,19 +98,14 @@ class CoxRelease(StatisticRelease[L]):
     @cached_property
     def intensity(self) -> Intensity:
         """Private intensity, callable at points (n, 2): posterior mean per unit area for field models."""
-        if isinstance(self.estimator, LGCPInference):
-            return self.estimator.posterior_mean(self._require_draws())
+        if self.estimator.has_posterior:
+            return self._field_model().posterior_mean(self._require_draws())
         return self.estimator.intensity(self.statistic)
-
-    @property
-    def has_posterior(self) -> bool:
-        """Whether the intensity is an average over posterior draws."""
-        return isinstance(self.estimator, LGCPInference)
 
     @property
     def inferred(self) -> bool:
         """Whether there is an intensity: not where inference has not succeeded yet."""
-        return not self.has_posterior or self.draws is not None
+        return not self.estimator.has_posterior or self.draws is not None
 
     @cached_property
     def posterior(self) -> Any:
@@ -217,13 +211,14 @@ class CoxRelease(StatisticRelease[L]):
         return self._save(path, self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
 
     def _field_model(self) -> LGCPInference:
-        if not isinstance(self.estimator, LGCPInference):
+        if not self.estimator.has_posterior:
             msg = (
                 f"posterior: a {self.mechanism} release has none; mechanisms 'tents' and 'field' of LGCPSynthesizer "
                 "have one."
             )
             raise InputError(msg)
-        return self.estimator
+        # Or what stands in for one, with its methods, in an audit.
+        return cast(LGCPInference, self.estimator)
 
     def _require_draws(self) -> Posterior:
         if self.draws is None:

@@ -120,6 +120,7 @@ class LGCPInference(Estimator[LatticePlan]):
     inference: str = "nuts"
     engine: str = "nutpie"
     kind: ClassVar[str] = "field"
+    has_posterior: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         scales = self.length_scales
