@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.arguments import one_of
 from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:
@@ -73,9 +73,7 @@ class Sampler:
     """
 
     def __init__(self, model: "pm.Model", engine: str = "nutpie", target_accept: float = 0.8) -> None:
-        if engine not in ("nutpie", "pymc"):
-            msg = f"engine: expected 'nutpie' or 'pymc', got {engine!r}."
-            raise InputError(msg)
+        one_of("engine", engine, ("nutpie", "pymc"))
         self._model, self._engine, self._accept = model, engine, target_accept
         if engine == "nutpie":
             import nutpie

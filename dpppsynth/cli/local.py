@@ -66,8 +66,8 @@ def perturb(
     columns: dict[str, Any] = {"x": x or "x", "y": y or "y"}
     # What is wrong with public options and names costs nothing.
     client.options.require_files(points, reports, **columns)
-    mechanism.plan(domain, n=1)
-    ceiling = Ceiling(mechanism.randomizer.kind, domain, mechanism.ceiling(domain))
+    name = mechanism.plan(domain, n=1).mechanism
+    ceiling = Ceiling(name, domain, mechanism.ceiling(domain))
     account = LedgerEntry.open(ledger, points, ceiling, values_of(subset))
 
     def permit(n: int) -> None:

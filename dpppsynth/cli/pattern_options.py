@@ -63,8 +63,8 @@ class PatternOptions:
             raise InputError(msg)
         return self._settle(method, domain, patterns, self.n if self.by is None else self._counts())
 
-    def require(self, method: MethodOptions, domain: "Domain", patterns: int) -> None:
-        """Refuse, before the data tell the sizes, options that suit none.
+    def require(self, method: MethodOptions, domain: "Domain", patterns: int) -> "Plan | StratifiedPlan":
+        """A plan for a number of points that is made up, before the data tell it; options that suit none are refused.
 
         Raises
         ------
@@ -74,28 +74,27 @@ class PatternOptions:
         method.options.require_people(method.given, self.n, self.by)
         reasons = []
         for n in TRIED:
-            refused = self._refused(method, domain, patterns, n)
-            if refused is None:
-                return
-            reasons.append(refused)
+            tried = self._tried(method, domain, patterns, n)
+            if not isinstance(tried, Exception):
+                return tried
+            reasons.append(tried)
         first = reasons[0]
         if len(set(map(str, reasons))) == 1:
             raise first
         msg = f"{str(first).rstrip('.')}. So it is for {TRIED[0]} points, and fewer or more are refused, too"
         raise (PrivacyCheckError if isinstance(first, PrivacyCheckError) else InputError)(msg)
 
-    def _refused(
+    def _tried(
         self, method: MethodOptions, domain: "Domain", patterns: int, n: int
-    ) -> InputError | PrivacyCheckError | None:
-        """Reason why so many points, in all or at each level, cannot be planned for."""
+    ) -> "Plan | StratifiedPlan | InputError | PrivacyCheckError":
+        """The plan for so many points, in all or at each level, or why there is none."""
         with warnings.catch_warnings():
             # Of a number that is made up.
             warnings.simplefilter("ignore", InformationWarning)
             try:
-                self._settle(method, domain, patterns, n if self.by is None else dict.fromkeys(self._names(), n))
+                return self._settle(method, domain, patterns, n if self.by is None else dict.fromkeys(self._names(), n))
             except (InputError, PrivacyCheckError) as error:
                 return error
-        return None
 
     def uncounted(self) -> "Levels":
         """The mark and its levels, whose points were not counted yet."""

@@ -63,8 +63,7 @@ def synthesize(
     domain = place.domain()
     require_snap(domain, snap)
     settled = people.plan(method, domain, patterns) if people.stated or not known else None
-    if settled is None:
-        people.require(method, domain, patterns)
+    planned = settled or people.require(method, domain, patterns)
     chosen = values_of(subset)
     people.require_other_mark(chosen)
     user = method.options.user(method.given)
@@ -80,7 +79,9 @@ def synthesize(
         require_readable(points)
     require_head(points, domain, **columns)
     with said_of("--no-user", "user") if method.given["no_user"] else nullcontext():
-        account = LedgerEntry.open(ledger, points, settled or _ceiling(method, people, domain, patterns), chosen)
+        account = LedgerEntry.open(
+            ledger, points, settled or _ceiling(planned.mechanism, method, people, domain, patterns), chosen
+        )
 
     with account.counting(), progress() as say:
         say("reading the points")
@@ -96,12 +97,12 @@ def synthesize(
     account.report(json=json)
 
 
-def _ceiling(method: MethodOptions, people: PatternOptions, domain: "Domain", patterns: int) -> "Ceiling":
+def _ceiling(
+    mechanism: str, method: MethodOptions, people: PatternOptions, domain: "Domain", patterns: int
+) -> "Ceiling":
     """Authorised spending where the number of points is found in the file."""
     from dpppsynth.contract.account import Ceiling
-    from dpppsynth.release import StratifiedRelease
 
-    mechanism = method.options.method if people.by is None else StratifiedRelease.mechanism
     most = method.synthesizer(domain, people.n).ceiling(domain, patterns=patterns)
     return Ceiling(mechanism, domain, most, levels=people.uncounted())
 

@@ -14,6 +14,7 @@ from dpppsynth.contract.measurement import Measurement, Parameters, capped, requ
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
 from dpppsynth.contract.result import Saved
+from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
@@ -29,6 +30,8 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
+# Counts per cell, or masses per vertex.
+BASES = ("cells", "tents")
 P_co = TypeVar("P_co", bound=Measurement, covariant=True)
 
 
@@ -166,16 +169,14 @@ class StatisticPlan(MeasurementPlan):
     expected_n: float | None
     epsilon: float
     form: ClassVar[Form] = {
-        "basis": one_among("cells", "tents"),
+        "basis": one_among(*BASES),
         "mesh": OBJECT,
         "lattice_bits": one_among(0, bounds.LATTICE_BITS),
         "scale": POSITIVE,
     }
 
     def __post_init__(self) -> None:
-        if self.basis not in ("cells", "tents"):
-            msg = f"basis: expected 'cells' or 'tents', got {self.basis!r}."
-            raise InputError(msg)
+        one_of("basis", self.basis, BASES)
         require_room(self.scale, self.sensitivity, self.epsilon)
 
     def __repr__(self) -> str:

@@ -29,7 +29,7 @@ from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, ReplaceOne
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -279,14 +279,9 @@ def exact_or_guess(n: int | None, size: float | None) -> tuple[int | None, float
     return (None, size) if n is None else (int(n), None)
 
 
-def require_domain(domain: object) -> None:
-    """Refuse anything but a window or a network."""
-    if not isinstance(domain, Domain):
-        msg = (
-            "domain: needs a Window, for instance Window.rectangle(0, 0, 1000, 1000), or a LinearNetwork, got "
-            f"{type(domain).__name__}."
-        )
-        raise InputError(msg)
+def require_true_lengths(domain: Domain) -> None:
+    """Refuse anything but a window or a network of which it is known how lengths on the map compare with true ones."""
+    require_domain(domain)
     if domain.stated_scale != scale_factor(domain.geometry, domain.crs):
         msg = (
             "domain: it comes from a release whose certificate does not state how lengths on its map compare with true "

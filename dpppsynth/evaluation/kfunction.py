@@ -12,7 +12,7 @@ from dpppsynth import linear_network
 from dpppsynth.core.arguments import whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.domains import Domain, Window, require_domain
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import (
     Floats,
@@ -48,9 +48,7 @@ def default_distances(domain: Domain, steps: int = 512) -> Floats:
     >>> default_distances(Window.rectangle(0, 0, 4, 8), 2)
     array([0. , 0.5, 1. ])
     """
-    if not isinstance(domain, Window | LinearNetwork):
-        msg = f"domain: must be a Window or a LinearNetwork, got {type(domain).__name__}."
-        raise InputError(msg)
+    require_domain(domain)
     steps = whole("steps", steps, 1, most=MOST_STEPS, remedy="for instance 512")
     x0, y0, x1, y1 = domain.bounds
     length = domain.extent if isinstance(domain, LinearNetwork) else min(x1 - x0, y1 - y0)

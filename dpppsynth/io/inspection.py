@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.marks import words
 from dpppsynth.spatial.tables.formats import Table, as_path, read_table, there
 from dpppsynth.spatial.tables.points import person_column
-from dpppsynth.spatial.tables.rows import Rows, examine_rows, require_domain, require_snap
+from dpppsynth.spatial.tables.rows import Rows, examine_rows, require_snap
 from dpppsynth.spatial.tables.spreadsheets import guarded
 
 if TYPE_CHECKING:

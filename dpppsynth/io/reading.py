@@ -12,11 +12,11 @@ import shapely
 from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.spatial.domains import Domain, Window, unite
+from dpppsynth.spatial.domains import Domain, Window, require_domain, unite
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import Table, json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.points import chosen_marks, refuse_broken
-from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs, require_domain
+from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs
 
 if TYPE_CHECKING:
     import geopandas

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.result import Saved
+from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress
@@ -27,6 +28,7 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
 
 L = TypeVar("L", bound=LatticePlan)
+SOURCES = ("draws", "mean")
 FAILED = (
     "inference: it ended in an error. Nothing is lost: the private statistic is kept on this error; "
     "`error.release.infer()` tries again with other settings, `error.release.save(path, patterns=0)` keeps it"
@@ -141,9 +143,7 @@ class CoxRelease(StatisticRelease[L]):
         fixed_n : bool
             Give every pattern exactly the public number of points instead of a Poisson number.
         """
-        if source not in ("draws", "mean"):
-            msg = f"source: expected 'draws' or 'mean', got {source!r}."
-            raise InputError(msg)
+        one_of("source", source, SOURCES)
         if isinstance(m, bool) or not isinstance(m, Real) or not 0 <= m < float("inf") or m != int(m):
             msg = f"m: needs a whole number of patterns, got {m!r}."
             raise InputError(msg)

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import MeasurementPlan, PrivateStatistic, require_few_made_up
 from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
@@ -41,9 +42,7 @@ class Projection(Estimator[MeasurementPlan]):
     kind: ClassVar[str] = "projection"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.postprocess, str) or self.postprocess not in POSTPROCESSES:
-            msg = f"postprocess: expected 'clip' or 'keep-n', got {self.postprocess!r}."
-            raise InputError(msg)
+        one_of("postprocess", self.postprocess, POSTPROCESSES)
 
     def require(self, plan: MeasurementPlan) -> None:
         """Refuse noise whose positive half would be taken for more points than a pattern can hold."""

@@ -119,6 +119,14 @@ class Domain(Protocol):
         """Return a digest that equal domains share."""
 
 
+def require_domain(domain: object) -> None:
+    """Refuse anything but a window or a network, with an InputError."""
+    if not isinstance(domain, Domain):
+        got = type(domain).__name__
+        msg = f"domain: must be a Window or a LinearNetwork; got {got}; Window.rectangle makes one."
+        raise InputError(msg)
+
+
 @runtime_checkable
 class Snapping(Protocol):
     """A domain onto which nearby points may be moved: a network."""

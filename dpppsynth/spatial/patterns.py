@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpppsynth.core.arguments import elements
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either, mention
-from dpppsynth.spatial.domains import LARGEST, Domain, as_reals
+from dpppsynth.spatial.domains import LARGEST, Domain, as_reals, require_domain
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.tables.points import Points, points_of_frame, read_points
 
@@ -90,9 +90,7 @@ class PointPattern:
         if places.size % 2:
             raise InputError(rule)
         places = places.reshape(-1, 2)
-        if not isinstance(domain, Domain):
-            msg = f"domain: must be a Window or a LinearNetwork; got {type(domain).__name__}"
-            raise InputError(msg)
+        require_domain(domain)
         make: Callable[..., Self] = cls.synthetic if synthetic else cls
         pattern = make(domain.coordinates(places), domain, marks)
         # Where two edges of a network cross, coordinates alone would not tell which of them is meant.
@@ -171,9 +169,7 @@ class PointPattern:
 
     def _settle(self) -> None:
         """Check the fields and replace them by read-only copies."""
-        if not isinstance(self.domain, Domain):
-            msg = f"domain: must be a Window or a LinearNetwork; got {type(self.domain).__name__}"
-            raise InputError(msg)
+        require_domain(self.domain)
         xy = _coordinates(self.xy)
         if not self.domain.contains(xy).all():
             msg = (

@@ -144,7 +144,7 @@ BAD_LAPLACE = [
     ({"basis": None}, r"^basis: expected one of 'cells', 'tents', got None\."),
     ({"spacing": 0}, r"^spacing: must be a positive finite number, got 0\."),
     ({"spacing": "wide"}, r"^spacing: must be a positive finite number, got 'wide'\."),
-    ({"postprocess": "round"}, r"^postprocess: expected 'clip' or 'keep-n', got 'round'\."),
+    ({"postprocess": "round"}, r"^postprocess: expected one of 'clip', 'keep-n', got 'round'\."),
     ({"postprocess": "keep-n", "relation": AddRemove()}, r"^postprocess: 'keep-n' needs a public n, .*use 'clip'\."),
 ]
 BAD_LGCP = [
@@ -272,7 +272,7 @@ class TestRefusedWithTheData:
         self.refused(r"^n: the release was planned for another number of points", lambda: plan.release(pattern(n=399)))
 
     def test_other_domains(self):
-        with pytest.raises(InputError, match=r"^domain: needs a Window.* or a LinearNetwork"):
+        with pytest.raises(InputError, match=r"^domain: must be a Window.* or a LinearNetwork"):
             LAPLACE.check("Soho", n=10)
         self.refused(r"^pattern: ", lambda: LAPLACE.release(np.zeros((3, 2))))
 

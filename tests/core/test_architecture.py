@@ -1,6 +1,7 @@
 """The page on the architecture names the rooms and families that there are."""
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from dpppsynth.contract import registry
@@ -44,6 +45,22 @@ def test_the_layers_are_the_rooms_in_the_order_of_the_page():
     layers = re.findall(r'"([^"]+)"', text.partition("layers = [")[2].partition("]")[0])
     rooms = [layer for layer in reversed(layers) if "|" not in layer]
     assert rooms == [row[0].strip("`/") for row in table("Rooms")]
+
+
+def test_bounds_are_kept_from_every_module_with_plans():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    contract = text.partition('name = "bounds see no plan')[2].partition("[[tool")[0]
+    forbidden = re.findall(r'"(dpppsynth[^"]+)"', contract.partition("forbidden_modules")[2])
+    within = {module for name in registry.names() for module in plan_modules(registry.mechanism(name).plan)}
+    assert len(within) >= 10
+    for module in within:
+        above = [module.rsplit(".", cut)[0] for cut in range(3)]
+        assert any(fnmatchcase(each, pattern) for each in above for pattern in forbidden), module
+
+
+def plan_modules(plan):
+    """Modules of a class of plans and of those it is derived from."""
+    return {each.__module__ for each in plan.__mro__ if each.__module__.startswith("dpppsynth")}
 
 
 def test_the_files_on_the_way_of_a_point_are_there():

@@ -365,6 +365,11 @@ class TestCommandLine:
         assert "keeps its year (which is not protected)" in found["neighbours"]
         assert "which is not protected" in " ".join(self.run("ledger", "show", files / "l.json").output.split())
 
+    def test_what_fails_before_it_is_planned_bears_the_name_on_certificates(self, files):
+        (files / "bad.csv").write_text("x,y\n1,1\n31,1\n")
+        self.synthesize(files, "bad", "a", "--ledger", files / "l.json", code=2)
+        assert [each["mechanism"] for each in self.shown(files)["releases"]] == ["laplace-cells"]
+
     @pytest.mark.parametrize("words", [["year"], ["=3"], ["year="], ["a=1", "a=2"]])
     def test_what_names_no_value(self, files, words):
         more = [part for word in words for part in ("--subset", word)]

@@ -119,7 +119,7 @@ class TestProjection:
         assert np.any(masses < 0)
 
     def test_unknown(self):
-        with pytest.raises(InputError, match=r"^postprocess: expected 'clip' or 'keep-n', got 'keep'"):
+        with pytest.raises(InputError, match=r"^postprocess: expected one of 'clip', 'keep-n', got 'keep'"):
             Projection("keep")
 
 
@@ -171,7 +171,7 @@ class TestSample:
             cells.sample(m)
 
     def test_unknown_source(self, cells):
-        with pytest.raises(InputError, match=r"^source: expected 'draws' or 'mean', got 'mode'"):
+        with pytest.raises(InputError, match=r"^source: expected one of 'draws', 'mean', got 'mode'"):
             cells.sample(1, source="mode")
 
     def test_fixed_n_needs_a_public_n(self):

@@ -5,7 +5,7 @@ from typing import Any
 from dpppsynth.contract import registry
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.result import MechanismResult
-from dpppsynth.contract.synthesizer import AnySynthesizer, PointSynthesizer, require_domain
+from dpppsynth.contract.synthesizer import AnySynthesizer, PointSynthesizer, require_true_lengths
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.evaluation.recommendation.candidates import PrivacyTerms
@@ -65,7 +65,7 @@ def recommend(
     >>> advice.synthesizer.check(soho, n=392).theorem
     'Theorem 2 (tents)'
     """
-    require_domain(domain)
+    require_true_lengths(domain)
     positive("epsilon", epsilon, remedy="1 is a usual start")
     # This synthesizer accepts every relation, so its error messages for wrong arguments serve here too.
     given = {"epsilon": epsilon, "alpha": alpha, "relation": relation}

@@ -14,7 +14,7 @@ from dpppsynth.contract.synthesizer import (
     covering,
     exact_or_guess,
     need_size,
-    require_domain,
+    require_true_lengths,
 )
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
@@ -153,7 +153,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         """Settle one release for each level of a public mark, all with the same cells, as a series."""
         if self.mesh is not None or self.spacing is not None:
             return super().plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
-        require_domain(domain)
+        require_true_lengths(domain)
         names = level_names(levels)
         exact, guess = sizes(names, n, "n"), sizes(names, expected_n, "expected_n")
         known = [need_size(self.public_size(exact[name], guess[name])) for name in names]
@@ -166,7 +166,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
-        require_domain(domain)
+        require_true_lengths(domain)
         relation, size, budget = self.neighbouring(), self.public_size(n, expected_n), self.budget
         self._require_modest(n, size)
         self.require_delta(budget.delta, n, expected_n)

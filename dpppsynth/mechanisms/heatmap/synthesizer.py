@@ -5,7 +5,7 @@ from typing import Any
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import EPSILON, EXPERT, PRIVACY, setting
-from dpppsynth.contract.synthesizer import Synthesizer, require_domain
+from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
 from dpppsynth.core.arguments import one_of, positive, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either
@@ -110,7 +110,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         expected_n : float, optional
             Public guess of the number of persons; only a rehearsal needs it.
         """
-        require_domain(domain)
+        require_true_lengths(domain)
         if not isinstance(domain, Window):
             msg = "domain: heat maps are drawn on windows; on a network take LaplaceSynthesizer or LGCPSynthesizer."
             raise InputError(msg)

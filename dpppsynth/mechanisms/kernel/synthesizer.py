@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from dpppsynth.contract import rules
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
-from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain, safe_digits
+from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_lengths, safe_digits
 from dpppsynth.core.arguments import one_of, positive, whole
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.wording import either, mention
@@ -113,7 +113,7 @@ class KernelSynthesizer(PointSynthesizer[PoissonRelease]):
         patterns : int
             Number of patterns that the budget pays for.
         """
-        require_domain(domain)
+        require_true_lengths(domain)
         self.public_size(n, expected_n)
         self.require_delta(self.delta, n, expected_n)
         patterns = whole("patterns", patterns, 1)

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from dpppsynth.contract import rules
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.additive_noise import BASES, StatisticPlan
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, EPSILON, SPACING, setting
 from dpppsynth.contract.synthesizer import (
@@ -12,7 +12,7 @@ from dpppsynth.contract.synthesizer import (
     covering,
     exact_or_guess,
     need_size,
-    require_domain,
+    require_true_lengths,
 )
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
@@ -23,7 +23,6 @@ from dpppsynth.release.projection import Projection
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
-BASES = ("cells", "tents")
 POSTPROCESSES = ("clip", "keep-n")
 
 
@@ -88,7 +87,7 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
-        require_domain(domain)
+        require_true_lengths(domain)
         relation, size = self.neighbouring(), self.public_size(n, expected_n)
         rule = rules.of(domain)
         if self.mesh is not None:

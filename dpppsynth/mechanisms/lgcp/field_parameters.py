@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dpppsynth.contract.additive_noise import LatticePlan
 from dpppsynth.contract.effort import vertices
 from dpppsynth.contract.measurement import Parameters, capped, require
 from dpppsynth.contract.parameter_forms import GIVEN, OBJECT, POSITIVE, Form, const
@@ -45,6 +46,19 @@ def on_field(parameters: Parameters, relation: Relation, domain: Domain) -> Comm
     p = parameters
     mesh, covariance = mesh_from_recipe(p["mesh"], domain), covariance_from_dict(p["covariance"])
     return mesh, covariance, capped(relation), p["n"], p["expected_n"], p["epsilon"], p["delta"]
+
+
+def of_field(plan: LatticePlan, covariance: Covariance, delta: float) -> JsonObject:
+    """The parameters that `on_field` reads, and the lattice."""
+    return {
+        "mesh": plan.mesh.recipe,
+        "covariance": covariance.to_dict(),
+        "lattice_bits": plan.bits,
+        "epsilon": plan.epsilon,
+        "delta": delta,
+        "n": plan.n,
+        "expected_n": plan.expected_n,
+    }
 
 
 def run_of(parameters: Parameters) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from dpppsynth.mechanisms.lgcp.bound.fields import (
     field_statistic,
     largest_field_sigma,
 )
-from dpppsynth.mechanisms.lgcp.field_parameters import FIELD, matrix_work, on_field
+from dpppsynth.mechanisms.lgcp.field_parameters import FIELD, matrix_work, of_field, on_field
 from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, factor, square_root
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
@@ -154,17 +154,7 @@ class FieldStatisticPlan(MeasurementPlan):
 
     def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
-        return {
-            "basis": self.basis,
-            "mesh": self.mesh.recipe,
-            "covariance": self.covariance.to_dict(),
-            "lattice_bits": self.bits,
-            "scale": self.scale,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "n": self.n,
-            "expected_n": self.expected_n,
-        }
+        return {"basis": self.basis, "scale": self.scale, **of_field(self, self.covariance, self.delta)}
 
     @property
     def size(self) -> int:

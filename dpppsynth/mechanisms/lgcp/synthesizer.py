@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
-from dpppsynth.contract.synthesizer import require_domain
+from dpppsynth.contract.synthesizer import require_true_lengths
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
@@ -121,7 +121,7 @@ class LGCPSynthesizer(LGCPSettings):
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
-        require_domain(domain)
+        require_true_lengths(domain)
         self.public_size(n, expected_n)
         self.require_delta(self.delta, n, expected_n)
         return MECHANISMS[self.mechanism].plan(self, domain, n, expected_n)

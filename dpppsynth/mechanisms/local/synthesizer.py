@@ -11,7 +11,7 @@ from dpppsynth.contract.audits.plan_audit import OwnAudit
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.registry import mechanism
 from dpppsynth.contract.settings import EPSILON, setting
-from dpppsynth.contract.synthesizer import Synthesizer, require_domain
+from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
 from dpppsynth.core.arguments import entries, flag, instance, one_of, plain_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
@@ -341,7 +341,7 @@ def held_in_box(places: Floats, bounds: Any, outside: str) -> Floats:
 
 def require_window(domain: Any) -> Window:
     """The domain, which must be a window; InputError on a network, by name."""
-    require_domain(domain)
+    require_true_lengths(domain)
     if not isinstance(domain, Window):
         msg = "domain: local mechanisms work on windows; on a network take LaplaceSynthesizer or LGCPSynthesizer."
         raise InputError(msg)

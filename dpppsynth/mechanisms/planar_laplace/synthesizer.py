@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, LENGTH, PRIVACY, setting
-from dpppsynth.contract.synthesizer import PointSynthesizer, require_domain
+from dpppsynth.contract.synthesizer import PointSynthesizer, require_true_lengths
 from dpppsynth.core.arguments import flag, instance, positive, probability
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention, named
@@ -122,7 +122,7 @@ class PlanarLaplaceSynthesizer(PointSynthesizer[PointRelease]):
 
     def _settled(self, domain: Any, n: int | None = None) -> tuple[float | None, float]:
         """Largest move, or None, and delta."""
-        require_domain(domain)
+        require_true_lengths(domain)
         window: Window = instance("domain", domain, Window, "points on a network are not moved by planar noise")
         relation, given = self.neighbouring(), self.delta
         per_unit = rate(relation, float(self.epsilon), window)

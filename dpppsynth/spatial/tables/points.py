@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.spatial.domains import LEFT_OUT, Domain
+from dpppsynth.spatial.domains import LEFT_OUT, Domain, require_domain
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.persons import labels
 from dpppsynth.spatial.tables.formats import Table, from_geodataframe, read_table
-from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_domain, require_snap
+from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_snap
 
 if TYPE_CHECKING:
     import geopandas

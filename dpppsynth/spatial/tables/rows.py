@@ -44,13 +44,6 @@ class Rows:
     broken: dict[str, NDArray[np.bool_]]
 
 
-def require_domain(domain: Any) -> None:
-    """Refuse what is no domain, with an InputError."""
-    if not isinstance(domain, Domain):
-        msg = f"domain: must be a Window or a LinearNetwork; got {type(domain).__name__}"
-        raise InputError(msg)
-
-
 def require_snap(domain: Domain, snap: Any) -> None:
     """Refuse a tolerance that is no distance, or that a window cannot use, with an InputError."""
     if snap is None:

@@ -20,7 +20,7 @@ from dpppsynth.core.confidential import Confidential
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, drawn_by, generator, source
 from dpppsynth.core.wording import Rows
-from dpppsynth.mechanisms.lgcp.field_parameters import FIELD, matrix_work
+from dpppsynth.mechanisms.lgcp.field_parameters import FIELD, matrix_work, of_field
 from dpppsynth.mechanisms.lgcp.words import covariance_row
 from dpppsynth.models.covariances import Covariance, factor
 from dpppsynth.models.draws import blocking
@@ -153,17 +153,8 @@ class DrawPlan(LatticePlan):
 
     def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
-        return {
-            "mesh": self.mesh.recipe,
-            "covariance": self.covariance.to_dict(),
-            "sampler": self.sampler,
-            "engine": self.engine if self.sampler == "nuts" else None,
-            "lattice_bits": self.bits,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "n": self.n,
-            "expected_n": self.expected_n,
-        }
+        engine = self.engine if self.sampler == "nuts" else None
+        return {"sampler": self.sampler, "engine": engine, **of_field(self, self.covariance, self.delta)}
 
     @property
     def size(self) -> int:
