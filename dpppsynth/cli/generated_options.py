@@ -13,11 +13,7 @@ from dpppsynth.contract.registry import mechanism, names
 from dpppsynth.contract.settings import EXPERT, METHOD, Setting
 from dpppsynth.core.errors import InputError
 
-METHODS = (
-    "Short form of --mechanism, for the first one of its kind: log-Gaussian Cox process, noised masses alone, a kernel "
-    "at each point, a heat map of persons, counts with bounded error, or points moved by planar Laplace noise; the "
-    "others randomise everybody's location on its own."
-)
+METHODS = "Short form of --mechanism, for the first one of its kind: {}."
 # Where so many methods have an option, its help does not name them.
 SEVERAL = 4
 Offers = Mapping[str, tuple[MechanismOptions, ...]]
@@ -63,11 +59,21 @@ def parameters(offers: Offers, *, methods: bool) -> tuple[list[Parameter], list[
     usual = [_annotated("mechanism", str, help=text, metavar="NAME", rich_help_panel=METHOD)]
     expert: list[Parameter] = []
     if methods:
-        words = dict.fromkeys(options.method for options in every)
-        usual.append(_annotated("method", _words(words), help=METHODS, rich_help_panel=METHOD))
+        first = _meant_by(offers)
+        text = METHODS.format(", ".join(f"{word} for {name}" for word, name in first.items() if word != name))
+        usual.append(_annotated("method", _words(first), help=text, rich_help_panel=METHOD))
     for name, declared in found.items():
         (expert if declared[0][1].panel == EXPERT else usual).append(_parameter(name, declared))
     return usual, expert
+
+
+def _meant_by(offers: Offers) -> dict[str, str]:
+    """The first mechanism of each short form."""
+    first: dict[str, str] = {}
+    for name, known in offers.items():
+        for options in known:
+            first.setdefault(options.method, name)
+    return first
 
 
 def _parameter(name: str, declared: list[tuple[str, Setting]]) -> Parameter:

@@ -76,6 +76,7 @@ class Candidate:
         return GaussianDP(mu, at=DELTA).epsilon(DELTA)
 
 
+# Those of the study whose table comes with the package; others would need a study of their own.
 # In the order in which they are preferred where the study cannot tell them apart: a promise without delta and a
 # posterior first, then either, then neither.
 CANDIDATES = (
