@@ -121,7 +121,7 @@ def audit(
     return _audit(subject, verification, delta, settings, progress)
 
 
-class Settings(NamedTuple):
+class AuditSettings(NamedTuple):
     """Settings of an audit."""
 
     trials: int
@@ -133,7 +133,7 @@ def _audit(
     target: Target,
     verification: Verification | None,
     delta: float | None,
-    settings: Settings,
+    settings: AuditSettings,
     progress: Callable[[str], object] | None,
 ) -> Audit:
     claimed, (trials, false_alarm, workers) = target.claimed, settings
@@ -313,7 +313,7 @@ def _own(
     return Target(target, pair, claimed, more, words=getattr(target, "__name__", type(target).__name__))
 
 
-def _nothing_run(verification: Verification, settings: Settings) -> Audit:
+def _nothing_run(verification: Verification, settings: AuditSettings) -> Audit:
     claim = verification.guarantee
     return Audit(
         lower_bound=0.0,
@@ -327,12 +327,12 @@ def _nothing_run(verification: Verification, settings: Settings) -> Audit:
     )
 
 
-def _settings(trials: Any, false_alarm: Any, workers: Any) -> Settings:
+def _settings(trials: Any, false_alarm: Any, workers: Any) -> AuditSettings:
     alarm = probability("false_alarm", false_alarm)
     if alarm > 0.5:
         msg = f"false_alarm: must be at most 0.5, got {alarm!r}; {COMMON}."
         raise InputError(msg)
-    return Settings(whole("trials", trials, FEWEST), alarm, whole("workers", workers, 1))
+    return AuditSettings(whole("trials", trials, FEWEST), alarm, whole("workers", workers, 1))
 
 
 def _require_unused(what: str, **arguments: Any) -> None:

@@ -153,8 +153,9 @@ def choose(offers: Offers, method: str | None, name: str | None) -> tuple[str, M
     for word, known, options in called:
         if word == name:
             return known, options, f"--mechanism {name}" if method is None else f"--method {method}"
-    last = dict.fromkeys(word for word, *_ in called[0 if method is None else len(family) :])
-    msg = f"mechanism: expected one of {', '.join(map(repr, last))}, got {name!r}"
+    words = dict.fromkeys(word for word, *_ in (called if method is None else called[: len(family)]))
+    beside = "" if method is None else f" beside --method {method}"
+    msg = f"mechanism: expected one of {', '.join(map(repr, words))}{beside}, got {name!r}"
     raise InputError(msg)
 
 

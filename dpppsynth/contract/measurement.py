@@ -202,7 +202,7 @@ class Measurement:
         raise NotImplementedError
 
     def reopened(self, saved: Saved) -> Measured[Self]:
-        """What was measured, from the files of a saved release.
+        """Opened measurement from the files of a saved release.
 
         Raises
         ------

@@ -102,7 +102,11 @@ class TestNames:
         ("words", "said"),
         [
             (["--mechanism", "tents"], "--mechanism: expected one of 'laplace-cells', "),
-            (["--method", "lgcp", "--mechanism", "laplace-cells"], "--mechanism: expected one of 'tents', 'field', "),
+            (["--method", "lgcp", "--mechanism", "laplace-cells"], "--mechanism: expected one of 'lgcp-tents', "),
+            (
+                ["--mechanism", "lgcp-posterior-draw", "--delta", 1e-6, "--inference", "nuts"],
+                "--inference: --mechanism lgcp-posterior-draw draws its field at once",
+            ),
             ([], "--mechanism: say which, for instance --mechanism laplace-cells, or --method laplace"),
             (["--mechanism", "kernel-diffusion", "--delta", 1e-6], "--mechanism: with these options, on this domain, "),
             (["--mechanism", "laplace-cells", "--basis", "tents"], "--basis: --mechanism laplace-cells means cells"),

@@ -1,14 +1,21 @@
 """The page on the architecture names the rooms and families that there are."""
 
+import ast
 import re
 from fnmatch import fnmatchcase
 from pathlib import Path
+
+import pytest
 
 from dpppsynth.contract import registry
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 LINKED = {"models", "linear_network"}
+# Modules of public names that a room may take families from.
+OWN_NAMES = {"cli/local.py": {"dpppsynth.local"}}
+# Modules that import what a string names.
+BY_STRING = {"core/lazy_names.py", "contract/registry.py"}
 
 
 def folders(path):
@@ -56,6 +63,48 @@ def test_bounds_are_kept_from_every_module_with_plans():
     for module in within:
         above = [module.rsplit(".", cut)[0] for cut in range(3)]
         assert any(fnmatchcase(each, pattern) for each in above for pattern in forbidden), module
+
+
+def back_doors(source, rooms):
+    """Imports past the rooms: of the package itself and its modules of public names, and of what a string names."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names if "dpppsynth" in each.name and past(each.name, rooms))
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").startswith("dpppsynth"):
+            names = [node.module] if node.module != "dpppsynth" else [f"dpppsynth.{each.name}" for each in node.names]
+            yield from (name for name in names if past(name, rooms))
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            yield "import_module"
+
+
+def past(name, rooms):
+    return [*name.split("."), ""][1] not in rooms
+
+
+def test_rooms_reach_each_other_through_no_back_door():
+    """Import contracts do not see what is taken from the package's lazy names, or imported by a string."""
+    rooms = folders(ROOT / "dpppsynth") | LINKED
+    files = [path for room in rooms for path in (ROOT / "dpppsynth" / room).rglob("*.py")]
+    assert len(files) > 400
+    for path in files:
+        name = path.relative_to(ROOT / "dpppsynth").as_posix()
+        found = set(back_doors(path.read_text(encoding="utf-8"), rooms))
+        assert found <= OWN_NAMES.get(name, set()) | ({"import_module"} if name in BY_STRING else set()), name
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import dpppsynth",
+        "import dpppsynth as dps",
+        "import dpppsynth.heatmaps",
+        "from dpppsynth import KernelSynthesizer",
+        "from dpppsynth.local import DiskArea",
+        "def late():\n    import importlib\n    importlib.import_module('dpppsynth.mechanisms.kernel.plan')",
+    ],
+)
+def test_a_planted_back_door_is_found(line):
+    assert list(back_doors(f"from dpppsynth.core.errors import InputError\n{line}", {"core", "mechanisms"}))
 
 
 def plan_modules(plan):

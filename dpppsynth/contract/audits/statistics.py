@@ -32,7 +32,7 @@ MOST_NUMBERS = 1000
 TINY = 1e-300
 
 
-class Lattice(Protocol):
+class ReleasedLattice(Protocol):
     """Released numbers."""
 
     @property
@@ -48,7 +48,7 @@ class LaplaceRatio:
     second: Ints
     scale: float
 
-    def __call__(self, released: Lattice) -> float:
+    def __call__(self, released: ReleasedLattice) -> float:
         """`sum(|o - T'| - |o - T|) / scale`."""
         away = np.abs(released.lattice - self.second) - np.abs(released.lattice - self.first)
         return float(away.sum()) / self.scale
@@ -62,7 +62,7 @@ class GaussianRatio:
     second: Ints
     scale: float
 
-    def __call__(self, released: Lattice) -> float:
+    def __call__(self, released: ReleasedLattice) -> float:
         """`(|o - T'|^2 - |o - T|^2) / (2 scale^2)`."""
         values = [(released.lattice - each) / self.scale for each in (self.first, self.second)]
         return float(values[1] @ values[1] - values[0] @ values[0]) / 2
@@ -75,7 +75,7 @@ class Weighted:
     weight: Floats
     unit: float = 1.0
 
-    def __call__(self, released: Lattice) -> ArrayLike:
+    def __call__(self, released: ReleasedLattice) -> ArrayLike:
         """A number, or (k,) numbers."""
         return self.weight @ (released.lattice * self.unit)
 
@@ -84,7 +84,7 @@ class Weighted:
 class Each:
     """All released numbers, in lattice units: a leak may be anywhere."""
 
-    def __call__(self, released: Lattice) -> Ints:
+    def __call__(self, released: ReleasedLattice) -> Ints:
         """(V,) numbers."""
         return released.lattice
 

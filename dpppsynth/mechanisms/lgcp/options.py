@@ -90,7 +90,7 @@ class LGCPOptions(MeshOptions):
             raise InputError(msg)
         mechanism = self.preset["mechanism"]
         if given["inference"] is not None and mechanism not in INFERRED:
-            msg = f"inference: --mechanism {mechanism} draws its field at once; leave --inference out"
+            msg = f"inference: --mechanism {self.method}-{mechanism} draws its field at once; leave --inference out"
             raise InputError(msg)
         require_one_covariance(given)
         super().require(given)
