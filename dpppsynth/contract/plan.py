@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from dpppsynth.contract.account import Account, Subset, authorise, record
 from dpppsynth.contract.estimator import AnyEstimator
 from dpppsynth.contract.measurement import Measurement
-from dpppsynth.contract.registry import mechanism, require_known
+from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import Result
 from dpppsynth.core.progress import Progress, require_progress
@@ -114,7 +114,7 @@ class Plan:
         require_progress(progress)
         require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
         # A record that does not load must not cost the measurement.
-        described = mechanism(self.mechanism)
+        described = require_fit(self.mechanism, self.statistic)
         entry = authorise(self, ledger, entry, rng, subset=subset)
         # One generator for both, so that a seeded run's noise and inference do not share a stream.
         rng = None if rng is None else generator(rng)

@@ -71,6 +71,24 @@ def require_known(name: object) -> str:
     return name
 
 
+def require_fit(name: object, plan: Measurement) -> AnyMechanism:
+    """The record of a mechanism, whose budget is spent on such plans.
+
+    Raises
+    ------
+    InputError
+        When none of this name is registered, or it has plans of another class.
+    """
+    record = mechanism(name)
+    if not isinstance(plan, record.plan):
+        msg = (
+            f"mechanism: {name} spends its budget on a {record.plan.__name__}, got a {type(plan).__name__}; take "
+            "a plan that a synthesizer made."
+        )
+        raise InputError(msg)
+    return record
+
+
 def measuring(plan: Measurement) -> AnyMechanism:
     """The record of a mechanism with such plans, by the plan's class: for a bare one, which does not tell whose it is.
 

@@ -6,6 +6,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.measurement import Measured, Measurement
+from dpppsynth.contract.registry import require_known
 from dpppsynth.contract.result import Saved
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress
@@ -39,6 +40,9 @@ class Release:
     statistic: Measured[Measurement]
     _: KW_ONLY
     entry: str | None = None
+
+    def __post_init__(self) -> None:
+        require_known(self.mechanism)
 
     @classmethod
     def of(cls, mechanism: str, measured: Any, estimator: Any, *, entry: str | None = None) -> Self:

@@ -16,10 +16,12 @@ from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.errors import InputError
+from dpppsynth.ledger import Ledger
 from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy import verify
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.release.certificate import content_hash
+from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.rederive import rederive, same_values
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -74,6 +76,22 @@ def test_a_plan_of_an_unknown_mechanism_spends_nothing():
         Plan("no-such", plan.statistic, plan.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE))
     with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
         Plan("no-such", plan.statistic, plan.estimator)
+
+
+def test_a_plan_of_another_mechanism_spends_nothing(tmp_path):
+    made = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=2)
+    ledger = Ledger.create(tmp_path / "ledger.json", epsilon=1.0, delta=0.0, relation=made.guarantee.relation)
+    with pytest.raises(
+        InputError, match=r"^mechanism: heatmap spends its budget on a HeatmapPlan, got a StatisticPlan"
+    ):
+        Plan("heatmap", made.statistic, made.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE), ledger=ledger)
+    assert ledger.spent == 0
+
+
+def test_no_release_is_made_of_an_unknown_mechanism():
+    release = LaplaceSynthesizer(1.0, alpha=25.0).release(PointPattern([[1, 2], [3, 4]], SQUARE))
+    with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
+        CoxRelease("no-such", release.statistic, release.estimator)
 
 
 def test_registry_and_package_load_no_family():
