@@ -1,7 +1,8 @@
 """Forms of public parameters: JSON Schemas of values by their names, which each plan declares for its own.
 
-A certificate whose parameters have another form is refused before anything is made of them. Epsilon, delta, n,
-expected_n and the kind of the estimator are described once for all, in the schema of certificates.
+A certificate whose parameters have another form, or other names, is refused before anything is made of them. Epsilon,
+n, expected_n and the estimator are common to all; a plan with a delta names it, `GIVEN`. Their values, and the kind of
+the estimator, are described once for all, in the schema of certificates.
 """
 
 from dpppsynth.core.json_types import JsonObject

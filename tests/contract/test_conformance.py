@@ -29,6 +29,7 @@ from dpppsynth.core.errors import DpppsynthError, InputError
 from dpppsynth.privacy import verify
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace, TruncatedNoise
 from dpppsynth.release import load_release
+from dpppsynth.release.rederive import COMMON
 from dpppsynth.release.release import Release
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.patterns import PointPattern
@@ -105,6 +106,22 @@ def test_what_no_theorem_covers_is_refused_before_the_data(name, refusal):
 @over([case for case in FAST if not case.example.levels])
 def test_certificates_name_the_mechanism(case):
     assert case.known_plan.mechanism == case.mechanism
+
+
+@over([case for case in FAST if not case.example.levels])
+def test_every_parameter_has_a_form(case):
+    """`verify` refuses a certificate with a parameter that the plan declares no form of."""
+    plan = case.known_plan.statistic
+    assert plan.parameters().keys() == {*COMMON, *plan.form}
+
+
+@over([case for case in FAST if getattr(case.synthesizer, "delta", None) and not case.example.levels])
+def test_a_delta_that_promises_nothing_is_refused_before_the_data(case):
+    """Publishing one random record whole satisfies delta = 1/n."""
+    settings = case.synthesizer
+    strict = {"allow_large_delta": False} if hasattr(settings, "allow_large_delta") else {}
+    with pytest.raises(InputError, match=r"\bdelta\b"):
+        replace(settings, delta=1 / min(N, EXPECTED), **strict).plan(case.window, **case.public)
 
 
 # --- 1. Non-interference: with public values in the place of exact ones, no trace of the pattern is left ------------
