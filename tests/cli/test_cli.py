@@ -246,7 +246,7 @@ WRONG = {
         ["--method", "voronoi", "--epsilon", 1, *SQUARE, "--n", 9],
         "'laplace', 'bounded-error', 'planar-laplace', 'lgcp'",
     ),
-    "mechanism": ([*LGCP, "--mechanism", "fields", *SQUARE, "--n", 9], "'posterior-draw', 'lipschitz'"),
+    "mechanism": ([*LGCP, "--mechanism", "fields", *SQUARE, "--n", 9], "'lgcp-posterior-draw', 'lgcp-lipschitz'"),
     "delta": ([*LGCP, "--delta", 1e-6, *SQUARE, "--n", 9], "spends no delta, got 1e-06; leave --delta out"),
     "delta of laplace": ([*CELLS, "--delta", 1e-6, *SQUARE, "--n", 9], "--delta: not an option of --method laplace"),
     "delta needed": ([*LGCP, "--mechanism", "field", *SQUARE, "--n", 9], "such as --delta 1e-6, or"),
