@@ -1,0 +1,191 @@
+"""Posterior mode and Laplace approximation of a field of sparse precision, given noisy masses.
+
+The information of the masses is as sparse as their tents overlap, but for what a known number of points adds: two
+columns, taken into account by the formula of Woodbury. Draws need no root of the posterior precision `Q + J'WJ`: with
+standard normal e and f, solving it for `R e + J' W^1/2 f` gives a vector of the right law (perturb and solve).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpppsynth.core.errors import QualityError
+from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.sparse_fields import SparseField
+from dpppsynth.models.sparse_solver import SparseFactor
+from dpppsynth.spatial.mesh import Floats
+
+# Share of the predicted gain that a step must bring.
+ENOUGH = 1e-4
+HALVINGS = 40
+# Most that a step changes the field at a vertex, on the log scale: far from the mode Newton's method overshoots.
+LONGEST = 4.0
+
+
+class Information:
+    """Expected information `J'WJ` of noisy masses about the unknowns of a field.
+
+    Attributes
+    ----------
+    root : sparse (N, K)
+        `(B D A)' W^1/2`: its square is the information but for what a known number of points takes away.
+    known : bool
+        Whether the number of points is.
+    columns : (N, 2) array
+    middle : (2, 2) array
+        Where it is, `columns middle columns'` is the rest of the information.
+    """
+
+    def __init__(self, likelihood: NoisyMasses, prior: SparseField, mass: Floats) -> None:
+        _, _, response, n, _ = likelihood.arguments
+        means = response @ mass
+        weight = np.sqrt(likelihood.precision(means))
+        self.root = (prior.placement.T @ (sp.diags_array(weight) @ response @ sp.diags_array(mass)).T).tocsc()
+        self.known = n > 0
+        if self.known:
+            self._weighed, self._share = weight * means, prior.placement.T @ (mass / n)
+            self.columns = np.column_stack([self.root @ self._weighed, self._share])
+            self.middle = np.array([[0.0, -1.0], [-1.0, self._weighed @ self._weighed]])
+
+    def pull(self, numbers: Floats) -> Floats:
+        """(N, k) `J' W^1/2` times numbers (K, k)."""
+        out: Floats = self.root @ numbers
+        return out - np.outer(self._share, self._weighed @ numbers) if self.known else out
+
+
+class PosteriorPrecision:
+    """Factor of `Q + J'WJ`."""
+
+    def __init__(self, prior: SparseField, information: Information) -> None:
+        self._factor = SparseFactor(prior.precision + information.root @ information.root.T)
+        self._known, self._columns = information.known, np.empty((prior.size, 0))
+        if self._known:
+            self._columns = information.columns
+            self._solved = self._factor.solve(self._columns)
+            small = np.linalg.inv(information.middle) + self._columns.T @ self._solved
+            self._between = np.linalg.inv(small)
+            self._log_det = float(np.log(abs(np.linalg.det(information.middle @ small))))
+
+    @property
+    def log_det(self) -> float:
+        """Logarithm of the determinant."""
+        return self._factor.log_det + (self._log_det if self._known else 0.0)
+
+    def solve(self, right: Floats) -> Floats:
+        """Solution (N,) or (N, k)."""
+        out = self._factor.solve(right)
+        return out - self._solved @ (self._between @ (self._columns.T @ out)) if self._known else out
+
+    @property
+    def variances(self) -> Floats:
+        """(N,) diagonal of the inverse."""
+        out = self._factor.inverse_diagonal
+        return out - np.einsum("ni,ij,nj->n", self._solved, self._between, self._solved) if self._known else out
+
+
+@dataclass(frozen=True, eq=False)
+class SparsePosterior:
+    """Gaussian approximation of the posterior at its mode.
+
+    Attributes
+    ----------
+    prior : SparseField
+    centre : float
+        Prior mean of the field.
+    mode : (N,) array
+        Mode of the unknowns.
+    information : Information
+    log_evidence : float
+        Laplace approximation of the log marginal likelihood, up to a constant shared by all priors.
+    """
+
+    prior: SparseField
+    centre: float
+    mode: Floats
+    information: Information
+    precision: PosteriorPrecision
+    log_evidence: float
+
+    @property
+    def field_mode(self) -> Floats:
+        """(V,) field at the mode."""
+        return np.asarray(self.centre + self.prior.placement @ self.mode)
+
+    @cached_property
+    def field_variances(self) -> Floats:
+        """(V,) variances of the field at the vertices, each of them one unknown times a factor, plus the intercept."""
+        placement, variances = self.prior.placement, self.precision.variances
+        if not self.prior.intercept:
+            return np.asarray(placement.power(2) @ variances)
+        field, last = placement[:, :-1], np.zeros(self.prior.size)
+        last[-1] = 1.0
+        beside = self.precision.solve(last)[:-1]
+        return np.asarray(field.power(2) @ variances[:-1] + 2 * (field @ beside) + variances[-1])
+
+    def draw(self, k: int, rng: np.random.Generator) -> Floats:
+        """(k, V) fields drawn from the approximation."""
+        prior, information = self.prior, self.information
+        right = prior.root @ rng.standard_normal((prior.root.shape[1], k))
+        right += information.pull(rng.standard_normal((information.root.shape[1], k)))
+        unknowns = self.mode[:, None] + self.precision.solve(right)
+        return np.asarray(self.centre + (prior.placement @ unknowns).T)
+
+
+def sparse_posterior(
+    likelihood: NoisyMasses, prior: SparseField, centre: float = 0.0, *, tolerance: float = 1e-2, steps: int = 100
+) -> SparsePosterior:
+    """Find the mode by Newton steps with expected information and step halving.
+
+    Parameters
+    ----------
+    likelihood : NoisyMasses
+        With sparse tents.
+    prior : SparseField
+        With an intercept where the number of points is secret.
+    centre : float
+        Prior mean of the field.
+    tolerance : float
+        Newton decrement (squared distance to the mode in posterior standard deviations, over all unknowns) at which
+        to stop.
+
+    Raises
+    ------
+    QualityError
+        When the mode is not found in `steps` steps.
+    """
+    unknowns = np.zeros(prior.size)
+    value, gradient, mass = _density(likelihood, prior, centre, unknowns)
+    for _ in range(steps):
+        information = Information(likelihood, prior, mass)
+        precision = PosteriorPrecision(prior, information)
+        step = precision.solve(gradient)
+        gain = float(gradient @ step)
+        if gain <= tolerance:
+            evidence = value + (prior.log_det - precision.log_det) / 2
+            return SparsePosterior(prior, centre, unknowns, information, precision, evidence)
+        length = min(1.0, LONGEST / float(np.abs(prior.placement @ step).max()))
+        for _ in range(HALVINGS):
+            trial = unknowns + length * step
+            there = _density(likelihood, prior, centre, trial)
+            if there[0] >= value + ENOUGH * gain * length:
+                break
+            length /= 2
+        unknowns, (value, gradient, mass) = trial, there
+    msg = "inference: the posterior mode of the field was not found; take a coarser mesh or another range."
+    raise QualityError(msg)
+
+
+def _density(
+    likelihood: NoisyMasses, prior: SparseField, centre: float, unknowns: Floats
+) -> tuple[float, Floats, Floats]:
+    """Log-posterior of the unknowns, its gradient (N,), and the expected masses (V,) at the vertices."""
+    observed, _, response, n, shift = likelihood.arguments
+    mass = likelihood.vertex_masses(centre + prior.placement @ unknowns)
+    value, pull = likelihood.law(response @ mass, observed, shift)
+    slope = response.T @ pull
+    if n > 0:
+        slope = slope - (slope @ mass) / n
+    weighed = prior.precision @ unknowns
+    return float(value - unknowns @ weighed / 2), prior.placement.T @ (mass * slope) - weighed, mass
