@@ -48,12 +48,12 @@ def common(one: Pieces, other: Pieces) -> Pieces:
     return Pieces(corners, one.element[order[found]], corners[:, 1, 1] - corners[:, 0, 1])
 
 
-def basis_shares(field: Mesh, tents: Mesh) -> Floats:
-    """(J, V) integrals of products of the basis functions of two meshes of a network, over those of the field's alone.
+def basis_shares(field: Mesh, tents: Mesh) -> sp.csr_array:
+    """Sparse (J, V) integrals of products of two meshes' basis functions, over those of the field's alone.
 
     Over parts of edges on which both are linear, so exact. A vertex that the network does not reach has no column.
     """
     positions, _, weight = common(field.pieces, tents.pieces).quadrature()
     product = tents.basis(positions).T @ sp.diags_array(weight) @ field.basis(positions)
     measure = np.where(field.measure > 0, field.measure, np.inf)
-    return np.ascontiguousarray((product @ sp.diags_array(1 / measure)).toarray())
+    return (product @ sp.diags_array(1 / measure)).tocsr()

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 import shapely
 
 from dpppsynth.core.arguments import instance, positive
@@ -170,8 +171,8 @@ class NetworkMesh(Mesh):
         share = (positions[:, 1] - self.start[element]) / (self.end - self.start)[element]
         return np.column_stack([1 - share, share])
 
-    def shares(self, tents: Mesh) -> Floats:
-        """(J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
+    def shares(self, tents: Mesh) -> sp.csr_array:
+        """Sparse (J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
 
         A tent may lie between two vertices, where its values at the vertices would not see it.
         """

@@ -45,7 +45,7 @@ def mesh_elements(mesh: Mesh) -> Elements:
 
 def segment_elements(ends: Ints, lengths: Floats, vertices: int) -> Elements:
     """Matrices of segments with ends (T, 2) and lengths (T,)."""
-    mass = np.bincount(ends.ravel(), np.repeat(lengths / 2, 2), minlength=vertices)
+    mass = _sums(ends, lengths / 2, vertices)
     step = np.column_stack([-np.ones(len(ends)), np.ones(len(ends))]) / np.sqrt(lengths)[:, None]
     return Elements(mass, _columns(ends, step, vertices), 1)
 
@@ -57,9 +57,14 @@ def triangle_elements(vertices: Floats, corners: Ints) -> Elements:
     area = np.abs(np.linalg.det(away)) / 2
     local = np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]])
     gradients = np.einsum("ka,tia->tki", local, np.linalg.inv(away)) * np.sqrt(area)[:, None, None]
-    mass = np.bincount(corners.ravel(), np.repeat(area / 3, 3), minlength=len(vertices))
+    mass = _sums(corners, area / 3, len(vertices))
     both = [_columns(corners, gradients[:, :, axis], len(vertices)) for axis in (0, 1)]
     return Elements(mass, sp.hstack(both, format="csc"), 2)
+
+
+def _sums(rows: Ints, values: Floats, height: int) -> Floats:
+    """(height,) sums of the values (T,), each in all of its rows (T, k)."""
+    return np.asarray(np.bincount(rows.ravel(), np.repeat(values, rows.shape[1]), minlength=height), dtype=np.float64)
 
 
 def _columns(rows: Ints, values: Floats, height: int) -> sp.csc_array:

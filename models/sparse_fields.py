@@ -5,6 +5,7 @@ smoothness 1 in the plane (Lindgren, Rue & Lindstroem 2011) and 3/2 on networks,
 condition (Bolin, Simas & Wallin 2024).
 """
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,8 +27,11 @@ from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 SMOOTHNESS = {1: (0.5, 1.5), 2: (1.0, 3.0)}
 # Unknowns of a field, its padding included, beyond which factors take more than about 4 GiB.
 MOST_UNKNOWNS = 250_000
-# Padding around a window, in ranges: the mirror image of a point beyond it is twice as far away.
-PADDING = 1.0
+# Padding around a window, in ranges. A point on its border has a mirror image twice as far away, which adds 4 % to the
+# variance there, 8 % in corners.
+PADDING = 0.75
+# Padding at most, as a share of the box's longer side; where it cuts in, standard deviations are set right one by one.
+MOST_PADDING = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +74,13 @@ class SparseField:
             intercept=True,
         )
 
+    def unknowns_of(self, field: Floats) -> Floats:
+        """(N,) unknowns with the given field (V,) at the vertices, and zero elsewhere."""
+        scale = self.placement[:, : self.size - self.intercept]
+        entries = np.zeros(self.size)
+        entries[scale.indices] = field / scale.data
+        return entries
+
     def covariance(self) -> Floats:
         """(V, V) covariance at the vertices, dense: for small meshes."""
         placed = self.placement.toarray()
@@ -106,7 +117,7 @@ class SparseMatern:
     def on(self, mesh: Mesh) -> SparseField:
         """The field at a mesh's vertices.
 
-        Regular meshes are padded by a range, so that borders are far away; on others the standard deviation is set
+        Regular meshes are padded, so that borders are far away; on others the standard deviation is set
         right at every vertex.
 
         Raises
@@ -119,14 +130,19 @@ class SparseMatern:
         self._require_smoothness(elements.dimension)
         require_few_unknowns(len(elements.mass))
         precision, root, log_det = self._matrices(elements)
-        if grid is not None:
-            centre = SparseFactor(precision).solve(grid.unit)[grid.middle]
-            sd = np.full(len(mesh.vertices), np.sqrt(centre))
-            placement = grid.placement
-        else:
+        if grid is None or grid.cut:
             sd = np.sqrt(SparseFactor(precision).inverse_diagonal)
-            placement = sp.eye_array(len(sd), format="csr")
-        return SparseField(precision, root, log_det, (sp.diags_array(self.sigma / sd) @ placement).tocsr())
+        else:
+            sd = np.full(len(elements.mass), np.sqrt(SparseFactor(precision).solve(grid.unit)[grid.middle]))
+        index = np.arange(len(sd)) if grid is None else grid.index
+        rows = np.arange(len(index))
+        placement = sp.csr_array((self.sigma / sd[index], (rows, index)), shape=(len(index), len(sd)))
+        return SparseField(precision, root, log_det, placement)
+
+    def unknowns(self, mesh: Mesh) -> int:
+        """Number of unknowns of the field on a mesh, padding included."""
+        shape = PaddedGrid.shape_around(mesh, PADDING * self.range)
+        return len(mesh.vertices) if shape is None else math.prod(shape[1])
 
     def _require_smoothness(self, *dimensions: int) -> None:
         if not any(self.smoothness in SMOOTHNESS[each] for each in dimensions):
@@ -163,39 +179,43 @@ class PaddedGrid:
     corners : (T, 3) array of int
     index : (V,) array of int
         Number of each vertex of the mesh in the grid.
+    cut : bool
+        Whether the margin is narrower than asked for.
     """
 
     vertices: Floats
     corners: Ints
     index: Ints
+    cut: bool
+
+    @staticmethod
+    def shape_around(mesh: Mesh, margin: float) -> "tuple[Ints, tuple[int, int]] | None":
+        """Cells of the margin along x and y, and vertices of the grid; None for meshes of other builders."""
+        if mesh.recipe.get("builder") not in ("regular", "trace"):
+            return None
+        low, high = _box(mesh)
+        shape = np.array(mesh.recipe["shape"])
+        pad = np.ceil(min(margin, MOST_PADDING * (high - low).max()) / ((high - low) / (shape - 1))).astype(int)
+        nx, ny = (int(side) for side in shape + 2 * pad)
+        return pad, (nx, ny)
 
     @classmethod
     def around(cls, mesh: Mesh, margin: float) -> "PaddedGrid | None":
         """The grid around a regular mesh; None for meshes of other builders."""
-        if mesh.recipe.get("builder") not in ("regular", "trace"):
+        found = cls.shape_around(mesh, margin)
+        if found is None:
             return None
-        bounds = around(mesh.domain) if isinstance(mesh.domain, LinearNetwork) else mesh.domain.bounds
-        low, high = np.reshape(bounds, (2, 2))
-        shape = np.array(mesh.recipe["shape"])
-        step = (high - low) / (shape - 1)
-        pad = np.ceil(margin / step).astype(int)
-        nx, ny = (int(side) for side in shape + 2 * pad)
+        (low, high), (pad, (nx, ny)) = _box(mesh), found
         require_few_unknowns(nx * ny)
-        box = (*(low - pad * step), *(high + pad * step))
-        vertices, corners = regular_grid(box, nx, ny, "triangle")
+        step = (high - low) / (np.array(mesh.recipe["shape"]) - 1)
+        vertices, corners = regular_grid((*(low - pad * step), *(high + pad * step)), nx, ny, "triangle")
         place = np.rint((mesh.vertices - low) / step).astype(np.int64) + pad
-        return cls(vertices, corners, place[:, 1] * nx + place[:, 0])
+        return cls(vertices, corners, place[:, 1] * nx + place[:, 0], margin > MOST_PADDING * (high - low).max())
 
     @cached_property
     def elements(self) -> Elements:
         """Matrices of the triangles."""
         return triangle_elements(self.vertices, self.corners)
-
-    @property
-    def placement(self) -> sp.csr_array:
-        """Sparse (V, N) choice of the mesh's vertices."""
-        count = len(self.index)
-        return sp.csr_array((np.ones(count), (np.arange(count), self.index)), shape=(count, len(self.vertices)))
 
     @property
     def middle(self) -> int:
@@ -207,6 +227,13 @@ class PaddedGrid:
     def unit(self) -> Floats:
         """(N,) one at the middle, zero elsewhere."""
         return np.asarray(np.arange(len(self.vertices)) == self.middle, dtype=float)
+
+
+def _box(mesh: Mesh) -> tuple[Floats, Floats]:
+    """Lower left and upper right corner of a regular mesh's grid."""
+    bounds = around(mesh.domain) if isinstance(mesh.domain, LinearNetwork) else mesh.domain.bounds
+    low, high = np.reshape(bounds, (2, 2))
+    return low, high
 
 
 def field_of_precision(precision: Any, mesh: Mesh) -> SparseField:

@@ -134,7 +134,13 @@ class SparsePosterior:
 
 
 def sparse_posterior(
-    likelihood: NoisyMasses, prior: SparseField, centre: float = 0.0, *, tolerance: float = 1e-2, steps: int = 100
+    likelihood: NoisyMasses,
+    prior: SparseField,
+    centre: float = 0.0,
+    *,
+    start: Floats | None = None,
+    tolerance: float = 1e-2,
+    steps: int = 100,
 ) -> SparsePosterior:
     """Find the mode by Newton steps with expected information and step halving.
 
@@ -146,6 +152,8 @@ def sparse_posterior(
         With an intercept where the number of points is secret.
     centre : float
         Prior mean of the field.
+    start : (V,) array, optional
+        Field from which to search, such as the mode under another prior; None starts at the centre.
     tolerance : float
         Newton decrement (squared distance to the mode in posterior standard deviations, over all unknowns) at which
         to stop.
@@ -155,7 +163,7 @@ def sparse_posterior(
     QualityError
         When the mode is not found in `steps` steps.
     """
-    unknowns = np.zeros(prior.size)
+    unknowns = np.zeros(prior.size) if start is None else prior.unknowns_of(start - centre)
     value, gradient, mass = _density(likelihood, prior, centre, unknowns)
     for _ in range(steps):
         information = Information(likelihood, prior, mass)

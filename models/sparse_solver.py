@@ -3,9 +3,7 @@
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
@@ -59,10 +57,13 @@ class SparseFactor:
 
     @cached_property
     def inverse_diagonal(self) -> Floats:
-        """(N,) diagonal of the inverse, by Takahashi's recursion over the pattern of L (Erisman & Tinney 1975)."""
+        """(N,) diagonal of the inverse."""
+        # Numba takes its time to load, and few need it.
+        from dpppsynth.models.selected_inverse import inverse_diagonal
+
         lower = sp.csc_matrix(self._lu.L)
         lower.sort_indices()
-        permuted = _inverse_diagonal(lower.indptr, lower.indices, lower.data, self._pivots)
+        permuted = inverse_diagonal(lower.indptr, lower.indices, lower.data, self._pivots)
         # Row i of the given matrix is row perm_c[i] of the permuted one.
         return np.asarray(permuted[self._lu.perm_c])
 
@@ -70,38 +71,3 @@ class SparseFactor:
 _INDEFINITE = (
     "precision: a matrix of the field is not positive definite to rounding; take a shorter range, or a coarser mesh."
 )
-
-
-@numba.njit(cache=True)  # type: ignore[misc,unused-ignore]
-def _inverse_diagonal(
-    starts: npt.NDArray[np.int32], rows: npt.NDArray[np.int32], lower: Floats, pivots: Floats
-) -> Floats:
-    """Diagonal of `(L D L')^-1` for a unit lower triangle L, given by columns whose first entry is the diagonal."""
-    size = len(pivots)
-    inverse = np.zeros_like(lower)
-    coefficient = np.zeros(size)
-    total = np.zeros(size)
-    for j in range(size - 1, -1, -1):
-        first, last = starts[j] + 1, starts[j + 1]
-        for p in range(first, last):
-            coefficient[rows[p]] = lower[p]
-        for p in range(first, last):
-            k = rows[p]
-            total[k] += inverse[starts[k]] * lower[p]
-            for q in range(starts[k] + 1, starts[k + 1]):
-                i = rows[q]
-                if coefficient[i] != 0.0:
-                    total[i] += inverse[q] * lower[p]
-                    total[k] += inverse[q] * coefficient[i]
-        diagonal = 1.0 / pivots[j]
-        for p in range(first, last):
-            inverse[p] = -total[rows[p]]
-            diagonal -= lower[p] * inverse[p]
-        inverse[starts[j]] = diagonal
-        for p in range(first, last):
-            coefficient[rows[p]] = 0.0
-            total[rows[p]] = 0.0
-    out = np.empty(size)
-    for j in range(size):
-        out[j] = inverse[starts[j]]
-    return out

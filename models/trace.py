@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import shapely
 
 from dpppsynth.core.arguments import instance
@@ -26,8 +27,8 @@ class TraceMesh(PlanarMesh):
 
     domain: LinearNetwork
 
-    def shares(self, tents: Mesh) -> Floats:
-        """(J, V) share of the points near each vertex that each of the J tents takes; columns sum to one."""
+    def shares(self, tents: Mesh) -> sp.csr_array:
+        """Sparse (J, V) share of the points near each vertex that each of the J tents takes; columns sum to one."""
         return basis_shares(self, tents)
 
     def cut(self, polygons: Any, tree: shapely.STRtree) -> tuple[Pieces, Ints]:

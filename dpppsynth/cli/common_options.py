@@ -31,6 +31,7 @@ class Source(StrEnum):
 
     DRAWS = "draws"
     MEAN = "mean"
+    MEDIAN = "median"
 
 
 WindowOption = Annotated[

@@ -23,7 +23,8 @@ OutOption = Annotated[
     ),
 ]
 SourceOption = Annotated[
-    o.Source, Option(help="A posterior draw for each pattern, or the posterior mean for all.", rich_help_panel=o.HOW)
+    o.Source,
+    Option(help="A posterior draw for each pattern, or one centre of the posterior for all.", rich_help_panel=o.HOW),
 ]
 AgainOption = Annotated[
     o.Inference | None, Option(help="Infer again from the saved private statistic first.", rich_help_panel=o.HOW)

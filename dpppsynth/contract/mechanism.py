@@ -7,11 +7,12 @@ from typing import Generic, TypeVar
 from dpppsynth.contract.audits.plan_audit import PlanAudit
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.examples import Example, Refusal
-from dpppsynth.contract.measurement import Measured, Measurement
+from dpppsynth.contract.measurement import Measured, Measurement, require
 from dpppsynth.contract.mechanism_options import MechanismOptions
 from dpppsynth.contract.result import MechanismResult, ResultType
 from dpppsynth.contract.settings import Settings
 from dpppsynth.contract.words import MechanismWords
+from dpppsynth.core.json_types import Json
 
 P = TypeVar("P", bound=Measurement)
 R = TypeVar("R", bound=MechanismResult)
@@ -31,8 +32,8 @@ class Mechanism(Generic[P, R]):
         Class that users call.
     plan : type of Measurement
         What the budget is spent on: `guarantee`, `measure`, `parameters`, `from_parameters`, `possible`.
-    estimator : type of Estimator, or None
-        From what was measured to an intensity; None where patterns are all that is released.
+    estimators : tuple of types of Estimator
+        From what was measured to an intensity, one kind each; none where patterns are all that is released.
     result : type of Release
     audit : type of PlanAudit
         Made of a plan; one class for all mechanisms with that class of plan.
@@ -47,12 +48,24 @@ class Mechanism(Generic[P, R]):
     name: str
     settings: type[Settings]
     plan: type[P]
-    estimator: type[Estimator[P]] | None
+    estimators: tuple[type[Estimator[P]], ...]
     result: ResultType[R]
     audit: Callable[[P], PlanAudit]
     options: tuple[MechanismOptions, ...]
     words: MechanismWords[P, R]
     examples: Callable[[], Iterable[Example | Refusal]]
+
+    def estimator(self, kind: Json) -> type[Estimator[P]]:
+        """The estimator of a kind, as certificates name it.
+
+        Raises
+        ------
+        InputError
+            When this mechanism has none of that kind.
+        """
+        known = {each.kind: each for each in self.estimators}
+        require(isinstance(kind, str) and kind in known, f"the estimator is {' or '.join(known)}")
+        return known[kind]
 
     def build_release(self, measured: Measured[P], estimator: Estimator[P] | None, *, entry: str | None = None) -> R:
         """The release of what was measured, before anything is inferred from it."""

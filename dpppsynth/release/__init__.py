@@ -4,7 +4,9 @@ from dpppsynth.release.cox import CoxRelease, CredibleInterval
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.folder import load_release
 from dpppsynth.release.folder_writing import append_patterns
-from dpppsynth.release.lgcp_inference import LGCPInference, Posterior
+from dpppsynth.release.lgcp_inference import LGCPInference
+from dpppsynth.release.matern_inference import MaternInference
+from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.projection import Projection, project_to_simplex
 from dpppsynth.release.release import Release
 from dpppsynth.release.stratified_release import StratifiedRelease
@@ -14,6 +16,7 @@ __all__ = [
     "CredibleInterval",
     "Drawn",
     "LGCPInference",
+    "MaternInference",
     "Posterior",
     "Projection",
     "Release",

@@ -1,5 +1,6 @@
 """`CoxRelease`: a private intensity, its guarantee, and as many synthetic patterns as wanted."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
@@ -20,15 +21,16 @@ from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import OFFSET, POSTERIOR
-from dpppsynth.release.lgcp_inference import LGCPInference, Posterior
+from dpppsynth.release.field_inference import FieldInference
+from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.release import StatisticRelease
-from dpppsynth.spatial.intensity import Intensity, LogLinearMean
+from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
 
 L = TypeVar("L", bound=LatticePlan)
-SOURCES = ("draws", "mean")
+SOURCES = ("draws", "mean", "median")
 FAILED = (
     "inference: it ended in an error. Nothing is lost: the private statistic is kept on this error; "
     "`error.release.infer()` tries again with other settings, `error.release.save(path, patterns=0)` keeps it"
@@ -54,7 +56,7 @@ class CoxRelease(StatisticRelease[L]):
         For instance "lgcp-tents".
     statistic : PrivateStatistic
         What the budget was spent on.
-    estimator : Projection, LGCPInference or Drawn
+    estimator : Projection, FieldInference or Drawn
         How the intensity was made from it.
     draws : Posterior or None
         Posterior draws, where the estimator has a posterior; None also when inference has not succeeded yet.
@@ -99,9 +101,9 @@ class CoxRelease(StatisticRelease[L]):
 
     @cached_property
     def intensity(self) -> Intensity:
-        """Private intensity, callable at points (n, 2): posterior mean per unit area for field models."""
+        """Private intensity per unit area or length, callable at points (n, 2): the centre of a posterior, if any."""
         if self.estimator.has_posterior:
-            return self._field_model().posterior_mean(self._require_draws())
+            return self._field_model().central(self._require_draws(), self.statistic.plan.n)
         return self.estimator.intensity(self.statistic)
 
     @property
@@ -138,8 +140,9 @@ class CoxRelease(StatisticRelease[L]):
             Number of patterns.
         rng : None, int or Generator
             May be seeded freely.
-        source : {"draws", "mean"}
-            With a posterior: m different posterior draws (proper multiple synthesis), or the posterior mean each time.
+        source : {"draws", "mean", "median"}
+            With a posterior: m different posterior draws (proper multiple synthesis), or its mean or median each time.
+            Without one all are the intensity itself.
         fixed_n : bool
             Give every pattern exactly the public number of points instead of a Poisson number.
         """
@@ -152,15 +155,23 @@ class CoxRelease(StatisticRelease[L]):
             msg = "fixed_n: the relation keeps the number of points secret; leave it out."
             raise InputError(msg)
         rng, m = generator(rng), int(m)
-        if isinstance(self.intensity, LogLinearMean) and source == "draws":
-            total = len(self.intensity.fields)
-            chosen = rng.choice(total, size=m, replace=m > total)
-            intensities: list[Intensity] = [self.intensity.draw(int(k)) for k in chosen]
-        else:
-            intensities = [self.intensity] * m
+        intensities = self._intensities(source, m, rng)
         if fixed_n and n is not None:
             return [binomial_pattern(each, n, rng) for each in intensities]
         return [poisson_pattern(each, rng) for each in intensities]
+
+    def _intensities(self, source: str, m: int, rng: np.random.Generator) -> Sequence[Intensity]:
+        """Intensities of m patterns."""
+        if not self.estimator.has_posterior:
+            return [self.intensity] * m
+        model, draws = self._field_model(), self._require_draws()
+        if source == "median":
+            return [model.posterior_median(draws, self.statistic.plan.n)] * m
+        mean = model.posterior_mean(draws)
+        if source == "mean":
+            return [mean] * m
+        total = len(mean.fields)
+        return [mean.draw(int(k)) for k in rng.choice(total, size=m, replace=m > total)]
 
     def infer(self, rng: RngLike = None, *, progress: Progress | None = None, **changes: Any) -> Self:
         """Run inference again on the same private statistic, at no privacy cost.
@@ -170,18 +181,15 @@ class CoxRelease(StatisticRelease[L]):
         rng : None, int or Generator
         progress : callable, optional
         **changes
-            New `LGCPInference` settings: `inference`, `engine`, `sigma`, `length_scales`.
+            New settings of the estimator: those that its `adjustable` names, such as `sigma`.
 
         Raises
         ------
         QualityError
             When NUTS fails its diagnostics; `error.release` keeps the private statistic.
         """
-        known = {"inference", "engine", "sigma", "length_scales"}
-        if set(changes) - known:
-            msg = f"infer: unknown setting {sorted(set(changes) - known)}; expected some of {sorted(known)}."
-            raise InputError(msg)
-        model, rng = replace(self._field_model(), **changes), generator(rng)
+        model, rng = self._field_model(), generator(rng)
+        model = model.changed(changes) if changes else model
         try:
             return replace(self, estimator=model, draws=model.fit(self.statistic, rng, progress))
         except (ArithmeticError, MemoryError, RuntimeError, ValueError, QualityError) as error:
@@ -210,7 +218,7 @@ class CoxRelease(StatisticRelease[L]):
         """
         return self._save(path, self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
 
-    def _field_model(self) -> LGCPInference:
+    def _field_model(self) -> FieldInference:
         if not self.estimator.has_posterior:
             msg = (
                 f"posterior: a {self.mechanism} release has none; mechanisms 'tents' and 'field' of LGCPSynthesizer "
@@ -218,7 +226,7 @@ class CoxRelease(StatisticRelease[L]):
             )
             raise InputError(msg)
         # Or what stands in for one, with its methods, in an audit.
-        return cast(LGCPInference, self.estimator)
+        return cast(FieldInference, self.estimator)
 
     def _require_draws(self) -> Posterior:
         if self.draws is None:

@@ -197,11 +197,11 @@ def plan_of(found: Published, domain: Domain, relation: Relation, name: str, par
     """
     described = mechanism(name)
     plan = described.plan.from_parameters(parameters, relation, domain, mechanism=name)
-    if described.estimator is None:
+    if not described.estimators:
         return PublishedPlan(name, plan, None)
     stated = parameters["estimator"]
     offset = None if stated.get("offset") is None else Offset.from_geojson(_json(found, OFFSET))
-    estimator = described.estimator.from_dict(stated, plan, offset)
+    estimator = described.estimator(stated["kind"]).from_dict(stated, plan, offset)
     return PublishedPlan(name, plan.with_offset(offset), estimator)
 
 

@@ -128,11 +128,10 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
     beside = Beside()
     own = plan.parameters()
     named = set(own)
-    if described.estimator is not None:
+    if described.estimators:
         named.add("estimator")
-        kind = described.estimator.kind
-        require(parameters["estimator"]["kind"] == kind, f"the estimator is {kind}")
-        beside = described.estimator.beside(parameters["estimator"], plan)
+        stated = parameters["estimator"]
+        beside = described.estimator(stated["kind"]).beside(stated, plan)
     require(parameters.keys() == named, f"exactly {', '.join(sorted(named))} are stated")
     _require_consistent(parameters, own)
     return _derived(plan, beside)

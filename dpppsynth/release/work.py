@@ -46,9 +46,8 @@ def _of_part(part: JsonRead, domain: Domain) -> float:
     if not is_known(part["mechanism"]):
         return LEVEL
     described, parameters = mechanism(part["mechanism"]), part["parameters"]
-    fitting = 0.0
-    if described.estimator is not None:
-        fitting = described.estimator.work(parameters.get("estimator"), parameters, domain)
+    stated = parameters.get("estimator")
+    fitting = max((each.work(stated, parameters, domain) for each in described.estimators), default=0.0)
     return LEVEL + described.plan.work(parameters, domain) + fitting
 
 

@@ -12,6 +12,8 @@ from dpppsynth.spatial.domains import Domain
 
 # Standard deviation of the field of a log-Gaussian Cox model (log scale).
 FIELD_SIGMA = 1.6
+# The same of a Matern field of sparse precision, which follows finer features.
+MATERN_SIGMA = 2.0
 # Largest standard deviation that a drawn field takes unless told.
 DRAW_SIGMA = 2.0
 # Most points for which exact draws of a field of bounded slope serve as well as NUTS.

@@ -16,6 +16,13 @@ MOST_VERTICES = 200
 DRAW_SIDE, KIM_LIM_SIDE = 21, 11
 # Spacing of the field's mesh in units of sqrt(area), and vertices per side beyond which tents are not refined.
 FIELD_SPACING, FIELD_SIDE = 0.06, 31
+# Tents behind a Matern field, with an expected n: at most `MATERN_TENTS n^0.4`, each holding at least one point and
+# `MATERN_HOLDS` standard deviations of its noise; cells of the field's mesh along the side of a tent.
+MATERN_TENTS, MATERN_HOLDS, MATERN_REFINED = 45.0, 3.0, 3
+# Vertices of the field's mesh up to which it may be of smoothness 3. Its ranges: the shortest in spacings of the tents,
+# the longest in units of sqrt(area), and the ratio of one to the next.
+SMOOTH_VERTICES = 7000
+SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
 
 
 def length_scale(window: Window, n: float) -> float:
@@ -85,6 +92,35 @@ def tents_shape(
     return best
 
 
+def matern_tents_shape(window: Window, n: float, epsilon: float, relation: CappedRelation) -> tuple[int, int]:
+    """Finest mesh of tents behind a Matern field: at most `45 n^0.4` vertices.
+
+    Each holds at least `max(1, 3 sqrt2 Delta / epsilon)` points. The field, finer than the tents, sees within them.
+
+    Returns
+    -------
+    (int, int)
+        Vertices along x and y, at least three along the longer side.
+    """
+    best = shape(window, 3)
+    for m in range(4, MOST_VERTICES + 1):
+        candidate = shape(window, m)
+        _, delta, vertices = _geometry(window, candidate, relation)
+        need = max(1.0, MATERN_HOLDS * math.sqrt(2) * delta / epsilon)
+        if vertices <= MATERN_TENTS * n**0.4 and n / vertices >= need:
+            best = candidate
+    return best
+
+
+def matern_ranges(tents: Mesh) -> tuple[float, ...]:
+    """Ranges of a Matern field behind tents, from twice their spacing to 1.6 sqrt(area)."""
+    x0, y0, x1, y1 = tents.domain.bounds
+    spacing = max(x1 - x0, y1 - y0) / (max(tents.recipe["shape"]) - 1)
+    shortest, longest = SHORTEST_RANGE * spacing, LONGEST_RANGE * tents.domain.extent
+    count = max(1, 1 + math.floor(math.log(max(1.0, longest / shortest)) / math.log(RANGE_RATIO)))
+    return tuple(shortest * RANGE_RATIO**k for k in range(count))
+
+
 def cells_shape(window: Window, n: float, epsilon: float, relation: CappedRelation) -> tuple[int, int]:
     """Finest grid of cells with `n / cells >= max(1, 2 sqrt2 Delta / epsilon)`; vertices along x and y."""
     delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
@@ -111,6 +147,16 @@ def field_mesh(tents: Mesh) -> Mesh:
     side = max(x1 - x0, y1 - y0) / (longest - 1)
     wanted = int(np.ceil(side / (FIELD_SPACING * tents.domain.extent)))
     return refine(tents, max(1, min(wanted, (FIELD_SIDE - 1) // (longest - 1))))
+
+
+def matern_smoothness(mesh: Mesh) -> tuple[float, ...]:
+    """Smoothness that a Matern field averages over: on fine meshes only the rougher, whose factors are smaller."""
+    return (1.0, 3.0) if len(mesh.vertices) <= SMOOTH_VERTICES else (1.0,)
+
+
+def matern_mesh(tents: Mesh) -> Mesh:
+    """Mesh of a Matern field: the tents' regular mesh, refined."""
+    return refine(tents, MATERN_REFINED) if tents.recipe["builder"] == "regular" else tents
 
 
 def shape(window: Window, m: int) -> tuple[int, int]:

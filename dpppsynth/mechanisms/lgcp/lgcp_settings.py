@@ -18,6 +18,7 @@ class LGCPSettings(PointSynthesizer[CoxRelease[LatticePlan]]):
     covariance: Covariance | None
     sampler: str
     mesh: Mesh | None
+    prior: str
     inference: str
     engine: str
     offset: Offset | None

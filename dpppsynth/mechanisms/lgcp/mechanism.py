@@ -15,12 +15,13 @@ from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.lgcp_inference import LGCPInference
+from dpppsynth.release.matern_inference import MaternInference
 
 TENTS = Mechanism(
     name="lgcp-tents",
     settings=LGCPSynthesizer,
     plan=StatisticPlan,
-    estimator=LGCPInference,
+    estimators=(LGCPInference, MaternInference),
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.TENTS,),
@@ -32,7 +33,7 @@ FIELD = Mechanism(
     name="lgcp-field",
     settings=LGCPSynthesizer,
     plan=FieldStatisticPlan,
-    estimator=LGCPInference,
+    estimators=(LGCPInference,),
     result=CoxRelease,
     audit=FieldStatisticAudit,
     options=(options.FIELD,),
@@ -44,7 +45,7 @@ POSTERIOR_DRAW = Mechanism(
     name="lgcp-posterior-draw",
     settings=LGCPSynthesizer,
     plan=PosteriorDrawPlan,
-    estimator=Drawn,
+    estimators=(Drawn,),
     result=CoxRelease,
     audit=PosteriorDrawAudit,
     options=(options.POSTERIOR_DRAW,),
@@ -56,7 +57,7 @@ LIPSCHITZ = Mechanism(
     name="lgcp-lipschitz",
     settings=LGCPSynthesizer,
     plan=LipschitzPlan,
-    estimator=Drawn,
+    estimators=(Drawn,),
     result=CoxRelease,
     audit=DrawAudit,
     options=(options.LIPSCHITZ,),
@@ -68,7 +69,7 @@ KIM_LIM_38 = Mechanism(
     name="lgcp-kim-lim-3.8",
     settings=LGCPSynthesizer,
     plan=KimLimPlan,
-    estimator=Drawn,
+    estimators=(Drawn,),
     result=CoxRelease,
     audit=DrawAudit,
     options=(options.KIM_LIM_38,),
@@ -80,7 +81,7 @@ KIM_LIM_39 = Mechanism(
     name="lgcp-kim-lim-3.9",
     settings=LGCPSynthesizer,
     plan=KimLimPlan,
-    estimator=Drawn,
+    estimators=(Drawn,),
     result=CoxRelease,
     audit=DrawAudit,
     options=(options.KIM_LIM_39,),

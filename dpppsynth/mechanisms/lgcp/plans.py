@@ -22,16 +22,22 @@ from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPl
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_small_network
 from dpppsynth.models.proximal import proximal_factor
+from dpppsynth.models.recipes import window
+from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.lgcp_inference import LGCPInference
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.release.matern_inference import MaternInference
+from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 
 # Share of the budget that is left to the intercept at least, where n is secret.
 LITTLE = 1e-3
+# Points from which on a field of sparse precision stands behind noised tents: finer than dense matrices allow.
+SPARSE_FROM = 1000
+PRIORS = ("auto", "dense", "sparse")
 SAMPLERS = ("auto", "exact", "nuts", "proximal")
 
 
@@ -53,6 +59,21 @@ class LGCPRequest:
     def length_scale(self) -> float:
         """The one given, or the rule's."""
         return self.settings.length_scale or self.rules.length_scale(self.domain, self.size)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the field behind noised tents has a sparse precision."""
+        s, planar = self.settings, isinstance(self.domain, Window)
+        if s.prior == "sparse":
+            if not planar:
+                msg = "prior: fields of sparse precision live on windows; leave it out on a network."
+                raise InputError(msg)
+            if s.inference == "nuts":
+                msg = "inference: a sparse prior has too many unknowns for NUTS; take 'laplace', or the dense prior."
+                raise InputError(msg)
+            return True
+        free = s.prior == "auto" and s.inference != "nuts" and s.length_scale is None and s.mesh is None
+        return free and planar and self.size >= SPARSE_FROM
 
 
 Planner = Callable[[LGCPRequest], Plan]
@@ -113,6 +134,9 @@ class LGCPVariant:
             if getattr(s, given) is not None and not self.has_covariance:
                 msg = f"{given}: mechanism {name!r} spends nothing on a covariance; leave it out."
                 raise InputError(msg)
+        if s.prior != "auto" and s.mechanism != "tents":
+            msg = f"prior: only mechanism 'tents' has a choice, got {s.prior!r} for {name!r}; leave it out."
+            raise InputError(msg)
         if s.sampler not in self.samplers:
             known = ", ".join(self.samplers)
             msg = (
@@ -131,21 +155,31 @@ def _tents(request: LGCPRequest) -> Plan:
     s, domain, relation = request.settings, request.domain, request.settings.neighbouring()
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
+    elif request.sparse:
+        shape = request.rules.matern_tents_shape(domain, request.size, s.epsilon, relation)
+        mesh = regular_triangulation(window(domain), shape=shape)
     else:
         scale = request.length_scale
         mesh = request.rules.mesh(domain, "tents", request.size, s.epsilon, relation, scale=scale)
     sizes = exact_or_guess(request.n, request.size)
     statistic = StatisticPlan("tents", mesh, relation, *sizes, float(s.epsilon))
-    return Plan("lgcp-tents", statistic, _denoiser(request, mesh))
+    return Plan("lgcp-tents", statistic, _matern(request, mesh) if request.sparse else _denoiser(request, mesh))
+
+
+def _matern(request: LGCPRequest, tents: Mesh) -> MaternInference:
+    """The posterior of a sparse field after noised tents."""
+    rules, s = request.rules, request.settings
+    ranges = (s.length_scale,) if s.length_scale else rules.matern_ranges(tents)
+    mesh = rules.matern_mesh(tents)
+    return MaternInference(mesh, ranges, rules.matern_smoothness(mesh), offset=s.offset)
 
 
 def _denoiser(request: LGCPRequest, mesh: Mesh) -> LGCPInference:
-    """The posterior after a private statistic."""
+    """The posterior of a dense field after a private statistic."""
     s = request.settings
     scales = (s.length_scale,) if s.length_scale else request.rules.length_scales(request.domain)
-    return LGCPInference(
-        request.rules.field_mesh(mesh), scales, offset=s.offset, inference=s.inference, engine=s.engine
-    )
+    inference = "nuts" if s.inference == "auto" else s.inference
+    return LGCPInference(request.rules.field_mesh(mesh), scales, offset=s.offset, inference=inference, engine=s.engine)
 
 
 def _field(request: LGCPRequest) -> Plan:

@@ -9,7 +9,7 @@ from dpppsynth.contract.synthesizer import require_true_lengths
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
-from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, SAMPLERS
+from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, PRIORS, SAMPLERS
 from dpppsynth.models.covariances import Covariance
 from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
@@ -52,8 +52,13 @@ class LGCPSynthesizer(LGCPSettings):
         expect a draw within a minute, else proximal ("lipschitz": else NUTS).
     mesh : Mesh, optional
         Mesh of the tents or of the field; None takes a public rule.
-    inference : {"nuts", "laplace"}
-        After a private statistic: NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics).
+    prior : {"auto", "dense", "sparse"}
+        Field behind noised tents. "dense": squared exponential, on networks exponential in the resistance metric;
+        "sparse": Matern of sparse precision, on windows, as fine as many points allow. "auto": sparse on windows from
+        1000 points on.
+    inference : {"auto", "nuts", "laplace"}
+        After a private statistic: NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics). "auto":
+        NUTS behind a dense prior, the approximation behind a sparse one.
     engine : {"nutpie", "pymc"}
         Implementation of NUTS.
     offset : Offset, optional
@@ -90,8 +95,11 @@ class LGCPSynthesizer(LGCPSettings):
         "auto", help="Who makes a draw; auto is decided by public parameters", choices=SAMPLERS, panel=EXPERT
     )
     mesh: Mesh | None = None
+    prior: str = setting(
+        "auto", help="Field behind noised tents: dense matrices, or sparse ones for many points", choices=PRIORS
+    )
     inference: str = setting(
-        "nuts", help="How the posterior is found: sampled, or approximated faster", choices=INFERENCES
+        "auto", help="How the posterior is found: sampled, or approximated faster", choices=("auto", *INFERENCES)
     )
     engine: str = setting("nutpie", help="Who runs NUTS", choices=ENGINES, panel=EXPERT)
     offset: Offset | None = None
@@ -113,7 +121,12 @@ class LGCPSynthesizer(LGCPSettings):
         if self.offset is not None and not isinstance(self.offset, Offset):
             msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {self.offset!r}."
             raise InputError(msg)
-        for name, known in (("inference", INFERENCES), ("engine", ENGINES), ("sampler", SAMPLERS)):
+        for name, known in (
+            ("prior", PRIORS),
+            ("inference", ("auto", *INFERENCES)),
+            ("engine", ENGINES),
+            ("sampler", SAMPLERS),
+        ):
             one_of(name, getattr(self, name), known)
         if self.covariance is not None:
             self._require_one_covariance()

@@ -126,12 +126,12 @@ class Mesh:
         total = np.bincount(self.elements[element].ravel(), mass.ravel(), minlength=len(self.vertices))
         return total.astype(np.float64)
 
-    def shares(self, tents: Mesh) -> Floats:
-        """(J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
+    def shares(self, tents: Mesh) -> sp.csr_array:
+        """Sparse (J, V) share of the points near each vertex that each of the J tents takes; columns sum to one.
 
         The tents' values at the vertices: exact for the mass of a linear function where the meshes are nested.
         """
-        return np.ascontiguousarray(tents.basis(self.positions).toarray().T)
+        return tents.basis(self.positions).T.tocsr()
 
     @cached_property
     def measure(self) -> Floats:

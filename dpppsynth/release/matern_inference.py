@@ -1,0 +1,227 @@
+"""`MaternInference`: a Matern field of sparse precision behind noisy masses, as fine as their number asks for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Self
+
+import numpy as np
+import scipy.special
+
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
+from dpppsynth.contract.estimator import Beside
+from dpppsynth.contract.measurement import Following, require
+from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.rules import MATERN_SIGMA
+from dpppsynth.core.arguments import one_of, positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.progress import Progress
+from dpppsynth.core.wording import Rows
+from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
+from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
+from dpppsynth.release.certificate import OFFSET, POSTERIOR
+from dpppsynth.release.contents import require_posterior
+from dpppsynth.release.estimators import offset_of, offset_rows
+from dpppsynth.release.field_inference import (
+    INTERCEPT_SD,
+    NEGLIGIBLE,
+    FieldInference,
+    apportion,
+    field_mesh,
+    require_few,
+    require_scales,
+)
+from dpppsynth.release.posterior import Posterior
+from dpppsynth.spatial.intensity import LogLinear
+from dpppsynth.spatial.mesh import Ints, Mesh
+from dpppsynth.spatial.offset import Offset, require_somewhere
+
+# Settings on a certificate.
+STATED = {"kind", "mesh", "ranges", "smoothness", "sigma", "offset", "inference"}
+# NUTS would take hours with so many unknowns.
+INFERENCES = ("laplace",)
+# Numbers of a saved posterior, about, and draws at least and at most.
+KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
+# Draws that are made at once.
+BATCH = 64
+# Logarithm of the weight below which a prior is left out of the average.
+FORGOTTEN = float(np.log(NEGLIGIBLE))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MaternInference(FieldInference):
+    """Prior of a Matern field, averaged over ranges and smoothness by evidence; Laplace approximation of its posterior.
+
+    Attributes
+    ----------
+    mesh : Mesh
+        Mesh of the field: the tents' own, or a refinement of it.
+    ranges : tuple of float
+        In increasing order; the best is found by climbing from the middle, so that not all are tried.
+    smoothness : tuple of float
+        1 and 3 in the plane, 0.5 and 1.5 along networks.
+    sigma : float
+    offset : Offset, optional
+        Public base intensity.
+    inference : {"laplace"}
+    """
+
+    mesh: Mesh
+    ranges: tuple[float, ...]
+    smoothness: tuple[float, ...] = (1.0,)
+    sigma: float = MATERN_SIGMA
+    offset: Offset | None = None
+    inference: str = "laplace"
+    kind: ClassVar[str] = "matern"
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", "ranges", "smoothness", "inference"})
+
+    def __post_init__(self) -> None:
+        require_few("ranges", self.ranges)
+        if list(self.ranges) != sorted(set(self.ranges)):
+            msg = f"ranges: must increase from one to the next, got {self.ranges!r}."
+            raise InputError(msg)
+        known = SMOOTHNESS[1 if self.mesh.kind == "segment" else 2]
+        if not isinstance(self.smoothness, tuple) or not self.smoothness or not set(self.smoothness) <= set(known):
+            msg = f"smoothness: needs a tuple of some of {known} on this mesh, got {self.smoothness!r}."
+            raise InputError(msg)
+        positive("sigma", self.sigma)
+        one_of("inference", self.inference, INFERENCES)
+        longest = SparseMatern(self.sigma, self.ranges[-1], self.smoothness[0])
+        require_few_unknowns(longest.unknowns(self.mesh))
+        require_somewhere(self.measure)
+
+    def __repr__(self) -> str:
+        return f"MaternInference({self.mesh!r}, ranges={self.ranges}, smoothness={self.smoothness})"
+
+    def require(self, plan: LatticePlan) -> None:
+        """Refuse statistics other than noised masses of tents."""
+        if not isinstance(plan, StatisticPlan) or plan.basis != "tents":
+            msg = "prior: a Matern field of sparse precision stands behind noised tents alone; take mechanism 'tents'."
+            raise InputError(msg)
+
+    def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> NoisyMasses:
+        """Likelihood of the field given noised tents."""
+        plan = statistic.plan
+        shares = self.mesh.shares(plan.mesh)
+        found = plan.likelihood(statistic, self.measure, shares)
+        if not isinstance(found, NoisyMasses):
+            self.require(plan)
+            raise TypeError(found)
+        return found
+
+    def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
+        plan, likelihood = statistic.plan, self.likelihood(statistic)
+        fits: dict[tuple[float, float], SparsePosterior] = {}
+
+        def evidence(smoothness: float, range_: float) -> float:
+            say(f"field of range {range_:.4g} and smoothness {smoothness:g}")
+            prior = SparseMatern(self.sigma, range_, smoothness).on(self.mesh)
+            prior = prior if plan.n is not None else prior.with_intercept(INTERCEPT_SD)
+            start = next(iter(fits.values())).field_mode if fits else None
+            fit = sparse_posterior(likelihood, prior, self.centre(plan), start=start)
+            fits[smoothness, range_] = fit
+            best = max(each.log_evidence for each in fits.values())
+            # Factors are large: those that carry no weight are not kept.
+            for key in [key for key, each in fits.items() if each.log_evidence - best < FORGOTTEN]:
+                del fits[key]
+            return fit.log_evidence
+
+        for smoothness in self.smoothness:
+            climb(partial(evidence, smoothness), self.ranges)
+        log_weight = np.array([fit.log_evidence for fit in fits.values()])
+        draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
+        count = apportion(scipy.special.softmax(log_weight), draws)
+        say("draws")
+        fields = np.concatenate([self._draw(fit, k, plan.n, rng) for fit, k in zip(fits.values(), count, strict=True)])
+        order = rng.permutation(draws)
+        return Posterior(fields[None, order], np.repeat([range_ for _, range_ in fits], count)[order])
+
+    def _draw(self, fit: SparsePosterior, count: int, n: int | None, rng: np.random.Generator) -> np.ndarray:
+        """(count, V) normalised draws, in single precision."""
+        sizes = [min(BATCH, count - start) for start in range(0, count, BATCH)]
+        none = np.empty((0, len(self.mesh.vertices)), dtype=np.float32)
+        return np.concatenate([none, *(self.normalise(fit.draw(size, rng), n) for size in sizes)])
+
+    def central(self, posterior: Posterior, n: int | None) -> LogLinear:
+        """The posterior median: where places are empty, the mean of exp of a field lies far above what is there."""
+        return self.posterior_median(posterior, n)
+
+    def table_rows(self) -> Rows:
+        """Prior and inference."""
+        smooth = " or ".join(f"{each:g}" for each in self.smoothness)
+        return [
+            ("field", f"Matern, sigma {self.sigma:g}, smoothness {smooth}, on {mesh_words(self.mesh)}"),
+            ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges)),
+            ("inference", self.inference),
+            *offset_rows(self.offset),
+        ]
+
+    def public_numbers(self) -> JsonObject:
+        """Size of the field, its prior and the way of inference."""
+        return {
+            "field_vertices": len(self.mesh.vertices),
+            "field_sigma": self.sigma,
+            "ranges": self.ranges,
+            "inference": self.inference,
+        }
+
+    def to_dict(self) -> JsonObject:
+        """JSON form, as it stands on a certificate."""
+        return {
+            "kind": self.kind,
+            "mesh": self.mesh.recipe,
+            "ranges": list(self.ranges),
+            "smoothness": list(self.smoothness),
+            "sigma": self.sigma,
+            "offset": None if self.offset is None else self.offset.fingerprint,
+            "inference": self.inference,
+        }
+
+    @classmethod
+    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
+        """The posterior draws, and the offset where there is one."""
+        require(stated.keys() == STATED, f"a Matern field states exactly {', '.join(sorted(STATED))}")
+        require_scales(stated, "ranges")
+        model = cls.from_dict({**stated, "mesh": field_mesh(stated["mesh"], plan.mesh).recipe}, plan, None)
+        require(list(model.to_dict()["smoothness"]) == stated["smoothness"], "smoothness is a list of numbers")
+        model.require(plan)
+        offset = offset_of(stated)
+        files = {POSTERIOR} | (set() if offset is None else {OFFSET})
+        check = partial(_require_posterior, mesh=model.mesh, ranges=model.ranges)
+        return Beside(frozenset(files), offset, (Following(POSTERIOR, (), check),))
+
+    @classmethod
+    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
+        """The model that is stated."""
+        return cls(
+            mesh=mesh_from_recipe(stated["mesh"], plan.domain),
+            ranges=tuple(stated["ranges"]),
+            smoothness=tuple(stated["smoothness"]),
+            sigma=stated["sigma"],
+            offset=offset,
+            inference=stated["inference"],
+        )
+
+
+def climb(height: Callable[[float], float], places: tuple[float, ...]) -> None:
+    """Ascend to a local maximum over ordered places, from the middle, looking at each place once at most."""
+    seen: dict[int, float] = {}
+
+    def at(place: int) -> float:
+        if not 0 <= place < len(places):
+            return -np.inf
+        if place not in seen:
+            seen[place] = height(places[place])
+        return seen[place]
+
+    here = len(places) // 2
+    for way in (1, -1):
+        while at(here + way) > at(here):
+            here += way
+
+
+def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, ranges: tuple[float, ...]) -> None:
+    require_posterior(content, mesh, ranges)
