@@ -139,7 +139,7 @@ def sparse_posterior(
     centre: float = 0.0,
     *,
     start: Floats | None = None,
-    tolerance: float = 1e-2,
+    tolerance: float = 0.1,
     steps: int = 100,
 ) -> SparsePosterior:
     """Find the mode by Newton steps with expected information and step halving.

@@ -1,7 +1,7 @@
 """`MaternInference`: a Matern field of sparse precision behind noisy masses, as fine as their number asks for."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Self
 
@@ -20,7 +20,7 @@ from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
+from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
 from dpppsynth.release.certificate import OFFSET, POSTERIOR
 from dpppsynth.release.contents import require_posterior
@@ -35,8 +35,9 @@ from dpppsynth.release.field_inference import (
     require_scales,
 )
 from dpppsynth.release.posterior import Posterior
+from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.intensity import LogLinear
-from dpppsynth.spatial.mesh import Ints, Mesh
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
 # Settings on a certificate.
@@ -45,6 +46,8 @@ STATED = {"kind", "mesh", "ranges", "smoothness", "sigma", "offset", "inference"
 INFERENCES = ("laplace",)
 # Numbers of a saved posterior, about, and draws at least and at most.
 KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
+# Where the search over ranges begins: about six spacings of the tents. Longer ranges take larger factors.
+FIRST = 2
 # Draws that are made at once.
 BATCH = 64
 # Logarithm of the weight below which a prior is left out of the average.
@@ -60,7 +63,7 @@ class MaternInference(FieldInference):
     mesh : Mesh
         Mesh of the field: the tents' own, or a refinement of it.
     ranges : tuple of float
-        In increasing order; the best is found by climbing from the middle, so that not all are tried.
+        In increasing order; the best is found by climbing from the third, so that not all are tried.
     smoothness : tuple of float
         1 and 3 in the plane, 0.5 and 1.5 along networks.
     sigma : float
@@ -88,6 +91,8 @@ class MaternInference(FieldInference):
             msg = f"smoothness: needs a tuple of some of {known} on this mesh, got {self.smoothness!r}."
             raise InputError(msg)
         positive("sigma", self.sigma)
+        for name in ("ranges", "smoothness"):
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
         longest = SparseMatern(self.sigma, self.ranges[-1], self.smoothness[0])
         require_few_unknowns(longest.unknowns(self.mesh))
@@ -115,12 +120,13 @@ class MaternInference(FieldInference):
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood = statistic.plan, self.likelihood(statistic)
         fits: dict[tuple[float, float], SparsePosterior] = {}
+        coarse = self._coarse_mode(statistic)
 
         def evidence(smoothness: float, range_: float) -> float:
             say(f"field of range {range_:.4g} and smoothness {smoothness:g}")
             prior = SparseMatern(self.sigma, range_, smoothness).on(self.mesh)
             prior = prior if plan.n is not None else prior.with_intercept(INTERCEPT_SD)
-            start = next(iter(fits.values())).field_mode if fits else None
+            start = next(iter(fits.values())).field_mode if fits else coarse
             fit = sparse_posterior(likelihood, prior, self.centre(plan), start=start)
             fits[smoothness, range_] = fit
             best = max(each.log_evidence for each in fits.values())
@@ -138,6 +144,21 @@ class MaternInference(FieldInference):
         fields = np.concatenate([self._draw(fit, k, plan.n, rng) for fit, k in zip(fits.values(), count, strict=True)])
         order = rng.permutation(draws)
         return Posterior(fields[None, order], np.repeat([range_ for _, range_ in fits], count)[order])
+
+    def _prior(self, mesh: Mesh, range_: float, smoothness: float, plan: LatticePlan) -> SparseField:
+        """Prior on a mesh, with an intercept where n is secret."""
+        prior = SparseMatern(self.sigma, range_, smoothness).on(mesh)
+        return prior if plan.n is not None else prior.with_intercept(INTERCEPT_SD)
+
+    def _coarse_mode(self, statistic: PrivateStatistic[LatticePlan]) -> Floats | None:
+        """(V,) mode of a field on the tents' mesh, from which the search on a finer one begins; it is quickly found."""
+        plan = statistic.plan
+        if len(plan.mesh.vertices) == len(self.mesh.vertices):
+            return None
+        coarse = replace(self, mesh=plan.mesh)
+        prior = self._prior(plan.mesh, self.ranges[min(FIRST, len(self.ranges) - 1)], self.smoothness[0], plan)
+        mode = sparse_posterior(coarse.likelihood(statistic), prior, coarse.centre(plan)).field_mode
+        return np.asarray(plan.mesh.basis(self.mesh.positions) @ mode)
 
     def _draw(self, fit: SparsePosterior, count: int, n: int | None, rng: np.random.Generator) -> np.ndarray:
         """(count, V) normalised draws, in single precision."""
@@ -186,7 +207,9 @@ class MaternInference(FieldInference):
         require(stated.keys() == STATED, f"a Matern field states exactly {', '.join(sorted(STATED))}")
         require_scales(stated, "ranges")
         model = cls.from_dict({**stated, "mesh": field_mesh(stated["mesh"], plan.mesh).recipe}, plan, None)
-        require(list(model.to_dict()["smoothness"]) == stated["smoothness"], "smoothness is a list of numbers")
+        # 1 and true are no 1.0 here.
+        same = canonical_json(model.to_dict() | {"offset": None}) == canonical_json({**stated, "offset": None})
+        require(same, "a Matern field's ranges and smoothness are numbers as they are written")
         model.require(plan)
         offset = offset_of(stated)
         files = {POSTERIOR} | (set() if offset is None else {OFFSET})
@@ -207,7 +230,7 @@ class MaternInference(FieldInference):
 
 
 def climb(height: Callable[[float], float], places: tuple[float, ...]) -> None:
-    """Ascend to a local maximum over ordered places, from the middle, looking at each place once at most."""
+    """Ascend to a local maximum over ordered places, from the third, looking at each place once at most."""
     seen: dict[int, float] = {}
 
     def at(place: int) -> float:
@@ -217,7 +240,8 @@ def climb(height: Callable[[float], float], places: tuple[float, ...]) -> None:
             seen[place] = height(places[place])
         return seen[place]
 
-    here = len(places) // 2
+    here = min(FIRST, len(places) - 1)
+    at(here)
     for way in (1, -1):
         while at(here + way) > at(here):
             here += way

@@ -99,7 +99,7 @@ def _form(name: str) -> Callable[[JsonRead], bool]:
     import jsonschema
 
     described = mechanism(name)
-    names = {*COMMON, *described.plan.form} | (set() if described.estimator is None else {"estimator"})
+    names = {*COMMON, *described.plan.form} | ({"estimator"} if described.estimators else set())
     form = {
         "properties": dict(described.plan.form),
         "required": sorted(names),

@@ -49,9 +49,12 @@ def test_records_are_complete(name):
     assert record.plan.from_parameters.__func__ is not Measurement.from_parameters.__func__
     assert record.plan.parameters is not Measurement.parameters
     assert record.plan.randomise is Measurement.randomise, "conformance looks at what passes through here"
-    if record.estimator is not None:
-        assert issubclass(record.estimator, Estimator)
-        assert record.estimator.beside.__func__ is not Estimator.beside.__func__
+    for estimator in record.estimators:
+        assert issubclass(estimator, Estimator)
+        assert estimator.beside.__func__ is not Estimator.beside.__func__
+        assert record.estimator(estimator.kind) is estimator
+    with pytest.raises(InputError, match="the estimator is"):
+        record.estimator("no-such")
 
 
 def test_every_field_is_required():

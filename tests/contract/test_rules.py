@@ -56,6 +56,39 @@ class TestLengthScale:
         assert rules.length_scale(DISC, 100) == pytest.approx(math.sqrt(DISC.area) * 0.35)
 
 
+class TestMatern:
+    @pytest.mark.parametrize("window", [SOHO, LONG, DISC], ids=["square", "long", "disc"])
+    @pytest.mark.parametrize("relation", RELATIONS, ids=repr)
+    def test_tents_are_the_finest_that_meet_their_inequalities(self, window, relation):
+        def meets_all(shape, n, epsilon):
+            vertices = shape[0] * shape[1] * filled(window)
+            noise = math.sqrt(2) * change(window, shape, relation) / epsilon
+            return vertices <= 45 * n**0.4 * (1 + 1e-12) and n / vertices >= max(1, 3 * noise) * (1 - 1e-12)
+
+        for n, epsilon in [(1000, 1.0), (5000, 0.3), (20_000, 2.0)]:
+            shape = rules.matern_tents_shape(window, n, epsilon, relation)
+            assert max(shape) == 3 or meets_all(shape, n, epsilon)
+            assert not meets_all(finer(window, max(shape) + 1), n, epsilon)
+
+    def test_numbers_that_the_guide_prints(self):
+        city = Window.rectangle(0, 0, 30_000, 30_000)
+        near = AlphaNeighbours(100.0)
+        sides = [rules.matern_tents_shape(city, n, 1.0, near)[0] for n in (10**3, 10**4, 10**5, 10**6)]
+        assert sides == [26, 42, 67, 106]
+
+    def test_ranges_reach_from_two_spacings_to_beyond_the_window(self):
+        for side in (3, 10, 40):
+            tents = regular_triangulation(SOHO, shape=(side, side))
+            ranges = rules.matern_ranges(tents)
+            assert ranges[0] == pytest.approx(2 * 670 / (side - 1))
+            assert 1.6 * 670 / 1.7 < ranges[-1] <= 1.6 * 670
+            assert np.allclose(np.diff(np.log(ranges)), np.log(1.7))
+
+    def test_fine_fields_are_rough(self):
+        assert rules.matern_smoothness(regular_triangulation(SOHO, shape=(50, 50))) == (1.0, 3.0)
+        assert rules.matern_smoothness(regular_triangulation(SOHO, shape=(51, 51))) == (1.0,)
+
+
 class TestTentsShape:
     @pytest.mark.parametrize("window", [SOHO, LONG, DISC], ids=["square", "long", "disc"])
     @pytest.mark.parametrize("relation", RELATIONS, ids=repr)

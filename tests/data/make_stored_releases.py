@@ -23,8 +23,7 @@ from dpppsynth.core.errors import InformationWarning
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models import Matern, regular_triangulation
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
-from dpppsynth.release import CoxRelease
-from dpppsynth.release.lgcp_inference import Posterior
+from dpppsynth.release import CoxRelease, Posterior
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
@@ -113,6 +112,7 @@ RELEASES: dict[str, Described] = {
     "lgcp-tents-streets": Described(
         LGCPSynthesizer(1.0, relation=NEAR_STREETS, mesh=ALONG, inference="laplace"), STREETS
     ),
+    "lgcp-tents-matern": Described(LGCPSynthesizer(1.0, 25.0, prior="sparse", mesh=MESH, offset=HILL)),
     "lgcp-field": Described(LGCPSynthesizer(1.0, 25.0, mechanism="field", delta=1e-6, **ON_MESH)),
     "lgcp-field-streets": Described(LGCPSynthesizer(1.0, 20.0, mechanism="field", delta=1e-6, **ON_STREETS), STREETS),
     "lgcp-posterior-draw": Described(draws("exact", alpha=25.0, **ON_MESH)),

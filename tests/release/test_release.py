@@ -171,7 +171,7 @@ class TestSample:
             cells.sample(m)
 
     def test_unknown_source(self, cells):
-        with pytest.raises(InputError, match=r"^source: expected one of 'draws', 'mean', got 'mode'"):
+        with pytest.raises(InputError, match=r"^source: expected one of 'draws', 'mean', 'median', got 'mode'"):
             cells.sample(1, source="mode")
 
     def test_fixed_n_needs_a_public_n(self):

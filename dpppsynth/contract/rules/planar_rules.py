@@ -19,9 +19,9 @@ FIELD_SPACING, FIELD_SIDE = 0.06, 31
 # Tents behind a Matern field, with an expected n: at most `MATERN_TENTS n^0.4`, each holding at least one point and
 # `MATERN_HOLDS` standard deviations of its noise; cells of the field's mesh along the side of a tent.
 MATERN_TENTS, MATERN_HOLDS, MATERN_REFINED = 45.0, 3.0, 3
-# Vertices of the field's mesh up to which it may be of smoothness 3. Its ranges: the shortest in spacings of the tents,
-# the longest in units of sqrt(area), and the ratio of one to the next.
-SMOOTH_VERTICES = 7000
+# Vertices of the field's mesh up to which it may be of smoothness 3, and at most, about. Its ranges: the shortest in
+# spacings of the tents, the longest in units of sqrt(area), and the ratio of one to the next.
+SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
 
 
@@ -155,8 +155,11 @@ def matern_smoothness(mesh: Mesh) -> tuple[float, ...]:
 
 
 def matern_mesh(tents: Mesh) -> Mesh:
-    """Mesh of a Matern field: the tents' regular mesh, refined."""
-    return refine(tents, MATERN_REFINED) if tents.recipe["builder"] == "regular" else tents
+    """Mesh of a Matern field: the tents' regular mesh refined 3 times, or as often as `MATERN_VERTICES` allow."""
+    if tents.recipe["builder"] != "regular":
+        return tents
+    allowed = math.isqrt(max(1, MATERN_VERTICES // len(tents.vertices)))
+    return refine(tents, min(MATERN_REFINED, allowed))
 
 
 def shape(window: Window, m: int) -> tuple[int, int]:
