@@ -165,6 +165,7 @@ def sparse_posterior(
     """
     unknowns = np.zeros(prior.size) if start is None else prior.unknowns_of(start - centre)
     value, gradient, mass = _density(likelihood, prior, centre, unknowns)
+    along, before = np.zeros(prior.size), (np.zeros(prior.size), np.inf)
     for _ in range(steps):
         information = Information(likelihood, prior, mass)
         precision = PosteriorPrecision(prior, information)
@@ -173,16 +174,34 @@ def sparse_posterior(
         if gain <= tolerance:
             evidence = value + (prior.log_det - precision.log_det) / 2
             return SparsePosterior(prior, centre, unknowns, information, precision, evidence)
-        length = min(1.0, LONGEST / float(np.abs(prior.placement @ step).max()))
-        for _ in range(HALVINGS):
-            trial = unknowns + length * step
-            there = _density(likelihood, prior, centre, trial)
-            if there[0] >= value + ENOUGH * gain * length:
-                break
-            length /= 2
-        unknowns, (value, gradient, mass) = trial, there
+        # Conjugate directions (Polak & Ribiere), as expected information may lie far from the curvature at hard data.
+        along = step + max(0.0, (gain - float(before[0] @ step)) / before[1]) * along
+        along = along if gradient @ along > 0 else step
+        before = gradient, gain
+        unknowns, (value, gradient, mass) = _line_search(likelihood, prior, centre, unknowns, value, gradient, along)
     msg = "inference: the posterior mode of the field was not found; take a coarser mesh or another range."
     raise QualityError(msg)
+
+
+def _line_search(
+    likelihood: NoisyMasses,
+    prior: SparseField,
+    centre: float,
+    unknowns: Floats,
+    value: float,
+    gradient: Floats,
+    along: Floats,
+) -> tuple[Floats, tuple[float, Floats, Floats]]:
+    """Unknowns (N,) along a direction (N,) where the log-posterior is higher, and all that `_density` gives there."""
+    slope = float(gradient @ along)
+    length = min(1.0, LONGEST / float(np.abs(prior.placement @ along).max()))
+    for _ in range(HALVINGS):
+        trial = unknowns + length * along
+        there = _density(likelihood, prior, centre, trial)
+        if there[0] >= value + ENOUGH * slope * length:
+            break
+        length /= 2
+    return trial, there
 
 
 def _density(

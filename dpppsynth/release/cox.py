@@ -155,13 +155,13 @@ class CoxRelease(StatisticRelease[L]):
             msg = "fixed_n: the relation keeps the number of points secret; leave it out."
             raise InputError(msg)
         rng, m = generator(rng), int(m)
-        intensities = self._intensities(source, m, rng)
+        intensities = self.intensities(m, rng, source=source)
         if fixed_n and n is not None:
             return [binomial_pattern(each, n, rng) for each in intensities]
         return [poisson_pattern(each, rng) for each in intensities]
 
-    def _intensities(self, source: str, m: int, rng: np.random.Generator) -> Sequence[Intensity]:
-        """Intensities of m patterns."""
+    def intensities(self, m: int, rng: np.random.Generator, *, source: str = "draws") -> Sequence[Intensity]:
+        """The intensities that `sample` draws m patterns from, for studies that compare patterns with their own."""
         if not self.estimator.has_posterior:
             return [self.intensity] * m
         model, draws = self._field_model(), self._require_draws()

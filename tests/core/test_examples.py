@@ -10,9 +10,11 @@ import pytest
 
 import dpppsynth as dps
 from dpppsynth import PointPattern
+from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan
 from dpppsynth.evaluation.distances import quadrature
 from dpppsynth.evaluation.experiments import Outcome
-from dpppsynth.release.cox import CoxRelease
+from dpppsynth.privacy import AddRemove
+from dpppsynth.release import CoxRelease, LGCPInference, Posterior
 from dpppsynth.spatial.sampling import poisson_pattern
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -138,9 +140,12 @@ def test_sets_are_those_of_a_release_and_scored_by_what_they_were_drawn_from(mad
     """Neither a draw's set by the mean, which flatters it, nor sets that `sample` would not make."""
     scenario, rng = made.simulations()["lambda4"], np.random.default_rng(2)
     square = dps.models.regular_triangulation(scenario.domain, shape=(3, 3))
-    fields = rng.normal(-1, 1, (20, len(square.vertices)))
-    mean = dps.spatial.intensity.LogLinearMean(square, fields)
-    theirs, same = CoxRelease.sample(Fixed(mean), 3, 5, source=source), np.random.default_rng(5)
+    fields = rng.normal(-1, 1, (1, 20, len(square.vertices))).astype(np.float32)
+    plan = StatisticPlan("tents", square, AddRemove(), None, 20, 1.0)
+    statistic = PrivateStatistic(plan, np.zeros(len(square.vertices), dtype=np.int64), "none", seeded=True)
+    drawn = CoxRelease("lgcp-tents", statistic, LGCPInference(square, (1.0,)), Posterior(fields, np.ones(20)))
+    mean = drawn.intensity
+    theirs, same = drawn.sample(3, 5, source=source), np.random.default_rng(5)
     ours = [poisson_pattern(each, same) for each in made.sources(mean, source, 3, same)]
     assert [each.xy.tolist() for each in ours] == [each.xy.tolist() for each in theirs]
     assert made.OneRelease(mean, source).intensity.fields.shape[0] == {"draws": 20, "mean": 4}[source]

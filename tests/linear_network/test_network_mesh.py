@@ -435,7 +435,7 @@ def test_uniform_masses_give_a_constant_mode():
 
     tents_ = MESHES["triangles"]
     masses = 400 * tents_.measure / TOWN.length
-    likelihood = NoisyMasses(masses, 0.0, mesh.measure, mesh.shares(tents_), 400)
+    likelihood = NoisyMasses(masses, 0.0, mesh.measure, mesh.shares(tents_).toarray(), 400)
     root = np.linalg.cholesky(PoweredExponential(1.0, 50.0, 1.0).matrix(mesh) + 1e-12 * np.eye(len(mesh.vertices)))
     mode = laplace_approximation.laplace_posterior(likelihood, root, 0.0).field_mode
     assert np.ptp(mode) < 1e-6
