@@ -174,7 +174,7 @@ def sparse_posterior(
         if gain <= tolerance:
             evidence = value + (prior.log_det - precision.log_det) / 2
             return SparsePosterior(prior, centre, unknowns, information, precision, evidence)
-        # Conjugate directions (Polak & Ribiere), as expected information may lie far from the curvature at hard data.
+        # Hard data bend otherwise than expected: conjugate directions (Polak & Ribiere) do not go to and fro.
         along = step + max(0.0, (gain - float(before[0] @ step)) / before[1]) * along
         along = along if gradient @ along > 0 else step
         before = gradient, gain
