@@ -226,6 +226,10 @@ class StatisticPlan(MeasurementPlan):
             "expected_n": self.expected_n,
         }
 
+    def serves(self, mechanism: str) -> bool:
+        """Whether the mechanism's name ends with the basis."""
+        return mechanism.rpartition("-")[2] == self.basis
+
     @property
     def size(self) -> int:
         """Number of cells or vertices."""

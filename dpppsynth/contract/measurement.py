@@ -172,6 +172,10 @@ class Measurement:
         """Public parameters for the certificate: enough to make this plan, and derive its guarantee, again."""
         raise NotImplementedError
 
+    def serves(self, mechanism: str) -> bool:
+        """Whether it belongs to a mechanism, where one class of plans serves several."""
+        return True
+
     def prepare(self) -> None:
         """Make everything that `measure` needs besides the points, and refuse here what it would refuse without them.
 

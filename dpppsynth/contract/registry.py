@@ -77,13 +77,14 @@ def require_fit(name: object, plan: Measurement) -> AnyMechanism:
     Raises
     ------
     InputError
-        When none of this name is registered, or it has plans of another class.
+        When none of this name is registered, or it has other plans.
     """
     record = mechanism(name)
-    if not isinstance(plan, record.plan):
+    if not isinstance(plan, record.plan) or not plan.serves(record.name):
+        got = "one of another mechanism" if isinstance(plan, record.plan) else f"a {type(plan).__name__}"
         msg = (
-            f"mechanism: {name} spends its budget on a {record.plan.__name__}, got a {type(plan).__name__}; take "
-            "a plan that a synthesizer made."
+            f"mechanism: {name} spends its budget on a {record.plan.__name__}, got {got}; take a plan that a "
+            "synthesizer made."
         )
         raise InputError(msg)
     return record

@@ -590,6 +590,14 @@ def test_command_line_refuses(saved):
     )
 
 
+def test_command_line_exits_3_where_a_saved_release_disagrees(monkeypatch):
+    """What is saved is not what was released."""
+    honest = PrivateStatistic.to_dict
+    monkeypatch.setattr(PrivateStatistic, "to_dict", lambda s: honest(s) | {"lattice": [0] * len(s.lattice)})
+    shown = json.loads(command(*JOB, *HERE, "--trials", 50, "--json", code=3).stdout)
+    assert any(each.startswith("the saved statistic") for each in shown["disagreements"])
+
+
 def test_command_line_exits_3_where_more_is_found():
     """Without any noise, at the settings of an audit that passes."""
     with randomised_by(lambda plan, draw, exact: exact):

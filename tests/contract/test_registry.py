@@ -89,6 +89,11 @@ def test_a_plan_of_another_mechanism_spends_nothing(tmp_path):
     ):
         Plan("heatmap", made.statistic, made.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE), ledger=ledger)
     assert ledger.spent == 0
+    made = LaplaceSynthesizer(1.0, alpha=25.0, basis="cells").plan(SQUARE, n=2)
+    for other in ("laplace-tents", "lgcp-tents"):
+        with pytest.raises(InputError, match=f"^mechanism: {other} spends its budget on a StatisticPlan, got one of"):
+            Plan(other, made.statistic, made.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE), ledger=ledger)
+        assert ledger.spent == 0
 
 
 def test_no_release_is_made_of_an_unknown_mechanism():

@@ -59,6 +59,10 @@ class KimLimPlan(DrawPlan):
         bound = {"3.8": kim_lim_38, "3.9": kim_lim_39}[self.bound]
         return bound(self.mesh, None, self.relation, epsilon=self.epsilon, ratio=self.ratio, sampler=self.sampler)
 
+    def serves(self, mechanism: str) -> bool:
+        """Whether the mechanism's name ends with the bound."""
+        return mechanism.rpartition("-")[2] == self.bound
+
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate; the mechanism's name ends with the bound."""
