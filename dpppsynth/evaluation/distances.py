@@ -124,12 +124,17 @@ def quadrature(domain: Domain) -> tuple[Floats, Floats]:
     return _midpoints(domain)
 
 
+def quadrature_cell(domain: Domain) -> float:
+    """Side of a cell of the quadrature, or longest of its segments, in the domain's unit."""
+    return domain.size / SEGMENTS if isinstance(domain, LinearNetwork) else domain.extent / SIDE
+
+
 @lru_cache(maxsize=4)
 def _midpoints(domain: Window | LinearNetwork) -> tuple[Floats, Floats]:
     if isinstance(domain, LinearNetwork):
-        rule = network_mesh(domain, domain.length / SEGMENTS).midpoints()
+        rule = network_mesh(domain, quadrature_cell(domain)).midpoints()
     else:
-        rule = regular_squares(domain, spacing=domain.extent / SIDE).midpoints()
+        rule = regular_squares(domain, spacing=quadrature_cell(domain)).midpoints()
     # Shared by all calls.
     for array in rule:
         array.flags.writeable = False

@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.evaluation.distances import SEGMENTS, SIDE, Density, integral, misplaced_share, quadrature, values
+from dpppsynth.evaluation.distances import (
+    Density,
+    integral,
+    misplaced_share,
+    quadrature,
+    quadrature_cell,
+    values,
+)
 from dpppsynth.evaluation.envelopes import Envelope, envelope
 from dpppsynth.evaluation.kfunction import k_function
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
@@ -196,7 +203,7 @@ class Comparison:
 
 def least_bandwidth(domain: Domain) -> float:
     """Smallest kernel bandwidth: a cell of the quadrature, between whose nodes far narrower kernels fall."""
-    return domain.size / SEGMENTS if isinstance(domain, LinearNetwork) else domain.extent / SIDE
+    return quadrature_cell(domain)
 
 
 def transport_method(original: PointPattern, patterns: Sequence[PointPattern]) -> str:

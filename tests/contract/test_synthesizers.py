@@ -168,7 +168,7 @@ BAD_LGCP = [
     ({"delta": -1e-6}, r"^delta: must lie in \[0, 1\), got -1e-06"),
     ({"delta": math.nan}, r"^delta: must lie in \[0, 1\), got nan"),
     ({"delta": "small"}, r"^delta: must lie in \[0, 1\), got 'small'"),
-    ({"inference": "magic"}, r"^inference: expected one of 'nuts', 'laplace', got 'magic'\."),
+    ({"inference": "magic"}, r"^inference: expected one of 'auto', 'nuts', 'laplace', got 'magic'\."),
     ({"engine": "stan"}, r"^engine: expected one of 'nutpie', 'pymc', got 'stan'\."),
     ({"offset": 3}, r"^offset: "),
 ]
