@@ -27,6 +27,9 @@ GRID = LinearNetwork(
     [[x, y] for x in (0, 50, 100) for y in (0, 50, 100)],
     [[0, 1], [1, 2], [3, 4], [4, 5], [6, 7], [7, 8], [0, 3], [3, 6], [1, 4], [4, 7], [2, 5], [5, 8]],
 )
+
+# Cells of the quadrature, before the tests of this file coarsen it.
+CELLS, SEGMENTS = distances.SIDE, distances.SEGMENTS
 R = np.linspace(0, 25, 26)
 N = 73
 DIFFERENCES = [each.name for each in metrics.METRICS[1:]]
@@ -300,14 +303,14 @@ class TestRefusals:
     def test_the_least_bandwidth_is_resolved(self, domain):
         """Total variation does not change on a quadrature of cells half as long."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(distances, "SIDE", metrics.SIDE)
-            patch.setattr(distances, "SEGMENTS", metrics.SEGMENTS)
+            patch.setattr(distances, "SIDE", CELLS)
+            patch.setattr(distances, "SEGMENTS", SEGMENTS)
             distances._midpoints.cache_clear()
             one, other = (clustered(N, k) if domain is SQUARE else on_streets(N, k) for k in (0, 1))
             surfaces = [kernel_intensity(each, metrics.least_bandwidth(domain)) for each in (one, other)]
             coarse = total_variation(*surfaces, domain)
-            patch.setattr(distances, "SIDE", 2 * metrics.SIDE)
-            patch.setattr(distances, "SEGMENTS", 2 * metrics.SEGMENTS)
+            patch.setattr(distances, "SIDE", 2 * CELLS)
+            patch.setattr(distances, "SEGMENTS", 2 * SEGMENTS)
             distances._midpoints.cache_clear()
             assert coarse == pytest.approx(total_variation(*surfaces, domain), abs=1e-2)
         distances._midpoints.cache_clear()
