@@ -273,7 +273,7 @@ class TestRefusals:
             (PointPattern([[1.0, 2.0]], SQUARE), clustered(), {}, "original pattern: must have at least two"),
             (clustered(), clustered(), {"side": 0.0}, "side: must be a positive length"),
             (clustered(), clustered(), {"bandwidth": np.nan}, "bandwidth: must be a positive length"),
-            (clustered(), clustered(), {"bandwidth": 0.6}, r"bandwidth: the quadrature .* no less than 0\.6667"),
+            (clustered(), clustered(), {"bandwidth": 0.6}, r"bandwidth: the quadrature .* no less than 3\.333"),
             (on_streets(9), on_streets(9), {"bandwidth": 1e-3}, "bandwidth: the quadrature"),
             (clustered(), clustered(), {"side": np.bool_(True)}, "side: must be a positive length"),
             (clustered(), clustered(), {"r": [3.0, 1.0]}, "r: must be finite"),
