@@ -1,13 +1,13 @@
 """Selected inversion: the diagonal of the inverse of a sparse matrix from its factor, without the rest."""
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from dpppsynth.core.sorted_search import compiled
 from dpppsynth.spatial.mesh import Floats
 
 
-@numba.njit(cache=True)  # type: ignore[misc,untyped-decorator,unused-ignore]
+@compiled
 def inverse_diagonal(
     starts: npt.NDArray[np.int32], rows: npt.NDArray[np.int32], lower: Floats, pivots: Floats
 ) -> Floats:

@@ -30,7 +30,7 @@ MOST_UNKNOWNS = 250_000
 # Padding around a window, in ranges. A point on its border has a mirror image twice as far away, which adds 4 % to the
 # variance there, 8 % in corners.
 PADDING = 0.75
-# Padding at most, as a share of the box's longer side; where it cuts in, standard deviations are set right one by one.
+# Padding at most, as a share of each side of the box; where it cuts in, standard deviations are set right one by one.
 MOST_PADDING = 0.25
 
 
@@ -195,7 +195,7 @@ class PaddedGrid:
             return None
         low, high = _box(mesh)
         shape = np.array(mesh.recipe["shape"])
-        pad = np.ceil(min(margin, MOST_PADDING * (high - low).max()) / ((high - low) / (shape - 1))).astype(int)
+        pad = np.ceil(np.minimum(margin, MOST_PADDING * (high - low)) / ((high - low) / (shape - 1))).astype(int)
         nx, ny = (int(side) for side in shape + 2 * pad)
         return pad, (nx, ny)
 
@@ -210,7 +210,7 @@ class PaddedGrid:
         step = (high - low) / (np.array(mesh.recipe["shape"]) - 1)
         vertices, corners = regular_grid((*(low - pad * step), *(high + pad * step)), nx, ny, "triangle")
         place = np.rint((mesh.vertices - low) / step).astype(np.int64) + pad
-        return cls(vertices, corners, place[:, 1] * nx + place[:, 0], margin > MOST_PADDING * (high - low).max())
+        return cls(vertices, corners, place[:, 1] * nx + place[:, 0], bool(margin > MOST_PADDING * (high - low).min()))
 
     @cached_property
     def elements(self) -> Elements:

@@ -108,8 +108,8 @@ class FieldInference(Estimator[LatticePlan]):
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         raise NotImplementedError
 
-    def normalise(self, fields: Floats, n: int | None) -> NDArray[np.float32]:
-        """Log-intensities whose exact integral is the public n (unchanged where n is secret), in single precision."""
+    def normalise(self, fields: Floats, n: float | Floats | None) -> NDArray[np.float32]:
+        """Log-intensities whose exact integral is n, or one number each (unchanged without), in single precision."""
         if n is not None:
             flat = fields.reshape(-1, fields.shape[-1])
             flat = flat - flat.max(axis=1, keepdims=True)
@@ -130,9 +130,10 @@ class FieldInference(Estimator[LatticePlan]):
         return LogLinearMean(self.mesh, posterior.flat.astype(float), self.offset)
 
     def posterior_median(self, posterior: Posterior, n: int | None) -> LogLinear:
-        """Exp of the posterior median of the log-intensity, with the public total."""
+        """Exp of the posterior median of the log-intensity, with the public total, or that of the mean."""
         median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
-        return LogLinear(self.mesh, self.normalise(median, n)[0].astype(float), self.offset)
+        total = self.posterior_mean(posterior).total if n is None else float(n)
+        return LogLinear(self.mesh, self.normalise(median, total)[0].astype(float), self.offset)
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:

@@ -7,17 +7,20 @@ from typing import ClassVar, Self
 
 import numpy as np
 import scipy.special
+from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
+from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import Following, require
+from dpppsynth.contract.measurement import Following, Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
+from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
@@ -35,7 +38,7 @@ from dpppsynth.release.field_inference import (
     require_scales,
 )
 from dpppsynth.release.posterior import Posterior
-from dpppsynth.spatial.domains import canonical_json
+from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
@@ -48,6 +51,10 @@ INFERENCES = ("laplace",)
 KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
 # Where the search over ranges begins: about six spacings of the tents. Longer ranges take larger factors.
 FIRST = 2
+# Ranges of a field, in units of sqrt(area): at most, and at least as a share of the most.
+LONGEST, SHORTEST = 2.0, 1e-6
+# Times the memory that the factors of a smoother field take.
+SMOOTH = 4
 # Draws that are made at once.
 BATCH = 64
 # Logarithm of the weight below which a prior is left out of the average.
@@ -83,19 +90,31 @@ class MaternInference(FieldInference):
 
     def __post_init__(self) -> None:
         require_few("ranges", self.ranges)
-        if list(self.ranges) != sorted(set(self.ranges)):
-            msg = f"ranges: must increase from one to the next, got {self.ranges!r}."
+        longest = LONGEST * self.mesh.domain.extent
+        if list(self.ranges) != sorted(set(self.ranges)) or not SHORTEST * longest <= self.ranges[0] <= self.ranges[-1]:
+            msg = f"ranges: must increase from one to the next, from {SHORTEST * longest:g} on, got {self.ranges!r}."
+            raise InputError(msg)
+        if self.ranges[-1] > longest:
+            msg = (
+                f"ranges: must be at most {longest:g} in this domain, or matrices are not precise enough, got "
+                f"{self.ranges!r}."
+            )
             raise InputError(msg)
         known = SMOOTHNESS[1 if self.mesh.kind == "segment" else 2]
-        if not isinstance(self.smoothness, tuple) or not self.smoothness or not set(self.smoothness) <= set(known):
-            msg = f"smoothness: needs a tuple of some of {known} on this mesh, got {self.smoothness!r}."
+        smoothness = self.smoothness
+        some = isinstance(smoothness, tuple) and 0 < len(smoothness) <= len(known) and set(smoothness) <= set(known)
+        if not some or list(smoothness) != sorted(set(smoothness)):
+            msg = f"smoothness: needs a tuple of some of {known} on this mesh, in order, got {smoothness!r}."
             raise InputError(msg)
-        positive("sigma", self.sigma)
+        positive("sigma", self.sigma, most=LARGEST_PARAMETER)
+        if self.sigma < SMALLEST_PARAMETER:
+            msg = f"sigma: must be at least {SMALLEST_PARAMETER:g}, got {self.sigma!r}."
+            raise InputError(msg)
         for name in ("ranges", "smoothness"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
-        longest = SparseMatern(self.sigma, self.ranges[-1], self.smoothness[0])
-        require_few_unknowns(longest.unknowns(self.mesh))
+        widest = SparseMatern(self.sigma, self.ranges[-1], self.smoothness[0]).unknowns(self.mesh)
+        require_few_unknowns(widest * (SMOOTH if self.smoothness[-1] > known[0] else 1))
         require_somewhere(self.measure)
 
     def __repr__(self) -> str:
@@ -141,7 +160,9 @@ class MaternInference(FieldInference):
         draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
         count = apportion(scipy.special.softmax(log_weight), draws)
         say("draws")
-        fields = np.concatenate([self._draw(fit, k, plan.n, rng) for fit, k in zip(fits.values(), count, strict=True)])
+        totals = self._totals(statistic, draws, rng)
+        each = zip(fits.values(), np.split(totals, np.cumsum(count)[:-1]), strict=True)
+        fields = np.concatenate([self._draw(fit, own, rng) for fit, own in each])
         order = rng.permutation(draws)
         return Posterior(fields[None, order], np.repeat([range_ for _, range_ in fits], count)[order])
 
@@ -160,11 +181,24 @@ class MaternInference(FieldInference):
         mode = sparse_posterior(coarse.likelihood(statistic), prior, coarse.centre(plan)).field_mode
         return np.asarray(plan.mesh.basis(self.mesh.positions) @ mode)
 
-    def _draw(self, fit: SparsePosterior, count: int, n: int | None, rng: np.random.Generator) -> np.ndarray:
-        """(count, V) normalised draws, in single precision."""
-        sizes = [min(BATCH, count - start) for start in range(0, count, BATCH)]
+    def _totals(self, statistic: PrivateStatistic[LatticePlan], draws: int, rng: np.random.Generator) -> Floats:
+        """(draws,) totals of the intensities: the public n, or what the noised masses tell of a secret one.
+
+        Mean of exp of an uncertain field lies above its total, so a secret total is not left to the field.
+        """
+        plan = statistic.plan
+        if plan.n is not None:
+            return np.full(draws, float(plan.n))
+        masses = self.likelihood(statistic)
+        total = max(1.0, float(masses.masses.sum()))
+        spread = np.sqrt(total + 2 * masses.noise_scale**2 * len(masses.masses))
+        return np.maximum(1.0, rng.normal(total, spread, draws))
+
+    def _draw(self, fit: SparsePosterior, totals: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
+        """(k, V) draws with the given totals (k,), in single precision."""
         none = np.empty((0, len(self.mesh.vertices)), dtype=np.float32)
-        return np.concatenate([none, *(self.normalise(fit.draw(size, rng), n) for size in sizes)])
+        parts = [totals[start : start + BATCH] for start in range(0, len(totals), BATCH)]
+        return np.concatenate([none, *(self.normalise(fit.draw(len(part), rng), part) for part in parts)])
 
     def central(self, posterior: Posterior, n: int | None) -> LogLinear:
         """The posterior median: where places are empty, the mean of exp of a field lies far above what is there."""
@@ -200,6 +234,11 @@ class MaternInference(FieldInference):
             "offset": None if self.offset is None else self.offset.fingerprint,
             "inference": self.inference,
         }
+
+    @classmethod
+    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
+        """Work of the field's mesh, which is made three times."""
+        return 3 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:

@@ -591,7 +591,7 @@ def test_command_line_refuses(saved):
 
 
 def test_command_line_exits_3_where_a_saved_release_disagrees(monkeypatch):
-    """What is saved is not what was released."""
+    """A saved statistic that is not the released one."""
     honest = PrivateStatistic.to_dict
     monkeypatch.setattr(PrivateStatistic, "to_dict", lambda s: honest(s) | {"lattice": [0] * len(s.lattice)})
     shown = json.loads(command(*JOB, *HERE, "--trials", 50, "--json", code=3).stdout)

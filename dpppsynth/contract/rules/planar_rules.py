@@ -116,8 +116,9 @@ def matern_ranges(tents: Mesh) -> tuple[float, ...]:
     """Ranges of a Matern field behind tents, from twice their spacing to 1.6 sqrt(area)."""
     x0, y0, x1, y1 = tents.domain.bounds
     spacing = max(x1 - x0, y1 - y0) / (max(tents.recipe["shape"]) - 1)
-    shortest, longest = SHORTEST_RANGE * spacing, LONGEST_RANGE * tents.domain.extent
-    count = max(1, 1 + math.floor(math.log(max(1.0, longest / shortest)) / math.log(RANGE_RATIO)))
+    longest = LONGEST_RANGE * tents.domain.extent
+    shortest = min(SHORTEST_RANGE * spacing, longest)
+    count = 1 + math.floor(math.log(longest / shortest) / math.log(RANGE_RATIO))
     return tuple(shortest * RANGE_RATIO**k for k in range(count))
 
 
@@ -127,7 +128,7 @@ def cells_shape(window: Window, n: float, epsilon: float, relation: CappedRelati
     best = shape(window, 2)
     for m in range(3, MOST_VERTICES + 1):
         nx, ny = shape(window, m)
-        cells = (nx - 1) * (ny - 1) * _filled(window)
+        cells = (nx - 1) * (ny - 1) * filled(window)
         if n / cells >= max(1.0, 2 * math.sqrt(2) * delta / epsilon):
             best = (nx, ny)
     return best
@@ -181,10 +182,10 @@ def _geometry(window: Window, shape: tuple[int, int], relation: CappedRelation) 
     hx, hy = (x1 - x0) / (shape[0] - 1), (y1 - y0) / (shape[1] - 1)
     altitude = hx * hy / np.hypot(hx, hy)
     moved = 1.0 if isinstance(relation, AddRemove) else min(2.0, 2 * relation.reach / altitude)
-    return min(hx, hy), relation.max_points_per_person * moved, shape[0] * shape[1] * _filled(window)
+    return min(hx, hy), relation.max_points_per_person * moved, shape[0] * shape[1] * filled(window)
 
 
-def _filled(window: Window) -> float:
+def filled(window: Window) -> float:
     """Share of the bounding box that the window fills."""
     x0, y0, x1, y1 = window.bounds
     return window.area / ((x1 - x0) * (y1 - y0))

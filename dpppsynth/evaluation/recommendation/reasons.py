@@ -112,8 +112,8 @@ def _approximations(candidate: Candidate, domain: Domain, case: Case) -> Iterato
             "and from the mean with source='mean' (on the command line --source mean)."
         )
         yield (
-            "The study infers by Laplace approximation (inference='laplace'); NUTS is the default. Both were compared "
-            "on windows alone, in two rows, where NUTS came as close (docs/results/utility_nuts.md)."
+            "The study infers by Laplace approximation (inference='laplace'); NUTS is the default below 1000 points. "
+            "Both were compared on windows alone, in two rows, where NUTS came as close (docs/results/utility_nuts.md)."
         )
     if isinstance(domain, Window) and not domain.is_rectangle:
         yield "The study's windows are squares; this one is compared by the square root of its area."

@@ -37,6 +37,8 @@ from dpppsynth.spatial.mesh import Mesh
 LITTLE = 1e-3
 # Points from which on a field of sparse precision stands behind noised tents: finer than dense matrices allow.
 SPARSE_FROM = 1000
+# Share of its box that a window then fills at least: the field lives on all of the box.
+FILLED = 0.5
 PRIORS = ("auto", "dense", "sparse")
 SAMPLERS = ("auto", "exact", "nuts", "proximal")
 
@@ -73,7 +75,7 @@ class LGCPRequest:
                 raise InputError(msg)
             return True
         free = s.prior == "auto" and s.inference != "nuts" and s.length_scale is None and s.mesh is None
-        return free and planar and self.size >= SPARSE_FROM
+        return free and planar and self.size >= SPARSE_FROM and self.rules.filled(self.domain) >= FILLED
 
 
 Planner = Callable[[LGCPRequest], Plan]

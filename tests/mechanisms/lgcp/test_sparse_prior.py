@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+import shapely
 from support.command_line import run
 
 from dpppsynth import (
@@ -72,6 +73,7 @@ def test_a_thousand_points_get_a_sparse_field_unless_told():
     [
         ({"prior": "sparse"}, LinearNetwork([[0, 0], [1000, 0]], [[0, 1]]), "prior: fields of sparse precision live"),
         ({"prior": "sparse", "inference": "nuts"}, SQUARE, "inference: a sparse prior has too many unknowns for NUTS"),
+        ({"prior": "sparse", "length_scale": 1e5}, SQUARE, "ranges: must be at most 2000"),
         ({"prior": "rough"}, SQUARE, "prior: expected one of 'auto', 'dense', 'sparse', got 'rough'"),
         ({"prior": "sparse", "mechanism": "field", "delta": 1e-6}, SQUARE, "prior: only mechanism 'tents' has"),
         (
@@ -95,6 +97,11 @@ def test_what_cannot_be_is_refused_by_the_plan(settings, domain, rule):
         ({"ranges": tuple(range(1, MOST_SCALES + 2))}, "ranges: needs at most"),
         ({"smoothness": (0.5,)}, "smoothness: needs a tuple of some of"),
         ({"smoothness": ()}, "smoothness: needs a tuple"),
+        ({"smoothness": (3.0, 1.0)}, "smoothness: needs a tuple"),
+        ({"smoothness": (1.0, 1.0)}, "smoothness: needs a tuple"),
+        ({"ranges": (1e-6,)}, "ranges: must increase from one to the next, from 0.002 on"),
+        ({"ranges": (2001.0,)}, "ranges: must be at most 2000"),
+        ({"sigma": 1e-155}, "sigma: must be at least 1e-150"),
         ({"sigma": 0.0}, "sigma: must"),
         ({"inference": "nuts"}, "inference: expected"),
     ],
@@ -157,11 +164,34 @@ def test_intervals_hold_most_of_the_truth(release):
     assert inside.mean() > 0.6
 
 
-def test_the_number_of_points_may_be_secret():
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_number_of_points_may_be_secret(epsilon):
+    """Patterns, from draws as well, have about as many points as the noised masses tell of; not a fifth more."""
     pattern, grid, truth = hills(2000)
-    release = LGCPSynthesizer(1.0, relation=AddRemove()).release(pattern, 5, expected_n=1500)
-    assert 1600 < release.intensity.total < 2400
-    assert distance(release.intensity(grid), truth) < 0.5
+    release = LGCPSynthesizer(epsilon, relation=AddRemove()).release(pattern, 5, expected_n=1500)
+    total = release.statistic.masses.sum()
+    assert 1500 < total < 2500
+    assert release.intensity.total == pytest.approx(total, rel=0.03)
+    totals = release.estimator.posterior_mean(release.draws).totals
+    spread = np.sqrt(total + 2 * release.statistic.noise_scale**2 * len(release.statistic.masses))
+    # Means and standard deviations of that many normal numbers: 6 standard errors, below 1e-6 in all.
+    assert abs(totals.mean() - total) < 6 * spread / np.sqrt(len(totals))
+    assert abs(totals.std() / spread - 1) < 6 / np.sqrt(2 * len(totals))
+    assert distance(release.intensity(grid), truth) < 0.7
+
+
+@pytest.mark.parametrize(
+    ("window", "kind"),
+    [
+        (Window.rectangle(0, 0, 10_000, 1000), MaternInference),
+        (Window.rectangle(0, 0, 100_000, 10), MaternInference),
+        (Window.polygon(shapely.LineString([(0, 0), (10_000, 10_000)]).buffer(40)), LGCPInference),
+    ],
+    ids=["long", "very long", "river"],
+)
+def test_no_window_is_refused_for_its_shape(window, kind):
+    for n in (1000, 100_000):
+        assert isinstance(LGCPSynthesizer(1.0, 5.0).plan(window, n=n).estimator, kind)
 
 
 def test_a_public_offset_multiplies_the_intensity():
@@ -214,6 +244,7 @@ FORGED = {
     "unsorted": lambda e: e.update(ranges=e["ranges"][::-1]),
     "smoothness true": lambda e: e.update(smoothness=[True]),
     "smoothness": lambda e: e.update(smoothness=[2]),
+    "repeated": lambda e: e.update(smoothness=[1.0, 1.0, 3.0]),
     "no list": lambda e: e.update(smoothness=1.0),
     "mesh": lambda e: e.update(mesh={"builder": "regular", "kind": "triangle", "shape": [8, 8]}),
     "nuts": lambda e: e.update(inference="nuts"),
