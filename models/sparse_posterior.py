@@ -60,7 +60,7 @@ class PosteriorPrecision:
 
     def __init__(self, prior: SparseField, information: Information) -> None:
         self._factor = SparseFactor(prior.precision + information.root @ information.root.T)
-        self._known, self._columns = information.known, np.empty((prior.size, 0))
+        self._known = information.known
         if self._known:
             self._columns = information.columns
             self._solved = self._factor.solve(self._columns)

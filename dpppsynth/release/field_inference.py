@@ -3,9 +3,9 @@
 It may fail, be run again, be tuned on the release. `LGCPInference` has dense priors, `MaternInference` sparse ones.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.effort import mesh_work
-from dpppsynth.contract.estimator import Estimator
-from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.estimator import Beside, Estimator
+from dpppsynth.contract.measurement import Following, Parameters, require
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.release.certificate import OFFSET, POSTERIOR
+from dpppsynth.release.contents import require_posterior
 from dpppsynth.release.posterior import Posterior, read_posterior
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.intensity import Intensity, LogLinear, LogLinearMean
@@ -165,6 +167,17 @@ def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
     else:
         require(builder in ("network", "trace"), "the mesh of a field is the statistic's own where that is not regular")
     return mesh_from_recipe(recipe, tents.domain)
+
+
+def files_beside(mesh: Mesh, scales: Sequence[float], offset: str | None) -> Beside:
+    """Posterior draws on a mesh, made with some of the length scales or ranges, and the offset where there is one."""
+    files = {POSTERIOR} | (set() if offset is None else {OFFSET})
+    check = partial(_require_posterior, mesh=mesh, scales=scales)
+    return Beside(frozenset(files), offset, (Following(POSTERIOR, (), check),))
+
+
+def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, scales: Sequence[float]) -> None:
+    require_posterior(content, mesh, scales)
 
 
 def require_few(name: str, scales: tuple[float, ...]) -> None:

@@ -1,15 +1,13 @@
 """Noise-aware inference of a log-Gaussian Cox process (docs/theory.md, section 6; docs/theory/field.md)."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import Following, require
+from dpppsynth.contract.measurement import require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.arguments import one_of, positive
@@ -21,8 +19,6 @@ from dpppsynth.models.covariances import PoweredExponential, factor, require_few
 from dpppsynth.models.laplace_approximation import LaplacePosterior, laplace_posterior
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.release.certificate import OFFSET, POSTERIOR
-from dpppsynth.release.contents import require_posterior
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import (
     INTERCEPT_SD,
@@ -30,6 +26,7 @@ from dpppsynth.release.field_inference import (
     FieldInference,
     apportion,
     field_mesh,
+    files_beside,
     require_few,
     require_scales,
 )
@@ -202,9 +199,7 @@ class LGCPInference(FieldInference):
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
         """The posterior draws, and the offset where there is one."""
         mesh, offset = _validated(stated, plan.mesh)
-        files = {POSTERIOR} | (set() if offset is None else {OFFSET})
-        check = partial(_require_posterior, mesh=mesh, length_scales=stated["length_scales"])
-        return Beside(frozenset(files), offset, (Following(POSTERIOR, (), check),))
+        return files_beside(mesh, stated["length_scales"], offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
@@ -226,10 +221,6 @@ def _validated(estimator: JsonRead, tents: Mesh) -> tuple[Mesh, str | None]:
     require(estimator["inference"] in INFERENCES, f"inference is {' or '.join(INFERENCES)}")
     require(estimator["engine"] in ENGINES, f"the engine is {' or '.join(ENGINES)}")
     return field_mesh(estimator["mesh"], tents), offset_of(estimator)
-
-
-def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, length_scales: Sequence[float]) -> None:
-    require_posterior(content, mesh, length_scales)
 
 
 def _weights(fits: list[LaplacePosterior], length_scales: tuple[float, ...]) -> Floats:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 import numpy as np
 import scipy.special
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside
-from dpppsynth.contract.measurement import Following, Parameters, require
+from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
 from dpppsynth.core.arguments import one_of, positive
@@ -25,8 +25,6 @@ from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
-from dpppsynth.release.certificate import OFFSET, POSTERIOR
-from dpppsynth.release.contents import require_posterior
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import (
     INTERCEPT_SD,
@@ -34,13 +32,14 @@ from dpppsynth.release.field_inference import (
     FieldInference,
     apportion,
     field_mesh,
+    files_beside,
     require_few,
     require_scales,
 )
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.intensity import LogLinear
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
 # Settings on a certificate.
@@ -129,12 +128,9 @@ class MaternInference(FieldInference):
     def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> NoisyMasses:
         """Likelihood of the field given noised tents."""
         plan = statistic.plan
-        shares = self.mesh.shares(plan.mesh)
-        found = plan.likelihood(statistic, self.measure, shares)
-        if not isinstance(found, NoisyMasses):
-            self.require(plan)
-            raise TypeError(found)
-        return found
+        self.require(plan)
+        # Noised tents have this likelihood.
+        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, self.mesh.shares(plan.mesh)))
 
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood = statistic.plan, self.likelihood(statistic)
@@ -143,8 +139,7 @@ class MaternInference(FieldInference):
 
         def evidence(smoothness: float, range_: float) -> float:
             say(f"field of range {range_:.4g} and smoothness {smoothness:g}")
-            prior = SparseMatern(self.sigma, range_, smoothness).on(self.mesh)
-            prior = prior if plan.n is not None else prior.with_intercept(INTERCEPT_SD)
+            prior = self._prior(self.mesh, range_, smoothness, plan)
             start = next(iter(fits.values())).field_mode if fits else coarse
             fit = sparse_posterior(likelihood, prior, self.centre(plan), start=start)
             fits[smoothness, range_] = fit
@@ -160,7 +155,7 @@ class MaternInference(FieldInference):
         draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
         count = apportion(scipy.special.softmax(log_weight), draws)
         say("draws")
-        totals = self._totals(statistic, draws, rng)
+        totals = _totals(likelihood, draws, rng)
         each = zip(fits.values(), np.split(totals, np.cumsum(count)[:-1]), strict=True)
         fields = np.concatenate([self._draw(fit, own, rng) for fit, own in each])
         order = rng.permutation(draws)
@@ -180,19 +175,6 @@ class MaternInference(FieldInference):
         prior = self._prior(plan.mesh, self.ranges[min(FIRST, len(self.ranges) - 1)], self.smoothness[0], plan)
         mode = sparse_posterior(coarse.likelihood(statistic), prior, coarse.centre(plan)).field_mode
         return np.asarray(plan.mesh.basis(self.mesh.positions) @ mode)
-
-    def _totals(self, statistic: PrivateStatistic[LatticePlan], draws: int, rng: np.random.Generator) -> Floats:
-        """(draws,) totals of the intensities: the public n, or what the noised masses tell of a secret one.
-
-        Mean of exp of an uncertain field lies above its total, so a secret total is not left to the field.
-        """
-        plan = statistic.plan
-        if plan.n is not None:
-            return np.full(draws, float(plan.n))
-        masses = self.likelihood(statistic)
-        total = max(1.0, float(masses.masses.sum()))
-        spread = np.sqrt(total + 2 * masses.noise_scale**2 * len(masses.masses))
-        return np.maximum(1.0, rng.normal(total, spread, draws))
 
     def _draw(self, fit: SparsePosterior, totals: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
         """(k, V) draws with the given totals (k,), in single precision."""
@@ -250,10 +232,7 @@ class MaternInference(FieldInference):
         same = canonical_json(model.to_dict() | {"offset": None}) == canonical_json({**stated, "offset": None})
         require(same, "a Matern field's ranges and smoothness are numbers as they are written")
         model.require(plan)
-        offset = offset_of(stated)
-        files = {POSTERIOR} | (set() if offset is None else {OFFSET})
-        check = partial(_require_posterior, mesh=model.mesh, ranges=model.ranges)
-        return Beside(frozenset(files), offset, (Following(POSTERIOR, (), check),))
+        return files_beside(model.mesh, model.ranges, offset_of(stated))
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
@@ -266,6 +245,18 @@ class MaternInference(FieldInference):
             offset=offset,
             inference=stated["inference"],
         )
+
+
+def _totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> Floats:
+    """(draws,) totals of the intensities: the public n, or what the noised masses tell of a secret one.
+
+    The mean of exp of an uncertain field lies above its total, so a secret total is not left to the field.
+    """
+    if masses.n is not None:
+        return np.full(draws, float(masses.n))
+    total = max(1.0, float(masses.masses.sum()))
+    spread = np.sqrt(total + 2 * masses.noise_scale**2 * len(masses.masses))
+    return np.maximum(1.0, rng.normal(total, spread, draws))
 
 
 def climb(height: Callable[[float], float], places: tuple[float, ...]) -> None:
@@ -284,7 +275,3 @@ def climb(height: Callable[[float], float], places: tuple[float, ...]) -> None:
     for way in (1, -1):
         while at(here + way) > at(here):
             here += way
-
-
-def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, ranges: tuple[float, ...]) -> None:
-    require_posterior(content, mesh, ranges)
