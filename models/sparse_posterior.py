@@ -139,7 +139,7 @@ def sparse_posterior(
     centre: float = 0.0,
     *,
     start: Floats | None = None,
-    tolerance: float = 0.1,
+    tolerance: float = 0.5,
     steps: int = 100,
 ) -> SparsePosterior:
     """Find the mode by Newton steps with expected information and step halving.

@@ -23,7 +23,8 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
+from dpppsynth.models.regular_meshes import refine
+from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import (
@@ -50,12 +51,16 @@ INFERENCES = ("laplace",)
 KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
 # Where the search over ranges begins: about six spacings of the tents. Longer ranges take larger factors.
 FIRST = 2
+# Vertices of a field up to which it is not worth while to search on a coarser mesh.
+FEW = 2500
 # Ranges of a field, in units of sqrt(area): at most, and at least as a share of the most.
 LONGEST, SHORTEST = 2.0, 1e-6
 # Times the memory that the factors of a smoother field take.
 SMOOTH = 4
 # Draws that are made at once.
 BATCH = 64
+# Posteriors by smoothness and range.
+Fits = dict[tuple[float, float], SparsePosterior]
 # Logarithm of the weight below which a prior is left out of the average.
 FORGOTTEN = float(np.log(NEGLIGIBLE))
 
@@ -133,15 +138,53 @@ class MaternInference(FieldInference):
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, self.mesh.shares(plan.mesh)))
 
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
+        fits = self._search(statistic, say)
+        log_weight = np.array([fit.log_evidence for fit in fits.values()])
+        draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
+        count = apportion(scipy.special.softmax(log_weight), draws)
+        say("draws")
+        totals = _totals(self.likelihood(statistic), draws, rng)
+        each = zip(fits.values(), np.split(totals, np.cumsum(count)[:-1]), strict=True)
+        fields = np.concatenate([self._draw(fit, own, rng) for fit, own in each])
+        order = rng.permutation(draws)
+        return Posterior(fields[None, order], np.repeat([range_ for _, range_ in fits], count)[order])
+
+    def _search(self, statistic: PrivateStatistic[LatticePlan], say: Progress) -> Fits:
+        """Posteriors that carry weight; in a fraction of the time a coarser field tells the best range, or the next."""
+        first, coarser = min(FIRST, len(self.ranges) - 1), self._coarser(statistic.plan)
+        if coarser is None:
+            return self.climb(statistic, say, first)
+        found = coarser.climb(statistic, say, first)
+        best = max(found, key=lambda key: found[key].log_evidence)
+        start = np.asarray(coarser.mesh.basis(self.mesh.positions) @ found[best].field_mode)
+        return self.climb(statistic, say, self.ranges.index(best[1]), start=start, ways=(-1,))
+
+    def _coarser(self, plan: LatticePlan) -> "MaternInference | None":
+        """The same field on a mesh refined once less, or none where this one is small or not refined."""
+        if len(self.mesh.vertices) <= FEW or self.mesh.recipe["builder"] != "regular":
+            return None
+        factor = (self.mesh.recipe["shape"][0] - 1) // (plan.mesh.recipe["shape"][0] - 1)
+        return None if factor == 1 else replace(self, mesh=refine(plan.mesh, factor - 1))
+
+    def climb(
+        self,
+        statistic: PrivateStatistic[LatticePlan],
+        say: Progress,
+        first: int,
+        *,
+        start: Floats | None = None,
+        ways: tuple[int, ...] = (1, -1),
+    ) -> Fits:
+        """Posteriors by smoothness and range, those that carry weight, around the evidence's maximum."""
         plan, likelihood = statistic.plan, self.likelihood(statistic)
-        fits: dict[tuple[float, float], SparsePosterior] = {}
-        coarse = self._coarse_mode(statistic)
+        fits: Fits = {}
 
         def evidence(smoothness: float, range_: float) -> float:
-            say(f"field of range {range_:.4g} and smoothness {smoothness:g}")
-            prior = self._prior(self.mesh, range_, smoothness, plan)
-            start = next(iter(fits.values())).field_mode if fits else coarse
-            fit = sparse_posterior(likelihood, prior, self.centre(plan), start=start)
+            say(f"field of {len(self.mesh.vertices)} vertices, range {range_:.4g} and smoothness {smoothness:g}")
+            prior = SparseMatern(self.sigma, range_, smoothness).on(self.mesh)
+            prior = prior if plan.n is not None else prior.with_intercept(INTERCEPT_SD)
+            near = next(iter(fits.values())).field_mode if fits else start
+            fit = sparse_posterior(likelihood, prior, self.centre(plan), start=near)
             fits[smoothness, range_] = fit
             best = max(each.log_evidence for each in fits.values())
             # Factors are large: those that carry no weight are not kept.
@@ -150,31 +193,8 @@ class MaternInference(FieldInference):
             return fit.log_evidence
 
         for smoothness in self.smoothness:
-            climb(partial(evidence, smoothness), self.ranges)
-        log_weight = np.array([fit.log_evidence for fit in fits.values()])
-        draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
-        count = apportion(scipy.special.softmax(log_weight), draws)
-        say("draws")
-        totals = _totals(likelihood, draws, rng)
-        each = zip(fits.values(), np.split(totals, np.cumsum(count)[:-1]), strict=True)
-        fields = np.concatenate([self._draw(fit, own, rng) for fit, own in each])
-        order = rng.permutation(draws)
-        return Posterior(fields[None, order], np.repeat([range_ for _, range_ in fits], count)[order])
-
-    def _prior(self, mesh: Mesh, range_: float, smoothness: float, plan: LatticePlan) -> SparseField:
-        """Prior on a mesh, with an intercept where n is secret."""
-        prior = SparseMatern(self.sigma, range_, smoothness).on(mesh)
-        return prior if plan.n is not None else prior.with_intercept(INTERCEPT_SD)
-
-    def _coarse_mode(self, statistic: PrivateStatistic[LatticePlan]) -> Floats | None:
-        """(V,) mode of a field on the tents' mesh, from which the search on a finer one begins; it is quickly found."""
-        plan = statistic.plan
-        if len(plan.mesh.vertices) == len(self.mesh.vertices):
-            return None
-        coarse = replace(self, mesh=plan.mesh)
-        prior = self._prior(plan.mesh, self.ranges[min(FIRST, len(self.ranges) - 1)], self.smoothness[0], plan)
-        mode = sparse_posterior(coarse.likelihood(statistic), prior, coarse.centre(plan)).field_mode
-        return np.asarray(plan.mesh.basis(self.mesh.positions) @ mode)
+            ascend(partial(evidence, smoothness), self.ranges, first, ways)
+        return fits
 
     def _draw(self, fit: SparsePosterior, totals: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
         """(k, V) draws with the given totals (k,), in single precision."""
@@ -259,8 +279,10 @@ def _totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> Floats
     return np.maximum(1.0, rng.normal(total, spread, draws))
 
 
-def climb(height: Callable[[float], float], places: tuple[float, ...]) -> None:
-    """Ascend to a local maximum over ordered places, from the third, looking at each place once at most."""
+def ascend(
+    height: Callable[[float], float], places: tuple[float, ...], first: int, ways: tuple[int, ...] = (1, -1)
+) -> None:
+    """Ascend to a local maximum over ordered places, from the first one on, looking at each place once at most."""
     seen: dict[int, float] = {}
 
     def at(place: int) -> float:
@@ -270,8 +292,8 @@ def climb(height: Callable[[float], float], places: tuple[float, ...]) -> None:
             seen[place] = height(places[place])
         return seen[place]
 
-    here = min(FIRST, len(places) - 1)
+    here = first
     at(here)
-    for way in (1, -1):
+    for way in ways:
         while at(here + way) > at(here):
             here += way

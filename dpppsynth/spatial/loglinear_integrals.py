@@ -6,8 +6,8 @@ from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
 
 
 def chunks(n: int, draws: int) -> list[slice]:
-    """Slices of range(n) that keep (points x draws) arrays below 32 MB."""
-    step = max(1, 4_000_000 // max(1, draws))
+    """Slices of range(n) that keep (points x draws) arrays below 4 MB, so that they stay in a cache."""
+    step = max(1, 500_000 // max(1, draws))
     return [slice(i, i + step) for i in range(0, n, step)]
 
 
@@ -42,21 +42,22 @@ def exp_divided_difference(f: Floats) -> Floats:
     Recursion where the values differ, `sum_k h_k(f - mean) / (k + 2)!` (complete symmetric polynomials) where they are
     close: either way to about 1e-14 relative.
     """
-    low, mid, high = np.moveaxis(np.sort(f, axis=1), 1, 0)
-    spread = high - low
-    wide = np.where(spread > 1, spread, 1.0)
-    recursion = (_exp_slope(mid, high) - _exp_slope(low, mid)) / wide
-    centre = (low + mid + high) / 3
-    a, b, c = low - centre, mid - centre, high - centre
-    h1, h2, h3 = np.ones_like(a), np.ones_like(a), np.ones_like(a)
-    series, factorial = np.full_like(a, 0.5), 2.0
-    for k in range(1, 16):
-        h1 = np.where(spread > 1, 0, a * h1)
-        h2 = h1 + np.where(spread > 1, 0, b * h2)
-        h3 = h2 + np.where(spread > 1, 0, c * h3)
+    centre = f.mean(axis=1)
+    a, b, c = np.moveaxis(f - centre[:, None], 1, 0)
+    wide = np.maximum(np.maximum(a, b), c) - np.minimum(np.minimum(a, b), c) > 1
+    # h_k = e_1 h_(k-1) - e_2 h_(k-2) + e_3 h_(k-3) with the elementary polynomials e, of which the first vanishes.
+    e2, e3 = np.where(wide, 0.0, a * b + c * (a + b)), np.where(wide, 0.0, a * b * c)
+    h = [np.ones_like(a), np.zeros_like(a), -e2]
+    factorial = 24.0
+    series = 0.5 - e2 / factorial
+    for k in range(3, 16):
         factorial *= k + 2
-        series = series + h3 / factorial
-    return np.where(spread > 1, recursion, np.exp(centre) * series)
+        h = [*h[1:], e3 * h[0] - e2 * h[1]]
+        series += h[2] / factorial
+    out = np.exp(centre) * series
+    low, mid, high = np.moveaxis(np.sort(np.moveaxis(f, 1, -1)[wide], axis=-1), -1, 0)
+    out[wide] = (_exp_slope(mid, high) - _exp_slope(low, mid)) / (high - low)
+    return np.asarray(out)
 
 
 def _exp_slope(a: Floats, b: Floats) -> Floats:
