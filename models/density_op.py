@@ -1,4 +1,4 @@
-"""The log-density of a statistic as one PyTensor operation.
+"""The log-density of a statistic as one PyTensor operation, for PyMC models; nutpie takes `FieldDensity` instead.
 
 Written out in PyTensor, the same graph takes Numba 10 to 36 s to compile on a cold cache; as one operation it takes
 about 8 s, and the formula stands in one place (`mass_log_density`) for NumPy and PyMC alike.

@@ -42,7 +42,7 @@ def mass_log_density(
 ) -> tuple[float, Floats]:
     """Log-density of a statistic with mean `response @ (expected masses)` given the field w, and its gradient in w.
 
-    Written, like the laws, in the common subset of NumPy and Numba: the PyMC model compiles these very functions
+    Written, like the laws, in the common subset of NumPy and Numba: PyMC models compile these very functions
     (`dpppsynth.models.density_op`). `n` is 0 where the number of points is secret.
     """
     mass = measure * np.exp(w - (w.max() if n > 0 else 0.0))
@@ -53,6 +53,40 @@ def mass_log_density(
     if n > 0:
         gradient = gradient - np.dot(gradient, mass) / n
     return value, mass * gradient
+
+
+def log_posterior(
+    law: Law,
+    basis: Floats,
+    centre: float,
+    observed: Floats,
+    measure: Floats,
+    response: Floats,
+    n: float,
+    shift: float,
+    z: Floats,
+) -> tuple[float, Floats]:
+    """Log-density, up to a constant, of standard normal z behind the field `centre + basis z`, and its gradient."""
+    value, gradient = mass_log_density(law, np.dot(basis, z) + centre, observed, measure, response, n, shift)
+    return value - np.dot(z, z) / 2, np.dot(gradient, basis) - z
+
+
+# Compiled code names the law that it calls: one that is handed over could not be kept on disk.
+def shifted_poisson_posterior(
+    basis: Floats, centre: float, observed: Floats, measure: Floats, response: Floats, n: float, shift: float, z: Floats
+) -> tuple[float, Floats]:
+    """`log_posterior` of `shifted_poisson`."""
+    return log_posterior(shifted_poisson, basis, centre, observed, measure, response, n, shift, z)
+
+
+def standard_normal_posterior(
+    basis: Floats, centre: float, observed: Floats, measure: Floats, response: Floats, n: float, shift: float, z: Floats
+) -> tuple[float, Floats]:
+    """`log_posterior` of `standard_normal`."""
+    return log_posterior(standard_normal, basis, centre, observed, measure, response, n, shift, z)
+
+
+LOG_POSTERIORS = {"shifted_poisson": shifted_poisson_posterior, "standard_normal": standard_normal_posterior}
 
 
 class MassLikelihood:

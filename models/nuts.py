@@ -1,4 +1,4 @@
-"""NUTS sampling of `dpppsynth.models.lgcp` models, by nutpie or PyMC, with convergence diagnostics.
+"""NUTS sampling of log-densities and of `dpppsynth.models.lgcp` models, by nutpie or PyMC, with diagnostics.
 
 PyMC 5 hands out ArviZ `InferenceData`, PyMC 6 an xarray `DataTree`; both leave here as plain arrays.
 """
@@ -7,11 +7,14 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpppsynth.core.arguments import one_of
+from dpppsynth.core.errors import InputError
+from dpppsynth.models.field_density import FieldDensity
 from dpppsynth.spatial.mesh import Floats
 
 if TYPE_CHECKING:
@@ -60,26 +63,29 @@ class Chains:
 
 
 class Sampler:
-    """NUTS for one model whose data containers may change between runs; compiled once.
+    """NUTS for one log-density, or for one model whose data containers may change between runs; compiled once.
 
     Parameters
     ----------
-    model : pymc.Model
-        With a vector variable `z`.
+    model : FieldDensity or pymc.Model
+        The former is compiled once on a machine, and is for nutpie; the latter has a vector variable `z`.
     engine : {"nutpie", "pymc"}
         nutpie is faster; "pymc" is PyMC's own sampler.
     target_accept : float
         Larger means shorter steps, for posteriors that are harder to follow.
     """
 
-    def __init__(self, model: "pm.Model", engine: str = "nutpie", target_accept: float = 0.8) -> None:
+    def __init__(self, model: "FieldDensity | pm.Model", engine: str = "nutpie", target_accept: float = 0.8) -> None:
         one_of("engine", engine, ("nutpie", "pymc"))
         self._model, self._engine, self._accept = model, engine, target_accept
         if engine == "nutpie":
-            import nutpie
-
             with quiet():
-                self._compiled = nutpie.compile_pymc_model(model)
+                self._compiled = _for_nutpie(model)
+        elif isinstance(model, FieldDensity):
+            msg = (
+                "model: PyMC's own sampler needs a PyMC model, such as `build_noise_aware` makes; take engine 'nutpie'."
+            )
+            raise InputError(msg)
 
     def sample(self, *, draws: int, tune: int, seed: int, data: dict[str, Any] | None = None) -> Chains:
         """Run four chains.
@@ -133,6 +139,19 @@ class Sampler:
                 progressbar=False,
                 compute_convergence_checks=False,
             )
+
+
+def _for_nutpie(model: "FieldDensity | pm.Model") -> Any:
+    """The model in nutpie's form."""
+    import nutpie
+
+    if not isinstance(model, FieldDensity):
+        return nutpie.compile_pymc_model(model)
+    from nutpie.compiled_pyfunc import from_pyfunc
+
+    # {"z": z} for every z
+    named, function = partial(dict.fromkeys, ("z",)), model.function()
+    return from_pyfunc(model.size, lambda: function, lambda *_: named, [np.dtype(np.float64)], [(model.size,)], ["z"])
 
 
 def diagnose(values: Floats, divergences: int) -> Diagnostics:

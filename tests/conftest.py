@@ -7,7 +7,6 @@ import pytest
 
 # What is made once for all tests of these takes seconds.
 TOGETHER = (
-    "tests/models/test_posterior.py",
     "tests/release/test_leaks.py::TestNoise",
     "tests/ledger/test_ledger.py::TestProcesses",
 )

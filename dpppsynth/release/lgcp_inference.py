@@ -1,7 +1,8 @@
 """Noise-aware inference of a log-Gaussian Cox process (docs/theory.md, section 6; docs/theory/field.md)."""
 
-from dataclasses import dataclass
-from typing import ClassVar, Self
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
 from dpppsynth.models.covariances import PoweredExponential, factor, require_few_vertices
+from dpppsynth.models.field_density import FieldDensity
 from dpppsynth.models.laplace_approximation import LaplacePosterior, laplace_posterior
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -33,6 +35,9 @@ from dpppsynth.release.field_inference import (
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
+
+if TYPE_CHECKING:
+    from dpppsynth.models.nuts import Chains
 
 INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 # Settings on a certificate.
@@ -133,22 +138,16 @@ class LGCPInference(FieldInference):
         say: Progress,
     ) -> list[Floats]:
         """(4, k, V) draws for each length scale, evenly thinned from a run that passed its diagnostics."""
-        from dpppsynth.models.lgcp import build_noise_aware
-        from dpppsynth.models.nuts import Sampler, diagnose
+        from dpppsynth.models.nuts import diagnose
 
         # Rotated so that the posterior precision is about diagonal: NUTS then needs few steps a draw.
         bases = {i: fits[i].rotated_basis() for i in np.flatnonzero(count)}
-        width = max(basis.shape[1] for basis in bases.values())
-        bases = {i: np.pad(basis, ((0, 0), (0, width - basis.shape[1]))) for i, basis in bases.items()}
         centre = float(fits[0].centre[0])
-        say("compiling the model")
-        model = build_noise_aware(likelihood, next(iter(bases.values())), centre)
-        sampler = Sampler(model, self.engine, ROUGH_ACCEPT if self.mesh.smoothest_power < 2 else 0.8)
+        run = self._sampler(likelihood, list(bases.values()), centre, say)
         runs = [np.empty((4, 0, len(self.mesh.vertices)))] * len(fits)
         for i, basis in bases.items():
             say(f"NUTS, length scale {self.length_scales[i]:.4g}")
-            seed = int(rng.integers(2**31))
-            chains = sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed, data={"basis": basis})
+            chains = run(basis, int(rng.integers(2**31)))
             fields = centre + chains.z @ basis.T
             masses = likelihood.expected_masses(fields)
             # Tents that only touch the domain have no mass, whatever the field.
@@ -163,6 +162,29 @@ class LGCPInference(FieldInference):
                 raise QualityError(msg)
             runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
         return runs
+
+    def _sampler(
+        self, likelihood: MassLikelihood, bases: list[Floats], centre: float, say: Progress
+    ) -> "Callable[[Floats, int], Chains]":
+        """A function that runs NUTS with one of the bases and a seed; only PyMC's own sampler compiles a model."""
+        from dpppsynth.models.lgcp import build_noise_aware
+        from dpppsynth.models.nuts import Sampler
+
+        accept = ROUGH_ACCEPT if self.mesh.smoothest_power < 2 else 0.8
+        settings = {"draws": NUTS_DRAWS, "tune": NUTS_TUNE}
+        if self.engine == "nutpie":
+            return lambda basis, seed: Sampler(FieldDensity(likelihood, basis, centre), self.engine, accept).sample(
+                **settings, seed=seed
+            )
+        say("compiling the model")
+        width = max(basis.shape[1] for basis in bases)
+        sampler = Sampler(build_noise_aware(likelihood, _widened(bases[0], width), centre), self.engine, accept)
+
+        def run(basis: Floats, seed: int) -> "Chains":
+            chains = sampler.sample(**settings, seed=seed, data={"basis": _widened(basis, width)})
+            return replace(chains, z=chains.z[..., : basis.shape[1]])
+
+        return run
 
     def table_rows(self) -> Rows:
         """Prior and inference."""
@@ -221,6 +243,11 @@ def _validated(estimator: JsonRead, tents: Mesh) -> tuple[Mesh, str | None]:
     require(estimator["inference"] in INFERENCES, f"inference is {' or '.join(INFERENCES)}")
     require(estimator["engine"] in ENGINES, f"the engine is {' or '.join(ENGINES)}")
     return field_mesh(estimator["mesh"], tents), offset_of(estimator)
+
+
+def _widened(basis: Floats, width: int) -> Floats:
+    """Basis with columns of zeros, so that one model serves all length scales."""
+    return np.pad(basis, ((0, 0), (0, width - basis.shape[1])))
 
 
 def _weights(fits: list[LaplacePosterior], length_scales: tuple[float, ...]) -> Floats:

@@ -1,9 +1,14 @@
-"""The masses' likelihood: its derivatives, its limits, and the same numbers from NumPy and from PyTensor."""
+"""The masses' likelihood: its derivatives, its limits, and the same numbers from NumPy, PyTensor and machine code."""
+
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from dpppsynth.models import (
+    NoisyField,
     NoisyMasses,
     PoweredExponential,
     build_noise_aware,
@@ -12,6 +17,7 @@ from dpppsynth.models import (
     refine,
     regular_triangulation,
 )
+from dpppsynth.models.field_density import FieldDensity
 from dpppsynth.spatial.domains import Window
 
 TENTS = regular_triangulation(Window.rectangle(0, 0, 10, 10), shape=(4, 4))
@@ -125,3 +131,51 @@ def test_pymc_model_evaluates_the_same_formula(n):
     normal = -0.5 * z @ z - 0.5 * len(z) * np.log(2 * np.pi)
     assert model.compile_logp()({"z": z}) == pytest.approx(here.value + normal, rel=1e-12)
     np.testing.assert_allclose(model.compile_dlogp()({"z": z}), basis.T @ here.gradient - z, rtol=1e-9, atol=1e-10)
+
+
+def whitened_numbers(likelihood, seed=7):
+    """A field statistic behind the same masses: the other law."""
+    rng = np.random.default_rng(seed)
+    estimate = rng.random(len(FIELD.vertices))
+    return NoisyField(rng.normal(size=5), rng.normal(size=(16, 5)), 0.6, FIELD.measure, B, likelihood.n, estimate)
+
+
+@pytest.mark.parametrize("n", [40, None])
+def test_machine_code_is_the_log_posterior_of_each_law(n):
+    """A constant apart, which NUTS does not see; basis and response in any memory layout."""
+    masses, _ = make(n)
+    basis = np.asfortranarray(factor(PoweredExponential(1.6, 3.0).matrix(FIELD)))
+    for likelihood in (masses, whitened_numbers(masses)):
+        compiled = FieldDensity(likelihood, basis, -0.3).function()
+        for z in np.random.default_rng(2).normal(size=(3, basis.shape[1])):
+            value, gradient = compiled(z)
+            here = likelihood.evaluate(basis @ z - 0.3)
+            assert value == pytest.approx(here.value - z @ z / 2, rel=1e-12)
+            np.testing.assert_allclose(gradient, basis.T @ here.gradient - z, rtol=1e-9, atol=1e-10)
+
+
+KEPT = """
+import numpy as np
+from dpppsynth.models import field_density
+from dpppsynth.models.likelihood import LOG_POSTERIORS
+basis, response = np.eye(3, 2), np.full((2, 3), 0.5)
+for law in LOG_POSTERIORS:
+    code = field_density._compiled(law)
+    value, _ = code(basis, 0.1, np.array([2.0, 3.0]), np.ones(3), response, 7.0, 1.5, np.array([0.3, -0.2]))
+    print(law, repr(value), sum(code.stats.cache_hits.values()), sum(code.stats.cache_misses.values()))
+"""
+
+
+@pytest.mark.slow
+def test_code_is_kept_between_processes_apart_for_each_law(tmp_path):
+    """Compiled in the first process, read in the second; nothing of a statistic is where it is kept."""
+    where = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    first, second = (
+        subprocess.run([sys.executable, "-c", KEPT], env=where, check=True, capture_output=True, text=True).stdout
+        for _ in range(2)
+    )
+    rows = [line.split() for line in (first + second).splitlines()]
+    assert [row[2:] for row in rows] == [["0", "1"], ["0", "1"], ["1", "0"], ["1", "0"]]
+    assert rows[0][:2] == rows[2][:2]
+    assert rows[1][:2] == rows[3][:2]
+    assert rows[0][1] != rows[1][1]

@@ -3,9 +3,7 @@
 Statistical thresholds have a false-alarm rate below 1e-6; seeds are fixed.
 """
 
-import functools
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from support.seams import chance_for_nuts
 from dpppsynth import LGCPSynthesizer, Window
 from dpppsynth.contract.additive_noise import lattice_masses
 from dpppsynth.contract.rules import FIELD_SIGMA
-from dpppsynth.core.errors import QualityError
+from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.models import (
     NoisyMasses,
     PoweredExponential,
@@ -30,36 +28,17 @@ from dpppsynth.models import (
     regular_triangulation,
     tent_masses,
 )
+from dpppsynth.models.field_density import FieldDensity
 from dpppsynth.release import lgcp_inference as field
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.sampling import binomial_pattern
 
 WINDOW = Window.rectangle(0, 0, 10, 10)
-# Columns of the widest prior here.
-WIDTH = 42
-
-
-@functools.cache
-def _compiled():
-    """The sampler of every noise-aware posterior: what the likelihood is told are data here, not constants.
-
-    One process runs all tests of this file (`conftest`), and compiles it once.
-    """
-    import pytensor
-
-    data = [pytensor.shared(np.zeros((1,) * k), name=name) for name, k in zip(TOLD[1:], (1, 2, 0, 0), strict=True)]
-    likelihood = SimpleNamespace(law=NoisyMasses.law, arguments=[np.zeros(1), *data])
-    return Sampler(build_noise_aware(likelihood, np.zeros((1, WIDTH))))
-
-
-TOLD = ("shifted_masses", "measure", "response", "n", "shift")
 
 
 def _nuts(likelihood, basis, **settings):
-    """Draws (4, draws, r) of z; columns of zeros, as `LGCPInference` adds them, leave the field alone."""
-    told = dict(zip(TOLD, (np.asarray(value, dtype=float) for value in likelihood.arguments), strict=True))
-    told["basis"] = np.pad(basis, ((0, 0), (0, WIDTH - basis.shape[1])))
-    return _compiled().sample(data=told, **settings).z[..., : basis.shape[1]]
+    """Draws (4, draws, r) of z."""
+    return Sampler(FieldDensity(likelihood, basis)).sample(**settings).z
 
 
 def test_laplace_and_quadrature_agree_on_two_coefficients():
@@ -212,6 +191,12 @@ def test_pymcs_own_sampler_on_request():
     got = np.log(likelihood.expected_masses(chains.z @ basis.T)) @ contrast
     assert chains.z.shape == (4, 500, 2)
     assert abs(got.mean() - mean) < 0.3 * sd
+
+
+def test_pymcs_own_sampler_needs_a_pymc_model():
+    likelihood, basis, _ = _two_dimensional(60)
+    with pytest.raises(InputError, match=r"^model: PyMC's own sampler needs a PyMC model"):
+        Sampler(FieldDensity(likelihood, basis), "pymc")
 
 
 class TestDiagnostics:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dpppsynth.models.field_density import FieldDensity
 from dpppsynth.models.nuts import CHAINS, Chains
 
 
@@ -9,7 +10,7 @@ class Chance:
     """A sampler of standard normal chains, whatever the model; they pass every diagnostic if there are enough draws."""
 
     def __init__(self, model, *settings):
-        self._size = model["z"].type.shape[0]
+        self._size = model.size if isinstance(model, FieldDensity) else model["z"].type.shape[0]
 
     def sample(self, *, draws, tune, seed, data=None):
         return Chains(np.random.default_rng(seed).normal(size=(CHAINS, draws, self._size)), 0)
