@@ -77,7 +77,8 @@ class Sampler:
 
     def __init__(self, model: "FieldDensity | pm.Model", engine: str = "nutpie", target_accept: float = 0.8) -> None:
         one_of("engine", engine, ("nutpie", "pymc"))
-        self._model, self._engine, self._accept = model, engine, target_accept
+        self._model: Any = model
+        self._engine, self._accept = engine, target_accept
         if engine == "nutpie":
             with quiet():
                 self._compiled = _for_nutpie(model)

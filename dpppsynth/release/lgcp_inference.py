@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from dpppsynth.core.errors import QualityError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
+from dpppsynth.models import nuts
 from dpppsynth.models.covariances import PoweredExponential, factor, require_few_vertices
 from dpppsynth.models.field_density import FieldDensity
 from dpppsynth.models.laplace_approximation import LaplacePosterior, laplace_posterior
@@ -35,9 +36,6 @@ from dpppsynth.release.field_inference import (
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
-
-if TYPE_CHECKING:
-    from dpppsynth.models.nuts import Chains
 
 INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 # Settings on a certificate.
@@ -138,8 +136,6 @@ class LGCPInference(FieldInference):
         say: Progress,
     ) -> list[Floats]:
         """(4, k, V) draws for each length scale, evenly thinned from a run that passed its diagnostics."""
-        from dpppsynth.models.nuts import diagnose
-
         # Rotated so that the posterior precision is about diagonal: NUTS then needs few steps a draw.
         bases = {i: fits[i].rotated_basis() for i in np.flatnonzero(count)}
         centre = float(fits[0].centre[0])
@@ -152,7 +148,7 @@ class LGCPInference(FieldInference):
             masses = likelihood.expected_masses(fields)
             # Tents that only touch the domain have no mass, whatever the field.
             masses = masses[..., (masses > 0).all(axis=(0, 1))]
-            complaint = diagnose(np.log(masses), chains.divergences).complaint()
+            complaint = nuts.diagnose(np.log(masses), chains.divergences).complaint()
             if complaint is not None:
                 msg = (
                     f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this "
@@ -165,26 +161,28 @@ class LGCPInference(FieldInference):
 
     def _sampler(
         self, likelihood: MassLikelihood, bases: list[Floats], centre: float, say: Progress
-    ) -> "Callable[[Floats, int], Chains]":
+    ) -> Callable[[Floats, int], nuts.Chains]:
         """A function that runs NUTS with one of the bases and a seed; only PyMC's own sampler compiles a model."""
         from dpppsynth.models.lgcp import build_noise_aware
-        from dpppsynth.models.nuts import Sampler
 
         accept = ROUGH_ACCEPT if self.mesh.smoothest_power < 2 else 0.8
-        settings = {"draws": NUTS_DRAWS, "tune": NUTS_TUNE}
         if self.engine == "nutpie":
-            return lambda basis, seed: Sampler(FieldDensity(likelihood, basis, centre), self.engine, accept).sample(
-                **settings, seed=seed
-            )
+
+            def run(basis: Floats, seed: int) -> nuts.Chains:
+                density = FieldDensity(likelihood, basis, centre)
+                return nuts.Sampler(density, self.engine, accept).sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed)
+
+            return run
         say("compiling the model")
         width = max(basis.shape[1] for basis in bases)
-        sampler = Sampler(build_noise_aware(likelihood, _widened(bases[0], width), centre), self.engine, accept)
+        sampler = nuts.Sampler(build_noise_aware(likelihood, _widened(bases[0], width), centre), self.engine, accept)
 
-        def run(basis: Floats, seed: int) -> "Chains":
-            chains = sampler.sample(**settings, seed=seed, data={"basis": _widened(basis, width)})
+        def run_again(basis: Floats, seed: int) -> nuts.Chains:
+            data = {"basis": _widened(basis, width)}
+            chains = sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed, data=data)
             return replace(chains, z=chains.z[..., : basis.shape[1]])
 
-        return run
+        return run_again
 
     def table_rows(self) -> Rows:
         """Prior and inference."""
