@@ -123,7 +123,7 @@ def planned(epsilon: float) -> list[Any]:
 def analyses(pattern: dps.PointPattern, plans: list[Any], rng: np.random.Generator) -> dict[str, dict[str, Interval]]:
     """Intervals of every analysis, for every region."""
     lgcp, cells, draw = (plan.release(pattern, rng) for plan in plans)
-    q = {each.mechanism: shares(each.sample(SETS, rng, fixed_n=True)) for each in (lgcp, cells, draw)}
+    q = {each.mechanism: shares(each.sample(SETS, rng, source="draws", fixed_n=True)) for each in (lgcp, cells, draw)}
 
     def over(mechanism: str, rule: Callable[[np.ndarray], Interval]) -> dict[str, Interval]:
         return {name: rule(each) for name, each in q[mechanism].items()}
@@ -195,7 +195,7 @@ def interaction(repeats: int, rng: np.random.Generator) -> list[str]:
         for _ in range(repeats):
             original = make()
             originals.append(excess(original))
-            synthetics.append(excess(synthesizer.release(original, rng).sample(1, rng)[0]))
+            synthetics.append(excess(synthesizer.release(original, rng).sample(1, rng, source="draws")[0]))
         lines += [row(f"{name}: original", originals), row(f"{name}: synthetic", synthetics)]
         print(*lines[-2:], sep="\n", flush=True)
     return lines
@@ -206,7 +206,8 @@ def called_clustered(repeats: int, rng: np.random.Generator) -> None:
     largest = np.quantile([excess(uniform(rng), FINE).max() for _ in range(999)], 0.95)
     synthesizer = dps.LGCPSynthesizer(1.0, ALPHA, inference="laplace")
     found = [
-        excess(synthesizer.release(uniform(rng), rng).sample(1, rng, fixed_n=True)[0], FINE).max() > largest
+        excess(synthesizer.release(uniform(rng), rng).sample(1, rng, source="draws", fixed_n=True)[0], FINE).max()
+        > largest
         for _ in range(repeats)
     ]
     print(

@@ -205,14 +205,13 @@ class Releases:
             planar = isinstance(self.pattern.domain, dps.Window)
             mean = KernelMean(self.pattern, self.plan.statistic.bandwidth) if planar else None
             return Synthetic(release.patterns[0], len(release.patterns[0]), mean)
-        return drawn(sources(release.intensity, self.source, 1, rng)[0], rng)
+        return drawn(sources(release, self.source, 1, rng)[0], rng)
 
 
-def sources(intensity: Any, source: str, m: int, rng: np.random.Generator) -> list[Any]:
+def sources(release: Any, source: str, m: int, rng: np.random.Generator) -> list[Any]:
     """Intensities that `CoxRelease.sample` draws m patterns from, so that each set can be scored by its own."""
-    if source == "mean" or not isinstance(intensity, LogLinearMean):
-        return [intensity] * m
-    return [intensity.draw(int(k)) for k in rng.choice(len(intensity.fields), size=m, replace=False)]
+    posterior = isinstance(release, dps.CoxRelease)
+    return list(release.intensities(m, rng, source=source)) if posterior else [release.intensity] * m
 
 
 @dataclass(frozen=True)
@@ -223,20 +222,24 @@ class Once:
     source: str
 
     def release(self, pattern: dps.PointPattern, rng: object) -> "OneRelease":
-        return OneRelease(self.synthesizer.release(pattern, rng).intensity, self.source)
+        return OneRelease(self.synthesizer.release(pattern, rng), self.source)
 
 
 class OneRelease:
     """A released intensity, and the sets that were drawn from it."""
 
-    def __init__(self, intensity: Any, source: str) -> None:
+    def __init__(self, release: dps.CoxRelease, source: str) -> None:
+        self.release, self.source = release, source
+        (mean,) = release.intensities(1, np.random.default_rng(0), source="mean")
         # Two thousand draws take seconds at every look, and tell hardly more about their mean.
-        thinned = LogLinearMean(intensity.mesh, intensity.fields[::THINNED])
-        self.intensity, self.source = thinned if source == "mean" else intensity, source
+        self.intensity = LogLinearMean(mean.mesh, mean.fields[::THINNED]) if source == "mean" else mean
         self.sets: list[Synthetic] = []
 
     def sample(self, m: int, rng: np.random.Generator) -> list[dps.PointPattern]:
-        self.sets = [drawn(each, rng) for each in sources(self.intensity, self.source, m, rng)]
+        mean = self.source == "mean"
+        self.sets = [
+            drawn(each, rng) for each in ([self.intensity] * m if mean else sources(self.release, self.source, m, rng))
+        ]
         return [each.pattern for each in self.sets]
 
 

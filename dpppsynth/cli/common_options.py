@@ -29,9 +29,9 @@ class Engine(StrEnum):
 class Source(StrEnum):
     """Sources of further patterns."""
 
-    DRAWS = "draws"
-    MEAN = "mean"
     MEDIAN = "median"
+    MEAN = "mean"
+    DRAWS = "draws"
 
 
 WindowOption = Annotated[
@@ -190,6 +190,14 @@ PaidPatternsOption = Annotated[
 FixedNOption = Annotated[
     bool,
     Option("--fixed-n", help="Give each pattern exactly the public number of points.", rich_help_panel=WRITING),
+]
+SourceOption = Annotated[
+    Source,
+    Option(
+        help="With a posterior: its median, nearest to the truth, or its mean for all patterns; or a draw for each, to "
+        "combine them for inference.",
+        rich_help_panel=WRITING,
+    ),
 ]
 LedgerOption = Annotated[
     Path | None,

@@ -22,10 +22,6 @@ OutOption = Annotated[
         help="New folder for the patterns alone, or, with --inference, for the new release.", rich_help_panel=o.WRITING
     ),
 ]
-SourceOption = Annotated[
-    o.Source,
-    Option(help="A posterior draw for each pattern, or one centre of the posterior for all.", rich_help_panel=o.HOW),
-]
 AgainOption = Annotated[
     o.Inference | None, Option(help="Infer again from the saved private statistic first.", rich_help_panel=o.HOW)
 ]
@@ -35,7 +31,7 @@ def sample(
     release: o.ReleaseArgument,
     patterns: o.PatternsOption = 1,
     fixed_n: o.FixedNOption = False,
-    source: SourceOption = o.Source.DRAWS,
+    source: o.SourceOption = o.Source.MEDIAN,
     inference: AgainOption = None,
     engine: o.EngineOption = None,
     out: OutOption = None,
@@ -70,13 +66,13 @@ def sample(
             )
             opened = opened.infer(progress=say, **changes)
         say("drawing synthetic patterns")
-        drawn = opened.sample(patterns, source=str(source), fixed_n=fixed_n)
+        drawn, named = opened.sample(patterns, source=str(source), fixed_n=fixed_n), opened.named(str(source))
         if inference is not None and out is not None:
-            save(opened, out, drawn)
+            save(opened, out, drawn, named)
         elif out is not None:
-            _write(drawn, out)
+            _write(drawn, out, named)
         else:
-            append_patterns(folder, opened, drawn)
+            append_patterns(folder, opened, drawn, named)
             failed = _renew_report(folder, say, limit=not no_limit)
     if failed is not None:
         note(f"the report in {folder} is out of date, and could not be made anew: {failed}")
@@ -127,9 +123,10 @@ def _renew_report(folder: Path, say: "Callable[[str], object]", *, limit: bool) 
     return None
 
 
-def _write(patterns: "list[PointPattern]", folder: Path) -> None:
+def _write(patterns: "list[PointPattern]", folder: Path, source: str | None) -> None:
     from dpppsynth.io import write_pattern
+    from dpppsynth.release.certificate import synthetic
 
     folder.mkdir(parents=True, exist_ok=True)
     for k, pattern in enumerate(patterns):
-        write_pattern(pattern, folder / f"synthetic_{k:03d}.geojson")
+        write_pattern(pattern, folder / synthetic(k, source))

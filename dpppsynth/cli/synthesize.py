@@ -38,6 +38,7 @@ def synthesize(
     snap: o.SnapOption = None,
     patterns: o.PatternsOption = 1,
     fixed_n: o.FixedNOption = False,
+    source: o.SourceOption = o.Source.MEDIAN,
     ledger: o.LedgerOption = None,
     subset: o.SubsetOption = None,
     json: o.JsonOption = False,
@@ -59,6 +60,9 @@ def synthesize(
     if fixed_n:
         _require_free_number(method, known=known)
     method.options.require_patterns(method.given, patterns)
+    if method.options.paid and source is not o.Source.MEDIAN:
+        msg = f"source: {method.options.paid}; leave --source out"
+        raise InputError(msg)
     require_new_folder(out)
     domain = place.domain()
     require_snap(domain, snap)
@@ -91,7 +95,7 @@ def synthesize(
             say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
             release = _release(plan, pattern, account, out, say)
         say("drawing and writing synthetic patterns")
-        drawing = {} if method.options.paid else {"patterns": patterns, "fixed_n": fixed_n}
+        drawing = {} if method.options.paid else {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
         _save(release, out, drawing)
     show_release(release, out, paid=method.options.paid, json=json)
     account.report(json=json)

@@ -27,8 +27,11 @@ FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "
 COUNTS = "counts.geojson"
 DOMAIN = "domain.geojson"
 REPORT = "report.html"
-SYNTHETIC = re.compile(r"synthetic_\d+\.geojson")
+SYNTHETIC = re.compile(r"synthetic_(?P<source>draw_|mean_)?(?P<number>\d+)\.geojson")
+# Beginnings of the numbers of patterns that are not drawn from the released intensity, by source.
+OTHER_SOURCES = {"draws": "draw_", "mean": "mean_"}
 STATISTICS = re.compile(r"(level_\d+_)?statistic\.json")
+POSTERIORS = re.compile(r"(level_\d+_)?posterior\.nc")
 # Bytes of a certificate, and entries of its lists, which the schema describes one by one.
 MOST_CERTIFICATE = 16 * MEBI
 MOST_ENTRIES = {
@@ -59,9 +62,9 @@ def large_delta(delta: float, sizes: Iterable[Size]) -> str | None:
     return UNSURE_DELTA if n is None else LARGE_DELTA
 
 
-def synthetic(k: int) -> str:
-    """Name of the file of the k-th synthetic pattern."""
-    return f"synthetic_{k:03d}.geojson"
+def synthetic(k: int, source: str | None = None) -> str:
+    """Name of the file of the k-th synthetic pattern; it tells a source other than the released intensity."""
+    return f"synthetic_{OTHER_SOURCES.get(source or '', '')}{k:03d}.geojson"
 
 
 def prefix(k: int) -> str:

@@ -30,7 +30,8 @@ from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.sampling import binomial_pattern, poisson_pattern
 
 L = TypeVar("L", bound=LatticePlan)
-SOURCES = ("draws", "mean", "median")
+# Intensities that patterns are drawn from; the first is the released one.
+SOURCES = ("median", "mean", "draws")
 FAILED = (
     "inference: it ended in an error. Nothing is lost: the private statistic is kept on this error; "
     "`error.release.infer()` tries again with other settings, `error.release.save(path, patterns=0)` keeps it"
@@ -101,9 +102,9 @@ class CoxRelease(StatisticRelease[L]):
 
     @cached_property
     def intensity(self) -> Intensity:
-        """Private intensity per unit area or length, callable at points (n, 2): the centre of a posterior, if any."""
+        """Private intensity per unit area or length, callable at points (n, 2): the median of a posterior, if any."""
         if self.estimator.has_posterior:
-            return self._field_model().central(self._require_draws(), self.statistic.plan.n)
+            return self._field_model().posterior_median(self._require_draws(), self.statistic.plan.n)
         return self.estimator.intensity(self.statistic)
 
     @property
@@ -130,7 +131,7 @@ class CoxRelease(StatisticRelease[L]):
         return CredibleInterval(lower, upper, level)
 
     def sample(
-        self, m: int = 1, rng: RngLike = None, *, source: str = "draws", fixed_n: bool = False
+        self, m: int = 1, rng: RngLike = None, *, source: str = "median", fixed_n: bool = False
     ) -> list[PointPattern]:
         """Draw synthetic patterns; free, because the release is already private.
 
@@ -140,9 +141,10 @@ class CoxRelease(StatisticRelease[L]):
             Number of patterns.
         rng : None, int or Generator
             May be seeded freely.
-        source : {"draws", "mean", "median"}
-            With a posterior: m different posterior draws (proper multiple synthesis), or its mean or median each time.
-            Without one all are the intensity itself.
+        source : {"median", "mean", "draws"}
+            With a posterior: its median, which is the released intensity and nearest to the truth; its mean; or m
+            different draws, for patterns that are combined for inference (docs/inference.md). Without a posterior all
+            are the intensity itself.
         fixed_n : bool
             Give every pattern exactly the public number of points instead of a Poisson number.
         """
@@ -160,7 +162,7 @@ class CoxRelease(StatisticRelease[L]):
             return [binomial_pattern(each, n, rng) for each in intensities]
         return [poisson_pattern(each, rng) for each in intensities]
 
-    def intensities(self, m: int, rng: np.random.Generator, *, source: str = "draws") -> Sequence[Intensity]:
+    def intensities(self, m: int, rng: np.random.Generator, *, source: str = "median") -> Sequence[Intensity]:
         """The intensities that `sample` draws m patterns from, for studies that compare patterns with their own."""
         if not self.estimator.has_posterior:
             return [self.intensity] * m
@@ -172,6 +174,10 @@ class CoxRelease(StatisticRelease[L]):
             return [mean] * m
         total = len(mean.fields)
         return [mean.draw(int(k)) for k in rng.choice(total, size=m, replace=m > total)]
+
+    def named(self, source: str) -> str | None:
+        """Source of patterns that names of their files tell: none where all are the same."""
+        return source if self.estimator.has_posterior else None
 
     def infer(self, rng: RngLike = None, *, progress: Progress | None = None, **changes: Any) -> Self:
         """Run inference again on the same private statistic, at no privacy cost.
@@ -198,7 +204,15 @@ class CoxRelease(StatisticRelease[L]):
             reason = str(error) if isinstance(error, QualityError) else f"{FAILED} ({type(error).__name__})."
             raise QualityError(reason, kept) from None
 
-    def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, fixed_n: bool = False) -> Path:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        patterns: int = 1,
+        rng: RngLike = None,
+        source: str = "median",
+        fixed_n: bool = False,
+    ) -> Path:
         """Write the release to a new or empty folder: synthetic patterns, statistic, posterior, domain, certificate.
 
         Parameters
@@ -208,6 +222,8 @@ class CoxRelease(StatisticRelease[L]):
         patterns : int
             Number of synthetic patterns to draw and write.
         rng : None, int or Generator
+        source : {"median", "mean", "draws"}
+            As in `sample`; names of the files tell "mean" and "draws".
         fixed_n : bool
             As in `sample`.
 
@@ -216,7 +232,8 @@ class CoxRelease(StatisticRelease[L]):
         Path
             The folder.
         """
-        return self._save(path, self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
+        drawn = self.sample(patterns, rng, source=source, fixed_n=fixed_n) if patterns else []
+        return self._save(path, drawn, self.named(source))
 
     def _field_model(self) -> FieldInference:
         if not self.estimator.has_posterior:

@@ -121,18 +121,17 @@ class FieldInference(Estimator[LatticePlan]):
 
     def intensity(self, statistic: PrivateStatistic[LatticePlan]) -> Intensity:
         """Intensity of a fit of its own."""
-        return self.central(self.fit(statistic), statistic.plan.n)
-
-    def central(self, posterior: Posterior, n: int | None) -> Intensity:
-        """The intensity that is released: the posterior mean."""
-        return self.posterior_mean(posterior)
+        return self.posterior_median(self.fit(statistic), statistic.plan.n)
 
     def posterior_mean(self, posterior: Posterior) -> LogLinearMean:
         """Posterior mean intensity, from which single draws can be taken."""
         return LogLinearMean(self.mesh, posterior.flat.astype(float), self.offset)
 
     def posterior_median(self, posterior: Posterior, n: int | None) -> LogLinear:
-        """Exp of the posterior median of the log-intensity, with the public total, or that of the mean."""
+        """The released intensity: exp of the median of the log-intensity, with the public total, or that of the mean.
+
+        Where places are empty, the mean of exp of a field lies far above what is there.
+        """
         median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
         total = self.posterior_mean(posterior).total if n is None else float(n)
         return LogLinear(self.mesh, self.normalise(median, total)[0].astype(float), self.offset)

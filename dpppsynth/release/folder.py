@@ -77,8 +77,8 @@ class OpenedRelease:
     @property
     def patterns(self) -> list[str]:
         """Names of the synthetic patterns that the certificate lists, by their numbers."""
-        names = [name for name in self.published.certificate["files"] if SYNTHETIC.fullmatch(name)]
-        return sorted(names, key=lambda name: (len(name), name))
+        matches = filter(None, map(SYNTHETIC.fullmatch, self.published.certificate["files"]))
+        return [match[0] for match in sorted(matches, key=lambda match: int(match["number"]))]
 
     def pattern(self, name: str, *, marked: bool = True) -> PointPattern:
         """One of them, marked by level where there are levels and it is wanted."""

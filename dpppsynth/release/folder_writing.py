@@ -56,8 +56,11 @@ def state(release: Result, hashes: Mapping[str, str]) -> JsonObject:
     )
 
 
-def save(release: Writable, folder: Path, patterns: list[PointPattern]) -> Path:
-    """Write everything into a temporary folder beside `folder`, then rename it into place."""
+def save(release: Writable, folder: Path, patterns: list[PointPattern], source: str | None = None) -> Path:
+    """Write everything into a temporary folder beside `folder`, then rename it into place.
+
+    Names of patterns tell their source, where that is not the released intensity.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         msg = f"path: {folder} exists and is not an empty folder; choose another, releases are never overwritten."
         raise InputError(msg)
@@ -73,7 +76,7 @@ def save(release: Writable, folder: Path, patterns: list[PointPattern]) -> Path:
         put(plain_text(release.domain.to_geojson()), work / DOMAIN)
         release.write(work)
         for k, pattern in enumerate(patterns):
-            write_pattern(pattern, work / synthetic(k))
+            write_pattern(pattern, work / synthetic(k, source))
         _write_certificate(release, work, {f.name for f in work.iterdir()})
         if folder.exists():
             folder.rmdir()
@@ -89,20 +92,22 @@ def _warn_of_excess(release: Writable) -> None:
         warnings.warn(f"release: {excess}", InformationWarning, stacklevel=4)
 
 
-def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern]) -> None:
+def append_patterns(folder: Path, release: Writable, patterns: list[PointPattern], source: str | None = None) -> None:
     """Add synthetic patterns to a saved release, numbered on, and renew the certificate's file list.
+
+    Names of patterns tell their source, as in `save`.
 
     Files that are not the release's own stay out of the certificate.
     """
     known = set(certificate.read(folder)["files"])
-    first = 1 + max((int(name[10:-8]) for name in known if SYNTHETIC.fullmatch(name)), default=-1)
+    first = 1 + max((int(match["number"]) for match in map(SYNTHETIC.fullmatch, known) if match), default=-1)
     name_leftovers(folder.parent, scratch_prefix(folder), UNFINISHED)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=scratch_prefix(folder)) as scratch:
         work = Path(scratch) / "release"
         shutil.copytree(folder, work, symlinks=True, copy_function=_copy)
         for k, pattern in enumerate(patterns, first):
-            known.add(synthetic(k))
-            write_pattern(pattern, work / synthetic(k))
+            known.add(synthetic(k, source))
+            write_pattern(pattern, work / synthetic(k, source))
         _write_certificate(release, work, known)
         old = Path(scratch) / "old"
         folder.replace(old)

@@ -39,7 +39,6 @@ from dpppsynth.release.field_inference import (
 )
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.spatial.domains import Domain, canonical_json
-from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
@@ -201,10 +200,6 @@ class MaternInference(FieldInference):
         none = np.empty((0, len(self.mesh.vertices)), dtype=np.float32)
         parts = [totals[start : start + BATCH] for start in range(0, len(totals), BATCH)]
         return np.concatenate([none, *(self.normalise(fit.draw(len(part), rng), part) for part in parts)])
-
-    def central(self, posterior: Posterior, n: int | None) -> LogLinear:
-        """The posterior median: where places are empty, the mean of exp of a field lies far above what is there."""
-        return self.posterior_median(posterior, n)
 
     def table_rows(self) -> Rows:
         """Prior and inference."""

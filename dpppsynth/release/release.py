@@ -118,8 +118,8 @@ class Release:
         """Write the release to a new or empty folder."""
         raise NotImplementedError
 
-    def _save(self, path: str | Path, patterns: list[PointPattern]) -> Path:
-        return folder_writing.save(self, Path(path), patterns)
+    def _save(self, path: str | Path, patterns: list[PointPattern], source: str | None = None) -> Path:
+        return folder_writing.save(self, Path(path), patterns, source)
 
 
 class PatternRelease(Release):

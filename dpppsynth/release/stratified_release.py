@@ -87,6 +87,10 @@ class StratifiedRelease:
         drawn = [_free(release).sample(m, rng, **options) for release in self.releases.values()]
         return [self._join(each) for each in zip(*drawn, strict=True)]
 
+    def named(self, source: str) -> str | None:
+        """Source of patterns that names of their files tell: none where all are the same."""
+        return _free(self._first).named(source)
+
     def infer(self, rng: RngLike = None, *, progress: Progress | None = None, **changes: Any) -> "StratifiedRelease":
         """Run inference again on every level's private statistic; parameters and errors as in `CoxRelease.infer`."""
         rng = generator(rng)
@@ -101,11 +105,20 @@ class StratifiedRelease:
         ]
         return {"by": self.by, "levels": list(self.releases), "strata": strata}
 
-    def save(self, path: str | Path, *, patterns: int = 1, rng: RngLike = None, fixed_n: bool = False) -> Path:
+    def save(
+        self,
+        path: str | Path,
+        *,
+        patterns: int = 1,
+        rng: RngLike = None,
+        source: str = "median",
+        fixed_n: bool = False,
+    ) -> Path:
         """Write the release to a new or empty folder; parameters as in `CoxRelease.save`."""
         if not isinstance(self._first, CoxRelease):
             return folder_writing.save(self, Path(path), self.patterns)
-        return folder_writing.save(self, Path(path), self.sample(patterns, rng, fixed_n=fixed_n) if patterns else [])
+        drawn = self.sample(patterns, rng, source=source, fixed_n=fixed_n) if patterns else []
+        return folder_writing.save(self, Path(path), drawn, self.named(source))
 
     def bought(self) -> dict[str, str]:
         """Text of the files that hold what the budget was spent on, by name."""

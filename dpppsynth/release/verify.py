@@ -157,8 +157,17 @@ def _check_files(found: certificate.Published, derived: "Derived | str | Check")
 
 
 def _numbered(listed: Iterable[str]) -> list[str]:
-    """Names of as many synthetic patterns as are listed: their numbers go from 0 on, and carry nothing."""
-    return [certificate.synthetic(k) for k in range(sum(map(bool, map(certificate.SYNTHETIC.fullmatch, listed))))]
+    """Names of as many synthetic patterns as are listed: their numbers go from 0 on, and carry nothing.
+
+    Where there are posterior draws, each may tell another source.
+    """
+    listed = list(listed)
+    sources = (None, *certificate.OTHER_SOURCES) if any(map(certificate.POSTERIORS.fullmatch, listed)) else (None,)
+    count = sum(map(bool, map(certificate.SYNTHETIC.fullmatch, listed)))
+    matched = [match for match in map(certificate.SYNTHETIC.fullmatch, listed) if match]
+    if len({match["number"] for match in matched}) < count:
+        return []
+    return [certificate.synthetic(k, source) for k in range(count) for source in sources]
 
 
 def _unchanged(found: certificate.Published, name: str, digest: str) -> bool:

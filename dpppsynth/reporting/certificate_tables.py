@@ -199,8 +199,10 @@ def _purpose(name: str, domain: str, pattern: str) -> str:
         POSTERIOR: "posterior draws",
         OFFSET: "public offset of the model",
     }
-    if SYNTHETIC.fullmatch(name):
-        return pattern
+    if found := SYNTHETIC.fullmatch(name):
+        return pattern + {"draw_": ", from a posterior draw", "mean_": ", from the posterior mean"}.get(
+            found["source"] or "", ""
+        )
     if name == domain:
         return "the public domain"
     return next((what for ending, what in endings.items() if name.endswith(ending)), "part of the release")

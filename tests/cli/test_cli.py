@@ -514,7 +514,7 @@ class TestSample:
     def test_patterns_alone(self, public, tmp_path):
         out = tmp_path / "more"
         run("sample", public, "--patterns", 2, "--source", "mean", "--fixed-n", "--out", out)
-        assert sorted(path.name for path in out.iterdir()) == ["synthetic_000.geojson", "synthetic_001.geojson"]
+        assert {path.name for path in out.iterdir()} == {"synthetic_mean_000.geojson", "synthetic_mean_001.geojson"}
         domain = dps.load_release(public).domain
         assert [len(dps.io.read_synthetic(path, domain)) for path in out.iterdir()] == [N, N]
         assert "not an empty folder" in spoken(run("sample", public, "--out", out, code=2))

@@ -42,13 +42,14 @@ BUDGET = 1.0, 0.02, 50
 
 
 class Fixed:
-    """A plan whose releases have one intensity, and such a release."""
+    """A plan whose releases have one intensity, and such a release; or one with a release already made."""
 
-    def __init__(self, intensity):
+    def __init__(self, intensity, made=None):
         self.intensity, self.statistic, self.plan, self.n = intensity, self, self, None
+        self.made = made or self
 
     def release(self, pattern, rng):
-        return self
+        return self.made
 
 
 @pytest.fixture
@@ -144,17 +145,18 @@ def test_sets_are_those_of_a_release_and_scored_by_what_they_were_drawn_from(mad
     plan = StatisticPlan("tents", square, AddRemove(), None, 20, 1.0)
     statistic = PrivateStatistic(plan, np.zeros(len(square.vertices), dtype=np.int64), "none", seeded=True)
     drawn = CoxRelease("lgcp-tents", statistic, LGCPInference(square, (1.0,)), Posterior(fields, np.ones(20)))
-    mean = drawn.intensity
+    mean = drawn.estimator.posterior_mean(drawn.draws)
     theirs, same = drawn.sample(3, 5, source=source), np.random.default_rng(5)
-    ours = [poisson_pattern(each, same) for each in made.sources(mean, source, 3, same)]
+    ours = [poisson_pattern(each, same) for each in made.sources(drawn, source, 3, same)]
     assert [each.xy.tolist() for each in ours] == [each.xy.tolist() for each in theirs]
-    assert made.OneRelease(mean, source).intensity.fields.shape[0] == {"draws": 20, "mean": 4}[source]
-    release = made.OneRelease(mean, source)
+    assert made.OneRelease(drawn, source).intensity.fields.shape[0] == {"draws": 20, "mean": 4}[source]
+    release = made.OneRelease(drawn, source)
     release.sample(3, rng)
     assert len({id(each.intensity) for each in release.sets}) == {"draws": 3, "mean": 1}[source]
-    one = made.Releases(Fixed(mean), scenario.draw(rng), source)
+    one = made.Releases(Fixed(mean, drawn), scenario.draw(rng), source)
     one.sample(1, rng)
-    assert (one.sets[0].intensity is mean) == (source == "mean")
+    at = square.vertices
+    assert np.array_equal(one.sets[0].intensity(at), mean(at)) == (source == "mean")
 
 
 def test_an_empty_set_is_left_out_of_the_mean(made):

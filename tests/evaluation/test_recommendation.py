@@ -285,7 +285,7 @@ class TestRecommend:
     def test_says_what_the_figure_is_of_and_how_sure_it_is(self, planted):
         planted(lgcp_tents=0.2, uniform=0.5)
         said = " ".join(recommend(SQUARE, 400, 1.0).reasons)
-        for words in ("posterior mean", "source='mean'", "draws lie farther off", "10 to 20 %", "two rows"):
+        for words in ("posterior mean", "source='draws'", "as far off", "10 to 20 %", "two rows"):
             assert words in said
         assert "no larger" not in said
         planted(laplace_tents=0.2, uniform=0.5)

@@ -13,9 +13,9 @@ import shapely
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.io import read_pattern
 from dpppsynth.privacy import AddRemove, verify
-from dpppsynth.release import CoxRelease, Projection, append_patterns, load_release, project_to_simplex
+from dpppsynth.release import CoxRelease, Projection, append_patterns, certificate, load_release, project_to_simplex
 from dpppsynth.spatial.domains import Window
-from dpppsynth.spatial.intensity import LogLinearMean, PiecewiseConstant, PiecewiseLinear
+from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
@@ -62,7 +62,7 @@ class TestIntensity:
     def test_kinds(self, cells, lgcp):
         assert isinstance(cells.intensity, PiecewiseConstant)
         assert isinstance(fresh("tents").intensity, PiecewiseLinear)
-        assert isinstance(lgcp.intensity, LogLinearMean)
+        assert isinstance(lgcp.intensity, LogLinear)
 
     def test_is_per_unit_area_and_non_negative(self, release):
         values = release.intensity(GRID)
@@ -163,15 +163,32 @@ class TestSample:
 
     def test_more_patterns_than_draws(self, lgcp):
         few = CoxRelease(lgcp.mechanism, lgcp.statistic, lgcp.estimator, thinned(lgcp.draws, 3))
-        assert len(few.sample(5, rng=1)) == 5
+        assert len(few.sample(5, rng=1, source="draws")) == 5
 
     @pytest.mark.parametrize("m", [-1, 1.5, True, math.nan, "one", None], ids=repr)
     def test_m(self, cells, m):
         with pytest.raises(InputError, match=r"^m: needs a whole number of patterns, got"):
             cells.sample(m)
 
+    def test_patterns_are_drawn_from_the_median(self, lgcp):
+        model = lgcp.estimator.posterior_median(lgcp.draws, 400)
+        np.testing.assert_array_equal(lgcp.intensity(GRID), model(GRID))
+        alike = [lgcp.sample(2, rng=4, **options)[1].xy for options in ({}, {"source": "median"})]
+        np.testing.assert_array_equal(*alike)
+
+    @pytest.mark.parametrize("source", ["median", "mean", "draws"])
+    @pytest.mark.parametrize("name", ["lgcp", "cells"])
+    def test_names_of_files_tell_the_source(self, name, source, tmp_path):
+        """Only where the source makes a difference; numbers go on over all of them."""
+        path = fresh(name).save(tmp_path / "out", patterns=2, source=source)
+        append_patterns(path, release := load_release(path), release.sample(1), release.named("median"))
+        word = {"draws": "draw_", "mean": "mean_"}.get(source, "") if name == "lgcp" else ""
+        names = {f"synthetic_{word}000.geojson", f"synthetic_{word}001.geojson", "synthetic_002.geojson"}
+        assert {each for each in certificate.read(path)["files"] if each.startswith("synthetic")} == names
+        assert len(load_release(path).statistic.values)
+
     def test_unknown_source(self, cells):
-        with pytest.raises(InputError, match=r"^source: expected one of 'draws', 'mean', 'median', got 'mode'"):
+        with pytest.raises(InputError, match=r"^source: expected one of 'median', 'mean', 'draws', got 'mode'"):
             cells.sample(1, source="mode")
 
     def test_fixed_n_needs_a_public_n(self):
@@ -195,7 +212,8 @@ class TestInterval:
 
     def test_is_the_quantile_of_the_draws(self, lgcp):
         xy = GRID[:4]
-        values = np.array([lgcp.intensity.draw(k)(xy) for k in range(len(lgcp.intensity.fields))])
+        mean = lgcp.estimator.posterior_mean(lgcp.draws)
+        values = np.array([mean.draw(k)(xy) for k in range(len(mean.fields))])
         interval = lgcp.interval(xy, 0.8)
         np.testing.assert_allclose(interval.lower, np.quantile(values, 0.1, axis=0), rtol=0.01)
         np.testing.assert_allclose(interval.upper, np.quantile(values, 0.9, axis=0), rtol=0.01)

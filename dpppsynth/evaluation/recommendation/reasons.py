@@ -107,9 +107,10 @@ def _lacks(other: Candidate, chosen: Candidate) -> str:
 def _approximations(candidate: Candidate, domain: Domain, case: Case) -> Iterator[str]:
     if candidate.has_posterior:
         yield (
-            "The figure is that of the posterior mean. Single posterior draws lie farther off (1.3 to 1.5 times in one "
-            "comparison on windows), because they carry the release's uncertainty; sample() draws patterns from them, "
-            "and from the mean with source='mean' (on the command line --source mean)."
+            "The study's figures are those of the posterior mean; the released median came closer by a tenth in one "
+            "comparison on windows. Single posterior draws lie 1.4 to 1.5 times as far off, because they carry the "
+            "release's uncertainty; sample() draws patterns from them with source='draws' (on the command line "
+            "--source draws)."
         )
         yield (
             "The study infers by Laplace approximation (inference='laplace'); NUTS is the default below 1000 points. "

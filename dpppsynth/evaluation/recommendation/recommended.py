@@ -51,9 +51,8 @@ class Recommendation:
         Length scales, mesh, spacing, bandwidth, sigma: see `dpppsynth.evaluation.recommendation.plan_settings`.
     expected : float
         Total variation distance between the true normalised intensity and the released one, between 0 and 1, that the
-        study lets expect, to about 10 to 20 %. With a posterior the released intensity is the posterior mean; single
-        posterior draws, from which `sample()` draws patterns, lie farther off, and `sample(source="mean")` follows the
-        mean.
+        study lets expect, to about 10 to 20 %. With a posterior the study took its mean, and released is its median,
+        which came a little closer; single posterior draws, `sample(source="draws")`, lie farther off.
     reading : {"about", "at least", "unknown"}
         Qualification of `expected`: an estimate within the study; a lower bound beyond its bad side; unknown, the
         nearest row's, where the release lies beyond good and bad sides.
