@@ -56,7 +56,6 @@ def normal(centre: float, variance: float, quantile: float | None = None) -> Int
 
 def posterior(release: dps.CoxRelease) -> dict[str, Interval]:
     """Quantiles of the share under posterior draws."""
-    # Draws lie in the order of their length scales.
     mean, some = release.intensity, slice(None, None, THINNING)
     element = mean.mesh.locate(GRID)
     values = np.exp(mean.mesh.gather(element, mean.mesh.weights(element, GRID)) @ mean.fields[some].T)

@@ -14,6 +14,7 @@ import numpy as np
 
 from dpppsynth.contract.measurement import require
 from dpppsynth.core.crs import crs_member
+from dpppsynth.release.posterior import CLASSIC, FitNotes, read_file
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
@@ -25,6 +26,7 @@ POINT = re.compile(
 )
 # Tolerance for coordinates outside the bounding box: a share of the diameter, for rounding.
 NEAR = 1e-6
+# Arrays of posteriors in files of netCDF 3.
 POSTERIOR = {
     "chain": ("chain",),
     "draw": ("draw",),
@@ -61,10 +63,46 @@ def require_pattern(content: bytes, domain: Domain, by: str | None = None, level
 
 
 def require_posterior(content: bytes, mesh: Mesh, length_scales: Sequence[float]) -> None:
-    """Refuse bytes that are not those of posterior draws on a mesh, made with some of the length scales.
+    """Refuse bytes that are not those of posterior draws on a mesh, made with some of the priors' length scales.
 
-    The file must be what the same library writes of what it reads there, so that nothing lies between or behind.
+    The file must be what is written of what is read there, so that nothing lies between or behind.
+
+    Raises
+    ------
+    ValueError
     """
+    if content.startswith(CLASSIC):
+        _require_draws(_classic(content), mesh, length_scales)
+        return
+    found, fits = read_file(content, len(length_scales))
+    _require_draws(found, mesh, length_scales)
+    require(np.array_equal(found["vertex"], np.arange(len(mesh.vertices))), "vertices are numbered")
+    stated = np.array_equal(fits.length_scale, np.asarray(length_scales, dtype=np.float64))
+    require(stated and _plain(fits), "what is known of the fits are numbers, one for each length scale of the model")
+
+
+def _plain(fits: FitNotes) -> bool:
+    """Whether all are numbers that such figures have, or the one kind of NaN: the bits of others have room."""
+    values = np.concatenate(list(fits.notes.values()))
+    none = np.isnan(values)
+    same = np.where(none, np.nan, values).tobytes() == values.tobytes()
+    return same and bool((none | (values >= -1)).all())
+
+
+def _require_draws(found: Mapping[str, Any], mesh: Mesh, length_scales: Sequence[float]) -> None:
+    chains, draws, vertices = found["log_intensity"].shape
+    require(vertices == len(mesh.vertices) and min(chains, draws) > 0, "draws are on the mesh of the field")
+    numbered = np.array_equal(found["chain"], np.arange(chains)) and np.array_equal(found["draw"], np.arange(draws))
+    placed_there = np.allclose(np.column_stack([found["x"], found["y"]]), mesh.vertices, rtol=1e-12, atol=0)
+    require(numbered and placed_there, "chains and draws are numbered, and vertices lie where the mesh has them")
+    finite = bool(np.isfinite(found["log_intensity"]).all()) and bool(
+        np.isin(found["length_scale"], length_scales).all()
+    )
+    require(finite, "fields are finite, and made with length scales of the model")
+
+
+def _classic(content: bytes) -> dict[str, Any]:
+    """Arrays of a file of netCDF 3, as releases had before: what its library writes of them, and nothing else."""
     from scipy.io import netcdf_file
 
     with netcdf_file(io.BytesIO(content), mmap=False) as data:
@@ -80,15 +118,7 @@ def require_posterior(content: bytes, mesh: Mesh, length_scales: Sequence[float]
     require(known and all(np.isnan(notes[key]) for key in notes if key == "_FillValue"), "it has no notes of its own")
     kinds = {name: values.dtype.newbyteorder("=").name for name, values in found.items()}
     require(kinds == _KINDS, "its numbers are of the kinds that are written")
-    chains, draws, vertices = found["log_intensity"].shape
-    require(vertices == len(mesh.vertices) and min(chains, draws) > 0, "draws are on the mesh of the field")
-    numbered = np.array_equal(found["chain"], np.arange(chains)) and np.array_equal(found["draw"], np.arange(draws))
-    placed_there = np.allclose(np.column_stack([found["x"], found["y"]]), mesh.vertices, rtol=1e-12, atol=0)
-    require(numbered and placed_there, "chains and draws are numbered, and vertices lie where the mesh has them")
-    finite = bool(np.isfinite(found["log_intensity"]).all()) and bool(
-        np.isin(found["length_scale"], length_scales).all()
-    )
-    require(finite, "fields are finite, and made with length scales of the model")
+    return found
 
 
 _KINDS = {

@@ -89,7 +89,8 @@ class CoxRelease(StatisticRelease[L]):
         if offset is not None:
             folder_writing.put(plain_text(offset.to_geojson()), folder / OFFSET)
         if self.draws is not None:
-            self.posterior.to_netcdf(folder / (start + POSTERIOR), engine="scipy")
+            model = self._field_model()
+            (folder / (start + POSTERIOR)).write_bytes(self.draws.file(model.mesh, model.scales))
 
     def parameters(self) -> JsonObject:
         """Public parameters, as they stand on the certificate."""
@@ -114,7 +115,10 @@ class CoxRelease(StatisticRelease[L]):
 
     @cached_property
     def posterior(self) -> Any:
-        """`xarray.Dataset` of posterior draws in ArviZ layout; no observed data in it."""
+        """`xarray.Dataset` of posterior draws in ArviZ layout, for `arviz.summary` and others; no observed data in it.
+
+        What is known of the fits is in its attributes, one number for each prior (`dpppsynth.release.posterior.Fits`).
+        """
         mesh = self._field_model().mesh
         return self._require_draws().to_xarray(mesh)
 

@@ -71,6 +71,11 @@ class FieldInference(Estimator[LatticePlan]):
             raise InputError(msg)
         return replace(self, **changes)  # type: ignore[type-var]
 
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """Length scales, or ranges, of the priors that are averaged over."""
+        raise NotImplementedError
+
     @cached_property
     def measure(self) -> Floats:
         """(V,) integral over the domain of each basis function, times the offset."""
@@ -144,7 +149,7 @@ class FieldInference(Estimator[LatticePlan]):
 
     def draws(self, content: bytes | None) -> Posterior | None:
         """Posterior draws in the file of a saved release, where there is one."""
-        return None if content is None else read_posterior(content, len(self.mesh.vertices))
+        return None if content is None else read_posterior(content, len(self.mesh.vertices), self.scales)
 
 
 def field_mesh(recipe: Json, tents: Mesh) -> Mesh:

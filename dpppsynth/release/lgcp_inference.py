@@ -33,7 +33,7 @@ from dpppsynth.release.field_inference import (
     require_few,
     require_scales,
 )
-from dpppsynth.release.posterior import Posterior
+from dpppsynth.release.posterior import FitNotes, Posterior
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
@@ -85,6 +85,11 @@ class LGCPInference(FieldInference):
         _ = [self.covariance(scale) for scale in self.length_scales]
         require_somewhere(self.measure)
 
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The length scales."""
+        return self.length_scales
+
     def __repr__(self) -> str:
         return f"LGCPInference({self.mesh!r}, length_scales={self.length_scales}, inference={self.inference!r})"
 
@@ -111,14 +116,15 @@ class LGCPInference(FieldInference):
                 likelihood = likelihood.at(share @ likelihood.vertex_masses(np.array([fit.field_mode for fit in fits])))
                 fits, share = self._approximate(likelihood, roots, centre)
         if self.inference == "laplace":
-            count = apportion(share, KEPT_DRAWS)
+            count, known = apportion(share, KEPT_DRAWS), FitNotes.unknown(self.length_scales)
             runs = [fit.draw(k, rng)[None] for fit, k in zip(fits, count, strict=True)]
         else:
             share = np.where(share >= NEGLIGIBLE, share, 0) / share[share >= NEGLIGIBLE].sum()
             count = apportion(share, KEPT_DRAWS // 4)
-            runs = self._nuts(likelihood, fits, count, rng, say)
+            runs, known = self._nuts(likelihood, fits, count, rng, say)
         fields = self.normalise(np.concatenate(runs, axis=1), plan.n)
-        return Posterior(fields, np.repeat(self.length_scales, count))
+        scales = np.tile(np.repeat(self.length_scales, count), (len(fields), 1))
+        return Posterior(fields, scales, replace(known, weight=share)).mixed(rng)
 
     def _approximate(
         self, likelihood: MassLikelihood, roots: list[Floats], centre: float
@@ -134,13 +140,13 @@ class LGCPInference(FieldInference):
         count: Ints,
         rng: np.random.Generator,
         say: Progress,
-    ) -> list[Floats]:
+    ) -> tuple[list[Floats], FitNotes]:
         """(4, k, V) draws for each length scale, evenly thinned from a run that passed its diagnostics."""
         # Rotated so that the posterior precision is about diagonal: NUTS then needs few steps a draw.
         bases = {i: fits[i].rotated_basis() for i in np.flatnonzero(count)}
         centre = float(fits[0].centre[0])
         run = self._sampler(likelihood, list(bases.values()), centre, say)
-        runs = [np.empty((4, 0, len(self.mesh.vertices)))] * len(fits)
+        runs, known = [np.empty((4, 0, len(self.mesh.vertices)))] * len(fits), FitNotes.unknown(self.length_scales)
         for i, basis in bases.items():
             say(f"NUTS, length scale {self.length_scales[i]:.4g}")
             chains = run(basis, int(rng.integers(2**31)))
@@ -148,7 +154,8 @@ class LGCPInference(FieldInference):
             masses = likelihood.expected_masses(fields)
             # Tents that only touch the domain have no mass, whatever the field.
             masses = masses[..., (masses > 0).all(axis=(0, 1))]
-            complaint = nuts.diagnose(np.log(masses), chains.divergences).complaint()
+            passed = nuts.diagnose(np.log(masses), chains.divergences)
+            complaint = passed.complaint()
             if complaint is not None:
                 msg = (
                     f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this "
@@ -157,7 +164,8 @@ class LGCPInference(FieldInference):
                 )
                 raise QualityError(msg)
             runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
-        return runs
+            known.rhat[i], known.ess[i], known.divergences[i] = passed.rhat, passed.ess, passed.divergences
+        return runs, known
 
     def _sampler(
         self, likelihood: MassLikelihood, bases: list[Floats], centre: float, say: Progress

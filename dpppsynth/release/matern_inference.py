@@ -37,7 +37,7 @@ from dpppsynth.release.field_inference import (
     require_few,
     require_scales,
 )
-from dpppsynth.release.posterior import Posterior
+from dpppsynth.release.posterior import FitNotes, Posterior
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
@@ -120,6 +120,11 @@ class MaternInference(FieldInference):
         require_few_unknowns(widest * (SMOOTH if self.smoothness[-1] > known[0] else 1))
         require_somewhere(self.measure)
 
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The ranges, once for each smoothness."""
+        return self.ranges * len(self.smoothness)
+
     def __repr__(self) -> str:
         return f"MaternInference({self.mesh!r}, ranges={self.ranges}, smoothness={self.smoothness})"
 
@@ -145,8 +150,17 @@ class MaternInference(FieldInference):
         totals = _totals(self.likelihood(statistic), draws, rng)
         each = zip(fits.values(), np.split(totals, np.cumsum(count)[:-1]), strict=True)
         fields = np.concatenate([self._draw(fit, own, rng) for fit, own in each])
-        order = rng.permutation(draws)
-        return Posterior(fields[None, order], np.repeat([range_ for _, range_ in fits], count)[order])
+        scales = np.repeat([range_ for _, range_ in fits], count)
+        return Posterior(fields[None], scales[None], self._notes(fits, count / draws)).mixed(rng)
+
+    def _notes(self, fits: Fits, weights: Floats) -> FitNotes:
+        """What is known of the fits, in the order of `scales`."""
+        notes = FitNotes.unknown(self.scales)
+        notes.weight[:] = 0.0
+        for (smoothness, range_), weight in zip(fits, weights, strict=True):
+            place = self.smoothness.index(smoothness) * len(self.ranges) + self.ranges.index(range_)
+            notes.weight[place] = weight
+        return notes
 
     def _search(self, statistic: PrivateStatistic[LatticePlan], say: Progress) -> Fits:
         """Posteriors that carry weight; in a fraction of the time a coarser field tells the best range, or the next."""
@@ -247,7 +261,7 @@ class MaternInference(FieldInference):
         same = canonical_json(model.to_dict() | {"offset": None}) == canonical_json({**stated, "offset": None})
         require(same, "a Matern field's ranges and smoothness are numbers as they are written")
         model.require(plan)
-        return files_beside(model.mesh, model.ranges, offset_of(stated))
+        return files_beside(model.mesh, model.scales, offset_of(stated))
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:

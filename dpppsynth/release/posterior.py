@@ -1,75 +1,185 @@
-"""Posterior draws of a log-intensity, and their file in a saved release."""
+"""Posterior draws of a log-intensity, what is known of their fit, and their file in a saved release."""
 
 import io
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpppsynth.core.errors import InputError, TooLargeError
+from dpppsynth.release import netcdf
 from dpppsynth.release.certificate import POSTERIOR
+from dpppsynth.release.netcdf import Variable
 from dpppsynth.spatial.mesh import Floats, Mesh
+
+GROUP = "posterior"
+# How files of before version 4 of netCDF begin; those of stored releases are read for ever.
+CLASSIC = b"CDF"
+
+
+@dataclass(frozen=True, eq=False)
+class FitNotes:
+    """What is known of the fits that a posterior averages over, one for each prior; NaN where nothing is.
+
+    Attributes
+    ----------
+    length_scale : (k,) array
+        Length scale, or range, of each prior; ranges once for each smoothness.
+    weight : (k,) array
+        Share of the draws.
+    rhat, ess, divergences : (k,) array
+        Diagnostics of NUTS over all kept and unkept draws: largest R-hat, smallest effective sample size.
+    pareto_k : (k,) array
+        Of importance weights of draws from the Laplace approximation, over the whole field. Below 0.7 the approximation
+        could be corrected by weights; above, it cannot, which by itself says little about single places.
+    profile : (k,) array
+        Least probability, over some places, of the nominal 90 % interval of the log-intensity at one place, where the
+        posterior is followed along the line in which the approximation moves with that place.
+    """
+
+    length_scale: Floats
+    weight: Floats
+    rhat: Floats
+    ess: Floats
+    divergences: Floats
+    pareto_k: Floats
+    profile: Floats
+
+    @classmethod
+    def unknown(cls, scales: Sequence[float]) -> "FitNotes":
+        """Of priors with these scales, with nothing known of them."""
+        return cls(np.array(scales, dtype=np.float64), *np.full((6, len(scales)), np.nan))
+
+    @property
+    def notes(self) -> dict[str, Floats]:
+        """By name, as they stand beside the draws."""
+        return {f"fit_{name}": values for name, values in asdict(self).items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """Posterior draws of the log-intensity.
 
+    Draws of all priors are mixed: each chain holds draws of every length scale, in random order. Chains and draws can
+    so be compared and thinned like any others; autocorrelation is no longer seen in them, and was looked at before.
+
     Attributes
     ----------
     fields : (chains, draws, V) array of float32
         Log-intensity at the mesh's vertices (of its ratio to the offset, if there is one).
-    length_scale : (draws,) array
+    length_scale : (chains, draws) array
         Length scale, or range, that each draw was made with.
+    fits : FitNotes or None
+        None where nothing is known.
     """
 
     fields: NDArray[np.float32]
     length_scale: Floats
+    fits: FitNotes | None = None
 
     @property
     def flat(self) -> NDArray[np.float32]:
         """(chains * draws, V) fields."""
         return self.fields.reshape(-1, self.fields.shape[-1])
 
-    def to_xarray(self, mesh: Mesh) -> Any:
-        """`xarray.Dataset` in ArviZ layout: `log_intensity` (chain, draw, vertex), `length_scale` (draw)."""
-        import xarray as xr
+    def mixed(self, rng: np.random.Generator) -> "Posterior":
+        """The same draws, those of every chain in random order."""
+        order = np.stack([rng.permutation(self.fields.shape[1]) for _ in self.fields])
+        chain = np.arange(len(order))[:, None]
+        return Posterior(self.fields[chain, order], self.length_scale[chain, order], self.fits)
 
-        return xr.Dataset(
-            {
-                "log_intensity": (("chain", "draw", "vertex"), self.fields),
-                "length_scale": (("draw",), self.length_scale),
-            },
-            coords={
-                "chain": np.arange(self.fields.shape[0]),
-                "draw": np.arange(self.fields.shape[1]),
-                "x": ("vertex", mesh.vertices[:, 0]),
-                "y": ("vertex", mesh.vertices[:, 1]),
-            },
+    def variables(self, mesh: Mesh) -> dict[str, Variable]:
+        """Arrays by name, with their dimensions, as they are saved."""
+        xy, (chains, draws, vertices) = mesh.vertices, self.fields.shape
+        return _variables(
+            *(np.arange(size, dtype="<i4") for size in (chains, draws, vertices)),
+            *(np.ascontiguousarray(column, dtype="<f8") for column in (xy[:, 0], xy[:, 1], self.length_scale)),
+            np.ascontiguousarray(self.fields, dtype="<f4"),
         )
 
+    def to_xarray(self, mesh: Mesh) -> Any:
+        """`xarray.Dataset` in ArviZ layout: `log_intensity` (chain, draw, vertex), `length_scale` (chain, draw)."""
+        import xarray as xr
 
-def read_posterior(content: bytes, vertices: int) -> Posterior:
-    """Draws at so many vertices, from a netCDF file.
+        made = {name: (each.dimensions, each.values) for name, each in self.variables(mesh).items()}
+        coords = {name: made.pop(name) for name in ("chain", "draw", "vertex", "x", "y")}
+        return xr.Dataset(made, coords=coords, attrs={} if self.fits is None else self.fits.notes)
+
+    def file(self, mesh: Mesh, scales: Sequence[float]) -> bytes:
+        """A netCDF-4 file with the group `posterior` of draws made with some of these length scales.
+
+        It takes 4 bytes for each number of a field, 8 for each draw and chain, 20 for each vertex, 4 for each number of
+        a draw within its chain, and no more than 16 KiB beside.
+        """
+        fits = self.fits or FitNotes.unknown(scales)
+        return netcdf.written(GROUP, self.variables(mesh), fits.notes)
+
+
+def _variables(*values: Any) -> dict[str, Variable]:
+    dimensions = {
+        "chain": ("chain",),
+        "draw": ("draw",),
+        "vertex": ("vertex",),
+        "x": ("vertex",),
+        "y": ("vertex",),
+        "length_scale": ("chain", "draw"),
+        "log_intensity": ("chain", "draw", "vertex"),
+    }
+    # Whoever reads with xarray finds where the vertices lie.
+    notes = {"log_intensity": {"coordinates": "x y"}}
+    named = zip(dimensions.items(), values, strict=True)
+    return {name: Variable(each, array, notes.get(name, {})) for (name, each), array in named}
+
+
+def read_file(content: bytes, fits: int) -> tuple[Mapping[str, Any], FitNotes]:
+    """Arrays of a saved posterior by name, and what is known of so many fits.
+
+    Raises
+    ------
+    ValueError
+        When the file is not byte by byte what is saved of them.
+    """
+    kinds = zip(("<i4",) * 3 + ("<f8",) * 3 + ("<f4",), (1, 1, 1, 1, 1, 2, 3), strict=True)
+    like = _variables(*(np.zeros((1,) * rank, dtype=kind) for kind, rank in kinds))
+    found, told = netcdf.read(content, GROUP, like, FitNotes.unknown([0.0] * fits).notes)
+    return found, FitNotes(**{name.removeprefix("fit_"): values for name, values in told.items()})
+
+
+def read_posterior(content: bytes, vertices: int, scales: Sequence[float]) -> Posterior:
+    """Draws at so many vertices, made with some of these length scales, from a netCDF file.
 
     Raises
     ------
     InputError
     """
-    from scipy.io import netcdf_file
-
     try:
-        with netcdf_file(io.BytesIO(content), mmap=False) as data:
-            fields = np.array(data.variables["log_intensity"].data, dtype=np.float32)
-            scales = np.array(data.variables["length_scale"].data, dtype=float)
-        whole = fields.shape == (*fields.shape[:2], vertices) and scales.shape == fields.shape[1:2]
-        whole = whole and fields.size > 0 and bool(np.isfinite(fields).all() and np.isfinite(scales).all())
+        posterior = _classic(content) if content.startswith(CLASSIC) else _present(content, len(scales))
+        shape = posterior.fields.shape
+        whole = shape == (*shape[:2], vertices) and posterior.length_scale.shape == shape[:2]
+        finite = np.isfinite(posterior.fields).all() and np.isfinite(posterior.length_scale).all()
+        whole = whole and posterior.fields.size > 0 and bool(finite)
     except TooLargeError:
         raise
-    except Exception:  # noqa: BLE001 - the reader raises whatever a broken header leads to
+    except Exception:  # noqa: BLE001 - the reader of old files raises whatever a broken header leads to
         whole = False
     if not whole:
         msg = f"release: {POSTERIOR} is no posterior on the mesh of this release; the folder is not whole."
         raise InputError(msg)
-    return Posterior(fields, scales)
+    return posterior
+
+
+def _present(content: bytes, fits: int) -> Posterior:
+    found, known = read_file(content, fits)
+    return Posterior(found["log_intensity"], found["length_scale"], known)
+
+
+def _classic(content: bytes) -> Posterior:
+    """Of a file of version 3, whose length scales were the same in all chains."""
+    from scipy.io import netcdf_file
+
+    with netcdf_file(io.BytesIO(content), mmap=False) as data:
+        fields = np.array(data.variables["log_intensity"].data, dtype=np.float32)
+        scales = np.array(data.variables["length_scale"].data, dtype=float)
+    return Posterior(fields, np.broadcast_to(scales, (len(fields), *scales.shape)))

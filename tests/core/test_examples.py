@@ -144,7 +144,8 @@ def test_sets_are_those_of_a_release_and_scored_by_what_they_were_drawn_from(mad
     fields = rng.normal(-1, 1, (1, 20, len(square.vertices))).astype(np.float32)
     plan = StatisticPlan("tents", square, AddRemove(), None, 20, 1.0)
     statistic = PrivateStatistic(plan, np.zeros(len(square.vertices), dtype=np.int64), "none", seeded=True)
-    drawn = CoxRelease("lgcp-tents", statistic, LGCPInference(square, (1.0,)), Posterior(fields, np.ones(20)))
+    posterior = Posterior(fields, np.ones(fields.shape[:2]))
+    drawn = CoxRelease("lgcp-tents", statistic, LGCPInference(square, (1.0,)), posterior)
     mean = drawn.estimator.posterior_mean(drawn.draws)
     theirs, same = drawn.sample(3, 5, source=source), np.random.default_rng(5)
     ours = [poisson_pattern(each, same) for each in made.sources(drawn, source, 3, same)]

@@ -23,7 +23,7 @@ from dpppsynth.core.errors import InformationWarning
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.models import Matern, regular_triangulation
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
-from dpppsynth.release import CoxRelease, Posterior
+from dpppsynth.release import CoxRelease
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
@@ -161,8 +161,10 @@ def thinned(release: Any) -> Any:
         return replace(release, releases={level: thinned(each) for level, each in release.releases.items()})
     if not isinstance(release, CoxRelease) or release.draws is None:
         return release
-    kept = slice(None, None, THINNING)
-    return replace(release, draws=Posterior(release.draws.fields[:, kept], release.draws.length_scale[kept]))
+    draws, kept = release.draws, slice(None, None, THINNING)
+    return replace(
+        release, draws=replace(draws, fields=draws.fields[:, kept], length_scale=draws.length_scale[:, kept])
+    )
 
 
 def numbers(guarantee: Guarantee) -> dict[str, Any]:

@@ -146,7 +146,7 @@ def test_intervals_of_the_intensity_cover(epsilon):
         likelihood = model.likelihood(statistic)
         rotated = laplace_posterior(likelihood, basis).rotated_basis()
         z = _nuts(likelihood, rotated, draws=120, tune=120, seed=int(rng.integers(2**31)))
-        mean = model.posterior_mean(field.Posterior(model.normalise(z @ rotated.T, n), np.full(120, scale)))
+        mean = model.posterior_mean(field.Posterior(model.normalise(z @ rotated.T, n), np.full(z.shape[:2], scale)))
         low, first, third, high = mean.quantiles(grid, np.array([0.05, 0.25, 0.75, 0.95]))
         value = truth(grid)
         hits.append([np.mean((first <= value) & (value <= third)), np.mean((low <= value) & (value <= high))])

@@ -3,6 +3,7 @@
 import json
 import math
 import shutil
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.io import read_pattern
 from dpppsynth.privacy import AddRemove, verify
 from dpppsynth.release import CoxRelease, Projection, append_patterns, certificate, load_release, project_to_simplex
+from dpppsynth.release.posterior import FitNotes
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.intensity import LogLinear, PiecewiseConstant, PiecewiseLinear
 from dpppsynth.spatial.offset import Offset
@@ -198,7 +200,7 @@ class TestSample:
 
 
 def thinned(draws, k):
-    return type(draws)(draws.fields[:, :k], draws.length_scale[:k])
+    return replace(draws, fields=draws.fields[:, :k], length_scale=draws.length_scale[:, :k])
 
 
 class TestInterval:
@@ -236,7 +238,9 @@ class TestInference:
         posterior = lgcp.posterior
         assert set(posterior.data_vars) == {"log_intensity", "length_scale"}
         assert posterior["log_intensity"].dims == ("chain", "draw", "vertex")
-        assert not posterior.attrs
+        assert posterior["length_scale"].dims == ("chain", "draw")
+        assert set(posterior.attrs) == {"fit_" + each.name for each in fields(FitNotes)}
+        assert posterior.attrs["fit_weight"].sum() == pytest.approx(1)
 
     def test_again_on_the_same_statistic(self, lgcp):
         other = lgcp.infer(rng=1, length_scales=(800.0,), sigma=0.5)
@@ -253,8 +257,10 @@ class TestInference:
 
     def test_averages_over_scales_by_default(self):
         release = LGCPSynthesizer(1.0, 25.0, inference="laplace").release(PATTERN, rng=1)
-        assert len(set(release.draws.length_scale.tolist())) > 1
-        assert release.draws.fields.shape[:2] == (1, len(release.draws.length_scale))
+        scales = release.draws.length_scale
+        assert release.draws.fields.shape[:2] == scales.shape
+        # In order they would change a handful of times.
+        assert np.count_nonzero(np.diff(scales[0])) > 10 * (len(set(scales[0].tolist())) - 1) > 0
 
 
 class TestFolder:

@@ -1,0 +1,157 @@
+"""Files of posterior draws: others read them, nothing else fits into them, and anything else is refused."""
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.models import regular_triangulation
+from dpppsynth.privacy import verify
+from dpppsynth.release import load_release
+from dpppsynth.release.contents import require_posterior
+from dpppsynth.release.posterior import FitNotes, Posterior, read_posterior
+from dpppsynth.spatial.domains import Window
+
+STORED = Path(__file__).parents[1] / "data" / "releases_v1"
+MESH = regular_triangulation(Window.rectangle(0, 0, 4, 2), shape=(4, 3))
+SCALES = (150.0, 300.0)
+RNG = np.random.default_rng(0)
+NOTES = replace(FitNotes.unknown(SCALES), weight=np.array([0.25, 0.75]), rhat=np.array([1.001, np.nan]))
+DRAWS = Posterior(RNG.normal(size=(4, 50, 12)).astype(np.float32), RNG.choice(SCALES, (4, 50)), NOTES)
+FILE = DRAWS.file(MESH, SCALES)
+
+
+@pytest.fixture
+def path(tmp_path):
+    (tmp_path / "posterior.nc").write_bytes(FILE)
+    return tmp_path / "posterior.nc"
+
+
+class TestOthers:
+    """HDF5 by its own library, netCDF and ArviZ by theirs."""
+
+    def test_xarray_reads_every_number_dimension_and_note(self, path):
+        import xarray as xr
+
+        with xr.open_dataset(path, group="posterior", engine="h5netcdf") as read:
+            assert read.identical(DRAWS.to_xarray(MESH).assign_attrs(read.attrs))
+            assert set(read["log_intensity"].coords) == {"chain", "draw", "vertex", "x", "y"}
+            for name, values in NOTES.notes.items():
+                np.testing.assert_array_equal(read.attrs[name], values)
+
+    def test_arviz_reads_and_sums_it_up(self, path):
+        import arviz as az
+
+        read = az.from_netcdf(path)["posterior"]
+        for posterior in (read, DRAWS.to_xarray(MESH)):
+            table = az.summary(posterior)
+            assert len(table) == 13
+            assert table.loc["log_intensity[3]", "mean"] == pytest.approx(DRAWS.fields[..., 3].mean(), abs=0.01)
+
+    def test_chunks_compression_and_links_there_are_none(self, path):
+        import h5py
+
+        with h5py.File(path) as file:
+            items = []
+            file.visititems(lambda name, item: items.append((name, item)))
+            arrays = [item for _, item in items if isinstance(item, h5py.Dataset)]
+            assert len(arrays) == 7
+            assert all(each.chunks is None and each.compression is None and not each.external for each in arrays)
+            assert file["posterior/log_intensity"].dims[2]["vertex"].shape == (12,)
+
+
+class TestSize:
+    @pytest.mark.parametrize(("chains", "draws"), [(1, 1), (1, 64), (4, 500)])
+    def test_bound(self, chains, draws):
+        posterior = Posterior(np.zeros((chains, draws, 12), np.float32), np.full((chains, draws), 150.0))
+        sixteen = tuple(np.arange(1.0, 17))
+        most = 4 * chains * draws * 12 + 8 * chains * draws + 20 * 12 + 4 * draws + 16 * 1024
+        assert len(posterior.file(MESH, sixteen)) <= most
+
+    def test_same_numbers_same_bytes(self):
+        assert DRAWS.file(MESH, SCALES) == FILE
+
+
+class TestReading:
+    def test_round_trip(self):
+        read = read_posterior(FILE, 12, SCALES)
+        np.testing.assert_array_equal(read.fields, DRAWS.fields)
+        np.testing.assert_array_equal(read.length_scale, DRAWS.length_scale)
+        for name, values in read.fits.notes.items():
+            np.testing.assert_array_equal(values, NOTES.notes[name])
+        require_posterior(FILE, MESH, SCALES)
+
+    @pytest.mark.parametrize("size", [0, 2**31, 2**62, 2**64 - 1])
+    def test_declared_sizes_are_not_believed(self, size):
+        """Draws that a few bytes claim are refused before any memory is asked for."""
+        shape = struct.pack("<3Q", 4, 50, 12)
+        assert FILE.count(shape) == 1
+        for claimed in ((size, 50, 12), (4, size, 12), (size, size, size)):
+            claim = FILE.replace(shape, struct.pack("<3Q", *claimed))
+            with pytest.raises(InputError, match=r"^release: posterior\.nc is no posterior"):
+                read_posterior(claim, 12, SCALES)
+
+    def test_not_a_single_byte_is_free_outside_of_the_numbers(self):
+        """Every byte before the arrays, padding and all; a note that is changed is another note, of a known place."""
+        start = len(FILE) - DRAWS.fields.nbytes - DRAWS.length_scale.nbytes - 2 * 96 - 48 - 200 - 16
+        loose = []
+        for k in range(start):
+            changed = FILE[:k] + bytes([FILE[k] ^ 0xFF]) + FILE[k + 1 :]
+            try:
+                read_posterior(changed, 12, SCALES)
+            except InputError:
+                continue
+            loose.append(k)
+        assert len(loose) == 8 * 7 * 2
+
+    @given(st.data())
+    def test_bitten_files_are_refused_or_hold_draws(self, data):
+        cut = data.draw(st.integers(0, len(FILE)))
+        content = FILE[:cut] + data.draw(st.binary(max_size=64)) + FILE[cut + data.draw(st.integers(0, 64)) :]
+        try:
+            read = read_posterior(content, 12, SCALES)
+        except InputError:
+            return
+        assert read.fields.shape[2] == 12
+        assert np.isfinite(read.fields).all()
+        assert read.file(MESH, SCALES)[-read.fields.nbytes :] == content[-read.fields.nbytes :]
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"fields": np.full((4, 50, 12), np.nan, np.float32)},
+            {"fields": np.zeros((4, 50, 11), np.float32)},
+            {"length_scale": np.full((4, 50), 160.0)},
+            {"fits": replace(NOTES, length_scale=np.array([150.0, 301.0]))},
+            {"fits": replace(NOTES, ess=np.array([-1e9, 500.0]))},
+            {"fits": replace(NOTES, ess=np.frombuffer(b"secret\xf8\x7f" * 2, dtype="<f8"))},
+        ],
+        ids=["no number", "other mesh", "other scale", "other prior", "negative", "letters in NaN"],
+    )
+    def test_contents_that_no_release_has(self, changes):
+        posterior = replace(DRAWS, **changes)
+        mesh = MESH if posterior.fields.shape[2] == 12 else replace_vertices(MESH)
+        with pytest.raises(ValueError, match=r"\w"):
+            require_posterior(posterior.file(mesh, SCALES), MESH, SCALES)
+
+
+def replace_vertices(mesh):
+    """Something with one vertex less."""
+    return type("Fewer", (), {"vertices": mesh.vertices[:-1]})
+
+
+@pytest.mark.parametrize("name", ["lgcp-tents", "lgcp-tents-matern", "lgcp-tents-streets"])
+def test_files_of_before_load_verify_and_are_saved_anew(name, tmp_path):
+    """They are classic netCDF, with length scales that all chains share and nothing about fits."""
+    assert verify(STORED / name).holds
+    release = load_release(STORED / name)
+    assert release.draws.length_scale.shape == release.draws.fields.shape[:2]
+    assert (STORED / name / "posterior.nc").read_bytes().startswith(b"CDF")
+    again = load_release(release.save(tmp_path / "again"))
+    np.testing.assert_array_equal(again.draws.fields, release.draws.fields)
+    assert np.isnan(again.draws.fits.weight).all()
