@@ -10,9 +10,10 @@ from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.wording import mention
 from dpppsynth.models.likelihood import MassLikelihood
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Ints
 
 # Prior-whitened coordinates are well scaled; the Newton decrement decides in the end whether the mode is good enough.
+TINY = np.finfo(float).tiny
 SEARCH = {"maxiter": 2000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
 
 
@@ -54,10 +55,27 @@ class LaplacePosterior:
 
         A prior draw corrected by the residual of noisy pseudo-observations: only a (K, K) system is solved.
         """
+        return self.centre + (self.basis @ (self.mode[:, None] + self.deviations(k, rng))).T
+
+    def deviations(self, k: int, rng: np.random.Generator) -> Floats:
+        """(r, k) draws of z less the mode."""
         z = rng.standard_normal((len(self.mode), k))
         misfit = self.root @ z + rng.standard_normal((len(self.root), k))
-        z = self.mode[:, None] + z - self.root.T @ scipy.linalg.cho_solve(_small_system(self.root), misfit)
-        return self.centre + (self.basis @ z).T
+        return np.asarray(z - self.root.T @ scipy.linalg.cho_solve(_small_system(self.root), misfit))
+
+    def directions(self, vertices: Ints) -> Floats:
+        """(r, m) changes of z that go with one standard deviation of the field at vertices (m,)."""
+        rows = self.basis[vertices].T
+        moved = rows - self.root.T @ scipy.linalg.cho_solve(_small_system(self.root), self.root @ rows)
+        # Some vertices have no prior variance.
+        return np.asarray(moved / np.sqrt(np.maximum((rows * moved).sum(axis=0), TINY)))
+
+    def log_ratios(self, likelihood: MassLikelihood, deviations: Floats) -> Floats:
+        """(k,) log posterior over approximation, up to a constant, at deviations (r, k) from the mode."""
+        z = self.mode[:, None] + deviations
+        values = np.array([likelihood.log_density(self.centre + self.basis @ each)[0] for each in z.T])
+        gaussian = (deviations**2).sum(axis=0) + ((self.root @ deviations) ** 2).sum(axis=0)
+        return np.asarray(values - (z**2).sum(axis=0) / 2 + gaussian / 2)
 
 
 def _small_system(root: Floats) -> tuple[Floats, bool]:

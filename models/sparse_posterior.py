@@ -15,7 +15,7 @@ from dpppsynth.core.errors import QualityError
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.sparse_fields import SparseField
 from dpppsynth.models.sparse_solver import SparseFactor
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Ints
 
 # Share of the predicted gain that a step must bring.
 ENOUGH = 1e-4
@@ -53,6 +53,14 @@ class Information:
         """(N, k) `J' W^1/2` times numbers (K, k)."""
         out: Floats = self.root @ numbers
         return out - np.outer(self._share, self._weighed @ numbers) if self.known else out
+
+    def square(self, changes: Floats) -> Floats:
+        """(k,) information about changes (N, k) of the unknowns."""
+        out = ((self.root.T @ changes) ** 2).sum(axis=0)
+        if self.known:
+            across = self.columns.T @ changes
+            out = out + (across * (self.middle @ across)).sum(axis=0)
+        return np.asarray(out)
 
 
 class PosteriorPrecision:
@@ -126,11 +134,28 @@ class SparsePosterior:
 
     def draw(self, k: int, rng: np.random.Generator) -> Floats:
         """(k, V) fields drawn from the approximation."""
+        unknowns = self.mode[:, None] + self.deviations(k, rng)
+        return np.asarray(self.centre + (self.prior.placement @ unknowns).T)
+
+    def deviations(self, k: int, rng: np.random.Generator) -> Floats:
+        """(N, k) draws of the unknowns less the mode."""
         prior, information = self.prior, self.information
         right = prior.root @ rng.standard_normal((prior.root.shape[1], k))
         right += information.pull(rng.standard_normal((information.root.shape[1], k)))
-        unknowns = self.mode[:, None] + self.precision.solve(right)
-        return np.asarray(self.centre + (prior.placement @ unknowns).T)
+        return self.precision.solve(right)
+
+    def directions(self, vertices: Ints) -> Floats:
+        """(N, m) changes of the unknowns that go with one standard deviation of the field at vertices (m,)."""
+        rows = self.prior.placement[vertices].toarray().T
+        moved = self.precision.solve(rows)
+        return np.asarray(moved / np.sqrt((rows * moved).sum(axis=0)))
+
+    def log_ratios(self, likelihood: NoisyMasses, deviations: Floats) -> Floats:
+        """(k,) log posterior over approximation, up to a constant, at deviations (N, k) from the mode."""
+        unknowns = (self.mode[:, None] + deviations).T
+        values = np.array([_density(likelihood, self.prior, self.centre, each)[0] for each in unknowns])
+        gaussian = (deviations * (self.prior.precision @ deviations)).sum(axis=0)
+        return np.asarray(values + (gaussian + self.information.square(deviations)) / 2)
 
 
 def sparse_posterior(

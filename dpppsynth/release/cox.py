@@ -1,7 +1,7 @@
 """`CoxRelease`: a private intensity, its guarantee, and as many synthetic patterns as wanted."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -22,7 +22,7 @@ from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.release import folder_writing
 from dpppsynth.release.certificate import OFFSET, POSTERIOR
 from dpppsynth.release.field_inference import FieldInference
-from dpppsynth.release.posterior import Posterior
+from dpppsynth.release.posterior import FitNotes, Posterior
 from dpppsynth.release.release import StatisticRelease
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -121,6 +121,14 @@ class CoxRelease(StatisticRelease[L]):
         """
         mesh = self._field_model().mesh
         return self._require_draws().to_xarray(mesh)
+
+    @property
+    def diagnostics(self) -> Any:
+        """`pandas.DataFrame` of what is known of the fits, a row for each prior (`dpppsynth.release.posterior.FitNotes`)."""
+        import pandas as pd
+
+        fits = self._require_draws().fits or FitNotes.unknown(self._field_model().scales)
+        return pd.DataFrame(asdict(fits))
 
     def interval(self, xy: ArrayLike, level: float = 0.9) -> CredibleInterval:
         """Pointwise credible interval of the intensity at points (n, 2).

@@ -17,6 +17,7 @@ from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
 from dpppsynth.models import nuts
+from dpppsynth.models.approximation_checks import check_approximation
 from dpppsynth.models.covariances import PoweredExponential, factor, require_few_vertices
 from dpppsynth.models.field_density import FieldDensity
 from dpppsynth.models.laplace_approximation import LaplacePosterior, laplace_posterior
@@ -42,6 +43,8 @@ INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 STATED = {"kind", "mesh", "length_scales", "sigma", "offset", "inference", "engine"}
 # Times the covariance of a field statistic is taken again at the masses estimated with it.
 ROUNDS = 2
+# Draws by which each Laplace approximation is checked.
+CHECKED = 400
 # Draws kept for the release, all chains together, and draws per chain of every NUTS run.
 KEPT_DRAWS = 2000
 NUTS_DRAWS, NUTS_TUNE = 1500, 500
@@ -123,6 +126,8 @@ class LGCPInference(FieldInference):
             count = apportion(share, KEPT_DRAWS // 4)
             runs, known = self._nuts(likelihood, fits, count, rng, say)
         fields = self.normalise(np.concatenate(runs, axis=1), plan.n)
+        for i in np.flatnonzero(share >= NEGLIGIBLE):
+            known.add(i, check_approximation(fits[i], likelihood, len(self.mesh.vertices), CHECKED, rng))
         scales = np.tile(np.repeat(self.length_scales, count), (len(fields), 1))
         return Posterior(fields, scales, replace(known, weight=share)).mixed(rng)
 

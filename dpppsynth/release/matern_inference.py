@@ -20,6 +20,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
+from dpppsynth.models.approximation_checks import check_approximation
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -56,6 +57,8 @@ FEW = 2500
 LONGEST, SHORTEST = 2.0, 1e-6
 # Times the memory that the factors of a smoother field take.
 SMOOTH = 4
+# Draws by which the approximation is checked: a twentieth of the time of a release.
+CHECKED = 40
 # Draws that are made at once.
 BATCH = 64
 # Posteriors by smoothness and range.
@@ -151,15 +154,20 @@ class MaternInference(FieldInference):
         each = zip(fits.values(), np.split(totals, np.cumsum(count)[:-1]), strict=True)
         fields = np.concatenate([self._draw(fit, own, rng) for fit, own in each])
         scales = np.repeat([range_ for _, range_ in fits], count)
-        return Posterior(fields[None], scales[None], self._notes(fits, count / draws)).mixed(rng)
+        return Posterior(fields[None], scales[None], self._notes(statistic, fits, count / draws, rng)).mixed(rng)
 
-    def _notes(self, fits: Fits, weights: Floats) -> FitNotes:
-        """What is known of the fits, in the order of `scales`."""
+    def _notes(
+        self, statistic: PrivateStatistic[LatticePlan], fits: Fits, weights: Floats, rng: np.random.Generator
+    ) -> FitNotes:
+        """What is known of the fits, in the order of `scales`; the one of most weight is checked."""
         notes = FitNotes.unknown(self.scales)
         notes.weight[:] = 0.0
-        for (smoothness, range_), weight in zip(fits, weights, strict=True):
-            place = self.smoothness.index(smoothness) * len(self.ranges) + self.ranges.index(range_)
-            notes.weight[place] = weight
+        places = [self.smoothness.index(s) * len(self.ranges) + self.ranges.index(range_) for s, range_ in fits]
+        notes.weight[places] = weights
+        most = int(np.argmax(weights))
+        fit = list(fits.values())[most]
+        check = check_approximation(fit, self.likelihood(statistic), len(self.mesh.vertices), CHECKED, rng)
+        notes.add(places[most], check)
         return notes
 
     def _search(self, statistic: PrivateStatistic[LatticePlan], say: Progress) -> Fits:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpppsynth.core.errors import InputError, TooLargeError
+from dpppsynth.models.approximation_checks import ApproximationCheck
 from dpppsynth.release import netcdf
 from dpppsynth.release.certificate import POSTERIOR
 from dpppsynth.release.netcdf import Variable
@@ -35,8 +36,8 @@ class FitNotes:
         Of importance weights of draws from the Laplace approximation, over the whole field. Below 0.7 the approximation
         could be corrected by weights; above, it cannot, which by itself says little about single places.
     profile : (k,) array
-        Least probability, over some places, of the nominal 90 % interval of the log-intensity at one place, where the
-        posterior is followed along the line in which the approximation moves with that place.
+        Probability of the nominal 90 % interval of the log-intensity at a place, where the posterior is followed along
+        the line in which the approximation moves with that place; of some places the one farthest from 90 %.
     """
 
     length_scale: Floats
@@ -51,6 +52,10 @@ class FitNotes:
     def unknown(cls, scales: Sequence[float]) -> "FitNotes":
         """Of priors with these scales, with nothing known of them."""
         return cls(np.array(scales, dtype=np.float64), *np.full((6, len(scales)), np.nan))
+
+    def add(self, place: int, check: ApproximationCheck) -> None:
+        """Note what a check of the Laplace approximation with the prior at a place has found."""
+        self.pareto_k[place], self.profile[place] = check.pareto_k, check.profile
 
     @property
     def notes(self) -> dict[str, Floats]:

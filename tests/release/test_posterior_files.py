@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.seams import chance_for_nuts
 
+import dpppsynth as dps
 from dpppsynth.core.errors import InputError
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
@@ -155,3 +157,22 @@ def test_files_of_before_load_verify_and_are_saved_anew(name, tmp_path):
     again = load_release(release.save(tmp_path / "again"))
     np.testing.assert_array_equal(again.draws.fields, release.draws.fields)
     assert np.isnan(again.draws.fits.weight).all()
+
+
+@pytest.mark.parametrize("engine", ["nutpie", "pymc"])
+def test_what_chains_showed_is_kept(engine, tmp_path):
+    """With chance in the place of NUTS: figures of every length scale that was run, and none of the others."""
+    pattern = dps.PointPattern(RNG.uniform(0, 1000, (80, 2)), Window.rectangle(0, 0, 1000, 1000))
+    with chance_for_nuts():
+        release = dps.LGCPSynthesizer(1.0, 25.0, inference="nuts", engine=engine).release(pattern, rng=3)
+    table = load_release(release.save(tmp_path / "out")).diagnostics
+    assert table.equals(release.diagnostics)
+    run = table["weight"] > 0
+    assert 1 <= run.sum() <= len(table) == len(release.estimator.length_scales)
+    assert (table["rhat"][run] <= 1.01).all()
+    assert (table["ess"][run] >= 400).all()
+    assert (table["divergences"][run] == 0).all()
+    assert table[["pareto_k", "profile"]][run].notna().all(axis=None)
+    assert table[["rhat", "ess", "divergences", "pareto_k", "profile"]][~run].isna().all(axis=None)
+    counts = [np.mean(release.draws.length_scale == scale) for scale in table["length_scale"]]
+    np.testing.assert_allclose(counts, table["weight"], atol=0.01)
