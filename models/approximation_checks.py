@@ -40,7 +40,7 @@ class Approximation(Protocol):
 
 @dataclass(frozen=True)
 class ApproximationCheck:
-    """`pareto_k` of weights of the whole field; `profile`, the probability of a nominal 90 % interval farthest from it."""
+    """`pareto_k` of weights of whole fields; `profile`, the worst probability of a nominal 90 % interval at a place."""
 
     pareto_k: float
     profile: float

@@ -127,7 +127,7 @@ class LGCPInference(FieldInference):
             runs, known = self._nuts(likelihood, fits, count, rng, say)
         fields = self.normalise(np.concatenate(runs, axis=1), plan.n)
         for i in np.flatnonzero(share >= NEGLIGIBLE):
-            known.add(i, check_approximation(fits[i], likelihood, len(self.mesh.vertices), CHECKED, rng))
+            known.add(int(i), check_approximation(fits[i], likelihood, len(self.mesh.vertices), CHECKED, rng))
         scales = np.tile(np.repeat(self.length_scales, count), (len(fields), 1))
         return Posterior(fields, scales, replace(known, weight=share)).mixed(rng)
 
