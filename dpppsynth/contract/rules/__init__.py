@@ -10,7 +10,7 @@ from dpppsynth.contract.rules import network_rules, planar_rules
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
 
-# Standard deviation of the field of a log-Gaussian Cox model (log scale).
+# Standard deviation of the field of a log-Gaussian Cox model where nothing else is said (log scale).
 FIELD_SIGMA = 1.6
 # The same of a Matern field of sparse precision, which follows finer features.
 MATERN_SIGMA = 2.0

@@ -16,6 +16,8 @@ from dpppsynth.spatial.mesh import Floats, Mesh
 
 # Length scales the posterior averages over, in extents.
 LENGTH_SCALES = (0.1, 0.2, 0.4, 0.8)
+# Standard deviation of a dense field fitted to a private statistic (log scale): streets differ less than places.
+FITTED_SIGMA = 1.6
 # Longest segments, in extents: of the field's mesh, and of a mesh finer than what any mechanism resolves.
 FIELD_SEGMENT, FINE_SEGMENT = 0.075, 0.04
 # Most vertices along edges of a drawn field, and of one fitted to a private statistic: both work with dense matrices.

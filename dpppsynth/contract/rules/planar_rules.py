@@ -14,6 +14,8 @@ LENGTH_SCALES = (0.1, 0.15, 0.2, 0.3, 0.45)
 MOST_VERTICES = 200
 # Vertices along the longer side of a drawn field's mesh, and in Kim & Lim's experiments.
 DRAW_SIDE, KIM_LIM_SIDE = 21, 11
+# Standard deviation of a dense field fitted to a private statistic (log scale).
+FITTED_SIGMA = 2.0
 # Spacing of the field's mesh in units of sqrt(area), and vertices per side beyond which tents are not refined.
 FIELD_SPACING, FIELD_SIDE = 0.06, 31
 # Tents behind a Matern field, with an expected n: at most `MATERN_TENTS n^0.4`, each holding at least one point and

@@ -181,7 +181,8 @@ def _denoiser(request: LGCPRequest, mesh: Mesh) -> LGCPInference:
     s = request.settings
     scales = (s.length_scale,) if s.length_scale else request.rules.length_scales(request.domain)
     inference = "nuts" if s.inference == "auto" else s.inference
-    return LGCPInference(request.rules.field_mesh(mesh), scales, offset=s.offset, inference=inference, engine=s.engine)
+    field, sigma = request.rules.field_mesh(mesh), request.rules.FITTED_SIGMA
+    return LGCPInference(field, scales, sigma, offset=s.offset, inference=inference, engine=s.engine)
 
 
 def _field(request: LGCPRequest) -> Plan:
