@@ -1,13 +1,16 @@
 """Local mechanisms on a square grid of cells: area mechanisms, square wave, subset exponential."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, cast
 
 from dpppsynth.contract.settings import EXPERT, setting
+from dpppsynth.core.arguments import one_of
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.local import grid_limits
 from dpppsynth.mechanisms.local.randomizers.area import DiskArea, HybridArea
+from dpppsynth.mechanisms.local.randomizers.cell_randomizer import EM, FIELD, LEAST_SQUARES, CellRandomizer
 from dpppsynth.mechanisms.local.randomizers.matching import matched_epsilon
 from dpppsynth.mechanisms.local.randomizers.radius import grid_radius
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.square_wave import SquareWave, square_wave_half_width
 from dpppsynth.mechanisms.local.randomizers.subset_exponential import SubsetExponential, subset_size
 from dpppsynth.mechanisms.local.synthesizer import CellMechanism
@@ -21,19 +24,69 @@ ITERATIONS: dict[str, Any] = {
     "option": "--max-iterations",
     "panel": EXPERT,
 }
+AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class AreaMechanism(CellMechanism):
-    """Base of area mechanisms: a report is a cell near the person's with high probability, any other with low.
-
-    Reports lie up to `radius` cells beyond the grid. The estimate is found by expectation maximisation.
+class FieldMechanism(CellMechanism):
+    """Base of mechanisms whose shares are estimated by a field behind the cells, or as published.
 
     Parameters
     ----------
     epsilon : float
     cells : int
         Along each side of the grid.
+    estimator : {"auto", "field", "em", "least-squares"}
+        The field, or the published estimator by its name; only the latter has further settings. "auto" takes the field
+        on up to 256 x 256 cells, unless a setting of the published estimator is given.
+    """
+
+    _: KW_ONLY
+    estimator: str = setting(
+        AUTO,
+        help="Estimator of the shares: a field behind the cells, or the published one",
+        choices=(AUTO, FIELD, EM, LEAST_SQUARES),
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.settings()
+
+    @property
+    def law(self) -> CellRandomizer:
+        """The client's law, as the kind that it is."""
+        return cast("CellRandomizer", self.randomizer)
+
+    def settings(self) -> dict[str, Any]:
+        """Settings of the estimator."""
+        law, own = self.law, self.law.published_settings(**self._published())
+        chosen = one_of("estimator", self.estimator, (AUTO, FIELD, law.published))
+        plain = own == law.published_settings()
+        if chosen == FIELD and not plain:
+            msg = (
+                f"estimator: {', '.join(own)} are settings of {law.published!r}; take that, or leave them at their "
+                "defaults."
+            )
+            raise InputError(msg)
+        if chosen == FIELD or (chosen == AUTO and plain and self.cells <= grid_limits.FIELD_SIDE):
+            return law.settings(estimator=FIELD)
+        return own
+
+    def _published(self) -> dict[str, Any]:
+        """Settings of the published estimator, as they were given."""
+        return {}
+
+
+@dataclass(frozen=True)
+class AreaMechanism(FieldMechanism):
+    """Base of area mechanisms: a report is a cell near the person's with high probability, any other with low.
+
+    Reports lie up to `radius` cells beyond the grid.
+
+    Parameters
+    ----------
+    epsilon, cells, estimator
+        As of `FieldMechanism`; the published estimator is "em", expectation maximisation.
     radius : int, optional
         Of the likely cells, in cells. None takes the one that the reports tell most with, `grid_radius`.
     tolerance : float, optional
@@ -54,14 +107,9 @@ class AreaMechanism(CellMechanism):
         0.0, help="Weight of each neighbouring cell in a smoothing step after every iteration", panel=EXPERT
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settings()
-
-    def settings(self) -> dict[str, Any]:
-        """Settings of the estimator."""
+    def _published(self) -> dict[str, Any]:
         given: dict[str, Any] = {} if self.tolerance is None else {"tolerance": self.tolerance}
-        return self.randomizer.settings(**given, max_iter=self.max_iter, smoothing=self.smoothing)
+        return given | {"max_iter": self.max_iter, "smoothing": self.smoothing}
 
     def _radius(self) -> int:
         return grid_radius(self.epsilon, self.cells) if self.radius is None else self.radius
@@ -95,7 +143,7 @@ class DiskAreaMechanism(AreaMechanism):
     _: KW_ONLY
     shrink: bool = setting(True, help="Count cells that the circle cuts for a share of theirs", panel=EXPERT)
 
-    def _randomizer(self) -> Randomizer:
+    def _randomizer(self) -> CellRandomizer:
         return DiskArea(epsilon=self.epsilon, cells=self.cells, radius=self._radius(), shrink=self.shrink)
 
 
@@ -110,21 +158,21 @@ class HybridUniformExponential(AreaMechanism):
     As `DiskAreaMechanism`, with the rings of the paper's appendix.
     """
 
-    def _randomizer(self) -> Randomizer:
+    def _randomizer(self) -> CellRandomizer:
         return HybridArea(epsilon=self.epsilon, cells=self.cells, radius=self._radius())
 
 
 @dataclass(frozen=True)
-class MultidimensionalSquareWave(CellMechanism):
-    """Square wave on one coordinate, chosen at random; the estimate is the product of the coordinates' distributions.
+class MultidimensionalSquareWave(FieldMechanism):
+    """Square wave on one coordinate, chosen at random.
 
-    It takes the coordinates for independent: where they are not, more reports do not help.
+    Reports tell how either coordinate is distributed, and nothing of how they depend on each other. The published
+    estimate is the product of both distributions; the field has the smoothest shares that agree with both.
 
     Parameters
     ----------
-    epsilon : float
-    cells : int
-        Along each side of the grid.
+    epsilon, cells, estimator
+        As of `FieldMechanism`; the published estimator is "em", by expectation maximisation.
     half_width : int, optional
         Of the likely cells on an axis. None takes the one that the reports tell most with.
     tolerance : float
@@ -147,21 +195,16 @@ class MultidimensionalSquareWave(CellMechanism):
     tolerance: float = setting(1e-3, **TOLERANCE)
     max_iter: int = setting(10_000, **ITERATIONS)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.settings()
+    def _published(self) -> dict[str, Any]:
+        return {"tolerance": self.tolerance, "max_iter": self.max_iter}
 
-    def settings(self) -> dict[str, Any]:
-        """Settings of the estimator."""
-        return self.randomizer.settings(tolerance=self.tolerance, max_iter=self.max_iter)
-
-    def _randomizer(self) -> Randomizer:
+    def _randomizer(self) -> CellRandomizer:
         width = square_wave_half_width(self.epsilon, self.cells) if self.half_width is None else self.half_width
         return SquareWave(epsilon=self.epsilon, cells=self.cells, half_width=width)
 
 
 @dataclass(frozen=True)
-class SEMGeoI(CellMechanism):
+class SEMGeoI(FieldMechanism):
     """Subset exponential mechanism: geo-indistinguishability, which hides where a person is from those nearby.
 
     It is not local differential privacy: locations d cells apart are told apart by up to `d * epsilon`.
@@ -172,6 +215,8 @@ class SEMGeoI(CellMechanism):
         For locations one cell apart.
     cells : int
         Along each side of the grid.
+    estimator : {"auto", "field", "least-squares"}
+        As of `FieldMechanism`.
     subset : int, optional
         Cells in a report. None takes the rule `subset_size`.
 
@@ -201,6 +246,6 @@ class SEMGeoI(CellMechanism):
         match = matched_epsilon(epsilon, cells, empty=empty)
         return cls(match.epsilon, cells=cells, subset=match.subset)
 
-    def _randomizer(self) -> Randomizer:
+    def _randomizer(self) -> CellRandomizer:
         size = subset_size(self.epsilon, self.cells) if self.subset is None else self.subset
         return SubsetExponential(epsilon=self.epsilon, cells=self.cells, subset=size)

@@ -14,3 +14,5 @@ SQUARE_WAVE_SIDE = 4096
 SHELLS_SIDE = 64
 # Cells of releases that audits save: estimates of more take long.
 AUDITED_CELLS = 32**2
+# Cells along a side of grids whose shares are estimated by a field: its mode takes up to some minutes.
+FIELD_SIDE = 256

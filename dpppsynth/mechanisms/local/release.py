@@ -1,9 +1,9 @@
 """`LocalRelease` and `GridRelease`: intensities estimated from counts of reports."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.local.bound import POSTS
 from dpppsynth.mechanisms.local.grid_plan import Fitted, GridPlan
 from dpppsynth.mechanisms.local.plan import LocalPlan
+from dpppsynth.mechanisms.local.randomizers.cell_randomizer import FIELD
 from dpppsynth.models.grid_meshes import rectangle_mesh
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
@@ -49,6 +50,8 @@ class ReportEstimator(Estimator[LocalPlan]):
 
     def table_rows(self) -> Rows:
         """Settings of the estimates."""
+        if self.settings.get("estimator") == FIELD:
+            return [("intensity", "shares of the cells, by a field behind them, estimated from counts of reports")]
         chosen = ", ".join(f"{name} {value}" for name, value in self.settings.items())
         return [("intensity", "shares of the cells, estimated from counts of reports" + (chosen and f" ({chosen})"))]
 
@@ -69,6 +72,7 @@ class ReportEstimator(Estimator[LocalPlan]):
         return cls(stated["settings"])
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class LocalRelease(CoxRelease[LocalPlan]):
     """Result of a local mechanism on a regular grid: everything in it is public."""
 
@@ -77,8 +81,22 @@ class LocalRelease(CoxRelease[LocalPlan]):
     @cached_property
     def distribution(self) -> Floats:
         """(nx, ny) estimated share of the persons in each cell, i along x and j along y, with sum one."""
-        shares = self.estimator.shares(self.statistic)
-        return shares.reshape(self.statistic.plan.shape)
+        plan, intensity = self.statistic.plan, cast("PiecewiseConstant", self.intensity)
+        shares = np.zeros(plan.randomizer.inputs)
+        shares[plan.element_values] = intensity.values * plan.mesh.element_measure / plan.n
+        return shares.reshape(plan.shape)
+
+    def refit(self, estimator: str, **settings: Any) -> "LocalRelease":
+        """Estimate from the same counts in another way, at no privacy cost.
+
+        Parameters
+        ----------
+        estimator : {"field", "em", "least-squares"}
+        **settings
+            Of the published estimator, such as `tolerance=0.01`.
+        """
+        law = self.statistic.plan.randomizer
+        return replace(self, estimator=ReportEstimator(law.settings(estimator=estimator, **settings)))
 
 
 @dataclass(frozen=True)

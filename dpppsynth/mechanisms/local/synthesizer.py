@@ -243,7 +243,7 @@ class CellMechanism(LocalMechanism):
         counts : Counts, or (size,) array
             Array: counts in the order of `matrix`'s rows, where these are what is counted.
         **settings
-            Of the estimator, as `settings` names them.
+            Of the estimator, as `settings` names them; those of the published one ask for it.
         """
         if isinstance(counts, Counts):
             values, n = self.own(counts).values, counts.n
@@ -254,7 +254,10 @@ class CellMechanism(LocalMechanism):
                 msg = "counts: an array does not tell the number of reports here; give what aggregate() returns."
                 raise InputError(msg)
             n = told
-        chosen = self.randomizer.settings(**{**self.settings(), **settings})
+        own = self.settings()
+        if "estimator" in settings or (settings and "estimator" in own):
+            own = {}
+        chosen = self.randomizer.settings(**{**own, **settings})
         return np.asarray(self.randomizer.estimate(values, n, **chosen)).reshape(self.cells, self.cells)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:

@@ -32,6 +32,7 @@ PATTERN = PointPattern(HOMES, WINDOW)
 CELLS = {
     "disk": local.DiskAreaMechanism(2.0, cells=5),
     "whole cells": local.DiskAreaMechanism(2.0, cells=5, radius=3, shrink=False),
+    "em": local.DiskAreaMechanism(2.0, cells=5, estimator="em"),
     "hybrid": local.HybridUniformExponential(2.0, cells=5, radius=2),
     "wave": local.MultidimensionalSquareWave(2.0, cells=5),
     "geo-i": local.SEMGeoI(2.0, cells=5),
@@ -150,7 +151,9 @@ class TestTampering:
             (CELLS["disk"], lambda p: p["randomizer"].update(epsilon=1.0)),
             (CELLS["disk"], lambda p: p["randomizer"].update(kind="hybrid-area")),
             (CELLS["disk"], lambda p: p["mesh"].update(shape=[5, 6])),
-            (CELLS["disk"], lambda p: p["estimator"]["settings"].pop("tolerance")),
+            (CELLS["em"], lambda p: p["estimator"]["settings"].pop("tolerance")),
+            (CELLS["disk"], lambda p: p["estimator"]["settings"].update(estimator="em")),
+            (CELLS["disk"], lambda p: p["estimator"]["settings"].update(tolerance=1.0)),
             (CELLS["disk"], lambda p: p.update(epsilon=1.0)),
             (CELLS["geo-i"], lambda p: p["randomizer"].update(cells=6)),
             (GRIDS["optimized-unary"], lambda p: p.update(oracle="randomised")),

@@ -16,6 +16,7 @@ import numpy as np
 from dpppsynth.core.arguments import finite, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
+from dpppsynth.mechanisms.local.randomizers.cell_randomizer import CellRandomizer
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     FootprintConvolution,
@@ -25,8 +26,8 @@ from dpppsynth.mechanisms.local.randomizers.em import (
     neighbour_smoothing,
 )
 from dpppsynth.mechanisms.local.randomizers.footprint import offsets, output_mask, reached
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.weights import TOTAL, ExcessLaw, draws, excess_law, with_likelier
+from dpppsynth.models.channel_likelihood import FastChannel
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Clients whose reports are drawn or counted at a time.
@@ -35,7 +36,7 @@ LARGEST_MATRIX = 100_000_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AreaRandomizer(Randomizer):
+class AreaRandomizer(CellRandomizer):
     """Base of the area mechanisms on a square grid: a cell in, a cell of the grid or of a rim around it out.
 
     Attributes
@@ -47,7 +48,6 @@ class AreaRandomizer(Randomizer):
         Of the disk and of the rim, in cells, at least 0; `grid_radius(epsilon, cells)` is a good one.
     """
 
-    cells: int
     radius: int
     columns: ClassVar[tuple[str, ...]] = ("i", "j")
 
@@ -72,11 +72,6 @@ class AreaRandomizer(Randomizer):
     def exponent(self) -> float:
         """Logarithm of the largest weight: epsilon, except for what is not private."""
         return self.epsilon
-
-    @property
-    def inputs(self) -> int:
-        """Number of cells of the grid."""
-        return self.cells**2
 
     @property
     def size(self) -> int:
@@ -191,7 +186,7 @@ class AreaRandomizer(Randomizer):
         # The difference is exact, so that small ratios keep their digits.
         return np.log1p((first - second) / second)
 
-    def settings(self, **given: Any) -> dict[str, Any]:
+    def published_settings(self, **given: Any) -> dict[str, Any]:
         """Settings `tolerance`, `max_iter` and `smoothing`, defaults filled in.
 
         Expectation maximisation stops when the log-likelihood changes by less than `tolerance`, by default
@@ -206,9 +201,20 @@ class AreaRandomizer(Randomizer):
         excess, base = self._excess / TOTAL, self.law.base / TOTAL
         return FootprintConvolution(cells=self.cells, radius=self.radius, excess=excess, base=base, outputs=self.box)
 
+    @cached_property
+    def channel(self) -> FastChannel:
+        """Products with the client's matrix; reports are grouped by blocks of the box."""
+        return FastChannel(
+            (self.cells, self.cells), self.convolution.product, self.convolution.transposed, self._grouped
+        )
+
+    def _grouped(self, side: int) -> Ints:
+        i, j = (self.outputs // side).T
+        return np.unique(i * len(self.box) + j, return_inverse=True)[1]
+
     def fit(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Fit:
         """Shares of the cells by expectation maximisation, with how the iteration ended."""
-        counts, settings = self.tallies(counts), self.settings(**settings)
+        counts, settings = self.tallies(counts), self.published_settings(**settings)
         if whole("n", n, 1) != counts.sum():
             msg = "n: must be the number of reports behind the counts, which is their sum."
             raise InputError(msg)
@@ -227,7 +233,7 @@ class AreaRandomizer(Randomizer):
             **settings,
         )
 
-    def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
+    def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         """(inputs,) shares of the cells, the maximum likelihood ones up to the tolerance unless smoothed."""
         return self.fit(counts, n, inside=inside, **settings).warned().shares
 

@@ -247,18 +247,33 @@ class FootprintConvolution:
 
     def forward(self, shares: Floats) -> Floats:
         """(outputs,) probabilities of the reports of clients whose values have shares (cells^2,)."""
-        values = _sized("shares", shares, self.cells**2).reshape(self.cells, self.cells)
-        spread = self._back(self._ahead(values) * self._transform)
-        side = len(self.outputs)
-        return np.asarray(self.base * values.sum() + spread[:side, :side][self.outputs])
+        values = _sized("shares", shares, self.cells**2)
+        # Exact sums are not negative; rounding may leave some of them just below zero.
+        return np.asarray(self.base * values.sum() + np.maximum(self._spread(values), 0.0))
 
     def backward(self, ratios: Floats) -> Floats:
         """(cells^2,) sums of ratios (outputs,) weighted by the probabilities of the outputs given each value."""
         ratios = _sized("ratios", ratios, int(self.outputs.sum()))
+        return np.asarray((self.base * ratios).sum() + np.maximum(self._gathered(ratios), 0.0))
+
+    def product(self, values: Floats) -> Floats:
+        """(outputs,) product of values (cells^2,) of any sign with the matrix."""
+        return np.asarray(self.base * values.sum() + self._spread(values))
+
+    def transposed(self, numbers: Floats) -> Floats:
+        """(cells^2,) product of numbers (outputs,) of any sign with the transpose of the matrix."""
+        return np.asarray((self.base * numbers).sum() + self._gathered(numbers))
+
+    def _spread(self, values: Floats) -> Floats:
+        side = len(self.outputs)
+        spread = self._back(self._ahead(values.reshape(self.cells, self.cells)) * self._transform)
+        return np.asarray(spread[:side, :side][self.outputs])
+
+    def _gathered(self, numbers: Floats) -> Floats:
         box = np.zeros(self.outputs.shape)
-        box[self.outputs] = ratios
+        box[self.outputs] = numbers
         gathered = self._back(self._ahead(box) * self._transform.conj())
-        return np.asarray((self.base * ratios).sum() + gathered[: self.cells, : self.cells].ravel())
+        return np.asarray(gathered[: self.cells, : self.cells].ravel())
 
     @cached_property
     def _size(self) -> int:
@@ -273,8 +288,7 @@ class FootprintConvolution:
         return fft.rfft2(values, (self._size, self._size))
 
     def _back(self, transformed: Any) -> Floats:
-        # Exact sums are not negative; rounding may leave some of them just below zero.
-        return np.maximum(fft.irfft2(transformed, (self._size, self._size)), 0.0)
+        return np.asarray(fft.irfft2(transformed, (self._size, self._size)))
 
 
 def mask(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -15,6 +15,7 @@ import numpy as np
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
+from dpppsynth.mechanisms.local.randomizers.cell_randomizer import CellRandomizer
 from dpppsynth.mechanisms.local.randomizers.em import (
     Fit,
     binomial_smoothing,
@@ -22,7 +23,6 @@ from dpppsynth.mechanisms.local.randomizers.em import (
     expectation_maximisation,
     mask,
 )
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.weights import (
     BITS,
     TOTAL,
@@ -31,6 +31,7 @@ from dpppsynth.mechanisms.local.randomizers.weights import (
     excess_law,
     with_likelier,
 )
+from dpppsynth.models.channel_likelihood import FastChannel
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Clients drawn at once.
@@ -42,7 +43,7 @@ LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SquareWave(Randomizer):
+class SquareWave(CellRandomizer):
     """Reports of one coordinate of a cell, moved within a window of likely cells or to any other.
 
     Given the axis, an output within `half_width` cells of the coordinate has probability p and every other one p/e^eps.
@@ -66,7 +67,6 @@ class SquareWave(Randomizer):
     ((14, 25), [0.1118, 0.1118, 0.1118, 0.0411, 0.0411, 0.0411, 0.0411])
     """
 
-    cells: int
     half_width: int
     kind: ClassVar[str] = "square-wave"
     columns: ClassVar[tuple[str, ...]] = ("axis", "cell")
@@ -77,11 +77,6 @@ class SquareWave(Randomizer):
             self, "half_width", whole("half_width", self.half_width, 0, most=grid_limits.SQUARE_WAVE_SIDE)
         )
         super().__post_init__()
-
-    @property
-    def inputs(self) -> int:
-        """Number of cells of the grid."""
-        return self.cells**2
 
     @property
     def outputs(self) -> int:
@@ -132,14 +127,26 @@ class SquareWave(Randomizer):
         """Number of reports, the sum of the counts: every report counts once."""
         return int(self.tallies(counts).sum())
 
-    def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
-        """(cells^2,) shares: the product of the two marginals of `fit`.
+    @cached_property
+    def channel(self) -> FastChannel:
+        """Products with the client's matrix; reports are grouped by blocks of an axis."""
+        return FastChannel((self.cells, self.cells), self._product, self._transposed, self._grouped)
 
-        Raises
-        ------
-        InputError
-            Counts are none of this mechanism or of another number of reports, or a setting breaks its rule.
-        """
+    def _product(self, values: Floats) -> Floats:
+        grid = values.reshape(self.cells, self.cells)
+        return np.concatenate([self._spread(grid.sum(axis=axis)) for axis in (1, 0)]) / 2
+
+    def _transposed(self, numbers: Floats) -> Floats:
+        first, second = (self._gathered(half) for half in numbers.reshape(2, self.outputs))
+        return np.asarray((first[:, None] + second).ravel() / 2)
+
+    def _grouped(self, side: int) -> Ints:
+        place = (np.arange(self.outputs) - self.half_width) // side
+        place -= place[0]
+        return np.concatenate([place, place + place[-1] + 1])
+
+    def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
+        """(cells^2,) shares: the product of the two marginals of `fit`."""
         allowed = self._allowed(inside)
         first, second = (fit.warned() for fit in self.fit(counts, n, inside=inside, **settings))
         joint = np.where(allowed, np.outer(first.shares, second.shares), 0.0)
@@ -161,7 +168,7 @@ class SquareWave(Randomizer):
         **settings
             `tolerance` of the log-likelihood (1e-3) and `max_iter` (10000).
         """
-        chosen, tallies = self.settings(**settings), self.tallies(counts)
+        chosen, tallies = self.published_settings(**settings), self.tallies(counts)
         if whole("n", n, 1) != tallies.sum():
             msg = "n: must be the sum of the counts; every client reports one axis."
             raise InputError(msg)
@@ -170,7 +177,7 @@ class SquareWave(Randomizer):
         halves = tallies.reshape(2, self.outputs)
         return self._marginal(halves[0], sides[0], chosen), self._marginal(halves[1], sides[1], chosen)
 
-    def settings(self, **given: Any) -> dict[str, Any]:
+    def published_settings(self, **given: Any) -> dict[str, Any]:
         """`tolerance` of the log-likelihood, by default 0.001, and `max_iter`, by default 10000."""
         return em_settings(given, tolerance=TOLERANCE)
 
@@ -214,14 +221,28 @@ class SquareWave(Randomizer):
             np.full(shape, fill_value=True) if inside is None else mask("inside", inside, (self.inputs,)).reshape(shape)
         )
 
+    @cached_property
+    def _chances(self) -> tuple[Floats, Floats]:
+        """Base and excess of the chances of the outputs of one axis."""
+        return self.law.base / (TOTAL // 2), self.law.excess / (TOTAL // 2)
+
+    def _spread(self, shares: Floats) -> Floats:
+        """(outputs,) chances of an axis's outputs from shares (cells,) of its coordinates."""
+        base, excess = self._chances
+        return np.asarray(base * shares.sum() + np.convolve(shares, excess))
+
+    def _gathered(self, ratios: Floats) -> Floats:
+        """(cells,) the transpose of `_spread`."""
+        base, excess = self._chances
+        return np.asarray(base @ ratios + np.convolve(ratios, excess[::-1], mode="valid"))
+
     def _marginal(self, counts: Ints, allowed: np.ndarray, settings: dict[str, Any]) -> Fit:
         start = allowed / allowed.sum()
         if not counts.any():
             return Fit(start, 0, 0.0, converged=True, log_likelihood=0.0)
-        base, excess = (each / (TOTAL // 2) for each in (self.law.base, self.law.excess))
         return expectation_maximisation(
-            lambda shares: base * shares.sum() + np.convolve(shares, excess),
-            lambda ratios: base @ ratios + np.convolve(ratios, excess[::-1], mode="valid"),
+            self._spread,
+            self._gathered,
             counts,
             start=start,
             smooth=lambda shares: binomial_smoothing(shares, inside=allowed),

@@ -16,11 +16,12 @@ import numpy as np
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.local import grid_limits
+from dpppsynth.mechanisms.local.randomizers.cell_randomizer import LEAST_SQUARES, CellRandomizer
 from dpppsynth.mechanisms.local.randomizers.exact_sampling import Choice, groups, meeting
-from dpppsynth.mechanisms.local.randomizers.randomizer import Randomizer
 from dpppsynth.mechanisms.local.randomizers.shells import Shells, all_subsets, mean_distance, shells
 from dpppsynth.mechanisms.local.randomizers.subset_law import SubsetLaw, ratios, subset_law
 from dpppsynth.mechanisms.local.randomizers.weights import draws
+from dpppsynth.models.channel_likelihood import Law, MatrixChannel, Multinomial, Subsets
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.simplex import norm_mul, possible
 
@@ -45,7 +46,7 @@ def subset_size(epsilon: float, cells: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SubsetExponential(Randomizer):
+class SubsetExponential(CellRandomizer):
     """Reports of subsets of cells, with probability falling in the distance to the nearest cell of the subset.
 
     A subset S is reported with probability `e^(-epsilon dis(i, S)) / Omega` by a client in cell i, distances in cell
@@ -74,10 +75,10 @@ class SubsetExponential(Randomizer):
     [0.505, 0.186, 0.186, 0.123]
     """
 
-    cells: int
     subset: int
     kind: ClassVar[str] = "subset-exponential"
     metric: ClassVar[bool] = True
+    published: ClassVar[str] = LEAST_SQUARES
 
     def __post_init__(self) -> None:
         cells = whole("cells", self.cells, 1, most=grid_limits.SHELLS_SIDE)
@@ -89,11 +90,6 @@ class SubsetExponential(Randomizer):
     def columns(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of a report's cells."""
         return tuple(f"cell_{k}" for k in range(self.subset))
-
-    @property
-    def inputs(self) -> int:
-        """Number of cells."""
-        return self.cells**2
 
     @property
     def size(self) -> int:
@@ -208,7 +204,17 @@ class SubsetExponential(Randomizer):
             raise InputError(msg)
         return full + empty
 
-    def estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
+    def counts_law(self, n: int) -> Law:
+        """Multinomial of single cells, and that of hits in larger subsets."""
+        return Multinomial(float(n)) if self.subset == 1 else Subsets(float(n))
+
+    @cached_property
+    def channel(self) -> MatrixChannel:
+        """Probabilities of the hits, and of the empty report."""
+        table = np.column_stack([self.hits, self.empty]).T
+        return MatrixChannel((self.cells, self.cells), np.ascontiguousarray(table))
+
+    def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         """(m,) estimated shares: what explains the hits, least squares, without its negative part.
 
         Parameters
@@ -221,7 +227,7 @@ class SubsetExponential(Randomizer):
         **settings
             None are known.
         """
-        self.settings(**settings)
+        self.published_settings(**settings)
         reported, kept = self.reported(counts), possible(inside, self.inputs)
         if whole("n", n, 1) != reported:
             msg = "n: must be the number of reports behind the counts, empty ones too; take what `reported` returns."
@@ -233,7 +239,7 @@ class SubsetExponential(Randomizer):
         shares[kept] = lstsq(self.hits[kept].T, hit, lapack_driver="gelsy")[0]
         return norm_mul(shares, inside=kept)
 
-    def settings(self, **given: Any) -> dict[str, Any]:
+    def published_settings(self, **given: Any) -> dict[str, Any]:
         """No settings: {}."""
         if given:
             msg = f"settings: this estimator has none, got {', '.join(sorted(given))}; leave them out."

@@ -1,0 +1,210 @@
+"""Mode of a field of shares given counts of reports, with the prior that the evidence prefers.
+
+Range and standard deviation are chosen from public lists by the Laplace approximation of the evidence, on a grid coarse
+enough for dense matrices. The mode is found by Newton steps with expected information, whose systems are solved by a
+factor there and by conjugate gradients on finer grids.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from dpppsynth.core.errors import QualityError
+from dpppsynth.models.channel_likelihood import Multinomial, ReportLikelihood
+from dpppsynth.models.grid_fields import DenseField, GridField
+from dpppsynth.spatial.mesh import Floats
+
+# Ranges, in sides of the grid, and standard deviations that are tried, from those in the middle.
+RANGES = (0.075, 0.15, 0.3, 0.6, 1.2, 2.4)
+DEVIATIONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+# Short ranges and large deviations need good reasons: the logarithm of their prior is -SHORT / range - LARGE deviation.
+SHORT, LARGE = 0.6, 1.0
+# Cells along a side of grids that priors are chosen on, with dense matrices.
+CHOSEN_ON = 20
+# Newton decrement at which to stop, for the evidence and the mode; steps, halvings, and longest step on the log scale.
+TOLERANCE, STEPS, HALVINGS, LONGEST = 0.02, 200, 40, 4.0
+# Share of the predicted gain that a step must bring.
+ENOUGH = 1e-4
+# Residual at which conjugate gradients stop, relative to the right-hand side, and their most steps.
+RESIDUAL, GRADIENTS = 0.02, 400
+
+Prior = GridField | DenseField
+
+
+class Hyper(NamedTuple):
+    """Range, in sides of the grid, and standard deviation of a field."""
+
+    range: float
+    deviation: float
+
+    def on(self, shape: tuple[int, int]) -> GridField:
+        """The field on the cells of a grid."""
+        return GridField(shape, self.deviation, self.range * max(shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """Mode of a field.
+
+    Attributes
+    ----------
+    field : (V,) array
+    log_evidence : float
+        Laplace approximation, up to a constant shared by all priors; nan where systems were solved by iteration.
+    """
+
+    field: Floats
+    log_evidence: float
+
+
+@dataclass(frozen=True, eq=False)
+class FieldFit:
+    """Shares of cells by a field.
+
+    Attributes
+    ----------
+    shares : (V,) array
+        Positive where the measure is, with sum one.
+    hyper : Hyper
+        Of the prior that was chosen.
+    """
+
+    shares: Floats
+    hyper: Hyper
+
+
+def field_shares(likelihood: ReportLikelihood) -> FieldFit:
+    """Shares at the mode of the field, moved by one step of expectation maximisation where reports count once.
+
+    Raises
+    ------
+    QualityError
+        When no mode was found.
+    """
+    shape = likelihood.channel.shape
+    side = math.ceil(max(shape) / CHOSEN_ON)
+    hyper, field = chosen_prior(likelihood if side == 1 else likelihood.in_blocks(side))
+    if side > 1:
+        field = mode(likelihood, hyper.on(shape)).field
+    shares = likelihood.shares(field)
+    once = isinstance(likelihood.law, Multinomial)
+    return FieldFit(likelihood.expectation_step(shares) if once else shares, hyper)
+
+
+def chosen_prior(likelihood: ReportLikelihood) -> tuple[Hyper, Floats]:
+    """Prior of the highest evidence among neighbours in the lists, climbed to from their middle, and the mode (V,)."""
+    shape, found = likelihood.channel.shape, dict[tuple[int, int], Mode]()
+    here = (len(RANGES) // 2, len(DEVIATIONS) // 2)
+
+    def height(place: tuple[int, int]) -> float:
+        hyper = Hyper(RANGES[place[0]], DEVIATIONS[place[1]])
+        if place not in found:
+            start = found[here].field if here in found else None
+            found[place] = mode(likelihood, DenseField(hyper.on(shape)), start)
+        return found[place].log_evidence - SHORT / hyper.range - LARGE * hyper.deviation
+
+    best = height(here)
+    while True:
+        around = [place for place in neighbours(*here) if place not in found]
+        heights = [(height(place), place) for place in around]
+        if not heights or max(heights)[0] <= best:
+            return Hyper(RANGES[here[0]], DEVIATIONS[here[1]]), found[here].field
+        best, here = max(heights)
+
+
+def neighbours(i: int, j: int) -> list[tuple[int, int]]:
+    """Places in the lists next to one."""
+    around = [(i + a, j + b) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b]
+    return [(a, b) for a, b in around if 0 <= a < len(RANGES) and 0 <= b < len(DEVIATIONS)]
+
+
+def mode(likelihood: ReportLikelihood, prior: Prior, start: Floats | None = None) -> Mode:
+    """Mode under a prior.
+
+    Parameters
+    ----------
+    likelihood : ReportLikelihood
+    prior : DenseField or GridField
+        Dense ones have a factor made for every step.
+    start : (V,) array, optional
+        Field from which to search under a dense prior, such as the mode under another one.
+
+    Raises
+    ------
+    QualityError
+        When it was not found.
+    """
+    z = _start(likelihood, prior, start)
+    value, along, before = _height(likelihood, prior, z), np.zeros(prior.size), (np.zeros(prior.size), math.inf)
+    for _ in range(STEPS):
+        field = prior.field(z)
+        gradient = prior.adjoint(likelihood.gradient(field)) - z
+        step, log_det = _newton(likelihood, prior, field, gradient)
+        gain = float(gradient @ step)
+        if gain <= TOLERANCE:
+            return Mode(field, value - log_det / 2)
+        # Conjugate directions (Polak & Ribiere), as counts bend otherwise than expected.
+        along = step + max(0.0, (gain - float(before[0] @ step)) / before[1]) * along
+        along = along if gradient @ along > 0 else step
+        before = gradient, gain
+        z, value = _line_search(likelihood, prior, z, along, value, float(gradient @ along))
+    msg = "estimate: the mode of the field was not found; take estimator='em', which costs no more privacy."
+    raise QualityError(msg)
+
+
+def _start(likelihood: ReportLikelihood, prior: Prior, start: Floats | None) -> Floats:
+    nothing = np.zeros(prior.size)
+    if start is None or isinstance(prior, GridField):
+        return nothing
+    z = scipy.linalg.solve_triangular(prior.factor, start, lower=True)
+    return z if _height(likelihood, prior, z) > _height(likelihood, prior, nothing) else nothing
+
+
+def _height(likelihood: ReportLikelihood, prior: Prior, z: Floats) -> float:
+    """Log-posterior."""
+    return likelihood.log_density(prior.field(z)) - float(z @ z) / 2
+
+
+def _newton(likelihood: ReportLikelihood, prior: Prior, field: Floats, gradient: Floats) -> tuple[Floats, float]:
+    """Newton step with expected information, and the logarithm of the posterior precision's determinant."""
+    if isinstance(prior, DenseField):
+        information = prior.factor.T @ likelihood.information_matrix(field) @ prior.factor
+        factor = np.linalg.cholesky(np.eye(prior.size) + information)
+        return scipy.linalg.cho_solve((factor, True), gradient), 2 * float(np.log(np.diag(factor)).sum())
+    product = likelihood.information(field)
+    return _solved(lambda z: z + prior.adjoint(product(prior.field(z))), gradient), math.nan
+
+
+def _solved(product: Callable[[Floats], Floats], right: Floats) -> Floats:
+    """Solution of a positive definite system by conjugate gradients, to the residual that Newton's method needs."""
+    solution, rest = np.zeros_like(right), right.copy()
+    direction, square = rest.copy(), float(right @ right)
+    enough = RESIDUAL**2 * square
+    for _ in range(GRADIENTS):
+        image = product(direction)
+        length = square / float(direction @ image)
+        solution += length * direction
+        rest -= length * image
+        square, last = float(rest @ rest), square
+        if square <= enough:
+            break
+        direction = rest + (square / last) * direction
+    return solution
+
+
+def _line_search(
+    likelihood: ReportLikelihood, prior: Prior, z: Floats, along: Floats, value: float, slope: float
+) -> tuple[Floats, float]:
+    """Unknowns along a direction where the log-posterior is higher, and what it is there."""
+    length = min(1.0, LONGEST / float(np.abs(prior.field(along)).max()))
+    for _ in range(HALVINGS):
+        trial = z + length * along
+        height = _height(likelihood, prior, trial)
+        if height >= value + ENOUGH * slope * length:
+            break
+        length /= 2
+    return trial, height

@@ -1,0 +1,149 @@
+"""Likelihoods of counts of reports against enumeration: values, gradients and information; blocks and products."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from dpppsynth.models.channel_likelihood import FastChannel, MatrixChannel, Multinomial, ReportLikelihood, Subsets
+
+RNG = np.random.default_rng(5)
+SHAPE = (2, 2)
+TABLE = RNG.dirichlet(np.ones(3), 4).T
+# Hits of three cells, and the empty report.
+HITS = np.vstack([RNG.uniform(0.2, 0.6, (3, 4)), RNG.uniform(0.1, 0.3, (1, 4))])
+MEASURE = np.array([1.0, 2.0, 0.5, 1.0])
+W = np.array([0.3, -0.8, 0.1, 1.1])
+
+
+def multinomial(counts, n=4, table=TABLE, measure=MEASURE):
+    return ReportLikelihood(MatrixChannel(SHAPE, table), np.asarray(counts, float), Multinomial(n), measure)
+
+
+def subsets(counts, n=3):
+    return ReportLikelihood(MatrixChannel(SHAPE, HITS), np.asarray(counts, float), Subsets(n), MEASURE)
+
+
+def shares(w):
+    mass = MEASURE * np.exp(w)
+    return mass / mass.sum()
+
+
+def every_multinomial(n=4):
+    """All counts of n reports and their probabilities, by going through all sequences of reports."""
+    found = {}
+    chances = TABLE @ shares(W)
+    for reports in itertools.product(range(3), repeat=n):
+        counts = tuple(np.bincount(reports, minlength=3).tolist())
+        found[counts] = found.get(counts, 0.0) + math.prod(chances[list(reports)])
+    return found
+
+
+def every_subset(n=3):
+    """All counts of the stated law: a binomial number of empty reports, and independent hits in the others."""
+    found, chances = {}, HITS @ shares(W)
+    some = 1 - chances[-1]
+    for empty in range(n + 1):
+        full = n - empty
+        chance = math.comb(n, empty) * chances[-1] ** empty * some**full
+        for hits in itertools.product(range(full + 1), repeat=3):
+            x = chances[:-1] / some
+            ways = [math.comb(full, h) * q**h * (1 - q) ** (full - h) for h, q in zip(hits, x, strict=True)]
+            found[(*hits, empty)] = chance * math.prod(ways)
+    return found
+
+
+LAWS = pytest.mark.parametrize(
+    ("make", "every"), [(multinomial, every_multinomial), (subsets, every_subset)], ids=["multinomial", "subsets"]
+)
+
+
+@LAWS
+class TestAgainstEnumeration:
+    def test_probabilities_sum_to_one(self, make, every):
+        assert sum(every().values()) == pytest.approx(1.0)
+
+    def test_values_are_logarithms_of_probabilities(self, make, every):
+        """Differences between fields, for every outcome: what is left out does not depend on the field."""
+        chances = every()
+        other = np.array([-0.4, 0.2, 0.9, 0.0])
+        for counts, chance in chances.items():
+            likelihood = make(counts)
+            found = likelihood.log_density(W)
+            weight = self.coefficient(make, counts)
+            assert found + math.log(weight) == pytest.approx(math.log(chance), abs=1e-9)
+            assert likelihood.log_density(other) != pytest.approx(found)
+
+    @staticmethod
+    def coefficient(make, counts):
+        if make is multinomial:
+            return math.factorial(sum(counts)) / math.prod(map(math.factorial, counts))
+        full = 3 - counts[-1]
+        return math.comb(3, counts[-1]) * math.prod(math.comb(full, h) for h in counts[:-1])
+
+    def test_gradients_are_slopes(self, make, every):
+        for counts in every():
+            likelihood, step = make(counts), 1e-6
+            slopes = [
+                (likelihood.log_density(W + step * one) - likelihood.log_density(W - step * one)) / (2 * step)
+                for one in np.eye(4)
+            ]
+            np.testing.assert_allclose(likelihood.gradient(W), slopes, atol=1e-6)
+
+    def test_information_is_the_covariance_of_the_gradient(self, make, every):
+        chances = every()
+        gradients = np.array([make(counts).gradient(W) for counts in chances])
+        weights = np.array(list(chances.values()))
+        np.testing.assert_allclose(weights @ gradients, 0.0, atol=1e-12)
+        expected = gradients.T @ (gradients * weights[:, None])
+        likelihood = make(next(iter(chances)))
+        np.testing.assert_allclose(likelihood.information_matrix(W), expected, atol=1e-12)
+        product = likelihood.information(W)
+        np.testing.assert_allclose(np.array([product(one) for one in np.eye(4)]), expected, atol=1e-12)
+
+
+def test_cells_without_measure_get_nothing():
+    likelihood = multinomial([1, 2, 1], measure=np.array([1.0, 0.0, 1.0, 2.0]))
+    # A field that is large where nobody can be must not swallow the others.
+    found = likelihood.shares(np.array([0.0, 800.0, 0.0, 0.0]))
+    np.testing.assert_allclose(found, [0.25, 0.0, 0.25, 0.5])
+    assert likelihood.gradient(W)[1] == 0
+    assert likelihood.information_matrix(W)[1].tolist() == [0.0] * 4
+
+
+def test_an_expectation_step_raises_the_likelihood():
+    counts = np.array([5.0, 1.0, 2.0])
+    likelihood, before = multinomial(counts, n=8), shares(W)
+    after = likelihood.expectation_step(before)
+    # Bayes' rule for every report, written out.
+    expected = sum(number / 8 * row * before / (row @ before) for number, row in zip(counts, TABLE, strict=True))
+    np.testing.assert_allclose(after, expected, rtol=1e-12)
+    assert counts @ np.log(TABLE @ after) > counts @ np.log(TABLE @ before)
+
+
+def test_certain_answers_do_no_harm():
+    """A cell that is in every subset, and reports that are never empty."""
+    table = np.vstack([np.ones(4), np.full(4, 0.5), np.zeros(4)])
+    likelihood = ReportLikelihood(MatrixChannel(SHAPE, table), np.array([9.0, 4.0, 0.0]), Subsets(9), np.ones(4))
+    assert np.isfinite(likelihood.log_density(W))
+    assert np.isfinite(likelihood.gradient(W)).all()
+    np.testing.assert_allclose(likelihood.information_matrix(W), 0.0, atol=1e-9)
+
+
+def test_blocks_share_their_cells_by_measure():
+    """The coarse likelihood is that of the fine one at fields which are constant in blocks."""
+    rng = np.random.default_rng(3)
+    table, measure = rng.dirichlet(np.ones(8), 15).T, rng.uniform(0, 1, 15)
+    measure[[4, 7]] = 0
+    channel = FastChannel((3, 5), table.__matmul__, table.T.__matmul__, lambda side: np.arange(8) // side)
+    fine = ReportLikelihood(channel, rng.integers(1, 9, 8) / 1.0, Multinomial(40), measure)
+    coarse = fine.in_blocks(2)
+    assert coarse.channel.shape == (2, 3)
+    assert len(coarse.counts) == 4
+    np.testing.assert_allclose(coarse.counts, fine.counts.reshape(4, 2).sum(axis=1))
+    w = rng.normal(size=(2, 3))
+    spread = w.repeat(2, axis=0)[:3].repeat(2, axis=1)[:, :5]
+    p, q = coarse.shares(w.ravel()), fine.shares(spread.ravel())
+    np.testing.assert_allclose(coarse.chances(p), fine.chances(q).reshape(4, 2).sum(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(channel.matrix, table)
