@@ -13,13 +13,14 @@ from functools import partial
 from pathlib import Path
 
 import local_areas
+import local_fields
 import local_pictures as pictures
 import local_ranges
 import local_tables as tables
 from measuring import raw_rows
 from pages import command_line, fill
 
-EXPERIMENTS = local_areas.EXPERIMENTS | local_ranges.EXPERIMENTS
+EXPERIMENTS = local_areas.EXPERIMENTS | local_fields.EXPERIMENTS | local_ranges.EXPERIMENTS
 REPEATS = 10
 
 
@@ -27,13 +28,18 @@ def main() -> None:
     parser = command_line(__doc__, "folder of local.md; nothing is written without it")
     parser.add_argument("--work", type=Path, default=Path("out/local"), help="raw scores; what is there is not run")
     parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--only", choices=list(EXPERIMENTS), nargs="*", help="run these, and write nothing")
+    parser.add_argument(
+        "--only", choices=list(EXPERIMENTS), nargs="*", help="run these, and of tables write those of fields alone"
+    )
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     raw = {}
     for name in given.only or EXPERIMENTS:
         path = given.work / f"{name}_{given.repeats}.csv"
         raw[name] = raw_rows(path, partial(EXPERIMENTS[name], given.repeats), time.process_time)
+    if given.out and "fields" in raw:
+        for name, lines in local_fields.of_fields(raw["fields"]).items():
+            fill(given.out / "local.md", name, lines)
     if given.out and not given.only:
         areas, ranges = tables.area_means(raw["compared"]), tables.range_means(raw["ranges"])
         for name, lines in {**tables.of_areas(raw, areas), **tables.of_ranges(ranges)}.items():

@@ -39,13 +39,15 @@ LONG, TIGHT = 10_000, 1e-6
 # Settings, and methods, that are repeated less often.
 SLOW_EPSILON = 1.5
 
+# Settings of the disk area mechanism as it was published.
+PUBLISHED: dict[str, Any] = {"shrink": True, "estimator": "em"}
 Make = Callable[[float, int], CellMechanism]
 AREAS: dict[str, Make] = {
-    "DAM": lambda epsilon, d: DiskAreaMechanism(epsilon, cells=d),
-    "DAM-NS": lambda epsilon, d: DiskAreaMechanism(epsilon, cells=d, shrink=False),
-    "HUEM": lambda epsilon, d: HybridUniformExponential(epsilon, cells=d),
+    "DAM": lambda epsilon, d: DiskAreaMechanism(epsilon, cells=d, **PUBLISHED),
+    "DAM-NS": lambda epsilon, d: DiskAreaMechanism(epsilon, cells=d, shrink=False, estimator="em"),
+    "HUEM": lambda epsilon, d: HybridUniformExponential(epsilon, cells=d, estimator="em"),
     "HUEM as printed": lambda epsilon, d: LiteralHybridUniformExponential(epsilon, cells=d, unsafe=True),
-    "MDSW": lambda epsilon, d: MultidimensionalSquareWave(epsilon, cells=d),
+    "MDSW": lambda epsilon, d: MultidimensionalSquareWave(epsilon, cells=d, estimator="em"),
 }
 SEM, OTHER, UNIFORM = "SEM", "SEM, other side", "uniform"
 METHODS = (*AREAS, SEM, OTHER, UNIFORM)
@@ -63,11 +65,11 @@ def subset_mechanisms(epsilon: float, d: int) -> dict[str, SEMGeoI]:
         match = matched_epsilon(epsilon, d)
     except InputError:
         return {}
-    found = {SEM: SEMGeoI(match.epsilon, cells=d, subset=match.subset)}
+    found = {SEM: SEMGeoI(match.epsilon, cells=d, subset=match.subset, estimator="least-squares")}
     if match.jump:
         low, high = match.bracket
         other = (high, match.subset - 1) if match.epsilon == low else (low, match.subset + 1)
-        found[OTHER] = SEMGeoI(other[0], cells=d, subset=other[1])
+        found[OTHER] = SEMGeoI(other[0], cells=d, subset=other[1], estimator="least-squares")
     return found
 
 
@@ -108,7 +110,7 @@ def radii(repeats: int) -> Iterator[list]:
         for times in MULTIPLIERS:
             radius = int(times * d * optimal_radius(epsilon))
             for smoothing in (0.0, 0.25):
-                mechanism = DiskAreaMechanism(epsilon, cells=d, radius=radius, smoothing=smoothing)
+                mechanism = DiskAreaMechanism(epsilon, cells=d, radius=radius, smoothing=smoothing, **PUBLISHED)
                 for run in range(runs_of(points, "DAM", d, epsilon, repeats)):
                     found = score(points, mechanism, "radius", times, smoothing, run)
                     yield [points.name, times, radius, "smoothed" if smoothing else "DAM", run, found]
@@ -120,7 +122,7 @@ def rules(repeats: int) -> Iterator[list]:
         for d, epsilon in RULES_AT:
             for name, rule in (("published", grid_radius), ("of the grid", discrete_radius)):
                 radius = rule(epsilon, d)
-                mechanism = DiskAreaMechanism(epsilon, cells=d, radius=radius)
+                mechanism = DiskAreaMechanism(epsilon, cells=d, radius=radius, **PUBLISHED)
                 for run in range(runs_of(points, "DAM", d, epsilon, repeats)):
                     found = score(points, mechanism, "rules", d, epsilon, name, run)
                     yield [points.name, d, epsilon, f"{name}:{radius}", run, found]
@@ -130,7 +132,7 @@ def stopping(repeats: int) -> Iterator[list]:
     """Rows (data, d, epsilon, tolerance, run, W2, iterations, converged) of expectation maximisation."""
     for points in data()[:3]:
         for d, epsilon in STOPPING_AT:
-            mechanism = DiskAreaMechanism(epsilon, cells=d)
+            mechanism = DiskAreaMechanism(epsilon, cells=d, **PUBLISHED)
             for run in range(max(2, repeats // 5)):
                 rng = source("stopping", points.name, d, epsilon, run)
                 counts = mechanism.counts(points.values(d), rng, fast=True)
