@@ -243,9 +243,9 @@ LOCAL = {
     "HybridUniformExponential": (local.HybridUniformExponential, AREA),
     "MultidimensionalSquareWave": (
         local.MultidimensionalSquareWave,
-        {"epsilon": 1.0, "cells": 3, "half_width": None, "tolerance": 1e-3, "max_iter": 100},
+        {"epsilon": 1.0, "cells": 3, "estimator": "em", "half_width": None, "tolerance": 1e-3, "max_iter": 100},
     ),
-    "SEMGeoI": (local.SEMGeoI, {"epsilon": 1.0, "cells": 3, "subset": None}),
+    "SEMGeoI": (local.SEMGeoI, {"epsilon": 1.0, "cells": 3, "subset": None, "estimator": "field"}),
     "SEMGeoI.matching": (local.SEMGeoI.matching, {"epsilon": 1.0, "cells": 3}),
     "UniformGrid": (local.UniformGrid, {"window": SQUARE, "cells": (3, 2), **SETTINGS}),
     "UniformGrid.sized": (local.UniformGrid.sized, {"window": SQUARE, "epsilon": 1.0, "n": 100}),

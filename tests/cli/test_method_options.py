@@ -288,6 +288,16 @@ class TestErrors:
         said = json.loads(run("check", "--mechanism", "disk-area", *REPORTS, *words, *SQUARE, "--json").stdout)
         assert said["parameters"]["randomizer"]["shrink"] is False
         assert said["parameters"]["estimator"]["settings"]["max_iter"] == 77
+        for word, settings in (("field", {"estimator": "field"}), ("em", None)):
+            words = ["--cells", 4, "--shrink", "--estimator", word]
+            said = json.loads(run("check", "--mechanism", "disk-area", *REPORTS, *words, *SQUARE, "--json").stdout)
+            assert said["parameters"]["randomizer"]["shrink"] is True
+            stated = said["parameters"]["estimator"]["settings"]
+            assert (stated == settings) if settings else ("tolerance" in stated and "estimator" not in stated)
+        said = spoken(
+            run("check", "--mechanism", "disk-area", *REPORTS, *words, "--estimator", "kriging", *SQUARE, code=2)
+        )
+        assert "'kriging' is not one of 'auto', 'field', 'em', 'least-squares'" in said
         words = ["--border-share", 0.03, "--first-share", 0.3, "--no-consistent"]
         said = json.loads(run("check", "--method", "privag", *REPORTS, *words, *SQUARE, "--json").stdout)
         assert said["parameters"]["sigma"] == 0.3

@@ -27,7 +27,7 @@ def likelihood(n=500, shape=SHAPE, seed=1, peaks=2.0):
 
 class TestFields:
     def test_covariances_are_those_of_the_plane(self):
-        """Where the range is well below the width, nothing is cut off."""
+        """Nothing is cut off as long as the range is well below the width."""
         prior = GridField((12, 9), 1.7, 3.0)
         i, j = np.divmod(np.arange(108), 9)
         distance = np.hypot(i[:, None] - i, j[:, None] - j)

@@ -122,7 +122,8 @@ class DiskAreaMechanism(AreaMechanism):
     Parameters
     ----------
     shrink : bool
-        Count cells that the circle cuts for a share of theirs; otherwise for whole if their centre is inside, else not.
+        Count cells that the circle cuts for a share of theirs, as published; otherwise for whole if their centre is
+        inside, else not.
 
     Notes
     -----
@@ -141,7 +142,12 @@ class DiskAreaMechanism(AreaMechanism):
     """
 
     _: KW_ONLY
-    shrink: bool = setting(True, help="Count cells that the circle cuts for a share of theirs", panel=EXPERT)
+    shrink: bool = setting(
+        False,
+        help="Count cells that the circle cuts for a share of theirs",
+        option="--shrink/--no-shrink",
+        panel=EXPERT,
+    )
 
     def _randomizer(self) -> CellRandomizer:
         return DiskArea(epsilon=self.epsilon, cells=self.cells, radius=self._radius(), shrink=self.shrink)
@@ -237,7 +243,7 @@ class SEMGeoI(FieldMechanism):
         Parameters
         ----------
         epsilon : float
-            Of the disk area mechanism.
+            Of the disk area mechanism, with `shrink=True`.
         cells : int
         empty : bool
             Let the adversary look at empty reports too, which published comparisons leave out. At small epsilon

@@ -137,7 +137,7 @@ class TestEstimates:
             law.estimate(counts, 3, estimator="field")
 
     def test_an_expectation_step_ends_the_estimate(self):
-        """Where reports are exact, shares are those of the sample and not of the law behind it."""
+        """Exact reports give the shares of the sample, not of the law behind it."""
         law = DiskArea(epsilon=14.0, cells=3, radius=0)
         counts = law.count(law.draw(np.arange(9).repeat(np.arange(9)), np.random.default_rng(3)))
         shares = law.estimate(counts, 36, estimator="field")
