@@ -25,10 +25,12 @@ DEVIATIONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 SHORT, LARGE = 0.6, 1.0
 # Cells along a side of grids that priors are chosen on, with dense matrices.
 CHOSEN_ON = 20
-# Newton decrement at which to stop, for the evidence and the mode; steps, halvings, and longest step on the log scale.
+# Newton decrement at which to stop; steps, halvings, and longest step on the log scale.
 TOLERANCE, STEPS, HALVINGS, LONGEST = 0.02, 200, 40, 4.0
-# Share of the predicted gain that a step must bring.
-ENOUGH = 1e-4
+# Share of the log-posterior that is lost to rounding.
+ROUNDING = 1e-14
+# Share of the predicted gain that a step must bring: a full one on a parabola brings half.
+ENOUGH = 0.25
 # Residual at which conjugate gradients stop, relative to the right-hand side, and their most steps.
 RESIDUAL, GRADIENTS = 0.02, 400
 
@@ -145,14 +147,14 @@ def mode(likelihood: ReportLikelihood, prior: Prior, start: Floats | None = None
         gradient = prior.adjoint(likelihood.gradient(field)) - z
         step, log_det = _newton(likelihood, prior, field, gradient)
         gain = float(gradient @ step)
-        if gain <= TOLERANCE:
+        if gain <= TOLERANCE + ROUNDING * abs(value):
             return Mode(field, value - log_det / 2)
         # Conjugate directions (Polak & Ribiere), as counts bend otherwise than expected.
         along = step + max(0.0, (gain - float(before[0] @ step)) / before[1]) * along
         along = along if gradient @ along > 0 else step
         before = gradient, gain
         z, value = _line_search(likelihood, prior, z, along, value, float(gradient @ along))
-    msg = "estimate: the mode of the field was not found; take estimator='em', which costs no more privacy."
+    msg = "estimate: the mode of the field was not found; take the published estimator, which costs no more privacy."
     raise QualityError(msg)
 
 
@@ -200,11 +202,22 @@ def _line_search(
     likelihood: ReportLikelihood, prior: Prior, z: Floats, along: Floats, value: float, slope: float
 ) -> tuple[Floats, float]:
     """Unknowns along a direction where the log-posterior is higher, and what it is there."""
-    length = min(1.0, LONGEST / float(np.abs(prior.field(along)).max()))
-    for _ in range(HALVINGS):
+
+    def at(length: float) -> tuple[Floats, float]:
         trial = z + length * along
-        height = _height(likelihood, prior, trial)
-        if height >= value + ENOUGH * slope * length:
+        return trial, _height(likelihood, prior, trial)
+
+    most = LONGEST / float(np.abs(prior.field(along)).max())
+    length = min(1.0, most)
+    found = at(length)
+    if length == 1 and found[1] >= value + ENOUGH * slope:
+        # Valleys are flatter than expected: farther, as long as it rises.
+        while 2 * length <= most and (farther := at(2 * length))[1] > found[1]:
+            length, found = 2 * length, farther
+        return found
+    for _ in range(HALVINGS):
+        if found[1] >= value + ENOUGH * slope * length:
             break
         length /= 2
-    return trial, height
+        found = at(length)
+    return found

@@ -98,7 +98,7 @@ class TestEstimates:
         assert field < 0.8 * published
 
     @EVERY
-    @pytest.mark.parametrize("n", [1, 30, 10**6])
+    @pytest.mark.parametrize("n", [1, 30, 10**6, 10**9])
     def test_hard_counts_have_a_mode(self, law, n):
         """All in one cell, at the corner and in the middle, in a window that leaves out half of the cells."""
         for value in {0, law.inputs // 2}:
@@ -111,6 +111,34 @@ class TestEstimates:
                 assert np.isfinite(shares).all()
                 assert (shares >= 0).all()
                 assert possible is None or not shares[~possible].any()
+
+    def test_random_hard_cases_have_a_mode(self):
+        """Sixty laws, truths from even to one cell, repeated and shuffled counts, windows with holes."""
+        rng, made = np.random.default_rng(8), 0
+        while made < 60:
+            law = self.any_law(rng)
+            n, size = int(10 ** rng.uniform(0, 4)), law.inputs
+            values = rng.choice(size, n, p=rng.dirichlet(np.full(size, 10 ** rng.uniform(-2.5, 1))))
+            times = int(10 ** rng.integers(0, 4))
+            counts = law.count(law.draw(values, rng)) * times
+            if rng.random() < 0.2 and not isinstance(law, SubsetExponential):
+                counts = rng.permutation(counts)
+            inside = rng.random(size) < 0.6
+            inside[rng.integers(size)] = True
+            shares = law.estimate(counts, n * times, inside=inside if rng.random() < 0.3 else None, estimator="field")
+            assert shares.sum() == pytest.approx(1.0)
+            assert (shares >= 0).all()
+            made += 1
+
+    @staticmethod
+    def any_law(rng):
+        d, epsilon = int(rng.integers(2, 8)), float(10 ** rng.uniform(-2, 0.7))
+        return [
+            lambda: DiskArea(epsilon=epsilon, cells=d, radius=int(rng.integers(d)), shrink=bool(rng.integers(2))),
+            lambda: HybridArea(epsilon=epsilon, cells=d, radius=int(rng.integers(d))),
+            lambda: SquareWave(epsilon=epsilon, cells=d, half_width=int(rng.integers(d))),
+            lambda: SubsetExponential(epsilon=epsilon, cells=d, subset=int(rng.integers(1, d * d))),
+        ][rng.integers(4)]()
 
     @pytest.mark.parametrize("epsilon", [0.01, 12.0])
     @pytest.mark.parametrize("radius", [0, 2])
