@@ -1,4 +1,4 @@
-"""How far a Gaussian approximation of a posterior is from it: importance weights, and the posterior along lines.
+"""Checks of a Gaussian approximation of a posterior: importance weights, and the posterior along lines.
 
 Weights of draws of a whole field tell whether they could correct the approximation. With hundreds of informed
 directions they cannot, however good it is at each place: small errors of all directions add up in the logarithm. The

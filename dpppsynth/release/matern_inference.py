@@ -159,7 +159,7 @@ class MaternInference(FieldInference):
     def _notes(
         self, statistic: PrivateStatistic[LatticePlan], fits: Fits, weights: Floats, rng: np.random.Generator
     ) -> FitNotes:
-        """What is known of the fits, in the order of `scales`; the one of most weight is checked."""
+        """Diagnostics of the fits, in the order of `scales`; the one of most weight is checked."""
         notes = FitNotes.unknown(self.scales)
         notes.weight[:] = 0.0
         places = [self.smoothness.index(s) * len(self.ranges) + self.ranges.index(range_) for s, range_ in fits]

@@ -22,7 +22,7 @@ CLASSIC = b"CDF"
 
 @dataclass(frozen=True, eq=False)
 class FitNotes:
-    """What is known of the fits that a posterior averages over, one for each prior; NaN where nothing is.
+    """Diagnostics of the fits that a posterior averages over, one for each prior; NaN where nothing is known.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class FitNotes:
 
     @classmethod
     def unknown(cls, scales: Sequence[float]) -> "FitNotes":
-        """Of priors with these scales, with nothing known of them."""
+        """Diagnostics of priors with these scales, of which nothing is known."""
         return cls(np.array(scales, dtype=np.float64), *np.full((6, len(scales)), np.nan))
 
     def add(self, place: int, check: ApproximationCheck) -> None:
@@ -181,7 +181,7 @@ def _present(content: bytes, fits: int) -> Posterior:
 
 
 def _classic(content: bytes) -> Posterior:
-    """Of a file of version 3, whose length scales were the same in all chains."""
+    """Posterior of a file of version 3, whose length scales were the same in all chains."""
     from scipy.io import netcdf_file
 
     with netcdf_file(io.BytesIO(content), mmap=False) as data:
