@@ -7,7 +7,7 @@ Kirchhoff's condition (Bolin, Simas & Wallin 2024).
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -51,6 +51,8 @@ class SparseField:
     log_det: float
     placement: sp.csr_array
     intercept: bool = False
+    # Whether a value is made of several unknowns.
+    mixed: ClassVar[bool] = False
 
     @property
     def size(self) -> int:

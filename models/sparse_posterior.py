@@ -22,6 +22,8 @@ ENOUGH = 1e-4
 HALVINGS = 40
 # Most that a step changes the field at a vertex, on the log scale: far from the mode Newton's method overshoots.
 LONGEST = 4.0
+# Vertices whose variances are found at once where they are made of several unknowns.
+BATCH = 256
 
 
 class Information:
@@ -123,7 +125,10 @@ class SparsePosterior:
 
     @cached_property
     def field_variances(self) -> Floats:
-        """(V,) variances of the field at the vertices, each of them one unknown times a factor, plus the intercept."""
+        """(V,) variances of the field at the vertices."""
+        if self.prior.mixed:
+            return self._mixed_variances()
+        # Each of them is one unknown times a factor, plus the intercept.
         placement, variances = self.prior.placement, self.precision.variances
         if not self.prior.intercept:
             return np.asarray(placement.power(2) @ variances)
@@ -131,6 +136,12 @@ class SparsePosterior:
         last[-1] = 1.0
         beside = self.precision.solve(last)[:-1]
         return np.asarray(field.power(2) @ variances[:-1] + 2 * (field @ beside) + variances[-1])
+
+    def _mixed_variances(self) -> Floats:
+        rows = [self.prior.placement[start : start + BATCH] for start in range(0, self.prior.placement.shape[0], BATCH)]
+        return np.concatenate(
+            [np.einsum("vn,nv->v", row.toarray(), self.precision.solve(row.T.toarray())) for row in rows]
+        )
 
     def draw(self, k: int, rng: np.random.Generator) -> Floats:
         """(k, V) fields drawn from the approximation."""

@@ -21,6 +21,7 @@ PLACES = {
     "bounded-cells": f"{HOME}.bounded.mechanism:CELLS",
     "planar-laplace": f"{HOME}.planar_laplace.mechanism:POINTS",
     "lgcp-tents": f"{HOME}.lgcp.mechanism:TENTS",
+    "lgcp-cells": f"{HOME}.lgcp.mechanism:CELLS",
     "lgcp-field": f"{HOME}.lgcp.mechanism:FIELD",
     "lgcp-posterior-draw": f"{HOME}.lgcp.mechanism:POSTERIOR_DRAW",
     "lgcp-lipschitz": f"{HOME}.lgcp.mechanism:LIPSCHITZ",

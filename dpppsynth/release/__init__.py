@@ -10,6 +10,7 @@ from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.projection import Projection, project_to_simplex
 from dpppsynth.release.release import Release
 from dpppsynth.release.stratified_release import StratifiedRelease
+from dpppsynth.release.street_inference import StreetInference
 
 __all__ = [
     "CoxRelease",
@@ -21,6 +22,7 @@ __all__ = [
     "Projection",
     "Release",
     "StratifiedRelease",
+    "StreetInference",
     "append_patterns",
     "load_release",
     "project_to_simplex",

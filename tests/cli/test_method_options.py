@@ -31,6 +31,7 @@ ASKED = {
     "bounded-cells": [*NEAR, "--max-error", 30],
     "planar-laplace": NEAR,
     "lgcp-tents": NEAR,
+    "lgcp-cells": NEAR,
     "lgcp-field": SPENDS,
     "lgcp-posterior-draw": SPENDS,
     "lgcp-lipschitz": NEAR,
@@ -63,7 +64,7 @@ def street(tmp_path_factory):
 class TestNames:
     @pytest.mark.parametrize("name", names())
     def test_check_takes_every_registered_name(self, name, street):
-        place = ["--network", street] if name == "kernel-diffusion" else SQUARE
+        place = ["--network", street] if name in ("kernel-diffusion", "lgcp-cells") else SQUARE
         said = json.loads(run("check", "--mechanism", name, *ASKED.get(name, REPORTS), *place, "--json").stdout)
         assert said["mechanism"] == name
 

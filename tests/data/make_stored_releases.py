@@ -113,6 +113,10 @@ RELEASES: dict[str, Described] = {
         LGCPSynthesizer(1.0, relation=NEAR_STREETS, mesh=ALONG, inference="laplace"), STREETS
     ),
     "lgcp-tents-matern": Described(LGCPSynthesizer(1.0, 25.0, prior="sparse", mesh=MESH, offset=HILL)),
+    "lgcp-cells": Described(LGCPSynthesizer(1.0, 20.0, mechanism="cells", mesh=ALONG), STREETS),
+    "lgcp-tents-along": Described(
+        LGCPSynthesizer(1.0, relation=AddRemove(), prior="sparse", mechanism="tents", mesh=ALONG), STREETS
+    ),
     "lgcp-field": Described(LGCPSynthesizer(1.0, 25.0, mechanism="field", delta=1e-6, **ON_MESH)),
     "lgcp-field-streets": Described(LGCPSynthesizer(1.0, 20.0, mechanism="field", delta=1e-6, **ON_STREETS), STREETS),
     "lgcp-posterior-draw": Described(draws("exact", alpha=25.0, **ON_MESH)),

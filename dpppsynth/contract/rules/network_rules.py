@@ -34,6 +34,13 @@ STEPS = 400
 # Points that a tent or a cell holds at least, in multiples of max(1, the noise's standard deviation): a posterior
 # borrows from neighbours, a projection does not, and cells must end at every crossing.
 POSTERIOR_HOLDS, TENTS_HOLD, CELLS_HOLD = 1.0, 3.0, 4.0
+# Of counts with a field along streets behind them: points that a segment holds at least on average, in standard
+# deviations of the noise and in points, and the longest segment, in mean edges, so that most are not cut, and extents.
+STREETS_HOLD, STREETS_HOLD_POINTS, EDGES, STREET_SEGMENT = 0.3, 0.1, 2.0, 0.02
+# Vertices of the field of the plane beneath it along the longer side, and its ranges, in extents.
+STREET_PLANE_SIDE, PLANE_RANGES = 30, (0.1, 0.25, 0.6, 1.5)
+# Standard deviations of the field along streets; its ranges, and detours that a turn counts as, in extents.
+STREET_SIGMAS, STREET_RANGES, DETOURS = (0.1, 0.4, 1.2), (2.0,), (0.0, 2.0, 60.0)
 # Spacing of tents behind a posterior, in length scales of the drawn field, at least.
 SPACING = 0.13
 
@@ -55,11 +62,16 @@ def draw_mesh(network: LinearNetwork) -> Mesh:
 
 def _field_mesh(network: LinearNetwork, most: int) -> Mesh:
     """Segments, as long as their vertices are few enough for dense matrices; else triangles laid over the network."""
-    if len(network.vertices) < most:
-        along = network_mesh(network, FIELD_SEGMENT * network.extent)
-        if len(along.vertices) <= most:
-            return along
-    return trace_mesh(network, shape=box_shape(around(network), PLANE_SIDE))
+    along = _along_edges(network, most)
+    return trace_mesh(network, shape=box_shape(around(network), PLANE_SIDE)) if along is None else along
+
+
+def _along_edges(network: LinearNetwork, most: int) -> NetworkMesh | None:
+    """Segments along the edges, unless they have more vertices than so many."""
+    if len(network.vertices) >= most:
+        return None
+    along = network_mesh(network, FIELD_SEGMENT * network.extent)
+    return along if len(along.vertices) <= most else None
 
 
 def kim_lim_mesh(network: LinearNetwork) -> Mesh:
@@ -83,6 +95,38 @@ def field_mesh(tents: Mesh) -> Mesh:
     if tents.kind == "segment" and len(tents.vertices) <= MOST_FITTED:
         return tents
     return _field_mesh(tents.domain, MOST_FITTED)  # type: ignore[arg-type]
+
+
+def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> NetworkMesh:
+    """Segments of counts with a field along streets behind them.
+
+    None is longer than two mean edges or 0.02 extents, or than what holds `max(0.1, 0.3 sqrt2 Delta / epsilon)`
+    points on average where that is longer.
+    """
+    shortest = min(STREET_SEGMENT * network.extent, EDGES * network.length / len(network.edges))
+    return network_mesh(network, max(shortest, network.length * _street_points(epsilon, relation) / n))
+
+
+def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> bool:
+    """Whether counts along streets say more than tents over them.
+
+    So it is where the dense field does not fit along the edges, and segments no longer than two mean edges hold
+    enough points: `n / segments >= max(0.1, 0.3 sqrt2 Delta / epsilon)`.
+    """
+    if _along_edges(network, MOST_FITTED) is not None:
+        return False
+    coarse = network_mesh(network, EDGES * network.length / len(network.edges))
+    return n / len(coarse.elements) >= _street_points(epsilon, relation)
+
+
+def _street_points(epsilon: float, relation: CappedRelation) -> float:
+    """Points that a segment of counts holds at least on average."""
+    return max(STREETS_HOLD_POINTS, STREETS_HOLD * math.sqrt(2) * _moved(relation, math.inf) / epsilon)
+
+
+def street_plane(network: LinearNetwork) -> tuple[int, int]:
+    """Vertices along x and y of the field of the plane beneath the one along streets."""
+    return box_shape(around(network), STREET_PLANE_SIDE)
 
 
 def bandwidth(network: LinearNetwork, n: float) -> float:

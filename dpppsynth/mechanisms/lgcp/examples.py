@@ -38,6 +38,16 @@ def tents() -> Iterator[Example]:
     yield Example("nuts", nuts, square(), slow=True)
 
 
+def cells() -> Iterator[Example | Refusal]:
+    """Examples of counts along streets; on windows there are none."""
+    build = partial(LGCPSynthesizer, 1.0, mechanism="cells")
+    for relation in RELATIONS:
+        yield Example(f"streets, {relation}", partial(build, relation=relation), streets())
+    yield Example("streets, offset", partial(build, 25.0, offset=quarters()), streets())
+    window = partial(build, 25.0)
+    yield Refusal(AlphaNeighbours(25.0), window, square(), r"^mechanism: 'cells' are counts along the streets")
+
+
 def field() -> Iterator[Example]:
     """Examples of all relations and domains."""
     draw = partial(example, "field", delta=1e-6, inference="laplace")

@@ -16,17 +16,30 @@ from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.matern_inference import MaternInference
+from dpppsynth.release.street_inference import StreetInference
 
 TENTS = Mechanism(
     name="lgcp-tents",
     settings=LGCPSynthesizer,
     plan=StatisticPlan,
-    estimators=(LGCPInference, MaternInference),
+    estimators=(LGCPInference, MaternInference, StreetInference),
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.TENTS,),
     words=words.TENTS,
     examples=examples.tents,
+)
+
+CELLS = Mechanism(
+    name="lgcp-cells",
+    settings=LGCPSynthesizer,
+    plan=StatisticPlan,
+    estimators=(StreetInference,),
+    result=CoxRelease,
+    audit=CountsAudit,
+    options=(options.CELLS,),
+    words=words.CELLS,
+    examples=examples.cells,
 )
 
 FIELD = Mechanism(

@@ -75,7 +75,7 @@ MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
 # What each kind of covariance needs and takes beside --sigma and --length-scale.
 NEEDS: dict[str, tuple[str, ...]] = {"exponential": (), "matern": ("smoothness",), "cauchy": ("power", "tail")}
 TAKES = NEEDS | {"exponential": ("power",)}
-INFERRED = ("tents", "field")
+INFERRED = ("tents", "cells", "field")
 
 
 class LGCPOptions(MeshOptions):
@@ -85,10 +85,10 @@ class LGCPOptions(MeshOptions):
 
     def require(self, given: Given) -> None:
         """Refuse what does not belong to the mechanism, and parameters of another covariance; InputError."""
-        if given["basis"] == "cells":
+        mechanism = self.preset["mechanism"]
+        if given["basis"] == "cells" and mechanism != "cells":
             msg = f"basis: {given.called} is built on tents; leave --basis out, or take --method laplace"
             raise InputError(msg)
-        mechanism = self.preset["mechanism"]
         if given["inference"] is not None and mechanism not in INFERRED:
             msg = f"inference: --mechanism {self.method}-{mechanism} draws its field at once; leave --inference out"
             raise InputError(msg)
@@ -107,7 +107,9 @@ class LGCPOptions(MeshOptions):
         covariance = covariance_of(given, domain)
         instead = {} if covariance is None else {"sigma": None, "length_scale": None}
         made = {"covariance": covariance, "mesh": tent_mesh(given, domain), "offset": _offset(given, domain)}
-        return made | instead
+        # Without a name the domain and the number of points decide.
+        chosen = {} if given.named or self.preset["mechanism"] != "tents" else {"mechanism": "auto"}
+        return made | instead | chosen
 
 
 def require_one_covariance(given: Given) -> None:
@@ -184,6 +186,6 @@ def _of(mechanism: str) -> LGCPOptions:
     return LGCPOptions(LGCPSynthesizer, "lgcp", {"mechanism": mechanism})
 
 
-TENTS, FIELD, POSTERIOR_DRAW, LIPSCHITZ, KIM_LIM_38, KIM_LIM_39 = map(
-    _of, ("tents", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9")
+TENTS, CELLS, FIELD, POSTERIOR_DRAW, LIPSCHITZ, KIM_LIM_38, KIM_LIM_39 = map(
+    _of, ("tents", "cells", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9")
 )

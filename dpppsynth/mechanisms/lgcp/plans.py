@@ -12,6 +12,8 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.synthesizer import covering, exact_or_guess, need_size, safe_digits
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.wording import mention
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh
+from dpppsynth.linear_network.segment_cells import SegmentCells
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
@@ -22,7 +24,7 @@ from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPl
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_small_network
 from dpppsynth.models.proximal import proximal_factor
-from dpppsynth.models.recipes import window
+from dpppsynth.models.recipes import segments, window
 from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
@@ -30,6 +32,7 @@ from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelati
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.matern_inference import MaternInference
+from dpppsynth.release.street_inference import StreetInference
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 
@@ -67,15 +70,36 @@ class LGCPRequest:
         """Whether the field behind noised tents has a sparse precision."""
         s, planar = self.settings, isinstance(self.domain, Window)
         if s.prior == "sparse":
-            if not planar:
-                msg = "prior: fields of sparse precision live on windows; leave it out on a network."
-                raise InputError(msg)
-            if s.inference == "nuts":
-                msg = "inference: a sparse prior has too many unknowns for NUTS; take 'laplace', or the dense prior."
-                raise InputError(msg)
+            require_no_nuts(s)
             return True
-        free = s.prior == "auto" and s.inference != "nuts" and s.length_scale is None and s.mesh is None
-        return free and planar and self.size >= SPARSE_FROM and self.rules.filled(self.domain) >= FILLED
+        return self.free and planar and self.size >= SPARSE_FROM and self.rules.filled(self.domain) >= FILLED
+
+    @property
+    def free(self) -> bool:
+        """Whether no setting asks for a dense field behind noised tents."""
+        s = self.settings
+        return s.prior == "auto" and s.inference != "nuts" and s.length_scale is None and s.mesh is None
+
+    @property
+    def basis(self) -> str:
+        """Where the mechanism is "auto": "cells" on networks whose streets the counts tell apart, else "tents"."""
+        s, network = self.settings, self.domain
+        if isinstance(network, Window) or s.mesh is not None:
+            return "tents"
+        rule = self.free and self.rules.streets_tell(network, self.size, s.epsilon, s.neighbouring())
+        return "cells" if s.prior == "sparse" or rule else "tents"
+
+
+def require_no_nuts(settings: LGCPSettings) -> None:
+    """Refuse NUTS behind a sparse prior.
+
+    Raises
+    ------
+    InputError
+    """
+    if settings.inference == "nuts":
+        msg = "inference: a sparse prior has too many unknowns for NUTS; take 'laplace', or the dense prior."
+        raise InputError(msg)
 
 
 Planner = Callable[[LGCPRequest], Plan]
@@ -108,6 +132,8 @@ class LGCPVariant:
     has_covariance : bool
         Whether sigma, length scale and power belong to what the budget is spent on.
     samplers : tuple of str
+    priors : tuple of str
+        Fields behind a private statistic.
     """
 
     settle: Planner
@@ -115,6 +141,7 @@ class LGCPVariant:
     spends_delta: bool
     has_covariance: bool = True
     samplers: tuple[str, ...] = ("auto",)
+    priors: tuple[str, ...] = ("auto",)
 
     def require(self, settings: LGCPSettings) -> None:
         """Refuse settings that this mechanism does not have."""
@@ -136,8 +163,8 @@ class LGCPVariant:
             if getattr(s, given) is not None and not self.has_covariance:
                 msg = f"{given}: mechanism {name!r} spends nothing on a covariance; leave it out."
                 raise InputError(msg)
-        if s.prior != "auto" and s.mechanism != "tents":
-            msg = f"prior: only mechanism 'tents' has a choice, got {s.prior!r} for {name!r}; leave it out."
+        if s.prior not in self.priors:
+            msg = f"prior: mechanism {name!r} cannot take {s.prior!r}; leave it out, or take mechanism 'tents'."
             raise InputError(msg)
         if s.sampler not in self.samplers:
             known = ", ".join(self.samplers)
@@ -153,11 +180,49 @@ class LGCPVariant:
         return self.settle(LGCPRequest(settings, domain, n, size))
 
 
+def _auto(request: LGCPRequest) -> Plan:
+    return _cells(request) if request.basis == "cells" else _tents(request)
+
+
+def _cells(request: LGCPRequest) -> Plan:
+    """Counts along streets, with a field behind them that knows where streets carry on."""
+    s, network = request.settings, request.domain
+    if not isinstance(network, LinearNetwork):
+        msg = "mechanism: 'cells' are counts along the streets of a network; on a window take 'tents'."
+        raise InputError(msg)
+    require_no_nuts(s)
+    mesh = _segments(request) if s.mesh is None else segments(covering(network, s.mesh))
+    sizes = exact_or_guess(request.n, request.size)
+    statistic = StatisticPlan("cells", mesh, s.neighbouring(), *sizes, float(s.epsilon))
+    return Plan("lgcp-cells", statistic, _streets(request, network, mesh))
+
+
+def _segments(request: LGCPRequest) -> NetworkMesh:
+    """Segments of a field along streets."""
+    s = request.settings
+    mesh: NetworkMesh = request.rules.street_cells(request.domain, request.size, s.epsilon, s.neighbouring())
+    return mesh
+
+
+def _streets(request: LGCPRequest, network: LinearNetwork, mesh: NetworkMesh) -> StreetInference:
+    """The posterior of a field along streets."""
+    rules, s, extent = request.rules, request.settings, network.extent
+    return StreetInference(
+        SegmentCells.of(mesh),
+        rules.street_plane(network),
+        (s.length_scale,) if s.length_scale else tuple(extent * share for share in rules.PLANE_RANGES),
+        rules.STREET_SIGMAS,
+        tuple(extent * share for share in rules.STREET_RANGES),
+        tuple(extent * share for share in rules.DETOURS),
+        offset=s.offset,
+    )
+
+
 def _tents(request: LGCPRequest) -> Plan:
     s, domain, relation = request.settings, request.domain, request.settings.neighbouring()
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
-    elif request.sparse:
+    elif request.sparse and isinstance(domain, Window):
         shape = request.rules.matern_tents_shape(domain, request.size, s.epsilon, relation)
         mesh = regular_triangulation(window(domain), shape=shape)
     else:
@@ -165,11 +230,14 @@ def _tents(request: LGCPRequest) -> Plan:
         mesh = request.rules.mesh(domain, "tents", request.size, s.epsilon, relation, scale=scale)
     sizes = exact_or_guess(request.n, request.size)
     statistic = StatisticPlan("tents", mesh, relation, *sizes, float(s.epsilon))
-    return Plan("lgcp-tents", statistic, _matern(request, mesh) if request.sparse else _denoiser(request, mesh))
+    return Plan("lgcp-tents", statistic, _sparse(request, mesh) if request.sparse else _denoiser(request, mesh))
 
 
-def _matern(request: LGCPRequest, tents: Mesh) -> MaternInference:
+def _sparse(request: LGCPRequest, tents: Mesh) -> MaternInference | StreetInference:
     """The posterior of a sparse field after noised tents."""
+    if isinstance(request.domain, LinearNetwork):
+        along = tents if isinstance(tents, NetworkMesh) else _segments(request)
+        return _streets(request, request.domain, along)
     rules, s = request.rules, request.settings
     ranges = (s.length_scale,) if s.length_scale else rules.matern_ranges(tents)
     mesh = rules.matern_mesh(tents)
@@ -325,7 +393,9 @@ def _covariance(
 
 
 MECHANISMS: dict[str, LGCPVariant] = {
-    "tents": LGCPVariant(_tents, _pure, spends_delta=False, has_covariance=False),
+    "auto": LGCPVariant(_auto, _pure, spends_delta=False, has_covariance=False, priors=PRIORS),
+    "tents": LGCPVariant(_tents, _pure, spends_delta=False, has_covariance=False, priors=PRIORS),
+    "cells": LGCPVariant(_cells, _pure, spends_delta=False, has_covariance=False, priors=("auto", "sparse")),
     "field": LGCPVariant(_field, _gaussian, spends_delta=True),
     "posterior-draw": LGCPVariant(_posterior_draw, _gaussian, spends_delta=True, samplers=SAMPLERS),
     "lipschitz": LGCPVariant(_lipschitz, _pure, spends_delta=False, samplers=("auto", "exact", "nuts")),

@@ -1,10 +1,12 @@
 """`LGCPSynthesizer`: settings of the log-Gaussian Cox mechanisms, and their choice (docs/mechanisms.md)."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
+from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import require_true_lengths
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
@@ -16,7 +18,7 @@ from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.lgcp_inference import ENGINES, INFERENCES
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
 
@@ -31,9 +33,11 @@ class LGCPSynthesizer(LGCPSettings):
         Budget.
     alpha : float, optional
         Privacy radius in the domain's unit; give it or `relation`.
-    mechanism : {"tents", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9"}
-        Private quantity. "tents": P1 masses with discrete Laplace noise, delta = 0; "field": smooth functionals of
-        the points with discrete Gaussian noise; both are followed by Bayesian inference at no privacy cost.
+    mechanism : {"auto", "tents", "cells", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9"}
+        Private quantity. "tents": P1 masses with discrete Laplace noise, delta = 0; "cells": counts along the streets
+        of a network, with the same; "field": smooth functionals of the points with discrete Gaussian noise; all are
+        followed by Bayesian inference at no privacy cost. "auto" is "tents", or "cells" on a large network with
+        enough points to tell its streets apart.
         "posterior-draw": one draw from the posterior, whose own randomness protects; "lipschitz": one under a prior of
         bounded slope, delta = 0. "kim-lim-...": the paper's own, private on average over its model only.
     delta : float
@@ -54,8 +58,8 @@ class LGCPSynthesizer(LGCPSettings):
         Mesh of the tents or of the field; None takes a public rule.
     prior : {"auto", "dense", "sparse"}
         Field behind noised tents. "dense": squared exponential, on networks exponential in the resistance metric;
-        "sparse": Matern of sparse precision, on windows, as fine as many points allow. "auto": sparse on windows from
-        1000 points on.
+        "sparse": Matern of sparse precision, as fine as many points allow; on networks one of the plane plus one along
+        the streets, whose posterior "cells" always has. "auto": sparse on windows from 1000 points on.
     inference : {"auto", "nuts", "laplace"}
         After a private statistic: NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics). "auto":
         NUTS behind a dense prior, the approximation behind a sparse one.
@@ -80,7 +84,7 @@ class LGCPSynthesizer(LGCPSettings):
     epsilon: float = setting(**EPSILON)
     alpha: float | None = setting(None, **ALPHA)
     _: KW_ONLY
-    mechanism: str = setting("tents", help="What is made private", choices=tuple(MECHANISMS))
+    mechanism: str = setting("auto", help="What is made private", choices=tuple(MECHANISMS))
     delta: float = setting(0.0, **DELTA)
     sigma: float | None = setting(
         None,
@@ -138,6 +142,29 @@ class LGCPSynthesizer(LGCPSettings):
         self.public_size(n, expected_n)
         self.require_delta(self.delta, n, expected_n)
         return MECHANISMS[self.mechanism].plan(self, domain, n, expected_n)
+
+    def plan_by(
+        self,
+        domain: Domain,
+        *,
+        by: str,
+        levels: Sequence[object],
+        n: object = None,
+        expected_n: object = None,
+        **options: Any,
+    ) -> StratifiedPlan:
+        """Settle one release for each level of a public mark, all of the same mechanism.
+
+        Parameters as in `PointSynthesizer.plan_by`; "auto" is "cells" where it would be so for every level.
+        """
+        given = {"by": by, "levels": levels, "n": n, "expected_n": expected_n, **options}
+        if self.mechanism != "auto" or isinstance(domain, Window):
+            return super().plan_by(domain, **given)
+        names = level_names(levels)
+        counts = zip(sizes(names, n, "n").values(), sizes(names, expected_n, "expected_n").values(), strict=True)
+        found = {self.plan(domain, n=one, expected_n=guess, **options).mechanism for one, guess in counts}
+        cells = found == {"lgcp-cells"}
+        return replace(self, mechanism="cells" if cells else "tents").plan_by(domain, **given)
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
         """The most that a release may spend; Kim & Lim's bounds hold on average only."""

@@ -31,6 +31,10 @@ TENTS = _fitted(
     "The points were shared out to the corners of a public mesh, and random noise was added to every corner's sum.",
     "mean, or median behind a sparse prior",
 )
+CELLS = _fitted(
+    "The points along every short stretch of the streets were counted, and random noise was added to every count.",
+    "median",
+)
 FIELD = _fitted("The points were reduced to smooth averages over the area, and random noise was added to each.", "mean")
 POSTERIOR_DRAW = _drawn(
     "One intensity was drawn at random from what a log-Gaussian Cox model makes of the points. No noise was added: the "

@@ -1,0 +1,76 @@
+"""`SparseInference`: what estimators by a field of sparse precision share: draws averaged over priors by evidence."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import scipy.special
+from numpy.typing import NDArray
+
+from dpppsynth.models.approximation_checks import check_approximation
+from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.sparse_posterior import SparsePosterior
+from dpppsynth.release.field_inference import NEGLIGIBLE, FieldInference, apportion
+from dpppsynth.release.posterior import FitNotes, Posterior
+from dpppsynth.spatial.mesh import Floats
+
+# NUTS would take hours with so many unknowns.
+INFERENCES = ("laplace",)
+# Numbers of a saved posterior, about, and draws at least and at most.
+KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
+# Ranges of a field, in units of the domain's extent: at most, and at least as a share of the most.
+LONGEST, SHORTEST = 2.0, 1e-6
+# Draws by which the approximation is checked: a twentieth of the time of a release.
+CHECKED = 40
+# Draws that are made at once.
+BATCH = 64
+# Logarithm of the weight below which a prior is left out of the average.
+FORGOTTEN = float(np.log(NEGLIGIBLE))
+
+
+class SparseInference(FieldInference):
+    """Base of estimators by a field of sparse precision: Laplace approximation, priors weighed by evidence."""
+
+    def average(
+        self, fits: Mapping[int, SparsePosterior], likelihood: NoisyMasses, rng: np.random.Generator
+    ) -> Posterior:
+        """Draws from fits, by the places of their priors' scales in `scales`, each with a share by its evidence."""
+        log_weight = np.array([fit.log_evidence for fit in fits.values()])
+        draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
+        count = apportion(scipy.special.softmax(log_weight), draws)
+        totals = np.split(drawn_totals(likelihood, draws, rng), np.cumsum(count)[:-1])
+        fields = np.concatenate([self._draw(fit, own, rng) for fit, own in zip(fits.values(), totals, strict=True)])
+        scales = np.repeat([self.scales[place] for place in fits], count)
+        return Posterior(fields[None], scales[None], self._notes(fits, count / draws, likelihood, rng)).mixed(rng)
+
+    def _notes(
+        self,
+        fits: Mapping[int, SparsePosterior],
+        weights: Floats,
+        likelihood: NoisyMasses,
+        rng: np.random.Generator,
+    ) -> FitNotes:
+        """What is known of the fits, in the order of `scales`; the one of most weight is checked."""
+        notes = FitNotes.unknown(self.scales)
+        notes.weight[:] = 0.0
+        notes.weight[list(fits)] = weights
+        most = list(fits)[int(np.argmax(weights))]
+        notes.add(most, check_approximation(fits[most], likelihood, len(self.mesh.vertices), CHECKED, rng))
+        return notes
+
+    def _draw(self, fit: SparsePosterior, totals: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
+        """(k, V) draws with the given totals (k,), in single precision."""
+        none = np.empty((0, len(self.mesh.vertices)), dtype=np.float32)
+        parts = [totals[start : start + BATCH] for start in range(0, len(totals), BATCH)]
+        return np.concatenate([none, *(self.normalise(fit.draw(len(part), rng), part) for part in parts)])
+
+
+def drawn_totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> Floats:
+    """(draws,) totals of the intensities: the public n, or what the noised masses tell of a secret one.
+
+    The mean of exp of an uncertain field lies above its total, so a secret total is not left to the field.
+    """
+    if masses.n is not None:
+        return np.full(draws, float(masses.n))
+    total = max(1.0, float(masses.masses.sum()))
+    spread = np.sqrt(total + 2 * masses.noise_scale**2 * len(masses.masses))
+    return np.maximum(1.0, rng.normal(total, spread, draws))

@@ -1,0 +1,52 @@
+"""Sums of independent fields of sparse precision: the unknowns of all parts together stay sparse."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpppsynth.models.sparse_fields import SparseField
+from dpppsynth.models.sparse_solver import SparseFactor
+from dpppsynth.spatial.mesh import Floats
+
+# Standard deviation on the log scale within which a field is split into its parts.
+CLOSE = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class SummedField(SparseField):
+    """Sum of independent fields; each value is made of several unknowns."""
+
+    mixed: ClassVar[bool] = True
+
+    def unknowns_of(self, field: Floats) -> Floats:
+        """(N,) likeliest unknowns that give about this field (V,)."""
+        weighed = self.placement.T / CLOSE**2
+        return SparseFactor(self.precision + weighed @ self.placement).solve(weighed @ field)
+
+
+def summed(*parts: SparseField) -> SummedField:
+    """Sum of independent fields at the same V places."""
+    return SummedField(
+        sp.block_diag([part.precision for part in parts], format="csc"),
+        sp.block_diag([part.root for part in parts], format="csc"),
+        sum(part.log_det for part in parts),
+        sp.hstack([part.placement for part in parts], format="csr"),
+    )
+
+
+def moved(field: SparseField, basis: sp.csr_array) -> SparseField:
+    """The field at other places, from its values at its own by a sparse matrix (places, V)."""
+    return SparseField(field.precision, field.root, field.log_det, (basis @ field.placement).tocsr())
+
+
+def scaled(field: SparseField, factor: float) -> SparseField:
+    """The field times a number."""
+    return SparseField(field.precision, field.root, field.log_det, factor * field.placement)
+
+
+def constant(places: int, sd: float) -> SparseField:
+    """One number `N(0, sd^2)` everywhere."""
+    one = sp.csc_array([[1.0]])
+    return SparseField(one / sd**2, one / sd, -2 * float(np.log(sd)), sp.csr_array(np.ones((places, 1))))
