@@ -61,6 +61,7 @@ TRIALS = {
     "laplace-cells": 60,
     "laplace-tents": 60,
     "lgcp-tents": 60,
+    "lgcp-cells": 60,
     "lgcp-field": 60,
     "kernel": 60,
     "kernel-diffusion": 60,
@@ -89,6 +90,8 @@ def synthesizer(mechanism, relation, epsilon, domain):
             return lgcp("lipschitz", relation, epsilon, mesh, sampler="exact")
         case "kernel" | "kernel-diffusion":
             return KernelSynthesizer(epsilon, 1e-6, relation=relation)
+        case "lgcp-cells":
+            return LGCPSynthesizer(epsilon, relation=relation, mechanism="cells", mesh=mesh)
         case _:
             return lgcp(mechanism.removeprefix("lgcp-"), relation, epsilon, mesh)
 
@@ -102,8 +105,10 @@ def target(mechanism, relation, epsilon=1.0, domain=STREET, n=N):
 
 
 def supports(mechanism, relation, domain):
+    if (mechanism, domain) in (("kernel", STREET), ("kernel-diffusion", SQUARE), ("lgcp-cells", SQUARE)):
+        return False
     if relation.n_is_public:
-        return (mechanism, domain) not in (("kernel", STREET), ("kernel-diffusion", SQUARE))
+        return True
     return not mechanism.startswith("kernel") and mechanism != "lgcp-lipschitz"
 
 
