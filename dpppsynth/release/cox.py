@@ -124,7 +124,7 @@ class CoxRelease(StatisticRelease[L]):
 
     @property
     def diagnostics(self) -> Any:
-        """`pandas.DataFrame` of what is known of the fits (`dpppsynth.release.posterior.FitNotes`), a row for each."""
+        """`pandas.DataFrame` of diagnostics of the fits (`dpppsynth.release.posterior.FitNotes`), a row for each."""
         import pandas as pd
 
         fits = self._require_draws().fits or FitNotes.unknown(self._field_model().scales)
