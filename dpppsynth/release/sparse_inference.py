@@ -49,7 +49,7 @@ class SparseInference(FieldInference):
         likelihood: NoisyMasses,
         rng: np.random.Generator,
     ) -> FitNotes:
-        """What is known of the fits, in the order of `scales`; the one of most weight is checked."""
+        """Diagnostics of the fits, in the order of `scales`; the one of most weight is checked."""
         notes = FitNotes.unknown(self.scales)
         notes.weight[:] = 0.0
         notes.weight[list(fits)] = weights
