@@ -94,6 +94,8 @@ class Measurement:
 
     # Form of the public parameters, but for epsilon, n and expected_n where nothing more is to say of them.
     form: ClassVar[Form]
+    # Names among them that need not be stated.
+    optional: ClassVar[frozenset[str]] = frozenset()
     # Whether neighbours differ by a capped number of points.
     capped: ClassVar[bool] = True
     # Things whose number is n or guessed, and the measure of distance in rehearsals.

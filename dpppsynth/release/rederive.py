@@ -102,7 +102,7 @@ def _form(name: str) -> Callable[[JsonRead], bool]:
     names = {*COMMON, *described.plan.form} | ({"estimator"} if described.estimators else set())
     form = {
         "properties": dict(described.plan.form),
-        "required": sorted(names),
+        "required": sorted(names - described.plan.optional),
         "propertyNames": {"enum": sorted(names)},
     }
     valid: Callable[[JsonRead], bool] = jsonschema.Draft202012Validator(form).is_valid

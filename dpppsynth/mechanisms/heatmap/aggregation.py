@@ -12,12 +12,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import flag, one_of
+from dpppsynth.core.arguments import flag
 from dpppsynth.core.errors import InputError, PrivacyCheckError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.heatmap.bound import FITS, LevelBudgets, advise_decay, level_budgets, level_scales
+from dpppsynth.mechanisms.heatmap.bound import (
+    PUBLISHED,
+    LevelBudgets,
+    advise_decay,
+    level_budgets,
+    level_scales,
+    require_measure,
+)
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
-from dpppsynth.mechanisms.heatmap.fitting import fitted
+from dpppsynth.mechanisms.heatmap.fitting import fitted, require_fit
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
 from dpppsynth.privacy.bounds import LATTICE_BITS
@@ -89,6 +96,7 @@ def aggregate(
     *,
     epsilon: float,
     w: int = 20,
+    measure: int | None = None,
     variant: str = "practical",
     decay: float | None = None,
     fit: str = "l1",
@@ -108,13 +116,15 @@ def aggregate(
         Budget of the whole heat map.
     w : int
         Cells kept per level; like all parameters chosen without looking at the data.
-    variant : {"practical", "theory"}
+    measure : int, optional
+        Cells along a side of the finest level that is counted, a power of two; None takes those of the grid.
+    variant : {"practical", "theory", "two-level"}
         Levels that are measured, see `level_budgets`.
     decay : float, optional
         Of the levels' budgets, in (0, 1].
-    fit : {"l1", "least-squares"}
+    fit : {"l1", "least-squares", "field"}
         Fit of masses to the noised counts, at no privacy cost; see `fitted`. "l1" is the published one, for
-        which the error bound is proved, "least-squares" the more accurate one.
+        which the error bound is proved; "least-squares" is more accurate, "field" most of all.
     pad : bool
         Accept arrays whose sides are no powers of two, and rectangles.
     allow_subprobability : bool
@@ -148,6 +158,7 @@ def aggregate(
         distributions,
         epsilon=epsilon,
         w=w,
+        measure=measure,
         variant=variant,
         decay=decay,
         fit=fit,
@@ -162,6 +173,7 @@ def sparse_aggregate(
     *,
     epsilon: float,
     w: int = 20,
+    measure: int | None = None,
     variant: str = "practical",
     decay: float | None = None,
     fit: str = "l1",
@@ -179,12 +191,16 @@ def sparse_aggregate(
     """
     users = as_users(distributions, pad=pad, allow_subprobability=allow_subprobability)
     advise_decay(decay)
-    one_of("fit", fit, FITS)
-    budgets = level_budgets(epsilon, users.depth, w, variant=variant, decay=decay)
-    # Whatever is wrong with the budget is said before the data are summed.
+    depth = users.depth if measure is None else require_measure(measure, users.depth)
+    budgets = level_budgets(epsilon, depth, w, variant=variant, decay=decay)
+    # Whatever is wrong with the budget or the fit is said before the data are summed.
     require_exact(level_scales(budgets))
-    tree = measure_tree(pyramid(users.lattice()), budgets, w=w, rng=rng, inside=users.inside)
-    masses = fitted(tree, budgets, fit)[: users.shape[0], : users.shape[1]]
+    require_fit(fit, budgets)
+    grid = np.ones((users.side, users.side)) if users.inside is None else users.inside.astype(float)
+    inside = None if users.inside is None else pyramid(grid)[depth]
+    kept = w if variant in PUBLISHED else 4**depth
+    tree = measure_tree(pyramid(users.lattice()), budgets, w=kept, rng=rng, inside=inside)
+    masses = fitted(tree, budgets, fit, inside=grid)[: users.shape[0], : users.shape[1]]
     return Aggregation(masses, rng is not None, budgets, tree)
 
 
@@ -239,7 +255,7 @@ def measure_tree(
     source = None if rng is None else generator(rng)
 
     def read(level: int, cells: Ints) -> Floats:
-        k = level - budgets.first
+        k = budgets.levels.index(level)
         noise = laplace_noise(scales[k], sensitivity=2**bits, epsilon=budgets.epsilons[k], rng=source)
         noised = randomise(noise.add, lattice_pyramid[level].ravel()[cells])
         if np.abs(noised).max() >= EXACT:
@@ -247,7 +263,7 @@ def measure_tree(
             raise PrivacyCheckError(msg)
         return noised / 2.0**bits
 
-    return grow(budgets.first, budgets.depth, w, read, inside)
+    return grow(budgets.first, budgets.depth, w, read, inside, budgets.step)
 
 
 def require_exact(scales: Sequence[float]) -> None:

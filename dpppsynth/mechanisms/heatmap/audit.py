@@ -64,7 +64,7 @@ class HeatmapAudit(PlanAudit):
         found = []
         for number, branch in enumerate(sure_branches(self.plan, pair)):
             if len(branch.cells):
-                name, ratio = f"level {self.plan.budgets.first + number}", CellRatio(self.plan, number, branch)
+                name, ratio = f"level {self.plan.budgets.levels[number]}", CellRatio(self.plan, number, branch)
                 found.append(Statistic(name, ratio, claimed=self.of_number(branch.scale)))
         return tuple(found)
 
@@ -87,7 +87,7 @@ class HeatmapAudit(PlanAudit):
         masses = 2.0**plan.bits * persons * number / max(1, len(points)) + 1
         found = [
             _sums(cells >> plan.depth - level, masses) / scale
-            for level, scale in enumerate(plan.scales, plan.budgets.first)
+            for level, scale in zip(plan.budgets.levels, plan.scales, strict=True)
         ]
         return np.concatenate(found)
 
@@ -125,12 +125,12 @@ class HeatmapAudit(PlanAudit):
     def laws(self, pair: Pair) -> tuple[StatedLaw, ...]:
         """Size and sum of the noise of each level.
 
-        Of a kept cell with a part in the window, one of the four children has one.
+        Of a kept cell with a part in the window, one of those within it has one.
         """
         plan, noise, start, found = self.plan, self.noise(pair), 0, list[StatedLaw]()
         whole = bool((plan.inside > 0).all())
-        for level, (count, scale) in enumerate(zip(lengths(plan), plan.scales, strict=True), plan.budgets.first):
-            least = count if whole else max(1, count // 4)
+        for level, count, scale in zip(plan.budgets.levels, lengths(plan), plan.scales, strict=True):
+            least = count if whole else max(1, count // 4**plan.budgets.step)
             law = DiscreteLaplace(scale)
             found += stated_laws(noise, law, count=count, start=start, least=least, of=f" of level {level}")
             start += count

@@ -63,7 +63,7 @@ def branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
 def level_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[Ints]:
     """(4^i,) masses of each measured level in lattice units, without noise."""
     levels = pyramid(plan.users(pattern).lattice(plan.bits))
-    return [level.ravel() for level in levels[plan.budgets.first :]]
+    return [levels[number].ravel() for number in plan.budgets.levels]
 
 
 def own_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[tuple[Ints, Ints]]:
@@ -78,7 +78,7 @@ def own_masses(plan: HeatmapPlan, pattern: PointPattern) -> list[tuple[Ints, Int
     total = np.bincount(whose, weights=number)[whose]
     masses = np.rint(2.0**plan.bits * number / total).astype(np.int64)
     found = []
-    for level in range(plan.budgets.first, plan.depth + 1):
+    for level in plan.budgets.levels:
         u, v = rows[:, 1:].T >> plan.depth - level
         codes, which = np.unique(u * 2**level + v, return_inverse=True)
         sums = np.zeros(len(codes), dtype=np.int64)
@@ -173,7 +173,8 @@ class LevelTotals:
 
 def lengths(plan: HeatmapPlan) -> tuple[int, ...]:
     """Number of measured cells on each level."""
-    return layout(plan.budgets.first, plan.depth, plan.w)
+    budgets = plan.budgets
+    return layout(budgets.first, budgets.depth, plan.kept, budgets.step)
 
 
 def always_seen(plan: HeatmapPlan, pair: Pair) -> tuple[Ints, Floats]:
@@ -192,8 +193,9 @@ def sure_branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
     found: list[Branch] = []
     parents = None
     for number, branch in enumerate(branches(plan, pair)):
-        level = plan.budgets.first + number
-        cells = np.isin(parents_of(branch.cells, level), parents) if parents is not None else slice(None)
+        level = plan.budgets.levels[number]
+        above = parents_of(branch.cells, level, plan.budgets.step)
+        cells = np.isin(above, parents) if parents is not None else slice(None)
         found.append(Branch(branch.cells[cells], branch.first[cells], branch.second[cells], branch.scale))
         parents = found[-1].cells
         if number:
@@ -202,16 +204,16 @@ def sure_branches(plan: HeatmapPlan, pair: Pair) -> tuple[Branch, ...]:
     return tuple(found)
 
 
-def parents_of(cells: Ints, level: int) -> Ints:
-    """(k,) codes of the cells that hold cells (k,) of a level."""
+def parents_of(cells: Ints, level: int, step: int = 1) -> Ints:
+    """(k,) codes of the cells, `step` levels above, that hold cells (k,) of a level."""
     u, v = np.divmod(cells, 2**level)
-    return np.asarray(u // 2 * 2 ** (level - 1) + v // 2)
+    return np.asarray((u >> step) * 2 ** max(level - step, 0) + (v >> step))
 
 
 def _ahead(masses: Ints, cells: Ints, plan: HeatmapPlan) -> Any:
     """(k,) whether cells are among the w fullest of a level whatever the noise, by its masses (4^i,) without noise."""
-    if len(masses) <= plan.w:
+    if len(masses) <= plan.kept:
         return np.full(len(cells), True)
     # The cell itself may be one of the w + 1 fullest.
-    rival = np.partition(masses, -plan.w - 1)[-plan.w - 1]
+    rival = np.partition(masses, -plan.kept - 1)[-plan.kept - 1]
     return masses[cells] - rival >= 0.999 * attention(plan) * 2**plan.bits

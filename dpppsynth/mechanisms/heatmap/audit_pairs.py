@@ -13,7 +13,7 @@ import numpy as np
 
 from dpppsynth.contract.audits.moves import uniform_places
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
-from dpppsynth.mechanisms.heatmap.bound import start_level
+from dpppsynth.mechanisms.heatmap.bound import PUBLISHED, start_level
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -55,10 +55,10 @@ def person_pair(plan: HeatmapPlan) -> Pair:
 def attention(plan: HeatmapPlan) -> float:
     """Persons by which a cell must exceed the others of its level to be kept on all levels, but for `MISSED`."""
     choosing = plan.scales[:-1]
-    if not choosing:
+    if not choosing or plan.variant not in PUBLISHED:
         return 0.0
     # The cell's own noise is half as negative, or that of one of the others, at most 4 w of them, half as positive.
-    chances = len(choosing) * (2 * plan.w + 1)
+    chances = len(choosing) * (2 * plan.kept + 1)
     return 2 * _persons(plan, max(choosing)) * math.log(chances / MISSED)
 
 
@@ -70,13 +70,14 @@ def _others(plan: HeatmapPlan) -> Floats:
     """(m, 2) places of everybody else: the crowd's first, the far one's last."""
     candidates = uniform_places(plan.domain, CANDIDATES, np.random.default_rng(SEED))
     # On this level, the first one where not all are, cells are chosen; on the next one that shows.
-    level = start_level(plan.w, plan.depth) + 1
-    rank = _rank(plan, candidates, min(level + 1, plan.depth))
+    depth = plan.budgets.depth
+    level = start_level(plan.kept, depth) + 1
+    rank = _rank(plan, candidates, min(level + 1, depth))
     order = np.argsort(rank, kind="stable")
     candidates, (_, start) = candidates[order], np.unique(rank[order] // 4, return_index=True)
     # Beside the one who may be far, and a part of the person.
     crowd, alone = math.ceil(attention(plan)) + 2, candidates[[0, -1]]
-    if level < plan.depth and 1 < plan.w < len(start):
+    if level < depth and 1 < plan.w < len(start):
         few = math.ceil(PLAIN * _persons(plan, plan.scales[level + 1 - plan.budgets.first]))
         places = np.concatenate([candidates[start[: plan.w]], alone[1:]])
         # One cell is as full as the far one, all the others are fuller: one too many to keep.

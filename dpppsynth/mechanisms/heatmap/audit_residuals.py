@@ -50,13 +50,15 @@ class Residuals:
         """Noise of each level."""
         found = []
         levels, noised = looked_at(self.plan, released)
-        each = zip(self.branches, levels, noised, self.others, strict=True)
-        for depth, (branch, level, numbers, (cells, masses)) in enumerate(each, self.plan.budgets.first):
+        measured = self.plan.budgets
+        each = zip(measured.levels, self.branches, levels, noised, self.others, strict=True)
+        for depth, branch, level, numbers, (cells, masses) in each:
             less = numbers.copy()
             _, place, at = np.intersect1d(cells, level.cells, assume_unique=True, return_indices=True)
             less[at] -= masses[place]
             own = np.isin(level.cells, branch.cells)
-            near = np.isin(parents_of(level.cells, depth), parents_of(branch.cells, depth)) & ~own
+            beside = parents_of(branch.cells, depth, measured.step)
+            near = np.isin(parents_of(level.cells, depth, measured.step), beside) & ~own
             found.append(Noise(less / branch.scale, own, near))
         return found
 

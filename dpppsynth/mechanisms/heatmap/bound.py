@@ -24,9 +24,18 @@ MOST_BITS = 40
 # A share of the budget that pays for the rounding of scales and sums.
 SPARE = 1e-12
 
-VARIANTS = ("practical", "theory")
+# Levels that are measured: two of them whole, or as published.
+PUBLISHED = ("practical", "theory")
+VARIANTS = ("two-level", *PUBLISHED)
+# Of two measured levels the coarse one has cells so many levels larger. Its share of the budget was measured: thirds to
+# halves do best (docs/results/heatmaps.md).
+BETWEEN, COARSE_SHARE = 2, 0.5
+# Levels that are counted whole have at most 1024 x 1024 cells.
+DEEPEST_WHOLE = 10
+# Cells that are counted, per square root of epsilon times the number of persons, and that number unless one is given.
+DENSITY, USUAL_PERSONS = 18.0, 1000.0
 # Fits of masses to the noised counts: free post-processing, named on certificates.
-FITS = ("least-squares", "l1")
+FITS = ("field", "least-squares", "l1")
 # Decay of the levels' budgets away from the start level: the best constant of the error bound, and the proof's, which
 # needs more than one half.
 NEEDED_DECAY = 0.5
@@ -45,20 +54,29 @@ class LevelBudgets:
     first : int
         First measured level.
     epsilons : tuple of float
-        Of levels `first`, `first + 1`, ...; the last is the grid. All positive.
+        Of levels `first`, `first + step`, ...; the last is the grid. All positive.
+    step : int
+        1 where every level from the first on is measured; beyond, levels between are skipped.
     """
 
     first: int
     epsilons: tuple[float, ...]
+    step: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "first", whole("first", self.first, 0, most=DEEPEST))
         object.__setattr__(self, "epsilons", _of_levels("epsilons", self.epsilons))
+        object.__setattr__(self, "step", whole("step", self.step, 1, most=DEEPEST))
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The measured levels, from coarse to fine."""
+        return tuple(self.first + self.step * k for k in range(len(self.epsilons)))
 
     @property
     def depth(self) -> int:
         """The level of the grid."""
-        return self.first + len(self.epsilons) - 1
+        return self.levels[-1]
 
 
 def grid_depth(shape: tuple[int, int]) -> int:
@@ -105,10 +123,12 @@ def level_budgets(
         The grid has side `2^depth`.
     w : int
         Cells kept per level.
-    variant : {"practical", "theory"}
-        "theory" measures all levels, "practical" those from the start level on.
+    variant : {"practical", "theory", "two-level"}
+        "theory" measures all levels, "practical" those from the start level on, "two-level" the grid and cells of four
+        times its side, whatever `w`.
     decay : float, optional
-        In (0, 1]; None takes `1/sqrt(2)` (practical) or 0.8 (theory). The error bound needs more than 1/2.
+        In (0, 1]; None takes `1/sqrt(2)` (practical) or 0.8 (theory). The error bound needs more than 1/2. There is
+        none between two levels.
 
     Returns
     -------
@@ -125,12 +145,63 @@ def level_budgets(
     [0.321292, 0.227188, 0.160646]
     """
     epsilon, q = positive("epsilon", epsilon), start_level(w, depth)
-    variant = one_of("variant", variant, VARIANTS)
+    if one_of("variant", variant, VARIANTS) == "two-level":
+        return _two_levels(epsilon, depth, decay)
     rate = DECAY[variant] if decay is None else require_decay(decay)
     first = 0 if variant == "theory" else q
     weights = [rate ** abs(level - q) for level in range(first, depth + 1)]
     total = math.fsum(weights)
     return LevelBudgets(first, tuple(float(epsilon * weight / total) for weight in weights))
+
+
+def _two_levels(epsilon: float, depth: int, decay: float | None) -> LevelBudgets:
+    """Budgets of the grid and of a level above it."""
+    require_no_decay("two-level", decay)
+    if depth > DEEPEST_WHOLE:
+        msg = (
+            f"measure: 'two-level' counts all cells, at most {2**DEEPEST_WHOLE} along a side, got {2**depth}; take "
+            "fewer, or variant 'practical'."
+        )
+        raise InputError(msg)
+    step = min(BETWEEN, depth)
+    epsilons = (epsilon * COARSE_SHARE, epsilon * (1 - COARSE_SHARE)) if step else (epsilon,)
+    return LevelBudgets(depth - step, epsilons, max(step, 1))
+
+
+def require_no_decay(variant: str, decay: float | None) -> None:
+    """Refuse a decay of budgets between two levels."""
+    if variant == "two-level" and decay is not None:
+        msg = f"decay: the two levels have equal budgets; leave it out, or take variant 'practical', got {decay!r}."
+        raise InputError(msg)
+
+
+def measured_depth(cells: Sequence[int], epsilon: float, persons: float | None) -> int:
+    """Level whose number of cells is nearest to `18 sqrt(epsilon * persons)`, in ratio.
+
+    Parameters
+    ----------
+    cells : sequence of int
+        Number of cells of every level that lie in the window, from the root on.
+    epsilon : float
+    persons : float or None
+        Public guess; None takes 1000.
+
+    Examples
+    --------
+    >>> [2 ** measured_depth([4**level for level in range(9)], 1.0, n) for n in (20, 200, 5000, 100_000)]
+    [8, 16, 32, 64]
+    """
+    aim = math.log(DENSITY) + (math.log(epsilon) + math.log(USUAL_PERSONS if persons is None else persons)) / 2
+    return min(range(len(cells)), key=lambda level: abs(math.log(cells[level]) - aim))
+
+
+def require_measure(measure: int, depth: int) -> int:
+    """Level with so many cells along a side, a power of two and at most the grid's `2^depth`; InputError otherwise."""
+    side = whole("measure", measure, 1, remedy="cells along a side of the finest level that is counted")
+    if side.bit_count() != 1 or side > 2**depth:
+        msg = f"measure: must be a power of two, and at most the {2**depth} cells that hold the grid, got {side}."
+        raise InputError(msg)
+    return side.bit_length() - 1
 
 
 def require_decay(decay: float) -> float:
@@ -153,17 +224,17 @@ def level_scales(budgets: LevelBudgets, bits: int = LATTICE_BITS) -> tuple[float
     return tuple(laplace_scale(unit, epsilon * (1 - SPARE)) for epsilon in epsilons)
 
 
-def layout(first: int, depth: int, w: int) -> tuple[int, ...]:
-    """Numbers of measured cells by level: all of the first, then the children of at most `w` cells.
+def layout(first: int, depth: int, w: int, step: int = 1) -> tuple[int, ...]:
+    """Numbers of measured cells by level: all of the first, then those in at most `w` cells of the one before.
 
     Examples
     --------
-    >>> layout(2, 5, 20)
-    (16, 64, 80, 80)
+    >>> layout(2, 5, 20), layout(2, 4, 256, 2)
+    ((16, 64, 80, 80), (16, 256))
     """
     counts = [4**first]
-    for level in range(first, depth):
-        counts.append(4 * (counts[0] if level == first else min(w, counts[-1])))
+    for level in range(first, depth, step):
+        counts.append(4**step * (counts[0] if level == first else min(w, counts[-1])))
     return tuple(counts)
 
 

@@ -12,6 +12,7 @@ from dpppsynth.mechanisms.heatmap.bound import DEEPEST
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 
 ALL_INSIDE = "None takes the whole grid"
+SKIPPED = "fit: 'l1' takes counts of every level from the first on; take 'field' or 'least-squares'."
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,39 +46,53 @@ class Level:
 class CellTree:
     """Kept cells and their children, from the first measured level to the grid.
 
-    The cells of each level but the first are the children of the kept ones above: those of the k-th kept cell stand at
-    positions 4k to 4k + 3.
+    The cells of each level but the first are those in the kept ones of the level before: with `c = 4**step`, those in
+    the k-th kept cell stand at positions ck to ck + c - 1.
 
     Attributes
     ----------
     first, depth : int
         The first level, and that of the grid, whose side is `2^depth`.
     levels : tuple of Level
-        Of levels `first`, ..., `depth`.
+        Of levels `first`, `first + step`, ..., `depth`.
     inside : (side, side) array or None
         Grid cells that may hold mass: a mask, or the area of each that may; None for all.
+    step : int
+        1 where no level between is skipped.
     """
 
     first: int
     depth: int
     levels: tuple[Level, ...]
     inside: np.ndarray | None = None
+    step: int = 1
 
     @property
     def side(self) -> int:
         """Cells of the grid along one axis."""
         return 2**self.depth
 
+    @property
+    def numbers(self) -> range:
+        """Numbers of the levels."""
+        return range(self.first, self.depth + 1, self.step)
+
     def areas(self) -> list[np.ndarray]:
         """The area of each cell that may hold mass, in grid cells unless `inside` says otherwise: (m,) per level."""
         if self.inside is None:
-            return [np.full(len(level.cells), 4 ** (self.depth - i)) for i, level in enumerate(self.levels, self.first)]
-        sums = pyramid(self.inside)[self.first :]
+            each = zip(self.numbers, self.levels, strict=True)
+            return [np.full(len(level.cells), 4 ** (self.depth - number)) for number, level in each]
+        sums = pyramid(self.inside)[self.first :: self.step]
         return [numbers.ravel()[level.cells] for level, numbers in zip(self.levels, sums, strict=True)]
 
 
 def grow(
-    first: int, depth: int, w: int, read: Callable[[int, np.ndarray], np.ndarray], inside: np.ndarray | None = None
+    first: int,
+    depth: int,
+    w: int,
+    read: Callable[[int, np.ndarray], np.ndarray],
+    inside: np.ndarray | None = None,
+    step: int = 1,
 ) -> CellTree:
     """Walk down a pyramid: keep the fullest cells of a level, and look at their children on the next.
 
@@ -96,6 +111,8 @@ def grow(
     inside : (side, side) array of bool or float, optional
         Public mask of the grid cells that may hold mass, or the area of each that may. A cell without any counts 0
         whatever `read` says, and is kept only after all others.
+    step : int
+        Levels from one that is looked at to the next.
 
     Raises
     ------
@@ -111,16 +128,20 @@ def grow(
     depth = whole("depth", depth, 0, most=DEEPEST)
     first = whole("first", first, 0, most=depth, remedy="the first level lies at or above the grid")
     w, inside = whole("w", w, 1, remedy="20 is a common choice"), _mask(inside, 2**depth)
+    step = whole("step", step, 1, most=DEEPEST)
+    if (depth - first) % step:
+        msg = f"step: must lead from level {first} to the grid's, {depth}, got {step}; 1 always does."
+        raise InputError(msg)
     read = function("read", read, "level", "cells")
     numbers = None if inside is None else pyramid(inside)
     cells, levels = np.arange(4**first), []
-    for level in range(first, depth + 1):
+    for level in range(first, depth + 1, step):
         alive = np.ones(len(cells), bool) if numbers is None else numbers[level].ravel()[cells] > 0
         counts = np.where(alive, _counts(read(level, cells), len(cells)), 0.0)
         kept = _fullest(counts, alive, len(cells) if level == first else w)
         levels.append(Level(cells, counts, kept, alive))
-        cells = _children(cells[kept], level)
-    return CellTree(first, depth, tuple(levels), inside)
+        cells = _within(cells[kept], level, step)
+    return CellTree(first, depth, tuple(levels), inside, step)
 
 
 def _fullest(counts: np.ndarray, alive: np.ndarray, number: int) -> np.ndarray:
@@ -128,12 +149,18 @@ def _fullest(counts: np.ndarray, alive: np.ndarray, number: int) -> np.ndarray:
     return np.sort(np.lexsort((-counts, ~alive))[:number])
 
 
-def _children(cells: np.ndarray, level: int) -> np.ndarray:
-    """Codes of the four children of each cell, along y first."""
+def _within(cells: np.ndarray, level: int, step: int) -> np.ndarray:
+    """Codes of the cells `step` levels below within each cell, along y first."""
     u, v = np.divmod(cells, 2**level)
-    below = 2 ** (level + 1)
-    corner = 2 * u * below + 2 * v
-    return (corner[:, None] + np.array([0, 1, below, below + 1])).ravel()
+    side, below = 2**step, 2 ** (level + step)
+    corner = side * (u * below + v)
+    return (corner[:, None] + (below * np.arange(side)[:, None] + np.arange(side)).ravel()).ravel()
+
+
+def require_every_level(tree: CellTree) -> None:
+    """Refuse trees that skip levels, which the published fit knows nothing of; InputError."""
+    if tree.step > 1:
+        raise InputError(SKIPPED)
 
 
 def _counts(values: Any, number: int) -> np.ndarray:

@@ -84,8 +84,10 @@ def noise_term(budgets: LevelBudgets, w: int) -> float:
     45.3
     """
     budgets, w = instance("budgets", budgets, LevelBudgets), whole("w", w, 1)
-    levels = range(budgets.first, budgets.depth + 1)
-    return math.fsum(2.0**-i * min(w, 4**i) / e for i, e in zip(levels, budgets.epsilons, strict=True))
+    if budgets.step > 1:
+        msg = "budgets: the bound is proved where every level from the first on is measured; take level_budgets()."
+        raise InputError(msg)
+    return math.fsum(2.0**-i * min(w, 4**i) / e for i, e in zip(budgets.levels, budgets.epsilons, strict=True))
 
 
 def sparse_bound(budgets: LevelBudgets, w: int, n: int) -> float:

@@ -30,7 +30,7 @@ def least_squares(tree: CellTree, budgets: LevelBudgets, *, shrink: bool = False
     Parameters
     ----------
     tree : CellTree
-        Kept cells have four children; left-out ones are uniform over their area.
+        Left-out cells are uniform over their area.
     budgets : LevelBudgets
         That the counts were noised with; only their ratios matter unless `shrink`.
     shrink : bool
@@ -83,7 +83,7 @@ class _Estimates:
 def _variances(tree: CellTree, budgets: LevelBudgets) -> list[np.ndarray]:
     """Variances of the counts of each level, in units of the largest; 0 in dead cells, which are known to be empty."""
     instance("budgets", budgets, LevelBudgets, "level_budgets() makes them")
-    if (budgets.first, budgets.depth) != (tree.first, tree.depth):
+    if budgets.levels != tuple(tree.numbers):
         msg = (
             f"budgets: must belong to the tree's levels {tree.first} to {tree.depth}, got those of {budgets.first} to "
             f"{budgets.depth}; take the ones its counts were noised with."
@@ -98,10 +98,10 @@ def _pooled(tree: CellTree, variances: list[np.ndarray]) -> list[_Estimates]:
     estimates = [_Estimates(tree.levels[-1].counts, variances[-1])]
     for cells, variance in zip(tree.levels[-2::-1], variances[-2::-1], strict=True):
         kept, children = cells.kept, estimates[-1]
-        below = children.variance.reshape(-1, 4).sum(axis=1)
+        below = children.variance.reshape(len(kept), -1).sum(axis=1)
         own = below / divisor(below + variance[kept])
         mean, pooled = cells.counts.copy(), variance.copy()
-        mean[kept] = own * mean[kept] + (1 - own) * children.mean.reshape(-1, 4).sum(axis=1)
+        mean[kept] = own * mean[kept] + (1 - own) * children.mean.reshape(len(kept), -1).sum(axis=1)
         pooled[kept] *= own
         estimates.append(_Estimates(mean, pooled))
     return estimates[::-1]
@@ -113,22 +113,22 @@ def _shrunk(mass: np.ndarray, children: _Estimates, areas: np.ndarray, noise: fl
     A split of m among c cells is at most `m sqrt(1 - 1/c)` away from the even one, and the noise of c cells of variance
     v has `(c - 1) v` along splits. The best factor is `m^2 (1 - 1/c)` over that and the noise: `m^2 / (m^2 + c v)`.
     """
-    areas = areas.reshape(-1, 4)
+    areas = areas.reshape(len(mass), -1)
     even = mass[:, None] * (areas / divisor(areas.sum(axis=1, keepdims=True)))
-    deviation = noise * np.sqrt(children.variance.reshape(-1, 4).sum(axis=1))
+    deviation = noise * np.sqrt(children.variance.reshape(areas.shape).sum(axis=1))
     factor = (mass / divisor(np.hypot(mass, deviation))) ** 2
-    mean = even + factor[:, None] * (children.mean.reshape(-1, 4) - even)
+    mean = even + factor[:, None] * (children.mean.reshape(areas.shape) - even)
     return _Estimates(mean.ravel(), children.variance)
 
 
 def _shared(mass: np.ndarray, children: _Estimates) -> np.ndarray:
-    """(4k,) masses nearest to the children's means, by weighted squares, among those >= 0 that add up to (k,) `mass`.
+    """(c k,) masses nearest to the children's means, by weighted squares, among those >= 0 that add up to (k,) `mass`.
 
     They are `max(0, mean - lambda * variance)`: water poured into basins as wide as the variances, whose floors are
     higher the smaller mean and variance's ratio. The floors are taken from the lowest one, so a small mass survives
     beside large means.
     """
-    mean, width = children.mean.reshape(-1, 4), children.variance.reshape(-1, 4)
+    mean, width = (each.reshape(len(mass), -1) for each in (children.mean, children.variance))
     alive, heights = width > 0, mean / divisor(width)
     floors = np.where(alive, np.max(heights, axis=1, where=alive, initial=-np.inf, keepdims=True) - heights, 0.0)
     order = np.lexsort((floors, ~alive))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dpppsynth.core.errors import DpppsynthError
-from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, Level
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, Level, require_every_level
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 
 # HiGHS stops at 1e-7 by itself, which would be the larger part of a difference to the tree solver.
@@ -104,6 +104,7 @@ def compact_lp(tree: CellTree) -> Optimum:
 
 
 def _numbered(tree: CellTree) -> Iterator[tuple[int, Level]]:
+    require_every_level(tree)
     return zip(range(tree.first, tree.depth + 1), tree.levels, strict=True)
 
 

@@ -21,7 +21,17 @@ from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.heatmap.aggregation import measure_tree, require_exact
-from dpppsynth.mechanisms.heatmap.bound import LevelBudgets, grid_depth, heatmap, layout, level_budgets, level_scales
+from dpppsynth.mechanisms.heatmap.bound import (
+    PUBLISHED,
+    VARIANTS,
+    LevelBudgets,
+    grid_depth,
+    heatmap,
+    layout,
+    level_budgets,
+    level_scales,
+    require_measure,
+)
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.heatmap.users import Users
@@ -51,12 +61,14 @@ class HeatmapPlan(LatticePlan):
         Public guess of the number of persons, which the mechanism does not use.
     epsilon : float
     w : int
-        Cells kept per level.
-    variant : {"practical", "theory"}
+        Cells kept per level, where not all are.
+    variant : {"two-level", "practical", "theory"}
     decay : float or None
         Of the levels' budgets, as in `level_budgets`.
     user : str or None
         Mark that tells the persons; None where every point is a person.
+    finest : int or None
+        Cells along a side of the finest level that is counted, a power of two; None takes those of the grid.
     """
 
     mesh: Mesh
@@ -67,6 +79,7 @@ class HeatmapPlan(LatticePlan):
     variant: str = "practical"
     decay: float | None = None
     user: str | None = "user"
+    finest: int | None = None
     basis: ClassVar[str] = "heatmap"
     form: ClassVar[Form] = {
         "basis": const("heatmap"),
@@ -74,10 +87,13 @@ class HeatmapPlan(LatticePlan):
         "mesh": OBJECT,
         "lattice_bits": const(LATTICE_BITS),
         "w": WHOLE,
-        "variant": one_among("practical", "theory"),
+        "variant": one_among(*VARIANTS),
         "decay": or_null(POSITIVE | {"maximum": 1}),
         "user": or_null(TEXT),
+        "measure": WHOLE,
     }
+    # Releases of the time before it, and others that count the cells of the grid itself, do not state it.
+    optional: ClassVar[frozenset[str]] = frozenset({"measure"})
     capped: ClassVar[bool] = False
     individuals: ClassVar[str] = "persons"
     distance: ClassVar[str] = "earth mover's distance"
@@ -95,6 +111,11 @@ class HeatmapPlan(LatticePlan):
     def __repr__(self) -> str:
         nx, ny = self.shape
         return f"HeatmapPlan({nx} x {ny} cells, w={self.w}, {self.variant}, epsilon={self.epsilon:g})"
+
+    @property
+    def kept(self) -> int:
+        """Cells kept per level: all where levels are counted whole."""
+        return self.w if self.variant in PUBLISHED else 4**self.budgets.depth
 
     @property
     def relation(self) -> Relation:
@@ -121,11 +142,13 @@ class HeatmapPlan(LatticePlan):
         (nx, ny), user = self.shape, self.user
         own = "every point is a person of its own" if user is None else f"told apart by the mark {user!r}"
         scales = ", ".join(f"{level['noise_scale']:.4g}" for level in self.levels)
-        first, last = self.levels[0]["level"], self.levels[-1]["level"]
+        sides = [f"{2**level} x {2**level}" for level in self.budgets.levels]
+        whole = f"all cells of {' and '.join(sides)} over the grid"
+        some = f"levels of {sides[0]} to {sides[-1]} cells over the grid, at most {self.w} cells kept of each"
         return [
             ("grid", f"{nx} x {ny} cells: {mesh_words(self.mesh)}"),
             ("persons", f"{own}; each counts once, spread evenly over all points of theirs"),
-            ("measured", f"levels {first} to {last} of a pyramid, at most {self.w} cells kept of each"),
+            ("measured", some if self.variant in PUBLISHED else whole),
             ("noise", f"discrete Laplace of scale {scales} persons, level by level"),
         ]
 
@@ -140,7 +163,7 @@ class HeatmapPlan(LatticePlan):
         budgets = self.budgets
         return [
             {"level": level, "epsilon": epsilon, "noise_scale": scale / 2.0**self.bits}
-            for level, (epsilon, scale) in enumerate(zip(budgets.epsilons, self.scales, strict=True), budgets.first)
+            for level, epsilon, scale in zip(budgets.levels, budgets.epsilons, self.scales, strict=True)
         ]
 
     @property
@@ -161,9 +184,22 @@ class HeatmapPlan(LatticePlan):
         return share / share.max()
 
     @cached_property
+    def measured_inside(self) -> Floats:
+        """Shares of the cells of the finest measured level, in cells of the grid."""
+        return pyramid(self.inside)[self.budgets.depth]
+
+    @property
+    def lengths(self) -> tuple[float, float]:
+        """Sides of the square grid, in the domain's unit."""
+        x0, y0, x1, y1 = self.domain.bounds
+        nx, ny = self.shape
+        return (x1 - x0) / nx * 2**self.depth, (y1 - y0) / ny * 2**self.depth
+
+    @cached_property
     def budgets(self) -> LevelBudgets:
         """Epsilons of the measured levels."""
-        return level_budgets(self.epsilon, self.depth, self.w, variant=self.variant, decay=self.decay)
+        depth = self.depth if self.finest is None else require_measure(self.finest, self.depth)
+        return level_budgets(self.epsilon, depth, self.w, variant=self.variant, decay=self.decay)
 
     @cached_property
     def scales(self) -> tuple[float, ...]:
@@ -179,7 +215,7 @@ class HeatmapPlan(LatticePlan):
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
         """The plan on a certificate."""
         p = parameters
-        split = {"w": p["w"], "variant": p["variant"], "decay": p["decay"], "user": p["user"]}
+        split = {name: p[name] for name in ("w", "variant", "decay", "user")} | {"finest": p.get("measure")}
         plan = cls(mesh_from_recipe(p["mesh"], domain), p["expected_n"], p["epsilon"], **split)
         require(relation == plan.relation, "the user is the one that the relation names")
         return plan
@@ -187,7 +223,7 @@ class HeatmapPlan(LatticePlan):
     @property
     def size(self) -> int:
         """Number of cells looked at, in all levels."""
-        return sum(self._layout)
+        return sum(self.layout)
 
     def noise_name(self, *, seeded: bool = False) -> str:
         """Name of the sampler."""
@@ -211,7 +247,7 @@ class HeatmapPlan(LatticePlan):
             "user": self.user,
             "n": None,
             "expected_n": self.expected_n,
-        }
+        } | ({} if self.finest is None else {"measure": self.finest})
 
     def prepare(self) -> None:
         """Make the noise of every level, whose sampler confirms what it spends."""
@@ -224,7 +260,7 @@ class HeatmapPlan(LatticePlan):
         The pattern is marked with `user` and with nothing else, or without marks where every point is a person.
         """
         users = self.users(pattern)
-        public: dict[str, Any] = {"bits": self.bits, "w": self.w, "inside": self.inside}
+        public: dict[str, Any] = {"bits": self.bits, "w": self.kept, "inside": self.measured_inside}
         exact = pyramid(users.lattice(self.bits))
         tree = measure_tree(exact, self.budgets, **public, rng=rng, randomise=self.randomise)
         counts = np.concatenate([level.counts for level in tree.levels])
@@ -241,17 +277,20 @@ class HeatmapPlan(LatticePlan):
 
     def tree(self, lattice: Ints) -> CellTree:
         """The measured cells, level by level, with their noised counts (released, in lattice units)."""
-        counts = iter(np.split(lattice / 2.0**self.bits, np.cumsum(self._layout)[:-1]))
-        return grow(self.budgets.first, self.depth, self.w, lambda *_: next(counts), self.inside)
+        counts = iter(np.split(lattice / 2.0**self.bits, np.cumsum(self.layout)[:-1]))
+        budgets = self.budgets
+        inside = self.measured_inside
+        return grow(budgets.first, budgets.depth, self.kept, lambda *_: next(counts), inside, budgets.step)
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
         """The released statistic from its JSON form."""
         statistic = super().restore(data)
-        if len(statistic.lattice) != sum(self._layout):
+        if len(statistic.lattice) != sum(self.layout):
             msg = "statistic: it has another number of values than a heat map on this grid; the file is not whole."
             raise InputError(msg)
         return statistic
 
     @property
-    def _layout(self) -> tuple[int, ...]:
-        return layout(self.budgets.first, self.depth, self.w)
+    def layout(self) -> tuple[int, ...]:
+        """Number of measured cells on each level."""
+        return layout(self.budgets.first, self.budgets.depth, self.kept, self.budgets.step)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpppsynth.core.arguments import elements, one_of, shown
 from dpppsynth.core.errors import InputError
-from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, Level, grow
+from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, Level, grow, require_every_level
 from dpppsynth.mechanisms.heatmap.linear_programs import compact_lp, full_lp
 from dpppsynth.mechanisms.heatmap.pyramid import square
 from dpppsynth.mechanisms.heatmap.spreading import divisor, spread_evenly
@@ -102,6 +102,7 @@ def solve(tree: CellTree) -> np.ndarray:
     >>> solve(select_cells([[[-1]], [[4, 3], [2, 1]]], w=2)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
+    require_every_level(tree)
     sharing = _Sharing.of(_Segments.none(), len(tree.levels[-1].kept))
     sharings: list[_Sharing] = []
     for level in range(tree.depth, tree.first, -1):

@@ -12,7 +12,7 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.heatmap.bound import FITS
 from dpppsynth.mechanisms.heatmap.exact_maps import HeatMaps
-from dpppsynth.mechanisms.heatmap.fitting import fitted
+from dpppsynth.mechanisms.heatmap.fitting import fitted, require_fit
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.estimators import among
@@ -39,7 +39,7 @@ class Reconstruction(Estimator[HeatmapPlan]):
 
     Attributes
     ----------
-    fit : {"least-squares", "l1"}
+    fit : {"field", "least-squares", "l1"}
         As in `heatmaps.fitted`.
     """
 
@@ -49,11 +49,16 @@ class Reconstruction(Estimator[HeatmapPlan]):
     def __post_init__(self) -> None:
         one_of("fit", self.fit, FITS)
 
+    def require(self, plan: HeatmapPlan) -> None:
+        """Refuse a fit that the measured levels do not allow, or whose field is too large."""
+        require_fit(self.fit, plan.budgets)
+
     def masses(self, statistic: PrivateStatistic[HeatmapPlan]) -> Floats:
         """(nx, ny) masses of the grid cells, whose sum estimates the number of persons."""
         plan = statistic.plan
         nx, ny = plan.shape
-        return fitted(plan.tree(statistic.lattice), plan.budgets, self.fit)[:nx, :ny]
+        tree, finer = plan.tree(statistic.lattice), {"inside": plan.inside, "lengths": plan.lengths}
+        return fitted(tree, plan.budgets, self.fit, **finer)[:nx, :ny]
 
     def intensity(self, statistic: PrivateStatistic[HeatmapPlan]) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell."""
@@ -69,6 +74,8 @@ class Reconstruction(Estimator[HeatmapPlan]):
         """Description of the fit from noised counts to masses."""
         if self.fit == "l1":
             return "fitted to the noised counts of the kept cells in l1, as published"
+        if self.fit == "field":
+            return "by a log-Gaussian field behind all noised counts, its range by evidence"
         return "fitted to all noised counts by least squares, drawn to an even spread where noise prevails"
 
     def to_dict(self) -> JsonObject:
@@ -80,6 +87,7 @@ class Reconstruction(Estimator[HeatmapPlan]):
         """Nothing, once the fit is a known one."""
         known = [{"kind": cls.kind, "fit": fit} for fit in FITS]
         among(stated, known, f"the estimator is reconstruction by {' or '.join(FITS)}")
+        cls(stated["fit"]).require(plan)
         return Beside()
 
     @classmethod
@@ -119,8 +127,10 @@ class HeatmapRelease(CoxRelease[HeatmapPlan]):
         return float(alive.sum() * statistic.plan.noise_scale / 2)
 
     def refit(self, fit: str) -> "HeatmapRelease":
-        """Fit the same noised counts in another way, "least-squares" or "l1", at no privacy cost."""
-        return replace(self, estimator=Reconstruction(fit))
+        """Fit the same noised counts in another way, such as "least-squares", at no privacy cost."""
+        estimator = Reconstruction(fit)
+        estimator.require(self.statistic.plan)
+        return replace(self, estimator=estimator)
 
     @property
     def empty(self) -> bool:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from dpppsynth.core.arguments import each, one_of, plain_array, positive, probability, real_array, whole
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.mechanisms.heatmap.bound import DEEPEST, LevelBudgets, level_budgets
+from dpppsynth.mechanisms.heatmap.bound import DEEPEST, PUBLISHED, LevelBudgets, level_budgets
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.privacy.bounds import laplace_scale
 from dpppsynth.privacy.noise import laplace_noise
@@ -164,6 +164,7 @@ class ShuffleProtocol:
         whole("depth", self.depth, 0, most=DEEPEST)
         whole("scale", self.scale, 1, most=LARGEST_SCALE)
         one_of("neighbours", self.neighbours, NEIGHBOURS)
+        one_of("variant", self.variant, PUBLISHED)
         # Also checks epsilon, w, variant and decay.
         if self.margin >= LARGEST_SUM or self.users * self.messages * self.modulus >= LARGEST_SUM:
             msg = "scale: sums of shares would not fit into 64-bit integers; take a smaller scale or a larger epsilon."

@@ -21,9 +21,9 @@ def spread_evenly(tree: CellTree, masses: Sequence[np.ndarray], areas: Sequence[
     (side, side) array
     """
     grid = np.zeros((2**tree.first, 2**tree.first))
-    for level, (cells, mass, area) in enumerate(zip(tree.levels, masses, areas, strict=True), tree.first):
+    for level, cells, mass, area in zip(tree.numbers, tree.levels, masses, areas, strict=True):
         if level > tree.first:
-            grid = grid.repeat(2, axis=0).repeat(2, axis=1)
+            grid = grid.repeat(2**tree.step, axis=0).repeat(2**tree.step, axis=1)
         ended = slice(None) if level == tree.depth else cells.left_out
         grid.reshape(-1)[cells.cells[ended]] = mass[ended] / divisor(area[ended])
     return grid if tree.inside is None else grid * tree.inside

@@ -3,19 +3,32 @@
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+import numpy as np
+
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import EPSILON, EXPERT, PRIVACY, setting
 from dpppsynth.contract.synthesizer import Synthesizer, require_true_lengths
 from dpppsynth.core.arguments import one_of, positive, shown, whole, whole_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either
-from dpppsynth.mechanisms.heatmap.bound import DEEPEST, FITS, VARIANTS, advise_decay, require_decay
+from dpppsynth.mechanisms.heatmap.bound import (
+    DEEPEST,
+    FITS,
+    VARIANTS,
+    advise_decay,
+    grid_depth,
+    measured_depth,
+    require_decay,
+    require_measure,
+    require_no_decay,
+)
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
-from dpppsynth.models.regular_meshes import MOST_VERTICES, regular_squares
+from dpppsynth.models.regular_meshes import MOST_VERTICES, grid_cells, regular_squares
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemove, AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mesh import Mesh
 
 
 def _two_numbers(text: str) -> tuple[int, int]:
@@ -39,22 +52,27 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     ----------
     epsilon : float
     shape : (int, int)
-        Cells of the grid along x and y of the window's bounding box, about two million at most. The pyramid is that of
-        the next power of two; its cells outside the window are publicly empty.
+        Size of the picture: cells along x and y of the window's bounding box, about two million at most. The pyramid is
+        that of the next power of two; its cells outside the window are publicly empty.
+    measure : int, optional
+        Cells along a side of that pyramid on the finest level that is counted, a power of two. None takes the level
+        whose number of cells in the window is nearest to `18 sqrt(epsilon * expected_n)`, 1000 persons unless
+        `expected_n` is given to `plan`, `check` or `release`.
     w : int
-        Cells kept per level of the pyramid: about the number of places that matter.
-    variant : {"practical", "theory"}
-        "practical" leaves out the levels with fewer than about `w` cells; "theory" is the one that the error bound is
-        proved for. Both are equally private.
+        Cells kept per level of the published variants: about the number of places that matter.
+    variant : {"two-level", "practical", "theory"}
+        "two-level" counts all cells of the finest level and of one whose cells are four times as large, with half of
+        the budget each. The published ones look into the fullest cells alone: "practical" leaves out the levels with
+        fewer than about `w` cells; "theory" is the one that the error bound is proved for. All are equally private.
     decay : float, optional
-        In (0, 1], of the levels' budgets away from the level with about `w` cells. None takes the best one.
+        In (0, 1], of the published variants' budgets away from the level with about `w` cells. None takes the best one.
     user : str or None
         Mark of the pattern that tells the persons, such as a column of pseudonyms. None where every point is a person
         of its own.
 
-    fit : {"least-squares", "l1"}
-        Fit of a distribution to the noised counts, at no privacy cost: by weighted least squares on all that
-        was looked at, or as published. `release.refit` changes it afterwards.
+    fit : {"field", "least-squares", "l1"}
+        Fit of a distribution to the noised counts, at no privacy cost: a log-Gaussian field behind all that was looked
+        at, weighted least squares, or as published, for published variants. `release.refit` changes it afterwards.
 
     References
     ----------
@@ -71,10 +89,15 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
     epsilon: float = setting(**EPSILON)
     _: KW_ONLY
     shape: tuple[int, int] = setting(
-        (256, 256), help="Cells of the grid along x and y", kind=str, metavar="NX,NY", convert=_two_numbers
+        (256, 256), help="Cells of the picture along x and y", kind=str, metavar="NX,NY", convert=_two_numbers
     )
-    w: int = setting(20, help="Cells kept of each level")
-    variant: str = setting("practical", help="Levels that are measured", choices=VARIANTS, panel=EXPERT)
+    measure: int | None = setting(
+        None,
+        help="Cells along a side of the finest level that is counted, a power of two",
+        otherwise="by epsilon and the expected number of persons",
+    )
+    w: int = setting(20, help="Cells kept of each level, by the published variants")
+    variant: str = setting(VARIANTS[0], help="Levels that are measured", choices=VARIANTS, panel=EXPERT)
     decay: float | None = setting(
         None, help="Decay of the budget from level to level", otherwise="the variant's", panel=EXPERT
     )
@@ -86,6 +109,9 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         object.__setattr__(self, "shape", _cells(self.shape))
         object.__setattr__(self, "w", whole("w", self.w, 1))
         one_of("variant", self.variant, VARIANTS)
+        if self.measure is not None:
+            require_measure(self.measure, grid_depth(self.shape))
+        require_no_decay(self.variant, self.decay)
         if self.decay is not None:
             object.__setattr__(self, "decay", require_decay(self.decay))
             advise_decay(self.decay)
@@ -108,7 +134,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         n : None
             Secret here.
         expected_n : float, optional
-            Public guess of the number of persons; only a rehearsal needs it.
+            Public guess of the number of persons, for `measure` and rehearsals.
         """
         require_true_lengths(domain)
         if not isinstance(domain, Window):
@@ -121,7 +147,19 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         nx, ny = self.shape
         mesh = regular_squares(domain, shape=(nx + 1, ny + 1))
         settings: dict[str, Any] = {"w": self.w, "variant": self.variant, "decay": self.decay, "user": self.user}
-        return Plan("heatmap", HeatmapPlan(mesh, guess, float(self.epsilon), **settings), Reconstruction(self.fit))
+        finest = self._finest(mesh, guess)
+        measured = HeatmapPlan(mesh, guess, float(self.epsilon), finest=finest, **settings)
+        return Plan("heatmap", measured, Reconstruction(self.fit))
+
+    def _finest(self, mesh: Mesh, guess: float | None) -> int | None:
+        """Side of the finest measured level; None where its cells are those of the grid."""
+        depth = grid_depth(self.shape)
+        if self.measure is None:
+            cells = [len(np.unique(grid_cells(mesh) >> depth - level, axis=0)) for level in range(depth + 1)]
+            settled = measured_depth(cells, self.epsilon, guess)
+        else:
+            settled = require_measure(self.measure, depth)
+        return None if settled == depth else 2**settled
 
 
 def _cells(shape: Any) -> tuple[int, int]:

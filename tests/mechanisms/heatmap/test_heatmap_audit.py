@@ -61,17 +61,20 @@ def quick(monkeypatch):
 
 
 def made(domain=SQUARE, **options):
-    settings = {"epsilon": 1.0, "shape": (16, 16)} | options
+    settings = {"epsilon": 1.0, "shape": (16, 16), "variant": "practical"} | options
     return target_of(HeatmapSynthesizer(**settings), domain)
 
 
 SETTINGS = [
     {"w": 20, "user": "user"},
     {"w": 2, "user": None, "variant": "theory", "epsilon": 0.1, "domain": RING, "shape": (16, 11)},
+    {"variant": "two-level", "domain": RING, "shape": (30, 30), "measure": 16},
+    {"w": 5, "measure": 8},
 ]
+NAMES = ["persons", "points", "two levels", "coarser than the grid"]
 
 
-@pytest.mark.parametrize("options", SETTINGS, ids=["persons", "points"])
+@pytest.mark.parametrize("options", SETTINGS, ids=NAMES)
 @pytest.mark.usefixtures("quick")
 def test_heat_map_stays_below_its_claim(options):
     honest = made(**options)
@@ -160,7 +163,7 @@ def test_stated_noise_of_one_number_and_of_two():
     assert AsStated(PureDP(0.1), np.ones(3)).delta(0.0) == PureDP(0.1).delta(0.0)
 
 
-@pytest.mark.parametrize("options", SETTINGS, ids=["persons", "points"])
+@pytest.mark.parametrize("options", SETTINGS, ids=NAMES)
 def test_claim_at_the_pair_is_that_of_the_stated_noise(options):
     """As often as its own likelihood ratio says, and never by masses that a broken plan works out."""
     aimed = made(**options)
@@ -211,7 +214,7 @@ def test_too_few_runs_say_how_many_it_takes():
 def with_budgets(plan, epsilons):
     """The same plan whose measurement spends other budgets than its guarantee says."""
     other = replace(plan)
-    other.__dict__["budgets"] = LevelBudgets(plan.budgets.first, tuple(epsilons))
+    other.__dict__["budgets"] = LevelBudgets(plan.budgets.first, tuple(epsilons), plan.budgets.step)
     return other
 
 
@@ -314,7 +317,7 @@ def noise_halved(plan):
 
 
 def of_kind(kind, plan):
-    return kind(plan.mesh, plan.expected_n, plan.epsilon, w=plan.w, user=plan.user)
+    return kind(plan.mesh, plan.expected_n, plan.epsilon, w=plan.w, variant=plan.variant, user=plan.user)
 
 
 # Fault, where it is planted, the statistic that sees it, and runs on each input.
@@ -323,12 +326,16 @@ FAULTS = {
         full_budget_on_every_level, ALL_KEPT | {"variant": "theory"}, "likelihood ratio", 220,
     ),
     "noise halved": (noise_halved, ALL_KEPT, "likelihood ratio", 570),
+    "noise of two levels halved": (
+        noise_halved, {"user": None, "variant": "two-level", "shape": (32, 32), "measure": 16}, "likelihood ratio", 570,
+    ),
     "true total": (functools.partial(of_kind, TrueTotal), {}, "total", 100),
     "true selection": (functools.partial(of_kind, TrueSelection), {}, "one number", 100),
     "one stream": (functools.partial(of_kind, OneStream), {}, "shared noise", 100),
     "one number on a branch": (functools.partial(of_kind, OneBranch), {}, "shared noise", 100),
     "noise clipped": (functools.partial(of_kind, Clipped), {}, "extremes", 400),
     "last level quiet": (last_level_quiet, {}, "level 4", 200),
+    "last of two levels quiet": (last_level_quiet, {"variant": "two-level"}, "level 4", 200),
 }  # fmt: skip
 
 

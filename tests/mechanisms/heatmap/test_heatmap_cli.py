@@ -33,7 +33,7 @@ from dpppsynth.synthesizers import HeatmapSynthesizer
 WINDOW = dps.Window.rectangle(0, 0, 200, 100)
 PLACE = ["--window", "0,0,200,100"]
 # More budget than noise could hide: what was counted shows.
-HEAT = ["--method", "heatmap", "--epsilon", 1e7, "--shape", "16,8"]
+HEAT = ["--method", "heatmap", "--epsilon", 1e7, "--shape", "16,8", "--variant", "practical"]
 PERSONS, POINTS = 61, 203
 
 

@@ -53,7 +53,7 @@ def visits(window, persons, seed=3, most=6):
 
 
 def small(**settings):
-    return HeatmapSynthesizer(1.0, **({"shape": (16, 8)} | settings))
+    return HeatmapSynthesizer(1.0, **({"shape": (16, 8), "variant": "practical"} | settings))
 
 
 def measured(plan, pattern):
@@ -140,7 +140,7 @@ def test_nothing_lies_outside_the_window():
 def test_noise_everywhere_is_spread_by_area():
     # All counts zero but one coarse cell: its mass is uniform over its part of the window, not over its grid cells.
     window = Window.polygon(shapely.Polygon([(0, 0), (80, 0), (0, 80)]), "EPSG:27700")
-    plan = HeatmapSynthesizer(1.0, shape=(8, 8), w=1, fit="l1").plan(window)
+    plan = HeatmapSynthesizer(1.0, shape=(8, 8), w=1, variant="practical", fit="l1").plan(window)
     statistic = plan.statistic.measure(PointPattern([[1, 1]], window, {"user": [1]}), 1)
     lattice = np.zeros_like(statistic.lattice)
     lattice[0] = 36 * UNIT
