@@ -272,7 +272,7 @@ class NoisyCounts(MassLikelihood):
     scales : (K,) array
         Scales of their noise.
     measure : (V,) array
-    tents : sparse (K, V)
+    tents : (K, V) array, dense or sparse
         Shares of the field's V vertices in the sums.
     """
 
@@ -286,7 +286,7 @@ class NoisyCounts(MassLikelihood):
     @cached_property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
         """Counts and their response in units of the noise's scale."""
-        response = sp.csr_array(sp.diags_array(1 / self.scales) @ self.tents)
+        response = sp.diags_array(1 / self.scales) @ self.tents
         return self.counts / self.scales, self.measure, response, 0.0, 0.0
 
     def precision(self, means: Floats) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpppsynth.core.errors import QualityError
-from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.likelihood import MassLikelihood
 from dpppsynth.models.sparse_fields import SparseField
 from dpppsynth.models.sparse_solver import SparseFactor
 from dpppsynth.spatial.mesh import Floats, Ints
@@ -40,7 +40,7 @@ class Information:
         Where it is, `columns middle columns'` is the rest of the information.
     """
 
-    def __init__(self, likelihood: NoisyMasses, prior: SparseField, mass: Floats) -> None:
+    def __init__(self, likelihood: MassLikelihood, prior: SparseField, mass: Floats) -> None:
         _, _, response, n, _ = likelihood.arguments
         means = response @ mass
         weight = np.sqrt(likelihood.precision(means))
@@ -170,7 +170,7 @@ class SparsePosterior:
 
 
 def sparse_posterior(
-    likelihood: NoisyMasses,
+    likelihood: MassLikelihood,
     prior: SparseField,
     centre: float = 0.0,
     *,
@@ -182,7 +182,7 @@ def sparse_posterior(
 
     Parameters
     ----------
-    likelihood : NoisyMasses
+    likelihood : MassLikelihood
         With sparse tents.
     prior : SparseField
         With an intercept where the number of points is secret.
@@ -220,7 +220,7 @@ def sparse_posterior(
 
 
 def _line_search(
-    likelihood: NoisyMasses,
+    likelihood: MassLikelihood,
     prior: SparseField,
     centre: float,
     unknowns: Floats,
@@ -241,7 +241,7 @@ def _line_search(
 
 
 def _density(
-    likelihood: NoisyMasses, prior: SparseField, centre: float, unknowns: Floats
+    likelihood: MassLikelihood, prior: SparseField, centre: float, unknowns: Floats
 ) -> tuple[float, Floats, Floats]:
     """Log-posterior of the unknowns, its gradient (N,), and the expected masses (V,) at the vertices."""
     observed, _, response, n, shift = likelihood.arguments

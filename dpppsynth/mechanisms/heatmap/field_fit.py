@@ -17,7 +17,6 @@ from dpppsynth.core.errors import InformationWarning, InputError, QualityError
 from dpppsynth.mechanisms.heatmap.bound import LevelBudgets
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree
 from dpppsynth.mechanisms.heatmap.least_squares import least_squares
-from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 from dpppsynth.mechanisms.heatmap.spreading import divisor
 from dpppsynth.models.likelihood import NoisyCounts
 from dpppsynth.models.regular_meshes import regular_triangulation
@@ -68,8 +67,8 @@ class CellField:
     def mesh(self) -> Mesh:
         """Triangles whose vertices are the centres of the finest cells, in a box around those that may hold mass."""
         shape = box(self.areas)
-        sides = [(count - 1) * length for count, length in zip(shape, self.lengths, strict=True)]
-        return regular_triangulation(Window.rectangle(0, 0, *sides), shape=shape)
+        width, height = ((count - 1) * length for count, length in zip(shape, self.lengths, strict=True))
+        return regular_triangulation(Window.rectangle(0, 0, width, height), shape=shape)
 
     @cached_property
     def places(self) -> Ints:
@@ -113,7 +112,8 @@ class CellField:
         def evidence(range_: float) -> float:
             prior = SparseMatern(SIGMA, range_, SMOOTHNESS).on(self.mesh).with_intercept(INTERCEPT_SD)
             try:
-                fits.append(sparse_posterior(masses, prior, centre, start=fits[-1].field_mode if fits else None))
+                start = fits[-1].field_mode if fits else self.beginning
+                fits.append(sparse_posterior(masses, prior, centre, start=start))
             except QualityError:
                 return -np.inf
             return fits[-1].log_evidence
@@ -126,6 +126,14 @@ class CellField:
         weight = softmax([fit.log_evidence for fit in fits])
         weight = np.where(weight < NEGLIGIBLE, 0.0, weight)
         return np.average([fit.field_mode for fit in fits], axis=0, weights=weight)
+
+    @property
+    def beginning(self) -> Floats:
+        """(V,) field of the least squares fit: from afar Laplace noise tells the way to a mode, but not how far it is."""
+        masses = least_squares(self.tree, self.budgets, shrink=True)[tuple(self.places.T)]
+        areas = self.areas[tuple(self.places.T)]
+        least = LOUD / max(self.budgets.epsilons)
+        return np.log(np.maximum(masses, least) / divisor(areas))
 
     def own_masses(self, field: Floats) -> Floats:
         """(V,) masses of the persons themselves, expected where they are drawn from a field (V,).
@@ -166,12 +174,12 @@ def field_masses(
     -------
     (m side, m side) array
         Masses, not normalised: all zero where no count of the first level is positive. They are those by least squares
-        where all noise is of a scale below 0.1 persons, and, with a warning, where no mode is found.
+        where all noise is of a scale below 0.1 persons, of a single cell, and, with a warning, where no mode is found.
     """
     inside = CellField(tree, budgets, lengths).areas if inside is None else inside
     if not (tree.levels[0].counts > 0).any():
         return np.zeros(np.shape(inside))
-    if max(1 / np.array(budgets.epsilons)) < LOUD:
+    if tree.depth == 0 or max(1 / np.array(budgets.epsilons)) < LOUD:
         return spread(least_squares(tree, budgets, shrink=True), inside)
     found = CellField(tree, budgets, (lengths[0] / tree.side, lengths[1] / tree.side))
     try:

@@ -142,9 +142,10 @@ class HeatmapPlan(LatticePlan):
         (nx, ny), user = self.shape, self.user
         own = "every point is a person of its own" if user is None else f"told apart by the mark {user!r}"
         scales = ", ".join(f"{level['noise_scale']:.4g}" for level in self.levels)
-        sides = [f"{2**level} x {2**level}" for level in self.budgets.levels]
-        whole = f"all cells of {' and '.join(sides)} over the grid"
-        some = f"levels of {sides[0]} to {sides[-1]} cells over the grid, at most {self.w} cells kept of each"
+        first, *_, last = 2 * self.budgets.levels
+        sides = " and ".join(f"{2**level} x {2**level}" for level in self.budgets.levels)
+        whole = f"all of {sides} cells over the square grid"
+        some = f"levels {first} to {last} of a pyramid, at most {self.w} cells kept of each"
         return [
             ("grid", f"{nx} x {ny} cells: {mesh_words(self.mesh)}"),
             ("persons", f"{own}; each counts once, spread evenly over all points of theirs"),

@@ -57,8 +57,8 @@ class Reconstruction(Estimator[HeatmapPlan]):
         """(nx, ny) masses of the grid cells, whose sum estimates the number of persons."""
         plan = statistic.plan
         nx, ny = plan.shape
-        tree, finer = plan.tree(statistic.lattice), {"inside": plan.inside, "lengths": plan.lengths}
-        return fitted(tree, plan.budgets, self.fit, **finer)[:nx, :ny]
+        tree = plan.tree(statistic.lattice)
+        return fitted(tree, plan.budgets, self.fit, inside=plan.inside, lengths=plan.lengths)[:nx, :ny]
 
     def intensity(self, statistic: PrivateStatistic[HeatmapPlan]) -> PiecewiseConstant:
         """Persons per unit area, constant on every cell."""

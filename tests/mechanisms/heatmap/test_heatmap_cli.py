@@ -32,8 +32,9 @@ from dpppsynth.synthesizers import HeatmapSynthesizer
 
 WINDOW = dps.Window.rectangle(0, 0, 200, 100)
 PLACE = ["--window", "0,0,200,100"]
+PUBLISHED = ["--variant", "practical", "--measure", 16]
 # More budget than noise could hide: what was counted shows.
-HEAT = ["--method", "heatmap", "--epsilon", 1e7, "--shape", "16,8", "--variant", "practical"]
+HEAT = ["--method", "heatmap", "--epsilon", 1e7, "--shape", "16,8", *PUBLISHED]
 PERSONS, POINTS = 61, 203
 
 
@@ -76,7 +77,7 @@ def page(public, tmp_path_factory):
 
 class TestCheck:
     def test_says_what_is_promised_to_persons(self):
-        said = spoken(run("check", "--method", "heatmap", "--epsilon", 2, "--shape", "16,8", *PLACE))
+        said = spoken(run("check", "--method", "heatmap", "--epsilon", 2, "--shape", "16,8", *PLACE, *PUBLISHED))
         for words in (
             "The guarantee holds",
             "it is 2 when one person is added or removed, with all their points",
@@ -88,6 +89,17 @@ class TestCheck:
         ):
             assert words in said
         assert "one point is" not in said
+
+    def test_levels_follow_the_expected_number_of_persons(self):
+        asked = ["check", "--method", "heatmap", "--epsilon", 1, "--shape", "64,64", *PLACE]
+        for more, words in (
+            (["--expected-n", 200], "all of 4 x 4 and 16 x 16 cells over the square grid"),
+            ([], "all of 8 x 8 and 32 x 32 cells over the square grid"),
+            (["--measure", 64], "all of 16 x 16 and 64 x 64 cells over the square grid"),
+        ):
+            assert words in spoken(run(*asked, *more))
+        said = json.loads(run(*asked, "--measure", 16, "--fit", "least-squares", "--json").stdout)["parameters"]
+        assert (said["measure"], said["estimator"]["fit"]) == (16, "least-squares")
 
     def test_every_option_reaches_the_plan(self):
         more = ["--w", 7, "--variant", "theory", "--decay", 0.9, "--user", "who", "--relation", "add-remove-person"]
@@ -127,6 +139,10 @@ class TestCheck:
             (["--w", 0], "--w: "),
             (["--shape", "9000,16"], "got 9000,16; such as 256,256"),
             (["--decay", 1.5], "--decay: must .* and without it the best is taken"),
+            (["--measure", 12], "--measure: must be a power of two"),
+            (["--measure", 32], "--measure: .*at most the 16 cells"),
+            (["--variant", "two-level", "--decay", 0.7], "--decay: the two levels have equal budgets"),
+            (["--variant", "two-level", "--fit", "l1"], "--fit: 'l1' takes counts of every level"),
         ],
     )
     def test_refuses_what_it_has_no_use_for(self, options, words):
@@ -300,8 +316,10 @@ class TestRelease:
     def test_noise_alone_is_called_so(self, monkeypatch):
         """At next to no budget 61 persons drown in noise, and at plenty they do not."""
         corner = PointPattern([[1.0, 99.0]] * PERSONS, WINDOW)
+        published = {"variant": "practical", "measure": 16, "fit": "least-squares"}
         weak, plenty = (
-            HeatmapSynthesizer(epsilon, shape=(16, 8), user=None).release(corner, 1) for epsilon in (0.01, 10.0)
+            HeatmapSynthesizer(epsilon, shape=(16, 8), user=None, **published).release(corner, 1)
+            for epsilon in (0.01, 10.0)
         )
         # Half of the first level's 16 cells lie outside a window of half a square.
         scale = weak.statistic.plan.noise_scale
