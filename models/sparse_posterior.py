@@ -161,7 +161,7 @@ class SparsePosterior:
         moved = self.precision.solve(rows)
         return np.asarray(moved / np.sqrt((rows * moved).sum(axis=0)))
 
-    def log_ratios(self, likelihood: NoisyMasses, deviations: Floats) -> Floats:
+    def log_ratios(self, likelihood: MassLikelihood, deviations: Floats) -> Floats:
         """(k,) log posterior over approximation, up to a constant, at deviations (N, k) from the mode."""
         unknowns = (self.mode[:, None] + deviations).T
         values = np.array([_density(likelihood, self.prior, self.centre, each)[0] for each in unknowns])

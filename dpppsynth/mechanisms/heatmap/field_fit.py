@@ -129,7 +129,7 @@ class CellField:
 
     @property
     def beginning(self) -> Floats:
-        """(V,) field of the least squares fit: from afar Laplace noise tells the way to a mode, but not how far it is."""
+        """(V,) field of the least squares fit: from afar Laplace noise tells the way to a mode, but not how far."""
         masses = least_squares(self.tree, self.budgets, shrink=True)[tuple(self.places.T)]
         areas = self.areas[tuple(self.places.T)]
         least = LOUD / max(self.budgets.epsilons)

@@ -317,7 +317,9 @@ def noise_halved(plan):
 
 
 def of_kind(kind, plan):
-    return kind(plan.mesh, plan.expected_n, plan.epsilon, w=plan.w, variant=plan.variant, user=plan.user)
+    return kind(
+        plan.mesh, plan.expected_n, plan.epsilon, w=plan.w, variant=plan.variant, user=plan.user, finest=plan.finest
+    )
 
 
 # Fault, where it is planted, the statistic that sees it, and runs on each input.
