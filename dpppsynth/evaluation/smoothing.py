@@ -11,8 +11,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpppsynth.core.errors import InputError
-from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
-from dpppsynth.linear_network.diffusion import diffusion_matrix
+from dpppsynth.linear_network import LinearNetwork, NetworkMesh, diffusion, network_mesh
+from dpppsynth.linear_network.heat_flow import spread
 from dpppsynth.models import regular_triangulation
 from dpppsynth.spatial.gaussian_kernel import gaussian_sum, mass
 from dpppsynth.spatial.mesh import Floats
@@ -108,7 +108,9 @@ class HeatIntensity(KernelIntensity):
     def _density(self) -> Floats:
         """(T,) values at the middles of the segments."""
         mesh, flow = _heat(self.domain, self.bandwidth)
-        value = (_tents(mesh, self.pattern.positions).sum(axis=0) @ flow) / mesh.element_measure
+        masses = _tents(mesh, self.pattern.positions).sum(axis=0)
+        spread_out = spread(mesh, self.bandwidth, masses) if flow is None else masses @ flow
+        value = spread_out / mesh.element_measure
         # The integral of the linear interpolant: a quarter of each segment goes to the star around either end.
         star, shared = _stars(mesh), np.zeros(len(mesh.vertices))
         np.add.at(shared, mesh.elements, mesh.element_measure[:, None] / 4)
@@ -117,10 +119,11 @@ class HeatIntensity(KernelIntensity):
 
 
 @lru_cache(maxsize=4)
-def _heat(network: LinearNetwork, bandwidth: float) -> tuple[NetworkMesh, Floats]:
-    """Mesh of a network, and where heat goes from its segments; kept for the next pattern."""
+def _heat(network: LinearNetwork, bandwidth: float) -> tuple[NetworkMesh, Floats | None]:
+    """Mesh of a network, and where heat goes from its segments, unless they are too many; kept for the next pattern."""
     mesh = network_mesh(network, max(bandwidth / PER_BANDWIDTH, network.length / MOST_SEGMENTS))
-    return mesh, diffusion_matrix(mesh, bandwidth)
+    few = len(mesh.elements) <= diffusion.MOST_SEGMENTS
+    return mesh, diffusion.diffusion_matrix(mesh, bandwidth) if few else None
 
 
 def _stars(mesh: NetworkMesh) -> sp.csr_array:
