@@ -6,8 +6,6 @@ from functools import partial
 from typing import ClassVar, Self, cast
 
 import numpy as np
-import scipy.special
-from numpy.typing import NDArray
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
 from dpppsynth.contract.effort import mesh_work
@@ -20,7 +18,6 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
-from dpppsynth.models.approximation_checks import check_approximation
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -30,45 +27,31 @@ from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import (
     INTERCEPT_SD,
-    NEGLIGIBLE,
-    FieldInference,
-    apportion,
     field_mesh,
     files_beside,
     require_few,
     require_scales,
 )
-from dpppsynth.release.posterior import FitNotes, Posterior
+from dpppsynth.release.posterior import Posterior
+from dpppsynth.release.sparse_inference import FORGOTTEN, INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
 # Settings on a certificate.
 STATED = {"kind", "mesh", "ranges", "smoothness", "sigma", "offset", "inference"}
-# NUTS would take hours with so many unknowns.
-INFERENCES = ("laplace",)
-# Numbers of a saved posterior, about, and draws at least and at most.
-KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
 # Where the search over ranges begins: about six spacings of the tents. Longer ranges take larger factors.
 FIRST = 2
 # Vertices of a field up to which it is not worth while to search on a coarser mesh.
 FEW = 2500
-# Ranges of a field, in units of sqrt(area): at most, and at least as a share of the most.
-LONGEST, SHORTEST = 2.0, 1e-6
 # Times the memory that the factors of a smoother field take.
 SMOOTH = 4
-# Draws by which the approximation is checked: a twentieth of the time of a release.
-CHECKED = 40
-# Draws that are made at once.
-BATCH = 64
 # Posteriors by smoothness and range.
 Fits = dict[tuple[float, float], SparsePosterior]
-# Logarithm of the weight below which a prior is left out of the average.
-FORGOTTEN = float(np.log(NEGLIGIBLE))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MaternInference(FieldInference):
+class MaternInference(SparseInference):
     """Prior of a Matern field, averaged over ranges and smoothness by evidence; Laplace approximation of its posterior.
 
     Attributes
@@ -146,29 +129,11 @@ class MaternInference(FieldInference):
 
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         fits = self._search(statistic, say)
-        log_weight = np.array([fit.log_evidence for fit in fits.values()])
-        draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
-        count = apportion(scipy.special.softmax(log_weight), draws)
+        places = {
+            self.smoothness.index(s) * len(self.ranges) + self.ranges.index(r): fit for (s, r), fit in fits.items()
+        }
         say("draws")
-        totals = _totals(self.likelihood(statistic), draws, rng)
-        each = zip(fits.values(), np.split(totals, np.cumsum(count)[:-1]), strict=True)
-        fields = np.concatenate([self._draw(fit, own, rng) for fit, own in each])
-        scales = np.repeat([range_ for _, range_ in fits], count)
-        return Posterior(fields[None], scales[None], self._notes(statistic, fits, count / draws, rng)).mixed(rng)
-
-    def _notes(
-        self, statistic: PrivateStatistic[LatticePlan], fits: Fits, weights: Floats, rng: np.random.Generator
-    ) -> FitNotes:
-        """Diagnostics of the fits, in the order of `scales`; the one of most weight is checked."""
-        notes = FitNotes.unknown(self.scales)
-        notes.weight[:] = 0.0
-        places = [self.smoothness.index(s) * len(self.ranges) + self.ranges.index(range_) for s, range_ in fits]
-        notes.weight[places] = weights
-        most = int(np.argmax(weights))
-        fit = list(fits.values())[most]
-        check = check_approximation(fit, self.likelihood(statistic), len(self.mesh.vertices), CHECKED, rng)
-        notes.add(places[most], check)
-        return notes
+        return self.average(places, self.likelihood(statistic), rng)
 
     def _search(self, statistic: PrivateStatistic[LatticePlan], say: Progress) -> Fits:
         """Posteriors that carry weight; in a fraction of the time a coarser field tells the best range, or the next."""
@@ -216,12 +181,6 @@ class MaternInference(FieldInference):
         for smoothness in self.smoothness:
             ascend(partial(evidence, smoothness), self.ranges, first, ways)
         return fits
-
-    def _draw(self, fit: SparsePosterior, totals: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
-        """(k, V) draws with the given totals (k,), in single precision."""
-        none = np.empty((0, len(self.mesh.vertices)), dtype=np.float32)
-        parts = [totals[start : start + BATCH] for start in range(0, len(totals), BATCH)]
-        return np.concatenate([none, *(self.normalise(fit.draw(len(part), rng), part) for part in parts)])
 
     def table_rows(self) -> Rows:
         """Prior and inference."""
@@ -282,18 +241,6 @@ class MaternInference(FieldInference):
             offset=offset,
             inference=stated["inference"],
         )
-
-
-def _totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> Floats:
-    """(draws,) totals of the intensities: the public n, or what the noised masses tell of a secret one.
-
-    The mean of exp of an uncertain field lies above its total, so a secret total is not left to the field.
-    """
-    if masses.n is not None:
-        return np.full(draws, float(masses.n))
-    total = max(1.0, float(masses.masses.sum()))
-    spread = np.sqrt(total + 2 * masses.noise_scale**2 * len(masses.masses))
-    return np.maximum(1.0, rng.normal(total, spread, draws))
 
 
 def ascend(
