@@ -19,9 +19,9 @@ from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_solver import SparseFactor
 
 # Numbers of points, and repeats with each.
-RUNS = {400: 8, 10**4: 4, 10**6: 1}
-# Side of the square cells, in those of the truth; points at which a draw is looked at lie in the middle of two by two.
-SIDES, STEP = {"3 km": 30, "1 km": 10}, 2
+RUNS = {400: 6, 10**4: 3, 10**6: 1}
+# Side of the square cells, in those of the truth; draws are looked at in the middle of squares of so many of those.
+SIDES, STEP = {"3 km": 30, "1 km": 10}, 1
 LEVEL = 0.9
 RANGE = 2
 HEADS = ("truth", "n", "releases", *(f"cells of {name}" for name in SIDES), "Pareto k", "profile", "seconds")
@@ -53,7 +53,7 @@ def summed(shares: np.ndarray, side: int) -> np.ndarray:
 def drawn_shares(release: dps.CoxRelease) -> np.ndarray:
     """(draws, m, m) shares of the squares in which posterior draws are looked at."""
     at, size = release.estimator.mesh.basis(points(STEP)), round(city.SIDE / city.CELL) // STEP
-    mass = np.exp(at @ release.draws.flat.T.astype(float)).T
+    mass = np.exp(at.astype(np.float32) @ release.draws.flat.T).T
     return (mass / mass.sum(axis=1, keepdims=True)).reshape(-1, size, size)
 
 
