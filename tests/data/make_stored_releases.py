@@ -129,7 +129,10 @@ RELEASES: dict[str, Described] = {
     "kernel": Described(KernelSynthesizer(10.0, 1e-6, 25.0), patterns=2),
     "kernel-kim-lim-3.6": Described(KernelSynthesizer(10.0, 1e-3, 25.0, bound="kim-lim-3.6")),
     "kernel-diffusion": Described(KernelSynthesizer(10.0, 1e-6, 20.0, spacing=100.0), STREETS),
-    "heatmap": Described(HeatmapSynthesizer(1.0, shape=(16, 16), w=6)),
+    "heatmap": Described(
+        HeatmapSynthesizer(1.0, shape=(16, 16), w=6, measure=16, variant="practical", fit="least-squares")
+    ),
+    "heatmap-two-level": Described(HeatmapSynthesizer(1.0, shape=(24, 16), measure=8)),
     "heatmap-theory": Described(HeatmapSynthesizer(2.0, shape=(12, 8), w=4, variant="theory", decay=0.75)),
     "disk-area": Described(local.DiskAreaMechanism(1.0, cells=4, shrink=True, estimator="em")),
     "disk-area-field": Described(local.DiskAreaMechanism(1.0, cells=4)),

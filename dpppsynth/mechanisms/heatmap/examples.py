@@ -11,9 +11,11 @@ from dpppsynth.spatial.mesh import Ints
 
 
 def examples() -> Iterator[Example]:
-    """Examples of both variants, of persons with three points each."""
+    """Examples of all variants, of persons with three points each."""
     build = partial(HeatmapSynthesizer, epsilon=1.0)
-    yield Example("practical", partial(build, shape=(16, 16), w=6), square(), marks=persons)
+    yield Example("two levels", partial(build, shape=(24, 16), measure=8), square(), marks=persons)
+    practical = partial(build, shape=(16, 16), w=6, variant="practical", fit="least-squares")
+    yield Example("practical", practical, square(), marks=persons)
     theory = partial(build, variant="theory", shape=(16, 11))
     yield Example("polygon with a hole, theory", theory, ring(), marks=persons)
 
