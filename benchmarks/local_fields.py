@@ -102,17 +102,18 @@ def of_fields(rows: Iterable[list[str]]) -> dict[str, list[str]]:
     runs: dict[Key, list[list[float]]] = {}
     for name, epsilon, n, mechanism, _, *found in rows:
         runs.setdefault((name, float(epsilon), int(n), mechanism), []).append([float(each) for each in found])
-    # Ratios of means over runs: W2, then total variation.
-    ratios = {key: np.divide(*np.split(np.mean(found, axis=0), 2)) for key, found in runs.items()}
+    # Means over runs of W2 and total variation, and their ratios.
+    means = {key: np.split(np.mean(found, axis=0), 2) for key, found in runs.items()}
+    ratios = {key: np.divide(*each) for key, each in means.items()}
     return {
         "fields-settings": by_setting(ratios),
         "fields-data": by_data(ratios),
-        "fields-mechanisms": by_mechanism(ratios),
+        "fields-mechanisms": by_mechanism(ratios, {key: field for key, (field, _) in means.items()}),
     }
 
 
 def typical(ratios: Iterable[Floats]) -> str:
-    """Geometric means of ratios of W2 and of total variation."""
+    """Geometric means of W2 and of total variation, or of ratios of them."""
     w2, tv = np.exp(np.mean(np.log(list(ratios)), axis=0))
     return f"{w2:.2f} / {tv:.2f}"
 
@@ -140,13 +141,14 @@ def by_data(ratios: dict[Key, Floats]) -> list[str]:
     return table(["data", "W2 / TV", "worst W2"], rows)
 
 
-def by_mechanism(ratios: dict[Key, Floats]) -> list[str]:
+def by_mechanism(ratios: dict[Key, Floats], errors_of_fields: dict[Key, Floats]) -> list[str]:
     rows = []
     for mechanism in ("disk area", *RIVALS):
         cells = []
         for setting in (RICH, POOR):
-            chosen = [each for key, each in ratios.items() if key[1:] == (*setting, mechanism)]
-            cells += [typical(chosen), f"{max(each[0] for each in chosen):.2f}"]
+            chosen = {key: each for key, each in ratios.items() if key[1:] == (*setting, mechanism)}
+            w2 = typical(errors_of_fields[key] for key in chosen).partition(" ")[0]
+            cells += [typical(chosen.values()), f"{max(each[0] for each in chosen.values()):.2f}", w2]
         rows.append([mechanism, *cells])
-    heads = [f"eps {epsilon:g}, n = {n}" for epsilon, n in (RICH, POOR)]
-    return table(["mechanism", heads[0], "worst W2", heads[1], "worst W2"], rows)
+    heads = [[f"eps {epsilon:g}, n = {n}", "worst W2", "W2 of the field"] for epsilon, n in (RICH, POOR)]
+    return table(["mechanism", *heads[0], *heads[1]], rows)
