@@ -172,13 +172,14 @@ class HybridUniformExponential(AreaMechanism):
 class MultidimensionalSquareWave(FieldMechanism):
     """Square wave on one coordinate, chosen at random.
 
-    Reports tell how either coordinate is distributed, and nothing of how they depend on each other. The published
-    estimate is the product of both distributions; the field has the smoothest shares that agree with both.
+    Reports tell how either coordinate is distributed, and nothing of how they depend on each other: the estimate is the
+    product of both distributions. Where they are not independent, more reports do not help.
 
     Parameters
     ----------
     epsilon, cells, estimator
-        As of `FieldMechanism`; the published estimator is "em", by expectation maximisation.
+        As of `FieldMechanism`, with a field along either axis; the published estimator is "em", expectation
+        maximisation with smoothing.
     half_width : int, optional
         Of the likely cells on an axis. None takes the one that the reports tell most with.
     tolerance : float

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dpppsynth.core.arguments import one_of, whole
 from dpppsynth.core.errors import InputError
@@ -95,9 +96,12 @@ class CellRandomizer(Randomizer):
         if whole("n", n, 1) != reported:
             msg = "n: must be the number of reports behind the counts; take what `reported` returns."
             raise InputError(msg)
-        measure = possible(inside, self.inputs).astype(float)
-        likelihood = ReportLikelihood(self.channel, self.tallies(counts) / 1.0, self.counts_law(n), measure)
-        return np.asarray(field_shares(likelihood).shares)
+        return self.field_estimate(self.tallies(counts), n, possible(inside, self.inputs))
+
+    def field_estimate(self, counts: Ints, n: int, inside: npt.NDArray[np.bool_]) -> Floats:
+        """(inputs,) shares by a field, of checked counts."""
+        likelihood = ReportLikelihood(self.channel, counts / 1.0, self.counts_law(n), inside / 1.0)
+        return field_shares(likelihood).shares
 
     def published_settings(self, **given: Any) -> dict[str, Any]:
         """Settings of the published estimator in JSON form; InputError for unknown or wrong ones."""

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from dpppsynth.core.arguments import positive, whole
 from dpppsynth.core.errors import InputError
@@ -31,7 +32,8 @@ from dpppsynth.mechanisms.local.randomizers.weights import (
     excess_law,
     with_likelier,
 )
-from dpppsynth.models.channel_likelihood import FastChannel
+from dpppsynth.models.channel_likelihood import FastChannel, Multinomial, ReportLikelihood
+from dpppsynth.models.channel_posterior import field_shares
 from dpppsynth.spatial.mesh import Floats, Ints
 
 # Clients drawn at once.
@@ -129,27 +131,34 @@ class SquareWave(CellRandomizer):
 
     @cached_property
     def channel(self) -> FastChannel:
-        """Products with the client's matrix; reports are grouped by blocks of an axis."""
-        return FastChannel((self.cells, self.cells), self._product, self._transposed, self._grouped)
-
-    def _product(self, values: Floats) -> Floats:
-        grid = values.reshape(self.cells, self.cells)
-        return np.concatenate([self._spread(grid.sum(axis=axis)) for axis in (1, 0)]) / 2
-
-    def _transposed(self, numbers: Floats) -> Floats:
-        first, second = (self._gathered(half) for half in numbers.reshape(2, self.outputs))
-        return np.asarray((first[:, None] + second).ravel() / 2)
+        """Products with the law of one axis; its reports are grouped by blocks."""
+        return FastChannel((self.cells, 1), self._spread, self._gathered, self._grouped)
 
     def _grouped(self, side: int) -> Ints:
         place = (np.arange(self.outputs) - self.half_width) // side
-        place -= place[0]
-        return np.concatenate([place, place + place[-1] + 1])
+        return np.asarray(place - place[0])
+
+    def field_estimate(self, counts: Ints, n: int, inside: npt.NDArray[np.bool_]) -> Floats:
+        """(cells^2,) shares: the product of two marginals, each by a field along its axis."""
+        allowed = self._allowed(inside)
+        sides = allowed.any(axis=1), allowed.any(axis=0)
+        halves = zip(counts.reshape(2, self.outputs), sides, strict=True)
+        return self._joint(allowed, *(self._field_marginal(half, np.asarray(side)) for half, side in halves))
+
+    def _field_marginal(self, counts: Ints, allowed: np.ndarray) -> Floats:
+        if not counts.any():
+            return np.asarray(allowed / allowed.sum())
+        law = Multinomial(float(counts.sum()))
+        return field_shares(ReportLikelihood(self.channel, counts / 1.0, law, allowed / 1.0)).shares
 
     def published_estimate(self, counts: Ints, n: int, *, inside: Any = None, **settings: Any) -> Floats:
         """(cells^2,) shares: the product of the two marginals of `fit`."""
-        allowed = self._allowed(inside)
-        first, second = (fit.warned() for fit in self.fit(counts, n, inside=inside, **settings))
-        joint = np.where(allowed, np.outer(first.shares, second.shares), 0.0)
+        first, second = (fit.warned().shares for fit in self.fit(counts, n, inside=inside, **settings))
+        return self._joint(self._allowed(inside), first, second)
+
+    def _joint(self, allowed: np.ndarray, first: Floats, second: Floats) -> Floats:
+        """(cells^2,) product of two marginals where cells exist."""
+        joint = np.where(allowed, np.outer(first, second), 0.0)
         # Marginals may meet outside alone, or in numbers too small for a double.
         return np.asarray((joint if joint.any() else allowed / 1.0).ravel() / (joint.sum() or allowed.sum()))
 
