@@ -21,6 +21,7 @@ from dpppsynth.models.likelihood import NoisyField, NoisyMasses
 from dpppsynth.models.nuts import Chains, Diagnostics, Sampler, diagnose
 from dpppsynth.models.recipes import domain_from_geojson, mesh_from_recipe
 from dpppsynth.models.regular_meshes import refine, regular_squares, regular_triangulation
+from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.trace import trace_mesh
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "NoisyMasses",
     "PoweredExponential",
     "Sampler",
+    "SparseMatern",
     "build_lgcp",
     "build_noise_aware",
     "covariance_from_dict",

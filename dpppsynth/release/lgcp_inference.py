@@ -12,13 +12,19 @@ from dpppsynth.contract.measurement import require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.arguments import one_of, positive
-from dpppsynth.core.errors import QualityError
+from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
 from dpppsynth.models import nuts
 from dpppsynth.models.approximation_checks import check_approximation
-from dpppsynth.models.covariances import PoweredExponential, factor, require_few_vertices
+from dpppsynth.models.covariances import (
+    Covariance,
+    PoweredExponential,
+    covariance_from_dict,
+    factor,
+    require_few_vertices,
+)
 from dpppsynth.models.field_density import FieldDensity
 from dpppsynth.models.laplace_approximation import LaplacePosterior, laplace_posterior
 from dpppsynth.models.likelihood import MassLikelihood, NoisyField
@@ -35,6 +41,7 @@ from dpppsynth.release.field_inference import (
     require_scales,
 )
 from dpppsynth.release.posterior import FitNotes, Posterior
+from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
@@ -68,6 +75,8 @@ class LGCPInference(FieldInference):
     inference : {"nuts", "laplace"}
     engine : {"nutpie", "pymc"}
         Implementation of NUTS.
+    own : Covariance, optional
+        Instead of the powered exponential of `sigma` and `length_scales`, which are then its own.
     """
 
     mesh: Mesh
@@ -76,6 +85,7 @@ class LGCPInference(FieldInference):
     offset: Offset | None = None
     inference: str = "nuts"
     engine: str = "nutpie"
+    own: Covariance | None = None
     kind: ClassVar[str] = "field"
     adjustable: ClassVar[frozenset[str]] = frozenset({"inference", "engine", "sigma", "length_scales"})
 
@@ -85,7 +95,10 @@ class LGCPInference(FieldInference):
         one_of("inference", self.inference, INFERENCES)
         one_of("engine", self.engine, ENGINES)
         require_few_vertices(self.mesh)
-        _ = [self.covariance(scale) for scale in self.length_scales]
+        if self.own is None:
+            _ = [self.covariance(scale) for scale in self.length_scales]
+        else:
+            self._require_own(self.own)
         require_somewhere(self.measure)
 
     @property
@@ -100,9 +113,17 @@ class LGCPInference(FieldInference):
         """Likelihood of the field given the private statistic; a field statistic's is set to uniform masses."""
         return statistic.plan.likelihood(statistic, self.measure, self.mesh.shares(statistic.plan.mesh).toarray())
 
-    def covariance(self, length_scale: float) -> PoweredExponential:
+    def _require_own(self, own: Covariance) -> None:
+        if (own.sigma, (own.length_scale,)) != (self.sigma, self.length_scales):
+            msg = (
+                "covariance: it has a sigma and a length scale; give it alone, or sigma= and length_scales= without it."
+            )
+            raise InputError(msg)
+        own.matrix(self.mesh)
+
+    def covariance(self, length_scale: float) -> Covariance:
         """Prior covariance of the field."""
-        return PoweredExponential(self.sigma, length_scale, self.mesh.smoothest_power)
+        return self.own or PoweredExponential(self.sigma, length_scale, self.mesh.smoothest_power)
 
     def prior_factor(self, length_scale: float, *, intercept: bool) -> Floats:
         """(V, r) factor of the prior covariance; a Gaussian intercept is one more column."""
@@ -200,8 +221,9 @@ class LGCPInference(FieldInference):
     def table_rows(self) -> Rows:
         """Prior and inference."""
         engine = f" ({self.engine})" if self.inference == "nuts" else ""
+        kind = "" if self.own is None else f"{self.own.kind}, "
         return [
-            ("field", f"log-Gaussian, sigma {self.sigma:g}, on {mesh_words(self.mesh)}"),
+            ("field", f"log-Gaussian, {kind}sigma {self.sigma:g}, on {mesh_words(self.mesh)}"),
             ("length scales", ", ".join(f"{each:.4g}" for each in self.length_scales)),
             ("inference", self.inference + engine),
             *offset_rows(self.offset),
@@ -226,12 +248,17 @@ class LGCPInference(FieldInference):
             "offset": None if self.offset is None else self.offset.fingerprint,
             "inference": self.inference,
             "engine": self.engine,
-        }
+        } | ({} if self.own is None else {"covariance": self.own.to_dict()})
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
         """The posterior draws, and the offset where there is one."""
         mesh, offset = _validated(stated, plan.mesh)
+        if "covariance" in stated:
+            # Made once, to see that it is a covariance there.
+            model = cls.from_dict({**stated, "mesh": mesh.recipe}, plan, None)
+            same = canonical_json(model.to_dict() | {"offset": None}) == canonical_json({**stated, "offset": None})
+            require(same, "a covariance's parameters are numbers as they are written")
         return files_beside(mesh, stated["length_scales"], offset)
 
     @classmethod
@@ -244,12 +271,13 @@ class LGCPInference(FieldInference):
             offset=offset,
             inference=stated["inference"],
             engine=stated["engine"],
+            own=covariance_from_dict(stated["covariance"]) if "covariance" in stated else None,
         )
 
 
 def _validated(estimator: JsonRead, tents: Mesh) -> tuple[Mesh, str | None]:
     """Mesh and offset of a field model for a statistic on a mesh, with all of its settings validated."""
-    require(estimator.keys() == STATED, f"a field model states exactly {', '.join(sorted(STATED))}")
+    require(estimator.keys() - {"covariance"} == STATED, f"a field model states exactly {', '.join(sorted(STATED))}")
     require_scales(estimator, "length_scales")
     require(estimator["inference"] in INFERENCES, f"inference is {' or '.join(INFERENCES)}")
     require(estimator["engine"] in ENGINES, f"the engine is {' or '.join(ENGINES)}")

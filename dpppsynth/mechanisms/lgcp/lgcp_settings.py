@@ -1,8 +1,9 @@
 """`LGCPSettings`: the settings of log-Gaussian Cox mechanisms that their plans read."""
 
+from typing import Any
+
 from dpppsynth.contract.additive_noise import LatticePlan
 from dpppsynth.contract.synthesizer import PointSynthesizer
-from dpppsynth.models.covariances import Covariance
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
@@ -15,7 +16,7 @@ class LGCPSettings(PointSynthesizer[CoxRelease[LatticePlan]]):
     delta: float
     sigma: float | None
     length_scale: float | None
-    covariance: Covariance | None
+    covariance: Any
     sampler: str
     mesh: Mesh | None
     prior: str

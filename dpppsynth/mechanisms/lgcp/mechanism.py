@@ -16,13 +16,14 @@ from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.matern_inference import MaternInference
+from dpppsynth.release.precision_inference import PrecisionInference
 from dpppsynth.release.street_inference import StreetInference
 
 TENTS = Mechanism(
     name="lgcp-tents",
     settings=LGCPSynthesizer,
     plan=StatisticPlan,
-    estimators=(LGCPInference, MaternInference, StreetInference),
+    estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.TENTS,),

@@ -26,12 +26,14 @@ from dpppsynth.models.kim_lim_model import require_small_network
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.models.recipes import segments, window
 from dpppsynth.models.regular_meshes import regular_triangulation
+from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation
 from dpppsynth.release.drawn import Drawn
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.matern_inference import MaternInference
+from dpppsynth.release.precision_inference import PrecisionInference
 from dpppsynth.release.street_inference import StreetInference
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
@@ -69,7 +71,8 @@ class LGCPRequest:
     def sparse(self) -> bool:
         """Whether the field behind noised tents has a sparse precision."""
         s, planar = self.settings, isinstance(self.domain, Window)
-        if s.prior == "sparse":
+        own = s.covariance is not None and not isinstance(s.covariance, Covariance)
+        if s.prior == "sparse" or own:
             require_no_nuts(s)
             return True
         return self.free and planar and self.size >= SPARSE_FROM and self.rules.filled(self.domain) >= FILLED
@@ -78,13 +81,19 @@ class LGCPRequest:
     def free(self) -> bool:
         """Whether no setting asks for a dense field behind noised tents."""
         s = self.settings
-        return s.prior == "auto" and s.inference != "nuts" and s.length_scale is None and s.mesh is None
+        return (
+            s.covariance is None
+            and s.prior == "auto"
+            and s.inference != "nuts"
+            and s.length_scale is None
+            and s.mesh is None
+        )
 
     @property
     def basis(self) -> str:
-        """Where the mechanism is "auto": "cells" on networks whose streets the counts tell apart, else "tents"."""
+        """Statistic of mechanism "auto": "cells" on networks whose streets the counts tell apart, else "tents"."""
         s, network = self.settings, self.domain
-        if isinstance(network, Window) or s.mesh is not None:
+        if isinstance(network, Window) or s.mesh is not None or s.covariance is not None:
             return "tents"
         rule = self.free and self.rules.streets_tell(network, self.size, s.epsilon, s.neighbouring())
         return "cells" if s.prior == "sparse" or rule else "tents"
@@ -160,7 +169,9 @@ class LGCPVariant:
             )
             raise InputError(msg)
         for given in ("sigma", "covariance"):
-            if getattr(s, given) is not None and not self.has_covariance:
+            # Behind a private statistic every prior is free.
+            prior = given == "covariance" and "dense" in self.priors
+            if getattr(s, given) is not None and not self.has_covariance and not prior:
                 msg = f"{given}: mechanism {name!r} spends nothing on a covariance; leave it out."
                 raise InputError(msg)
         if s.prior not in self.priors:
@@ -233,12 +244,21 @@ def _tents(request: LGCPRequest) -> Plan:
     return Plan("lgcp-tents", statistic, _sparse(request, mesh) if request.sparse else _denoiser(request, mesh))
 
 
-def _sparse(request: LGCPRequest, tents: Mesh) -> MaternInference | StreetInference:
+def _sparse(request: LGCPRequest, tents: Mesh) -> MaternInference | StreetInference | PrecisionInference:
     """The posterior of a sparse field after noised tents."""
+    rules, s, network = request.rules, request.settings, isinstance(request.domain, LinearNetwork)
+    own = s.covariance
+    if isinstance(own, SparseMatern):
+        mesh = tents if network else rules.matern_mesh(tents)
+        return MaternInference(mesh, (own.range,), (own.smoothness,), own.sigma, offset=s.offset)
+    if own is not None:
+        if s.mesh is None:
+            msg = "mesh: a precision of one's own belongs to the vertices of a mesh; give mesh= with covariance=."
+            raise InputError(msg)
+        return PrecisionInference(tents, own, offset=s.offset)
     if isinstance(request.domain, LinearNetwork):
         along = tents if isinstance(tents, NetworkMesh) else _segments(request)
         return _streets(request, request.domain, along)
-    rules, s = request.rules, request.settings
     ranges = (s.length_scale,) if s.length_scale else rules.matern_ranges(tents)
     mesh = rules.matern_mesh(tents)
     return MaternInference(mesh, ranges, rules.matern_smoothness(mesh), offset=s.offset)
@@ -246,11 +266,14 @@ def _sparse(request: LGCPRequest, tents: Mesh) -> MaternInference | StreetInfere
 
 def _denoiser(request: LGCPRequest, mesh: Mesh) -> LGCPInference:
     """The posterior of a dense field after a private statistic."""
-    s = request.settings
+    s, field, sigma = request.settings, request.rules.field_mesh(mesh), request.rules.FITTED_SIGMA
     scales = (s.length_scale,) if s.length_scale else request.rules.length_scales(request.domain)
+    # What a field statistic was made with is no prior of one's own: the budget is spent on it.
+    own = s.covariance if isinstance(s.covariance, Covariance) and s.mechanism != "field" else None
+    if own is not None:
+        scales, sigma = (own.length_scale,), own.sigma
     inference = "nuts" if s.inference == "auto" else s.inference
-    field, sigma = request.rules.field_mesh(mesh), request.rules.FITTED_SIGMA
-    return LGCPInference(field, scales, sigma, offset=s.offset, inference=inference, engine=s.engine)
+    return LGCPInference(field, scales, sigma, offset=s.offset, inference=inference, engine=s.engine, own=own)
 
 
 def _field(request: LGCPRequest) -> Plan:

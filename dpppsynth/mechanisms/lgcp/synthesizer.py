@@ -4,15 +4,19 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
+from scipy.sparse import issparse
+
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
 from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import require_true_lengths
 from dpppsynth.core.arguments import one_of, positive
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
 from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, PRIORS, SAMPLERS
 from dpppsynth.models.covariances import Covariance
+from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
@@ -48,9 +52,10 @@ class LGCPSynthesizer(LGCPSettings):
     length_scale : float, optional
         Of the field, in the domain's unit; None takes a public rule, or averages over public scales where a private
         statistic gives the weights.
-    covariance : Covariance, optional
+    covariance : Covariance, SparseMatern or sparse (V, V) matrix, optional
         Instead of `sigma` and `length_scale`: another kind than the squared exponential, on networks than the
-        exponential of the resistance metric.
+        exponential of the resistance metric. Behind "tents" it is a prior, which costs no budget, and may also be
+        a Matern field of sparse precision, or any sparse precision at the vertices of `mesh`.
     sampler : {"auto", "exact", "nuts", "proximal"}
         Sampler of a draw. "auto" is settled by `plan` from public parameters: exact where surrogate data let it
         expect a draw within a minute, else proximal ("lipschitz": else NUTS).
@@ -94,7 +99,7 @@ class LGCPSynthesizer(LGCPSettings):
     length_scale: float | None = setting(
         None, help="Length scale of the field", unit=LENGTH, otherwise="a public rule, or an average"
     )
-    covariance: Covariance | None = None
+    covariance: Any = None
     sampler: str = setting(
         "auto", help="Who makes a draw; auto is decided by public parameters", choices=SAMPLERS, panel=EXPERT
     )
@@ -176,8 +181,17 @@ class LGCPSynthesizer(LGCPSettings):
         return MECHANISMS[self.mechanism].ceiling(self)
 
     def _require_one_covariance(self) -> None:
-        if not isinstance(self.covariance, Covariance):
+        dense = isinstance(self.covariance, Covariance)
+        sparse = isinstance(self.covariance, SparseMatern) or issparse(self.covariance)
+        if not dense and not sparse:
             msg = f"covariance: needs one such as PoweredExponential(sigma, length_scale), got {self.covariance!r}."
+            raise InputError(msg)
+        if sparse and self.mechanism not in ("auto", "tents"):
+            msg = f"covariance: mechanism {self.mechanism!r} takes none of sparse precision; leave it out."
+            raise InputError(msg)
+        if self.prior not in ("auto", "dense" if dense else "sparse"):
+            kind = "dense" if dense else "sparse"
+            msg = f"prior: the given covariance is {kind}, got {self.prior!r}; leave {mention('prior')} out."
             raise InputError(msg)
         if self.sigma is not None or self.length_scale is not None:
             msg = (
