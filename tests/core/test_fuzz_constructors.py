@@ -382,6 +382,7 @@ ENTRIES = {
         models.GeneralisedCauchy, {"sigma": 1.0, "length_scale": 100.0, "power": 1.0, "tail": 1.0},
     ),
     "Matern": (models.Matern, {"sigma": 1.0, "length_scale": 100.0, "smoothness": 1.5}),
+    "SparseMatern": (models.SparseMatern, {"sigma": 1.0, "range": 100.0, "smoothness": 1.0}),
     "PoweredExponential": (models.PoweredExponential, {"sigma": 1.0, "length_scale": 100.0}),
     "covariance_from_dict": (models.covariance_from_dict, {"data": COVARIANCE.to_dict()}),
     "domain_from_geojson": (models.domain_from_geojson, {"data": SQUARE.to_geojson()}),

@@ -62,8 +62,7 @@ def network_distances(mesh):
 
 
 def test_equal_weights_are_the_whittle_matern_field_of_the_network():
-    """The Laplacian without detours is that of the heat equation with Kirchhoff's condition, and the field the one of
-    linear elements as segments get short."""
+    """Its Laplacian without detours is that of the heat equation with Kirchhoff's condition."""
     mesh = network_mesh(CROSS, 5.0)
     field, flow, kappa = StreetMatern(1.0, 300.0).on(mesh), conductances(mesh), 2 / 300.0
     laplacian = sp.diags_array(flow.sum(axis=1)) - flow
