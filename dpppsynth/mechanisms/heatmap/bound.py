@@ -33,7 +33,8 @@ BETWEEN, COARSE_SHARE = 2, 0.5
 # Levels that are counted whole have at most 1024 x 1024 cells.
 DEEPEST_WHOLE = 10
 # Cells that are counted, per square root of epsilon times the number of persons, and that number unless one is given.
-DENSITY, USUAL_PERSONS = 18.0, 1000.0
+# At most 128 x 128 by the rule: a field behind these takes 20 seconds.
+DENSITY, USUAL_PERSONS, DEEPEST_BY_RULE = 18.0, 1000.0, 7
 # Fits of masses to the noised counts: free post-processing, named on certificates.
 FITS = ("field", "least-squares", "l1")
 # Decay of the levels' budgets away from the start level: the best constant of the error bound, and the proof's, which
@@ -176,7 +177,7 @@ def require_no_decay(variant: str, decay: float | None) -> None:
 
 
 def measured_depth(cells: Sequence[int], epsilon: float, persons: float | None) -> int:
-    """Level whose number of cells is nearest to `18 sqrt(epsilon * persons)`, in ratio.
+    """Level, up to 7, whose number of cells is nearest to `18 sqrt(epsilon * persons)`, in ratio.
 
     Parameters
     ----------
@@ -192,7 +193,7 @@ def measured_depth(cells: Sequence[int], epsilon: float, persons: float | None) 
     [8, 16, 32, 64]
     """
     aim = math.log(DENSITY) + (math.log(epsilon) + math.log(USUAL_PERSONS if persons is None else persons)) / 2
-    return min(range(len(cells)), key=lambda level: abs(math.log(cells[level]) - aim))
+    return min(range(min(len(cells), DEEPEST_BY_RULE + 1)), key=lambda level: abs(math.log(cells[level]) - aim))
 
 
 def require_measure(measure: int, depth: int) -> int:

@@ -31,8 +31,8 @@ from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 # Prior standard deviation (log scale): places differ by factors of thousands. And ranges, as shares of the longer side.
 SIGMA, SMOOTHNESS = 4.0, 1.0
 RANGES = (0.1, 0.2, 0.4, 0.8, 1.6)
-# Cells of a field at most, and pairs of cells that one count ties: matrices hold as many numbers.
-MOST_CELLS, MOST_PAIRS = 2**16, 2**22
+# Cells of a field at most (20 seconds, 1 GB), and pairs of cells that one count ties: matrices hold as many numbers.
+MOST_CELLS, MOST_PAIRS = 2**14, 2**22
 # Scale of noise, in persons, below which counts are as good as exact, and leave a field nothing to tell.
 LOUD = 0.1
 # Smallest mass, as a share of the largest, that counts may still change.

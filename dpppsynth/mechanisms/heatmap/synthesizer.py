@@ -56,8 +56,8 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         that of the next power of two; its cells outside the window are publicly empty.
     measure : int, optional
         Cells along a side of that pyramid on the finest level that is counted, a power of two. None takes the level
-        whose number of cells in the window is nearest to `18 sqrt(epsilon * expected_n)`, 1000 persons unless
-        `expected_n` is given to `plan`, `check` or `release`.
+        whose number of cells in the window is nearest to `18 sqrt(epsilon * expected_n)`, at most 128 x 128 cells, for
+        1000 persons unless `expected_n` is given to `plan`, `check` or `release`.
     w : int
         Cells kept per level of the published variants: about the number of places that matter.
     variant : {"two-level", "practical", "theory"}

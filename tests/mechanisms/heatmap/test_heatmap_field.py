@@ -148,7 +148,7 @@ class TestLevels:
         cells = [4**level for level in range(9)]
         assert measured_depth(cells, 1.0, None) == measured_depth(cells, 1.0, 1000.0) == 5
         assert measured_depth(cells, 1e-300, 1.0) == 0
-        assert measured_depth(cells, 1e300, 1e300) == 8
+        assert measured_depth(cells, 1e300, 1e300) == 7
         plan = HeatmapSynthesizer(1.0, shape=(320, 240)).plan(BOX, expected_n=100)
         # Of 512 x 512 cells some lie beyond the picture: 20 x 15 of 32 x 32 are nearer to 180 than 10 x 8.
         assert plan.statistic.finest == 32
@@ -318,6 +318,7 @@ class TestRefusals:
         [
             ({"fit": "l1"}, "fit"),
             ({"measure": 2048, "shape": (2048, 900)}, "measure"),
+            ({"measure": 256}, "measure"),
             ({"measure": 512, "shape": (512, 512)}, "measure"),
             ({"measure": 256, "variant": "practical"}, "measure"),
             ({"measure": 128, "variant": "theory"}, "measure"),
