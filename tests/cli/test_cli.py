@@ -252,7 +252,7 @@ WRONG = {
     "delta needed": ([*LGCP, "--mechanism", "field", *SQUARE, "--n", 9], "such as --delta 1e-6, or"),
     "delta of kernel": ([*KERNEL[:6], *SQUARE, "--n", 9], "such as --delta 1e-6."),
     "large delta": ([*DRAW, "--delta", 0.2, *SQUARE, "--n", 9], "or say --allow-large-delta to reproduce"),
-    "sigma of tents": ([*LGCP, "--sigma", 1, *SQUARE, "--n", 9], "--sigma: mechanism 'tents' spends nothing"),
+    "sigma of tents": ([*LGCP, "--sigma", 1, *SQUARE, "--n", 9], "--sigma: mechanism 'auto' spends nothing"),
     "sigma of kernel": ([*KERNEL, "--sigma", 1, *SQUARE, "--n", 9], "--sigma: not an option of --method kernel"),
     "negative sigma": ([*DRAW, "--sigma", -1, *SQUARE, "--n", 9], "--sigma: must be a positive"),
     "length scale": ([*DRAW, "--length-scale", 0, *SQUARE, "--n", 9], "--length-scale: must be a positive"),
