@@ -27,6 +27,7 @@ CANARIES = [TEXT, RAW, 347, 0.347]
 # Public numbers that nothing else on the certificate follows from: the custodian declares them.
 DECLARED = {"n", "expected_n", "epsilon", "sigma", "length_scales", "max_iter", "tolerance", "smoothing"}
 DECLARED |= {"margin", "bandwidth", "decay", "delta", "alpha", "length_scale", "power", "smoothness", "tail"}
+DECLARED |= {"street_sigmas", "street_ranges", "detours"}
 # Names of marks, of their levels, and of the column that tells persons.
 NAMED = {"by", "user"}
 # Of a list, as many entries as its ends show.
