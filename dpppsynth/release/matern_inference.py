@@ -19,6 +19,7 @@ from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
+from dpppsynth.models.kept_masses import kept_masses
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.regular_meshes import refine
@@ -134,6 +135,11 @@ class MaternInference(SparseInference):
         }
         say("draws")
         return self.average(places, self.likelihood(statistic), rng)
+
+    def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
+        """(k, V) draws whose tents have the masses that the approximation predicts, where the field is finer."""
+        finer = len(self.mesh.vertices) > len(likelihood.masses)
+        return kept_masses(likelihood, mode, fields) if finer else fields
 
     def _search(self, statistic: PrivateStatistic[LatticePlan], say: Progress) -> Fits:
         """Posteriors that carry weight; in a fraction of the time a coarser field tells the best range, or the next."""

@@ -38,7 +38,9 @@ class SparseInference(FieldInference):
         draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
         count = apportion(scipy.special.softmax(log_weight), draws)
         totals = np.split(drawn_totals(likelihood, draws, rng), np.cumsum(count)[:-1])
-        fields = np.concatenate([self._draw(fit, own, rng) for fit, own in zip(fits.values(), totals, strict=True)])
+        fields = np.concatenate(
+            [self._draw(fit, likelihood, own, rng) for fit, own in zip(fits.values(), totals, strict=True)]
+        )
         scales = np.repeat([self.scales[place] for place in fits], count)
         return Posterior(fields[None], scales[None], self._notes(fits, count / draws, likelihood, rng)).mixed(rng)
 
@@ -57,11 +59,18 @@ class SparseInference(FieldInference):
         notes.add(most, check_approximation(fits[most], likelihood, len(self.mesh.vertices), CHECKED, rng))
         return notes
 
-    def _draw(self, fit: SparsePosterior, totals: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
+    def _draw(
+        self, fit: SparsePosterior, likelihood: NoisyMasses, totals: Floats, rng: np.random.Generator
+    ) -> NDArray[np.float32]:
         """(k, V) draws with the given totals (k,), in single precision."""
         none = np.empty((0, len(self.mesh.vertices)), dtype=np.float32)
         parts = [totals[start : start + BATCH] for start in range(0, len(totals), BATCH)]
-        return np.concatenate([none, *(self.normalise(fit.draw(len(part), rng), part) for part in parts)])
+        drawn = (self.bent(likelihood, fit.field_mode, fit.draw(len(part), rng)) for part in parts)
+        return np.concatenate([none, *(self.normalise(each, part) for each, part in zip(drawn, parts, strict=True))])
+
+    def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
+        """(k, V) draws about a mode (V,), corrected for what the Gaussian approximation misses; here as they are."""
+        return fields
 
 
 def drawn_totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> Floats:

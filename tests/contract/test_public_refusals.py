@@ -124,6 +124,7 @@ def of_fields():
         coarse = network_mesh(window, 150.0) if streets else regular_triangulation(window, shape=(5, 5))
         for mechanism, options in (
             ("tents", {"inference": "laplace"}),
+            *([("cells", {"inference": "laplace"})] if streets else []),
             ("field", {"inference": "laplace", "delta": 1e-6}),
             ("posterior-draw", {"sampler": "proximal", "delta": 1e-6}),
             ("lipschitz", {"sampler": "nuts"}),
@@ -137,13 +138,13 @@ def of_fields():
             near, scales = functools.partial(make, alpha=25.0), (TINY, 1e-3, 1e100, HUGE)
             lists = {"epsilon": EPSILONS, "alpha": ENDS, "length_scale": scales, "offset": (AWAY, VAST)}
             # Such meshes give tents on streets a field in the plane, and Kim & Lim in a window a sum over all pairs.
-            slow = mechanism == "tents" if streets else mechanism.startswith("kim-lim")
+            slow = mechanism in ("tents", "cells") if streets else mechanism.startswith("kim-lim")
             meshes = () if slow else (fine,)
             yield from varied(name, near, window, mesh=meshes, **lists)
             yield from sized(name, near, window)
             if mechanism in ("field", "posterior-draw", "lipschitz"):
                 yield from varied(name, near, window, sigma=ENDS)
-            if mechanism in ("tents", "field", "posterior-draw"):
+            if mechanism in ("tents", "cells", "field", "posterior-draw"):
                 yield from secret(name, make, window)
         near = functools.partial(LGCPSynthesizer, 1.0, 25.0, mesh=coarse, length_scale=400.0)
         yield from varied("lgcp-tents", near, window, engine=("nutpie", "pymc"), inference=("nuts", "laplace"))

@@ -27,6 +27,8 @@ SPARE = 1e-12
 # Levels that are measured: two of them whole, or as published.
 PUBLISHED = ("practical", "theory")
 VARIANTS = ("two-level", *PUBLISHED)
+# Cells kept of each level where nothing is said.
+COMMON_W = 20
 # Of two measured levels the coarse one has cells so many levels larger. Its share of the budget was measured: thirds to
 # halves do best (docs/results/heatmaps.md).
 BETWEEN, COARSE_SHARE = 2, 0.5
@@ -157,7 +159,7 @@ def level_budgets(
 
 def _two_levels(epsilon: float, depth: int, decay: float | None) -> LevelBudgets:
     """Budgets of the grid and of a level above it."""
-    require_no_decay("two-level", decay)
+    require_plain("two-level", COMMON_W, decay)
     if depth > DEEPEST_WHOLE:
         msg = (
             f"measure: 'two-level' counts all cells, at most {2**DEEPEST_WHOLE} along a side, got {2**depth}; take "
@@ -169,8 +171,11 @@ def _two_levels(epsilon: float, depth: int, decay: float | None) -> LevelBudgets
     return LevelBudgets(depth - step, epsilons, max(step, 1))
 
 
-def require_no_decay(variant: str, decay: float | None) -> None:
-    """Refuse a decay of budgets between two levels."""
+def require_plain(variant: str, w: int, decay: float | None) -> None:
+    """Refuse a number of kept cells, and a decay of budgets, where two levels are counted whole."""
+    if variant == "two-level" and w != COMMON_W:
+        msg = f"w: the two levels keep all their cells; leave it out, or take variant 'practical', got {w!r}."
+        raise InputError(msg)
     if variant == "two-level" and decay is not None:
         msg = f"decay: the two levels have equal budgets; leave it out, or take variant 'practical', got {decay!r}."
         raise InputError(msg)

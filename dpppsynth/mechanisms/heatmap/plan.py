@@ -31,6 +31,7 @@ from dpppsynth.mechanisms.heatmap.bound import (
     level_budgets,
     level_scales,
     require_measure,
+    require_plain,
 )
 from dpppsynth.mechanisms.heatmap.cell_tree import CellTree, grow
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
@@ -101,6 +102,7 @@ class HeatmapPlan(LatticePlan):
 
     def __post_init__(self) -> None:
         instance("mesh", self.mesh, Mesh, "models.regular_squares(window, shape=(257, 257)) makes one")
+        require_plain(self.variant, self.w, self.decay)
         # Whatever is wrong with the budget is said before the data are touched.
         require_exact(self.scales)
         self.guarantee.require(self.epsilon, 0.0)

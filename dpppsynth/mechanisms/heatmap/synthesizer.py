@@ -12,6 +12,7 @@ from dpppsynth.core.arguments import one_of, positive, shown, whole, whole_numbe
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either
 from dpppsynth.mechanisms.heatmap.bound import (
+    COMMON_W,
     DEEPEST,
     FITS,
     VARIANTS,
@@ -20,7 +21,7 @@ from dpppsynth.mechanisms.heatmap.bound import (
     measured_depth,
     require_decay,
     require_measure,
-    require_no_decay,
+    require_plain,
 )
 from dpppsynth.mechanisms.heatmap.plan import HeatmapPlan
 from dpppsynth.mechanisms.heatmap.release import HeatmapRelease, Reconstruction
@@ -96,7 +97,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         help="Cells along a side of the finest level that is counted, a power of two",
         otherwise="by epsilon and the expected number of persons",
     )
-    w: int = setting(20, help="Cells kept of each level, by the published variants")
+    w: int = setting(COMMON_W, help="Cells kept of each level, by the published variants")
     variant: str = setting(VARIANTS[0], help="Levels that are measured", choices=VARIANTS, panel=EXPERT)
     decay: float | None = setting(
         None, help="Decay of the budget from level to level", otherwise="the variant's", panel=EXPERT
@@ -111,7 +112,7 @@ class HeatmapSynthesizer(Synthesizer[HeatmapRelease]):
         one_of("variant", self.variant, VARIANTS)
         if self.measure is not None:
             require_measure(self.measure, grid_depth(self.shape))
-        require_no_decay(self.variant, self.decay)
+        require_plain(self.variant, self.w, self.decay)
         if self.decay is not None:
             object.__setattr__(self, "decay", require_decay(self.decay))
             advise_decay(self.decay)

@@ -471,7 +471,7 @@ def test_pairs_that_differ_by_more_than_one_person_are_refused():
 
 def test_pair_of_ones_own_is_audited():
     """Changes in a cell that is not always looked at are left out of the law; a pair of equals tests nothing."""
-    plan = HeatmapSynthesizer(1.0, shape=(16, 16), w=1).plan(SQUARE)
+    plan = HeatmapSynthesizer(1.0, shape=(16, 16)).plan(SQUARE)
     crowd = [(HERE, f"p{k}") for k in range(300)]
     with_one = persons(*crowd, (THERE, "c"), (THERE, "c"))
     aimed = target_of(plan, pair=(with_one, persons(*crowd)))
@@ -485,7 +485,7 @@ def test_pair_of_ones_own_is_audited():
 
 def test_saved_release_is_audited_without_its_data(tmp_path):
     points = persons(*(([10.0 * k, 500.0], f"p{k % 7}") for k in range(50)))
-    synthesizer = HeatmapSynthesizer(1.0, shape=(16, 16), w=6)
+    synthesizer = HeatmapSynthesizer(1.0, shape=(16, 16))
     folder = synthesizer.release(points).save(tmp_path / "public")
     aimed = target_of_release(folder)
     stated = json.loads((folder / "certificate.json").read_text())["parameters"]

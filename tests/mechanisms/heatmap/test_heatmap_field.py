@@ -158,10 +158,19 @@ class TestLevels:
 class TestBound:
     """Counts of some levels alone, and of two budgets."""
 
+    def test_settings_of_published_variants_are_refused(self):
+        for given, message in (
+            ({"w": 64}, r"^w: the two levels keep all"),
+            ({"decay": 0.7}, r"^decay: the two levels"),
+        ):
+            with pytest.raises(InputError, match=message):
+                HeatmapSynthesizer(1.0, **given)
+
     @pytest.mark.parametrize("variant", ["two-level", "practical", "theory"])
     @pytest.mark.parametrize("measure", [1, 2, 8, 32])
     def test_spends_what_it_says_and_verifies(self, variant, measure, tmp_path):
-        made = HeatmapSynthesizer(0.7, shape=(32, 20), measure=measure, variant=variant, w=4)
+        kept = {} if variant == "two-level" else {"w": 4}
+        made = HeatmapSynthesizer(0.7, shape=(32, 20), measure=measure, variant=variant, **kept)
         plan = made.plan(BOX).statistic
         assert plan.guarantee.epsilon() <= 0.7
         assert plan.guarantee.epsilon() == pytest.approx(0.7, rel=1e-9)

@@ -148,7 +148,7 @@ def test_intensities_have_the_public_total(release):
 def test_sources_of_patterns_differ_as_they_should(release):
     """The median is the released intensity; draws vary among themselves more than patterns of one intensity do."""
     xy = np.array([[500.0, 500.0]])
-    draws = [each(xy)[0] for each in release.intensities(50, np.random.default_rng(0))]
+    draws = [each(xy)[0] for each in release.intensities(50, np.random.default_rng(0), source="draws")]
     assert np.std(draws) > 0
     median, mean = (
         release.intensities(1, np.random.default_rng(0), source=source)[0](xy)[0] for source in ("median", "mean")
