@@ -179,7 +179,10 @@ def field_of_precision(precision: Any, mesh: Mesh) -> SparseField:
     symmetric = matrix.shape == (count, count) and bool(np.isfinite(matrix.data).all())
     symmetric = symmetric and abs(matrix - matrix.T).max() <= 1e-9 * abs(matrix).max()
     if not symmetric:
-        msg = f"precision: needs a symmetric matrix ({count}, {count}) of finite numbers, one row for each vertex."
+        msg = (
+            f"covariance: a precision needs to be a symmetric matrix ({count}, {count}) of finite numbers, one row for "
+            "each vertex."
+        )
         raise InputError(msg)
     matrix = ((matrix + matrix.T) / 2).tocsc()
     factor = SparseFactor(matrix)

@@ -24,9 +24,18 @@ def mesh_work(recipe: Json, domain: Domain) -> float:
         return SEGMENT * vertices(recipe, domain)
     cells, corners = vertices(recipe, domain), float(shapely.get_num_coordinates(domain.geometry))
     if isinstance(domain, LinearNetwork):
-        # A straight part crosses as many cells as there are lines of the grid, at most.
-        return cells + CROSSING * corners * math.sqrt(cells)
+        return cells + CROSSING * _crossings(recipe.get("shape"), domain)
     return CELL * cells if domain.is_rectangle else (CUT + CUT_BY * corners) * cells
+
+
+def _crossings(shape: Json, network: LinearNetwork) -> float:
+    """Cells of a grid over a network's box that its straight parts cross, about, each counted for every part."""
+    sides = [number(each) for each in shape] if isinstance(shape, list) and len(shape) == 2 else [0.0, 0.0]
+    xy, part = shapely.get_coordinates(shapely.get_parts(network.geometry), return_index=True)
+    moved = np.abs(np.diff(xy, axis=0))[part[1:] == part[:-1]].sum(axis=0)
+    x0, y0, x1, y1 = network.bounds
+    lines = [way / extent * side for way, extent, side in zip(moved, (x1 - x0, y1 - y0), sides, strict=True) if extent]
+    return float(len(xy) + sum(lines))
 
 
 def vertices(recipe: Json, domain: Domain) -> float:

@@ -71,7 +71,7 @@ class PrecisionInference(SparseInference):
         try:
             prior = field_of_precision(self.precision, self.mesh)
         except QualityError:
-            msg = "precision: the matrix is not positive definite to rounding; add a little to its diagonal."
+            msg = "covariance: the precision is not positive definite to rounding; add a little to its diagonal."
             raise InputError(msg) from None
         object.__setattr__(self, "precision", prior.precision)
         object.__setattr__(self, "digest", fingerprint(prior.precision))

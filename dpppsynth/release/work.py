@@ -47,7 +47,10 @@ def _of_part(part: JsonRead, domain: Domain) -> float:
         return LEVEL
     described, parameters = mechanism(part["mechanism"]), part["parameters"]
     stated = parameters.get("estimator")
-    fitting = max((each.work(stated, parameters, domain) for each in described.estimators), default=0.0)
+    kind = stated.get("kind") if isinstance(stated, dict) else None
+    # Of several the one that is stated; a kind that is not known is refused before any of its work is done.
+    own = [each for each in described.estimators if len(described.estimators) == 1 or each.kind == kind]
+    fitting = sum(each.work(stated, parameters, domain) for each in own)
     return LEVEL + described.plan.work(parameters, domain) + fitting
 
 

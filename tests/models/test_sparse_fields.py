@@ -157,7 +157,7 @@ def test_a_precision_of_ones_own_is_taken_as_it_is():
     np.testing.assert_allclose(field.covariance(), np.linalg.inv(precision.toarray()), rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose((field.root @ field.root.T).toarray(), precision.toarray(), atol=1e-12)
     for wrong in (sp.eye_array(15), sp.csc_array(np.triu(np.ones((16, 16)))), np.nan * sp.eye_array(16)):
-        with pytest.raises(InputError, match=r"precision: needs a symmetric matrix \(16, 16\)"):
+        with pytest.raises(InputError, match=r"a precision needs to be a symmetric matrix \(16, 16\)"):
             field_of_precision(wrong, mesh)
     with pytest.raises(QualityError, match="not positive definite"):
         field_of_precision(-sp.eye_array(16), mesh)

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from dpppsynth.cli import app
 from dpppsynth.contract import effort
 from dpppsynth.core.errors import DpppsynthError, InformationWarning, TooLargeError
+from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.mesh import NetworkMesh
 from dpppsynth.mechanisms.local import grid_plan
 from dpppsynth.models.recipes import domain_from_geojson
@@ -20,7 +21,7 @@ from dpppsynth.release import verify as verification
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import PlanarMesh
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.synthesizers import LaplaceSynthesizer
+from dpppsynth.synthesizers import LaplaceSynthesizer, LGCPSynthesizer
 
 STORED = Path(__file__).parents[1] / "data" / "releases_v1"
 NAMES = sorted(path.name for path in STORED.iterdir() if path.is_dir())
@@ -174,3 +175,20 @@ def test_levels_add_up(forbidden, tmp_path):
     parts = json.loads((folder / "certificate.json").read_text())["parameters"]["strata"]
     rewritten(folder, (("strata",), parts[:1] * many), (("levels",), list(map(str, range(many)))))
     assert verify(folder).too_large
+
+
+def test_a_default_release_on_a_town_is_verified_unasked(tmp_path):
+    """Work of 6000 edges, counted once for the stated estimator, and by the cells that edges do cross."""
+    side = 56
+    xy = [(100.0 * i, 100.0 * j) for i in range(side) for j in range(side)]
+    along = [(side * i + j, side * i + j + 1) for i in range(side) for j in range(side - 1)]
+    edges = along + [(side * i + j, side * (i + 1) + j) for i in range(side - 1) for j in range(side)]
+    town = LinearNetwork(xy, edges)
+    plan = LGCPSynthesizer(1.0, 30.0, inference="laplace").plan(town, n=400)
+    stated = plan.statistic.parameters() | {"estimator": plan.estimator.to_dict()}
+    assert work.too_large(plan.mechanism, stated, town) is None
+    # A network of long streets crosses as many cells as there are, which is counted.
+    long = LinearNetwork([(0, 0), (5500, 5500), (0, 5500)], [(0, 1), (1, 2)])
+    assert effort.mesh_work({"builder": "trace", "shape": [2000, 2000]}, long) > effort.mesh_work(
+        {"builder": "trace", "shape": [20, 20]}, long
+    )

@@ -12,7 +12,10 @@ from dpppsynth.mechanisms.heatmap.bound import DEEPEST
 from dpppsynth.mechanisms.heatmap.pyramid import pyramid
 
 ALL_INSIDE = "None takes the whole grid"
-SKIPPED = "fit: 'l1' takes counts of every level from the first on; take 'field' or 'least-squares'."
+SKIPPED = (
+    "fit: 'l1' takes counts of every level from the first on; take variant 'practical' with it, or fit 'field' or "
+    "'least-squares'."
+)
 
 
 @dataclass(frozen=True, eq=False)

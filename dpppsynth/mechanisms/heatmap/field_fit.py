@@ -5,6 +5,7 @@ there, and each noised count is a sum of masses plus its own level's noise. The 
 found by evidence.
 """
 
+import math
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
@@ -235,7 +236,7 @@ def require_small(budgets: LevelBudgets) -> None:
     cells = 4**budgets.depth
     if cells > MOST_CELLS or cells * 4 ** (budgets.depth - budgets.first) > MOST_PAIRS:
         msg = (
-            f"measure: {2**budgets.depth} cells along a side are too many for a field behind levels from "
-            f"{budgets.first} on; take fewer, variant 'two-level', or fit 'least-squares'."
+            f"measure: {2**budgets.depth} cells along a side, counted from level {budgets.first} on, are too many for "
+            f"fit 'field' (at most {math.isqrt(MOST_CELLS)} with two levels); take fewer, or fit 'least-squares'."
         )
         raise InputError(msg)

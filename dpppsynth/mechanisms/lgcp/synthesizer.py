@@ -184,7 +184,10 @@ class LGCPSynthesizer(LGCPSettings):
         dense = isinstance(self.covariance, Covariance)
         sparse = isinstance(self.covariance, SparseMatern) or issparse(self.covariance)
         if not dense and not sparse:
-            msg = f"covariance: needs one such as PoweredExponential(sigma, length_scale), got {self.covariance!r}."
+            msg = (
+                "covariance: needs one such as PoweredExponential(sigma, length_scale), a SparseMatern, or a sparse "
+                f"matrix of SciPy, got {type(self.covariance).__name__}."
+            )
             raise InputError(msg)
         if sparse and self.mechanism not in ("auto", "tents"):
             msg = f"covariance: mechanism {self.mechanism!r} takes none of sparse precision; leave it out."

@@ -119,8 +119,8 @@ class TestRefusals:
         [
             ("wide", {}, "^covariance: needs one such as PoweredExponential"),
             (np.eye(36), {}, "^covariance: needs one such as"),
-            (sp.eye_array(35), {}, "^precision: needs a symmetric matrix"),
-            (-sp.eye_array(36), {}, "^precision: the matrix is not positive definite"),
+            (sp.eye_array(35), {}, "^covariance: a precision needs to be a symmetric matrix"),
+            (-sp.eye_array(36), {}, "^covariance: the precision is not positive definite"),
             (sp.eye_array(36), {"mesh": None}, "^mesh: a precision of one's own belongs to the vertices"),
             (sp.eye_array(36), {"inference": "nuts"}, "^inference: a sparse prior"),
             (sp.eye_array(36), {"prior": "dense"}, "^prior: the given covariance is sparse"),
