@@ -13,7 +13,6 @@ from support.seams import chance_for_nuts
 
 from dpppsynth import LGCPSynthesizer, Window
 from dpppsynth.contract.additive_noise import lattice_masses
-from dpppsynth.contract.rules import FIELD_SIGMA
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.models import (
     NoisyMasses,
@@ -135,7 +134,7 @@ def test_intervals_of_the_intensity_cover(epsilon):
     plan = LGCPSynthesizer(epsilon, 0.7, length_scale=scale).plan(window, n=n)
     model = plan.estimator
     truth_mesh = regular_triangulation(window, shape=(25, 25))
-    truth_root = factor(PoweredExponential(FIELD_SIGMA, scale).matrix(truth_mesh), lost=1e-6)
+    truth_root = factor(PoweredExponential(model.sigma, scale).matrix(truth_mesh), lost=1e-6)
     basis = model.prior_factor(scale, intercept=False)
     grid = np.stack(np.meshgrid(np.arange(0.5, 10), np.arange(0.5, 10)), axis=-1).reshape(-1, 2)
     hits = []
