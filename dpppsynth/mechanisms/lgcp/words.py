@@ -10,12 +10,12 @@ FITTED = "A log-Gaussian Cox model that knows the law of the noise was fitted to
 DRAWN = "The synthetic points were drawn from that intensity."
 
 
-def _fitted(description: str, centre: str) -> MechanismWords[Measurement, Result]:
+def _fitted(description: str) -> MechanismWords[Measurement, Result]:
     end = f"{FITTED}, and the synthetic points were drawn from the model."
     return MechanismWords(
         description=f"{description} {end}",
-        intensity=f"posterior {centre}",
-        title=f"Private intensity, posterior {centre}",
+        intensity="posterior median",
+        title="Private intensity, posterior median",
     )
 
 
@@ -28,14 +28,12 @@ def _drawn(description: str) -> MechanismWords[Measurement, Result]:
 
 
 TENTS = _fitted(
-    "The points were shared out to the corners of a public mesh, and random noise was added to every corner's sum.",
-    "mean, or median behind a sparse prior",
+    "The points were shared out to the corners of a public mesh, and random noise was added to every corner's sum."
 )
 CELLS = _fitted(
-    "The points along every short stretch of the streets were counted, and random noise was added to every count.",
-    "median",
+    "The points along every short stretch of the streets were counted, and random noise was added to every count."
 )
-FIELD = _fitted("The points were reduced to smooth averages over the area, and random noise was added to each.", "mean")
+FIELD = _fitted("The points were reduced to smooth averages over the area, and random noise was added to each.")
 POSTERIOR_DRAW = _drawn(
     "One intensity was drawn at random from what a log-Gaussian Cox model makes of the points. No noise was added: the "
     "randomness of the draw protects."
