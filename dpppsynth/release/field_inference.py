@@ -17,7 +17,7 @@ from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.measurement import Following, Parameters, require
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import Json
+from dpppsynth.core.json_types import Json, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
@@ -182,6 +182,19 @@ def files_beside(mesh: Mesh, scales: Sequence[float], offset: str | None) -> Bes
 
 def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, scales: Sequence[float]) -> None:
     require_posterior(content, mesh, scales)
+
+
+def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> None:
+    """Refuse settings that read as a model's but are written otherwise: 1 and true are no 1.0 here.
+
+    The offset, which is read from its own file, is left aside.
+
+    Raises
+    ------
+    InputError
+    """
+    own = canonical_json(model.to_dict() | {"offset": None})
+    require(own == canonical_json({**stated, "offset": None}), rule)
 
 
 def require_few(name: str, scales: tuple[float, ...]) -> None:

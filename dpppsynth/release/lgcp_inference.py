@@ -37,11 +37,11 @@ from dpppsynth.release.field_inference import (
     apportion,
     field_mesh,
     files_beside,
+    require_as_written,
     require_few,
     require_scales,
 )
 from dpppsynth.release.posterior import FitNotes, Posterior
-from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
@@ -257,8 +257,7 @@ class LGCPInference(FieldInference):
         if "covariance" in stated:
             # Made once, to see that it is a covariance there.
             model = cls.from_dict({**stated, "mesh": mesh.recipe}, plan, None)
-            same = canonical_json(model.to_dict() | {"offset": None}) == canonical_json({**stated, "offset": None})
-            require(same, "a covariance's parameters are numbers as they are written")
+            require_as_written(model, stated, "a covariance's parameters are numbers as they are written")
         return files_beside(mesh, stated["length_scales"], offset)
 
     @classmethod

@@ -30,12 +30,13 @@ from dpppsynth.release.field_inference import (
     INTERCEPT_SD,
     field_mesh,
     files_beside,
+    require_as_written,
     require_few,
     require_scales,
 )
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import FORGOTTEN, INFERENCES, LONGEST, SHORTEST, SparseInference
-from dpppsynth.spatial.domains import Domain, canonical_json
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
@@ -230,9 +231,7 @@ class MaternInference(SparseInference):
         require(stated.keys() == STATED, f"a Matern field states exactly {', '.join(sorted(STATED))}")
         require_scales(stated, "ranges")
         model = cls.from_dict({**stated, "mesh": field_mesh(stated["mesh"], plan.mesh).recipe}, plan, None)
-        # 1 and true are no 1.0 here.
-        same = canonical_json(model.to_dict() | {"offset": None}) == canonical_json({**stated, "offset": None})
-        require(same, "a Matern field's ranges and smoothness are numbers as they are written")
+        require_as_written(model, stated, "a Matern field's ranges and smoothness are numbers as they are written")
         model.require(plan)
         return files_beside(model.mesh, model.scales, offset_of(stated))
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -69,7 +70,7 @@ class PrecisionInference(SparseInference):
         if self.precision is None:
             return
         try:
-            prior = field_of_precision(self.precision, self.mesh)
+            prior = self._field
         except QualityError:
             msg = "covariance: the precision is not positive definite to rounding; add a little to its diagonal."
             raise InputError(msg) from None
@@ -106,8 +107,12 @@ class PrecisionInference(SparseInference):
 
     def _prior(self, plan: LatticePlan) -> SparseField:
         """Prior at the vertices, with an intercept where n is secret."""
-        prior = field_of_precision(self.precision, self.mesh)
-        return prior if plan.n is not None else prior.with_intercept(INTERCEPT_SD)
+        return self._field if plan.n is not None else self._field.with_intercept(INTERCEPT_SD)
+
+    @cached_property
+    def _field(self) -> SparseField:
+        """Prior at the vertices, which is factored once."""
+        return field_of_precision(self.precision, self.mesh)
 
     def table_rows(self) -> Rows:
         """Prior and inference."""

@@ -31,7 +31,7 @@ from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeti
 from dpppsynth.models.summed_fields import SummedField, constant, moved, scaled, summed
 from dpppsynth.models.trace import around
 from dpppsynth.release.estimators import offset_of, offset_rows
-from dpppsynth.release.field_inference import INTERCEPT_SD, files_beside
+from dpppsynth.release.field_inference import INTERCEPT_SD, files_beside, require_as_written
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import FORGOTTEN, INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.spatial.domains import Domain, Window, canonical_json
@@ -249,9 +249,7 @@ class StreetInference(SparseInference):
             "what is averaged over stands in lists",
         )
         model = cls.from_dict(stated, plan, None)
-        # 1 and true are no 1.0 here.
-        same = canonical_json(model.to_dict() | {"offset": None}) == canonical_json({**stated, "offset": None})
-        require(same, "settings of a field along streets are numbers as they are written")
+        require_as_written(model, stated, "settings of a field along streets are numbers as they are written")
         model.require(plan)
         return files_beside(model.mesh, model.scales, offset_of(stated))
 
