@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, cg
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models.likelihood import MassLikelihood
@@ -24,6 +25,8 @@ HALVINGS = 40
 LONGEST = 4.0
 # Vertices whose variances are found at once where they are made of several unknowns.
 BATCH = 256
+# Relative error of a Newton step by conjugate gradients, and rounds of these that take less time than a factor.
+ROUGH, MOST_ROUNDS = 0.05, 10
 
 
 class Information:
@@ -63,6 +66,11 @@ class Information:
             across = self.columns.T @ changes
             out = out + (across * (self.middle @ across)).sum(axis=0)
         return np.asarray(out)
+
+    def times(self, change: Floats) -> Floats:
+        """(N,) information times a change (N,) of the unknowns."""
+        out = self.root @ (self.root.T @ change)
+        return out + self.columns @ (self.middle @ (self.columns.T @ change)) if self.known else out
 
 
 class PosteriorPrecision:
@@ -202,10 +210,13 @@ def sparse_posterior(
     unknowns = np.zeros(prior.size) if start is None else prior.unknowns_of(start - centre)
     value, gradient, mass = _density(likelihood, prior, centre, unknowns)
     along, before = np.zeros(prior.size), (np.zeros(prior.size), np.inf)
+    precision: PosteriorPrecision | None = None
     for _ in range(steps):
         information = Information(likelihood, prior, mass)
-        precision = PosteriorPrecision(prior, information)
-        step = precision.solve(gradient)
+        step = None if precision is None else _inexact(prior, information, precision, gradient)
+        if step is None or gradient @ step <= tolerance:
+            precision = PosteriorPrecision(prior, information)
+            step = precision.solve(gradient)
         gain = float(gradient @ step)
         if gain <= tolerance:
             evidence = value + (prior.log_det - precision.log_det) / 2
@@ -217,6 +228,15 @@ def sparse_posterior(
         unknowns, (value, gradient, mass) = _line_search(likelihood, prior, centre, unknowns, value, gradient, along)
     msg = "inference: the posterior mode of the field was not found; take a coarser mesh or another range."
     raise QualityError(msg)
+
+
+def _inexact(prior: SparseField, information: Information, near: PosteriorPrecision, gradient: Floats) -> Floats | None:
+    """Newton step (N,) by conjugate gradients, with the factor of a precision nearby; None where that takes long."""
+    size = (prior.size, prior.size)
+    operator = LinearOperator(size, lambda u: prior.precision @ u + information.times(u), dtype=float)
+    nearby = LinearOperator(size, near.solve, dtype=float)
+    step, failed = cg(operator, gradient, rtol=ROUGH, maxiter=MOST_ROUNDS, M=nearby)
+    return None if failed else step
 
 
 def _line_search(

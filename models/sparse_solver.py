@@ -8,7 +8,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from dpppsynth.core.errors import QualityError
+from dpppsynth.core.threads import in_threads
 from dpppsynth.spatial.mesh import Floats
+
+# Right-hand sides that are solved at once: their rounding depends on the number, so that is the same on any machine.
+TOGETHER = 8
 
 
 class SparseFactor:
@@ -46,8 +50,11 @@ class SparseFactor:
         return float(np.log(self._pivots).sum())
 
     def solve(self, right: Floats) -> Floats:
-        """Solution (N,) or (N, k) for right-hand sides of that shape."""
-        return np.asarray(self._lu.solve(np.ascontiguousarray(right)))
+        """Solution (N,) or (N, k) for right-hand sides of that shape; many are shared among the processor's cores."""
+        if right.ndim == 1:
+            return np.asarray(self._lu.solve(right))
+        blocks = [np.asfortranarray(right[:, start : start + TOGETHER]) for start in range(0, right.shape[1], TOGETHER)]
+        return np.concatenate([right[:, :0], *in_threads(self._lu.solve, blocks)], axis=1)
 
     @property
     def root(self) -> sp.csc_array:

@@ -1,5 +1,6 @@
 """Sums of independent fields of sparse precision: the unknowns of all parts together stay sparse."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -36,9 +37,34 @@ def summed(*parts: SparseField) -> SummedField:
     )
 
 
-def moved(field: SparseField, basis: sp.csr_array) -> SparseField:
+@dataclass(frozen=True, eq=False)
+class MovedField(SparseField):
+    """A field at other places than its own.
+
+    Attributes
+    ----------
+    field : SparseField
+    basis : sparse (places, V)
+        Weights of the field's own places, such as those of linear interpolation.
+    """
+
+    field: SparseField = dataclasses.field(kw_only=True)
+    basis: sp.csr_array = dataclasses.field(kw_only=True)
+    mixed: ClassVar[bool] = True
+
+    def unknowns_of(self, field: Floats) -> Floats:
+        """(N,) unknowns of a field that is about this one (places,): its averages at the own places."""
+        weight = self.basis.sum(axis=0)
+        average = np.divide(self.basis.T @ field, weight, out=np.zeros_like(weight), where=weight > 0)
+        return self.field.unknowns_of(average)
+
+
+def moved(field: SparseField, basis: sp.csr_array) -> MovedField:
     """The field at other places, from its values at its own by a sparse matrix (places, V)."""
-    return SparseField(field.precision, field.root, field.log_det, (basis @ field.placement).tocsr())
+    placement = (basis @ field.placement).tocsr()
+    return MovedField(
+        field.precision, field.root, field.log_det, placement, intercept=field.intercept, field=field, basis=basis
+    )
 
 
 def scaled(field: SparseField, factor: float) -> SparseField:

@@ -1,8 +1,6 @@
 """`MaternInference`: a Matern field of sparse precision behind noisy masses, as fine as their number asks for."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import ClassVar, Self, cast
 
 import numpy as np
@@ -22,9 +20,7 @@ from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.kept_masses import kept_masses
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.models.regular_meshes import refine
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
-from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import (
     INTERCEPT_SD,
@@ -34,22 +30,17 @@ from dpppsynth.release.field_inference import (
     require_few,
     require_scales,
 )
+from dpppsynth.release.matern_search import MaternSearch
 from dpppsynth.release.posterior import Posterior
-from dpppsynth.release.sparse_inference import FORGOTTEN, INFERENCES, LONGEST, SHORTEST, SparseInference
+from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
 # Settings on a certificate.
 STATED = {"kind", "mesh", "ranges", "smoothness", "sigma", "offset", "inference"}
-# Where the search over ranges begins: about six spacings of the tents. Longer ranges take larger factors.
-FIRST = 2
-# Vertices of a field up to which it is not worth while to search on a coarser mesh.
-FEW = 2500
 # Times the memory that the factors of a smoother field take.
 SMOOTH = 4
-# Posteriors by smoothness and range.
-Fits = dict[tuple[float, float], SparsePosterior]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,64 +121,28 @@ class MaternInference(SparseInference):
         return cast(NoisyMasses, plan.likelihood(statistic, self.measure, self.mesh.shares(plan.mesh)))
 
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
-        fits = self._search(statistic, say)
+        plan, likelihood = statistic.plan, self.likelihood(statistic)
+        search = MaternSearch(
+            likelihood,
+            self.mesh,
+            self.sigma,
+            self.smoothness,
+            self.ranges,
+            self.centre(plan),
+            None if plan.n is not None else INTERCEPT_SD,
+            say,
+        )
         places = {
-            self.smoothness.index(s) * len(self.ranges) + self.ranges.index(r): fit for (s, r), fit in fits.items()
+            self.smoothness.index(s) * len(self.ranges) + self.ranges.index(r): fit
+            for (s, r), fit in search.posteriors().items()
         }
         say("draws")
-        return self.average(places, self.likelihood(statistic), rng)
+        return self.average(places, likelihood, rng)
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
         """(k, V) draws whose tents have the masses that the approximation predicts, where the field is finer."""
         finer = len(self.mesh.vertices) > len(likelihood.masses)
         return kept_masses(likelihood, mode, fields) if finer else fields
-
-    def _search(self, statistic: PrivateStatistic[LatticePlan], say: Progress) -> Fits:
-        """Posteriors that carry weight; in a fraction of the time a coarser field tells the best range, or the next."""
-        first, coarser = min(FIRST, len(self.ranges) - 1), self._coarser(statistic.plan)
-        if coarser is None:
-            return self.climb(statistic, say, first)
-        found = coarser.climb(statistic, say, first)
-        best = max(found, key=lambda key: found[key].log_evidence)
-        start = np.asarray(coarser.mesh.basis(self.mesh.positions) @ found[best].field_mode)
-        return self.climb(statistic, say, self.ranges.index(best[1]), start=start, ways=(-1,))
-
-    def _coarser(self, plan: LatticePlan) -> "MaternInference | None":
-        """The same field on a mesh refined once less, or none where this one is small or not refined."""
-        if len(self.mesh.vertices) <= FEW or self.mesh.recipe["builder"] != "regular":
-            return None
-        factor = (self.mesh.recipe["shape"][0] - 1) // (plan.mesh.recipe["shape"][0] - 1)
-        return None if factor == 1 else replace(self, mesh=refine(plan.mesh, factor - 1))
-
-    def climb(
-        self,
-        statistic: PrivateStatistic[LatticePlan],
-        say: Progress,
-        first: int,
-        *,
-        start: Floats | None = None,
-        ways: tuple[int, ...] = (1, -1),
-    ) -> Fits:
-        """Posteriors by smoothness and range, those that carry weight, around the evidence's maximum."""
-        plan, likelihood = statistic.plan, self.likelihood(statistic)
-        fits: Fits = {}
-
-        def evidence(smoothness: float, range_: float) -> float:
-            say(f"field of {len(self.mesh.vertices)} vertices, range {range_:.4g} and smoothness {smoothness:g}")
-            prior = SparseMatern(self.sigma, range_, smoothness).on(self.mesh)
-            prior = prior if plan.n is not None else prior.with_intercept(INTERCEPT_SD)
-            near = next(iter(fits.values())).field_mode if fits else start
-            fit = sparse_posterior(likelihood, prior, self.centre(plan), start=near)
-            fits[smoothness, range_] = fit
-            best = max(each.log_evidence for each in fits.values())
-            # Factors are large: those that carry no weight are not kept.
-            for key in [key for key, each in fits.items() if each.log_evidence - best < FORGOTTEN]:
-                del fits[key]
-            return fit.log_evidence
-
-        for smoothness in self.smoothness:
-            ascend(partial(evidence, smoothness), self.ranges, first, ways)
-        return fits
 
     def table_rows(self) -> Rows:
         """Prior and inference."""
@@ -246,23 +201,3 @@ class MaternInference(SparseInference):
             offset=offset,
             inference=stated["inference"],
         )
-
-
-def ascend(
-    height: Callable[[float], float], places: tuple[float, ...], first: int, ways: tuple[int, ...] = (1, -1)
-) -> None:
-    """Ascend to a local maximum over ordered places, from the first one on, looking at each place once at most."""
-    seen: dict[int, float] = {}
-
-    def at(place: int) -> float:
-        if not 0 <= place < len(places):
-            return -np.inf
-        if place not in seen:
-            seen[place] = height(places[place])
-        return seen[place]
-
-    here = first
-    at(here)
-    for way in ways:
-        while at(here + way) > at(here):
-            here += way

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpppsynth.models.approximation_checks import check_approximation
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.sparse_posterior import SparsePosterior
-from dpppsynth.release.field_inference import NEGLIGIBLE, FieldInference, apportion
+from dpppsynth.release.field_inference import FieldInference, apportion
 from dpppsynth.release.posterior import FitNotes, Posterior
 from dpppsynth.spatial.mesh import Floats
 
@@ -23,8 +23,6 @@ LONGEST, SHORTEST = 2.0, 1e-6
 CHECKED = 40
 # Draws that are made at once.
 BATCH = 64
-# Logarithm of the weight below which a prior is left out of the average.
-FORGOTTEN = float(np.log(NEGLIGIBLE))
 
 
 class SparseInference(FieldInference):

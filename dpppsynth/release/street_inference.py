@@ -32,8 +32,9 @@ from dpppsynth.models.summed_fields import SummedField, constant, moved, scaled,
 from dpppsynth.models.trace import around
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import INTERCEPT_SD, files_beside, require_as_written
+from dpppsynth.release.matern_search import FORGOTTEN
 from dpppsynth.release.posterior import Posterior
-from dpppsynth.release.sparse_inference import FORGOTTEN, INFERENCES, LONGEST, SHORTEST, SparseInference
+from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.spatial.domains import Domain, Window, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere

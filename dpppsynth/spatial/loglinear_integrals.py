@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from dpppsynth.core.threads import in_threads
 from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
 
 
@@ -19,11 +20,12 @@ def integrate_exp(mesh: Mesh, pieces: Pieces, fields: Floats) -> Floats:
     owner = np.repeat(pieces.element, sides)
     at_corner = mesh.gather(owner, mesh.weights(owner, pieces.corners.reshape(-1, 2)))
     mean = mean_exp_segment if sides == 2 else mean_exp_triangle
-    out = np.empty(len(fields))
-    for part in chunks(len(fields), sides * q):
+
+    def integral(part: slice) -> Floats:
         corner = (at_corner @ fields[part].T).reshape(q, sides, len(fields[part]))
-        out[part] = pieces.weight @ mean(corner)
-    return out
+        return np.asarray(pieces.weight @ mean(corner))
+
+    return np.concatenate([np.empty(0), *in_threads(integral, chunks(len(fields), sides * q))])
 
 
 def mean_exp_segment(f: Floats) -> Floats:

@@ -122,3 +122,29 @@ def likelihood_gradient(likelihood, w):
 def test_a_mode_that_is_not_found_is_said():
     with pytest.raises(QualityError, match="mode of the field was not found"):
         sparse_posterior(statistic(noisy(4), 2.0, 300.0), SparseMatern(1.0, 300.0, 1.0).on(MESH), steps=1)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 10])
+@pytest.mark.parametrize("n", [300.0, None])
+def test_rough_newton_steps_lead_to_the_same_mode(monkeypatch, rounds, n):
+    """With a factor at each step, with conjugate gradients that give up, and as it is."""
+    prior = SparseMatern(1.6, 300.0, 1.0).on(MESH)
+    prior = prior if n else prior.with_intercept(2.0)
+    likelihood = statistic(noisy(3), 2.0, n)
+    fit = sparse_posterior(likelihood, prior, 1.0, tolerance=1e-10)
+    monkeypatch.setattr("dpppsynth.models.sparse_posterior.MOST_ROUNDS", rounds)
+    other = sparse_posterior(likelihood, prior, 1.0, tolerance=1e-10)
+    np.testing.assert_allclose(other.field_mode, fit.field_mode, atol=1e-5)
+    assert other.log_evidence == pytest.approx(fit.log_evidence, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [300.0, None])
+def test_information_times_a_change_is_its_square(n):
+    """Newton steps by conjugate gradients and the factor solve the same equations."""
+    prior = SparseMatern(1.6, 300.0, 1.0).on(MESH)
+    prior = prior if n else prior.with_intercept(2.0)
+    fit = sparse_posterior(statistic(noisy(4), 2.0, n), prior, 1.0)
+    change = np.random.default_rng(0).standard_normal(prior.size)
+    whole = prior.precision @ change + fit.information.times(change)
+    np.testing.assert_allclose(fit.precision.solve(whole), change, rtol=1e-6, atol=1e-8)
+    assert change @ fit.information.times(change) == pytest.approx(fit.information.square(change[:, None])[0])

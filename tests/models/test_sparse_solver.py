@@ -45,3 +45,17 @@ def test_factors_agree_with_dense_algebra(matrix):
 def test_indefinite_and_singular_matrices_are_refused(matrix):
     with pytest.raises(QualityError, match="not positive definite"):
         SparseFactor(sp.csc_array(matrix))
+
+
+def test_many_right_hand_sides_are_solved_alike_on_any_number_of_cores(monkeypatch):
+    rng = np.random.default_rng(3)
+    root = sp.random_array((60, 60), density=0.05, rng=rng)
+    matrix = (root @ root.T + sp.eye_array(60)).tocsc()
+    factor, right = SparseFactor(matrix), rng.standard_normal((60, 27))
+    found = []
+    for cores in (1, 2, 7):
+        monkeypatch.setattr("os.cpu_count", lambda cores=cores: cores)
+        found.append(factor.solve(right))
+    np.testing.assert_allclose(matrix @ found[0], right, atol=1e-12)
+    assert all(np.array_equal(found[0], other) for other in found)
+    assert factor.solve(right[:, :0]).shape == (60, 0)

@@ -25,7 +25,7 @@ from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
 from dpppsynth.models.sparse_solver import SparseFactor
 from dpppsynth.release.field_inference import INTERCEPT_SD, NEGLIGIBLE
-from dpppsynth.release.matern_inference import FIRST, ascend
+from dpppsynth.release.matern_search import FIRST, ascend
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 

@@ -24,7 +24,6 @@ from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
 from dpppsynth.release import LGCPInference, MaternInference
 from dpppsynth.release.field_inference import MOST_SCALES
-from dpppsynth.release.matern_inference import ascend
 from dpppsynth.spatial.offset import Offset
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
@@ -268,16 +267,3 @@ def test_forged_estimators_do_not_verify(saved, forge):
     forge(forged["estimator"])
     with pytest.raises((InputError, LookupError, TypeError, ValueError)):
         rederive("lgcp-tents", forged, NEAR, SQUARE)
-
-
-@pytest.mark.parametrize("peak", range(7))
-def test_climbing_finds_a_single_peak_and_looks_once_at_each_place(peak):
-    looked = []
-
-    def height(place):
-        looked.append(place)
-        return -abs(place - 10.0 * peak)
-
-    ascend(height, tuple(10.0 * k for k in range(7)), first=2)
-    assert 10.0 * peak in looked
-    assert len(looked) == len(set(looked)) <= 7
