@@ -213,10 +213,7 @@ def sparse_posterior(
     precision: PosteriorPrecision | None = None
     for _ in range(steps):
         information = Information(likelihood, prior, mass)
-        step = None if precision is None else _inexact(prior, information, precision, gradient)
-        if step is None or gradient @ step <= tolerance:
-            precision = PosteriorPrecision(prior, information)
-            step = precision.solve(gradient)
+        step, precision = _newton_step(prior, information, gradient, precision, tolerance)
         gain = float(gradient @ step)
         if gain <= tolerance:
             evidence = value + (prior.log_det - precision.log_det) / 2
@@ -230,13 +227,22 @@ def sparse_posterior(
     raise QualityError(msg)
 
 
-def _inexact(prior: SparseField, information: Information, near: PosteriorPrecision, gradient: Floats) -> Floats | None:
-    """Newton step (N,) by conjugate gradients, with the factor of a precision nearby; None where that takes long."""
-    size = (prior.size, prior.size)
-    operator = LinearOperator(size, lambda u: prior.precision @ u + information.times(u), dtype=float)
-    nearby = LinearOperator(size, near.solve, dtype=float)
-    step, failed = cg(operator, gradient, rtol=ROUGH, maxiter=MOST_ROUNDS, M=nearby)
-    return None if failed else step
+def _newton_step(
+    prior: SparseField, information: Information, gradient: Floats, near: PosteriorPrecision | None, tolerance: float
+) -> tuple[Floats, PosteriorPrecision]:
+    """Newton step (N,) and the factor behind it: that of a precision nearby, but at the mode one of its own.
+
+    Conjugate gradients that take long have one of their own as well.
+    """
+    if near is not None:
+        size = (prior.size, prior.size)
+        whole = LinearOperator(size, lambda change: prior.precision @ change + information.times(change), dtype=float)
+        nearby = LinearOperator(size, near.solve, dtype=float)
+        step, failed = cg(whole, gradient, rtol=ROUGH, maxiter=MOST_ROUNDS, M=nearby)
+        if not failed and gradient @ step > tolerance:
+            return step, near
+    precision = PosteriorPrecision(prior, information)
+    return precision.solve(gradient), precision
 
 
 def _line_search(

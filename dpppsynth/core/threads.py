@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-Task, Result = TypeVar("Task"), TypeVar("Result")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 
 def in_threads(function: Callable[[Task], Result], tasks: Iterable[Task]) -> list[Result]:

@@ -17,7 +17,6 @@ from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
-from dpppsynth.models.kept_masses import kept_masses
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
@@ -34,7 +33,7 @@ from dpppsynth.release.matern_search import MaternSearch
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Floats, Mesh
+from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
 # Settings on a certificate.
@@ -138,11 +137,6 @@ class MaternInference(SparseInference):
         }
         say("draws")
         return self.average(places, likelihood, rng)
-
-    def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
-        """(k, V) draws whose tents have the masses that the approximation predicts, where the field is finer."""
-        finer = len(self.mesh.vertices) > len(likelihood.masses)
-        return kept_masses(likelihood, mode, fields) if finer else fields
 
     def table_rows(self) -> Rows:
         """Prior and inference."""

@@ -1,16 +1,20 @@
 """`SparseInference`: what estimators by a field of sparse precision share: draws averaged over priors by evidence."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 import scipy.special
 from numpy.typing import NDArray
 
 from dpppsynth.models.approximation_checks import check_approximation
+from dpppsynth.models.kept_masses import kept_masses
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.sparse_posterior import SparsePosterior
 from dpppsynth.release.field_inference import FieldInference, apportion
 from dpppsynth.release.posterior import FitNotes, Posterior
+from dpppsynth.spatial.loglinear_integrals import gauss_rule
 from dpppsynth.spatial.mesh import Floats
 
 # NUTS would take hours with so many unknowns.
@@ -21,6 +25,8 @@ KEPT_NUMBERS, FEWEST_DRAWS, MOST_DRAWS = 5_000_000, 64, 1000
 LONGEST, SHORTEST = 2.0, 1e-6
 # Draws by which the approximation is checked: a twentieth of the time of a release.
 CHECKED = 40
+# Points along a side of an element at which draws are integrated.
+POINTS = 2
 # Draws that are made at once.
 BATCH = 64
 
@@ -67,8 +73,13 @@ class SparseInference(FieldInference):
         return np.concatenate([none, *(self.normalise(each, part) for each, part in zip(drawn, parts, strict=True))])
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
-        """(k, V) draws about a mode (V,), corrected for what the Gaussian approximation misses; here as they are."""
-        return fields
+        """(k, V) draws about a mode (V,), whose tents have the masses that the approximation predicts."""
+        return kept_masses(likelihood, mode, fields, self.rule)
+
+    @cached_property
+    def rule(self) -> tuple[sp.csr_array, Floats]:
+        """Rule of integration over the domain, times the offset."""
+        return gauss_rule(self.mesh, self.pieces, POINTS)
 
 
 def drawn_totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> Floats:

@@ -166,6 +166,10 @@ class StreetInference(SparseInference):
         }
         return self.average(fits, likelihood, rng)
 
+    def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
+        """(k, S) draws as they are: the field is constant on segments."""
+        return fields
+
     @property
     def scales(self) -> tuple[float, ...]:
         """The ranges of the field of the plane, once for each combination with the settings of that along streets."""

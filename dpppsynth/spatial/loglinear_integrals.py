@@ -1,6 +1,7 @@
 """Integrals of the exponential of a field on a mesh: closed form on simplices, Gauss quadrature on squares."""
 
 import numpy as np
+import scipy.sparse as sp
 
 from dpppsynth.core.threads import in_threads
 from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
@@ -70,7 +71,19 @@ def _exp_slope(a: Floats, b: Floats) -> Floats:
 
 
 def gauss_exp(mesh: Mesh, pieces: Pieces, fields: Floats, order: int) -> Floats:
-    """Gauss-Legendre rule on each segment, or a product rule collapsed onto each triangle."""
+    """(K,) integrals over the pieces of exp of the fields (K, V), by a Gauss rule."""
+    basis, weight = gauss_rule(mesh, pieces, order)
+    out = np.empty(len(fields))
+    for part in chunks(len(fields), len(weight)):
+        out[part] = weight @ np.exp(basis @ fields[part].T)
+    return out
+
+
+def gauss_rule(mesh: Mesh, pieces: Pieces, order: int) -> tuple[sp.csr_array, Floats]:
+    """Basis functions (P, V) at the points of a Gauss-Legendre rule over the pieces, and the points' weights (P,).
+
+    The rule is that of each segment, or a product rule collapsed onto each triangle.
+    """
     x, w = np.polynomial.legendre.leggauss(order)
     x, w = (x + 1) / 2, w / 2
     if pieces.sides == 2:
@@ -81,9 +94,4 @@ def gauss_exp(mesh: Mesh, pieces: Pieces, fields: Floats, order: int) -> Floats:
         bary = np.column_stack([1 - u, u * (1 - v), u * v])
     points = np.einsum("pc,qcd->qpd", bary, pieces.corners).reshape(-1, 2)
     element = np.repeat(pieces.element, len(rule))
-    basis = mesh.gather(element, mesh.weights(element, points))
-    weight = np.outer(pieces.weight, rule).ravel()
-    out = np.empty(len(fields))
-    for part in chunks(len(fields), len(points)):
-        out[part] = weight @ np.exp(basis @ fields[part].T)
-    return out
+    return mesh.gather(element, mesh.weights(element, points)), np.outer(pieces.weight, rule).ravel()
