@@ -1,8 +1,9 @@
-"""Coverage of 90 % intervals of the masses of cells, behind fields of sparse precision in a city of 30 km.
+"""Coverage of 90 % intervals of masses behind fields of sparse precision, in a city of 30 km and on streets.
 
 The truth is the city of `benchmarks/city.py`, or drawn from the prior of the release itself, with a range that is known
 to nobody. Epsilon 1, privacy radius 100 m, public n. Where the prior is right, what is missing to 90 % is the Laplace
-approximation's, and that of averaging over ranges; in the city the prior is wrong as well.
+approximation's, and that of averaging over ranges; in the city the prior is wrong as well. Streets are those of
+`benchmarks/streets.py`, privacy radius 30 m.
 
     OMP_NUM_THREADS=1 python benchmarks/field_coverage.py --out docs/results/inference.md
 """
@@ -11,6 +12,7 @@ from typing import Any
 
 import city
 import numpy as np
+import streets
 from measuring import timed
 from pages import command_line, fill, table
 
@@ -24,6 +26,10 @@ RUNS = {400: 6, 10**4: 3, 10**6: 1}
 SIDES, STEP = {"3 km": 30, "1 km": 10}, 1
 LEVEL = 0.9
 RANGE = 2
+# Numbers of points on streets, in cities of each kind, and sides of squares of whose streets masses are taken.
+STREETS = {"city": (50_000, 500_000), "equal streets": (20_000,), "narrow spots": (20_000,)}
+SQUARES = {"1 km": 1000.0, "300 m": 300.0}
+STREET_HEADS = ("streets", "n", "edges", *(f"in squares of {name}" for name in SQUARES), "single edges", "seconds")
 HEADS = ("truth", "n", "releases", *(f"cells of {name}" for name in SIDES), "Pareto k", "profile", "seconds")
 
 
@@ -74,8 +80,42 @@ def once(truth: str, n: int, seed: int) -> list[float]:
     return [*held, best["pareto_k"], best["profile"], seconds]
 
 
+def along_streets(name: str, n: int, seed: int) -> list[float]:
+    """Number of edges, shares of true masses that intervals hold, by size of square and of single edges, seconds."""
+    network, share = streets.city(name, seed)
+    rng = np.random.default_rng([seed, n])
+    pattern = network.pattern(rng.choice(len(share), n, p=share), rng.random(n))
+    settings = dps.LGCPSynthesizer(1.0, alpha=30.0, mechanism="cells")
+    release, seconds = timed(lambda: settings.release(pattern, rng))
+    mesh, edges = release.estimator.mesh, len(share)
+    mass = np.exp(release.draws.flat.astype(float)) * mesh.measure
+    mass = np.array([np.bincount(mesh.edge, each, edges) for each in mass])
+    middle = network.vertices[network.edges].mean(axis=1)
+    held = []
+    for side in (*SQUARES.values(), None):
+        square = middle // side if side else np.arange(edges)[:, None]
+        _, group = np.unique(square, axis=0, return_inverse=True)
+        drawn = np.array([np.bincount(group, each) for each in mass / mass.sum(axis=1, keepdims=True)])
+        low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        exact = np.bincount(group, share)
+        held.append(np.mean((low <= exact) & (exact <= high)))
+    return [edges, *held, seconds]
+
+
+def on_streets(out: str | None) -> None:
+    """Fill the table of streets."""
+    rows = []
+    for name, numbers in STREETS.items():
+        for n in numbers:
+            edges, *held, seconds = along_streets(name, n, 100)
+            rows.append((name, str(n), str(edges), *(f"{100 * each:.0f} %" for each in held), f"{seconds:.0f}"))
+            print(*rows[-1], flush=True)
+    fill(out, "street coverage", table(STREET_HEADS, rows))
+
+
 def main() -> None:
     args = command_line(__doc__).parse_args()
+    on_streets(args.out)
     rows = []
     for truth in ("from the prior", "city"):
         for n, repeats in RUNS.items():

@@ -13,7 +13,9 @@ LEAST, ROUNDS = 0.05, 2
 TOGETHER = 8
 
 
-def kept_masses(likelihood: MassLikelihood, mode: Floats, fields: Floats, rule: tuple[sp.csr_array, Floats]) -> Floats:
+def kept_masses(
+    likelihood: MassLikelihood, mode: Floats, fields: Floats, tents: sp.csr_array, rule: tuple[sp.csr_array, Floats]
+) -> Floats:
     """(k, V) fields drawn about a mode (V,), bent tent by tent.
 
     In a field finer than the tents most of a draw's variance lies within tents, of which nothing is known. Its
@@ -27,10 +29,12 @@ def kept_masses(likelihood: MassLikelihood, mode: Floats, fields: Floats, rule: 
     likelihood : MassLikelihood
     mode : (V,) array
     fields : (k, V) array
+    tents : (K, V) sparse
+        Shares of the vertices' masses in the tents: the likelihood's own, or wider ones.
     rule : (P, V) sparse, (P,) array
         Basis functions at the points of the rule, and the weights of these.
     """
-    tents, at_mode = likelihood.tents, likelihood.vertex_masses(mode)
+    at_mode = likelihood.vertex_masses(mode)
     masses = tents @ at_mode
 
     def bent(some: Floats) -> Floats:

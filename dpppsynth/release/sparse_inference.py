@@ -74,7 +74,7 @@ class SparseInference(FieldInference):
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
         """(k, V) draws about a mode (V,), whose tents have the masses that the approximation predicts."""
-        return kept_masses(likelihood, mode, fields, self.rule)
+        return kept_masses(likelihood, mode, fields, likelihood.tents, self.rule)
 
     @cached_property
     def rule(self) -> tuple[sp.csr_array, Floats]:

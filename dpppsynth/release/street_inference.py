@@ -22,6 +22,7 @@ from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network.segment_cells import SegmentCells
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
+from dpppsynth.models.kept_masses import kept_masses
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe, segments
 from dpppsynth.models.regular_meshes import regular_triangulation
@@ -167,8 +168,9 @@ class StreetInference(SparseInference):
         return self.average(fits, likelihood, rng)
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
-        """(k, S) draws as they are: the field is constant on segments."""
-        return fields
+        """(k, S) draws about a mode (S,), whose masses in tents of the plane are as the approximation predicts."""
+        whole = sp.eye_array(len(mode), format="csr"), self.measure
+        return kept_masses(likelihood, mode, fields, self._placed.T.tocsr(), whole)
 
     @property
     def scales(self) -> tuple[float, ...]:

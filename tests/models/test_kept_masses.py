@@ -28,7 +28,7 @@ def test_masses_are_those_of_the_first_order(n):
     rng, known = np.random.default_rng(4), likelihood(n)
     mode = np.log(360.0 / 1e6) + np.cos(FINE.vertices[:, 0] / 300)
     rough = mode + rng.normal(0, 0.8, (20, len(mode)))
-    bent = kept_masses(known, mode, rough, LUMPED)
+    bent = kept_masses(known, mode, rough, SHARES, LUMPED)
     # The slope of the masses, found by small differences.
     step = 1e-5
     masses = known.expected_masses(mode)
@@ -46,14 +46,14 @@ def test_small_changes_stay_as_they_are():
     known, rng = likelihood(360.0), np.random.default_rng(5)
     mode = np.full(len(FINE.vertices), np.log(360.0 / 1e6))
     small = mode + 1e-4 * rng.normal(size=(3, len(mode)))
-    assert np.abs(kept_masses(known, mode, small, LUMPED) - small).max() < 1e-5
+    assert np.abs(kept_masses(known, mode, small, SHARES, LUMPED) - small).max() < 1e-5
 
 
 def test_tents_without_mass_change_nothing():
     measure = np.where(FINE.vertices[:, 0] < 500, FINE.measure, 0.0)
     known = NoisyMasses(np.full(36, 10.0), 1.0, measure, SHARES, None)
     mode, rule = np.zeros(len(measure)), (LUMPED[0], measure)
-    bent = kept_masses(known, mode, mode + np.random.default_rng(6).normal(0, 0.5, (4, len(mode))), rule)
+    bent = kept_masses(known, mode, mode + np.random.default_rng(6).normal(0, 0.5, (4, len(mode))), SHARES, rule)
     assert np.isfinite(bent).all()
 
 
@@ -65,7 +65,7 @@ def test_masses_are_integrals_between_the_vertices(n):
     if n is not None:
         mode += np.log(n / known.vertex_masses(mode).sum())
     masses = SHARES @ known.vertex_masses(mode)
-    near, (plain, bent) = masses > 5, (mode[None], kept_masses(known, mode, mode[None], RULE))
+    near, (plain, bent) = masses > 5, (mode[None], kept_masses(known, mode, mode[None], SHARES, RULE))
     exact = [SHARES @ integrals(field, gauss_rule(FINE, FINE.pieces, 12), n)[0] for field in (plain, bent)]
     before, after = (np.abs(each / masses - 1)[near].max() for each in exact)
     assert before > 0.05
@@ -82,6 +82,6 @@ def test_fields_are_bent_one_by_one():
     """Nothing passes from one draw to another, wherever the cuts are."""
     known, mode = likelihood(360.0), np.full(len(FINE.vertices), np.log(360.0 / 1e6))
     rough = mode + np.random.default_rng(9).normal(0, 0.5, (19, len(mode)))
-    one_by_one = np.concatenate([kept_masses(known, mode, each[None], RULE) for each in rough])
-    np.testing.assert_allclose(kept_masses(known, mode, rough, RULE), one_by_one, rtol=1e-12)
-    assert kept_masses(known, mode, rough[:0], RULE).shape == (0, len(mode))
+    one_by_one = np.concatenate([kept_masses(known, mode, each[None], SHARES, RULE) for each in rough])
+    np.testing.assert_allclose(kept_masses(known, mode, rough, SHARES, RULE), one_by_one, rtol=1e-12)
+    assert kept_masses(known, mode, rough[:0], SHARES, RULE).shape == (0, len(mode))
