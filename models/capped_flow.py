@@ -30,15 +30,15 @@ class Nodes(NamedTuple):
 
     Attributes
     ----------
-    place, owner, count : (M,) arrays of int
-        Number of the place, number of whom the cap holds for, and points.
+    place, owner, members : (M,) arrays of int
+        Number of the place, number of whom the cap holds for, and number of points.
     cap : (A,) array of int
         Caps of the owners.
     """
 
     place: Ints
     owner: Ints
-    count: Ints
+    members: Ints
     cap: Ints
 
     @property
@@ -49,7 +49,7 @@ class Nodes(NamedTuple):
     def part(self, kept: np.ndarray) -> "Nodes":
         """The nodes (M,) that are kept, with their owners numbered anew."""
         owners, owner = np.unique(self.owner[kept], return_inverse=True)
-        return Nodes(self.place[kept], owner.astype(np.int64), self.count[kept], self.cap[owners])
+        return Nodes(self.place[kept], owner.astype(np.int64), self.members[kept], self.cap[owners])
 
 
 def nodes(place: Ints, cap: int, person: Ints | None = None) -> Nodes:
@@ -92,25 +92,25 @@ def capped_total(points: Nodes, pairs: NearPairs, weight: Ints, same: int) -> in
     def near(chosen: np.ndarray) -> Ints:
         """(M,) largest sum of a node's point with all chosen nodes' points, itself included."""
         count = np.zeros(number, dtype=np.int64)
-        np.add.at(count, points.place[chosen], points.count[chosen])
+        np.add.at(count, points.place[chosen], points.members[chosen])
         return np.asarray(shares @ count, dtype=np.int64)[points.place]
 
     free = _free(points, near(np.full(len(points.place), True)) - same)
     pool = near(free)
-    settled = int((points.count * (pool - same))[free].sum())
+    settled = int((points.members * (pool - same))[free].sum())
     if free.all():
         return settled
     tight = points.part(~free)
     most = tight.cap[tight.owner]
     # Twice: from a node to those below their caps, and from them to the node.
-    return settled + _flow(tight, np.minimum(_times(tight.count, pool[~free], most), most), shares, same)
+    return settled + _flow(tight, np.minimum(_times(tight.members, pool[~free], most), most), shares, same)
 
 
 def _free(points: Nodes, reach: Ints) -> np.ndarray:
     """(M,) whether a node's owner cannot meet the cap, where a node's point shares `reach` (M,) at most."""
     largest = points.cap[points.owner]
     total = np.zeros(len(points.cap), dtype=np.int64)
-    np.add.at(total, points.owner, _times(points.count, reach, largest))
+    np.add.at(total, points.owner, _times(points.members, reach, largest))
     return (total <= points.cap)[points.owner]
 
 
@@ -192,8 +192,8 @@ class _Network:
         (one, two), value = np.divmod(self.edges, self.count), self.shares
         most = np.minimum(points.cap[points.owner[one]], points.cap[points.owner[two]])
         # A point has no share with itself.
-        partners = points.count[two] - (one == two)
-        between = np.minimum(_times(points.count[one], np.minimum(_times(partners, value, most), most), most), most)
+        partners = points.members[two] - (one == two)
+        between = np.minimum(_times(points.members[one], np.minimum(_times(partners, value, most), most), most), most)
         tail, head, capacity = (
             np.concatenate(each) for each in zip(self.fixed, (2 + one, 2 + self.count + two, between), strict=True)
         )

@@ -19,11 +19,14 @@ from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 
-# Partners at the place itself in multiples of a cap; and five clumps around it, which have more room together.
+# Partners at the place itself in multiples of a cap; and clumps around it, which have more room together: their
+# number, distance in radii and points in multiples of a cap.
 PARTNERS = (1.0, 0.5, 2.0, 4.0)
-CLUMPS, AWAY, IN_CLUMP = 5, 0.5, 0.52
-# Points of made-up patterns beyond which nothing shows better.
-MOST = 5000
+CLUMPS, AWAY, IN_CLUMP = 6, 0.55, 0.5
+# Radii between a place and what is out of reach of all that is around it.
+APART = 2.5
+# Points of made-up patterns beyond which nothing shows better; and places that one person's points are spread over.
+MOST, PLACES = 5000, 6
 
 
 def hardest(plan: PairSumsPlan) -> Pair:
@@ -40,21 +43,20 @@ def differences(plan: PairSumsPlan, pair: Pair) -> Floats:
 
 def candidates(plan: PairSumsPlan) -> Iterator[Pair]:
     """Neighbouring patterns with one person here or elsewhere, or not at all, among partners."""
-    here, there = _ends(plan)
     relation, size = plan.relation, made_up_size(plan)
     own = relation.max_points_per_person if isinstance(relation, CappedRelation) else 1
     known = relation.n_is_public
-    own = min(own, size) if known else min(own, MOST)
+    own = min(own, size if known else MOST)
+    starts, ends = _ends(plan, own)
+    here, there = (np.resize(each, (own, 2)) for each in (starts, ends))
     rng = np.random.default_rng(SEED)
-    for partners in _surroundings(plan, here):
+    for partners in _surroundings(plan, starts):
         # Where n is public there are no more partners than points; elsewhere a guess of their number binds nobody.
         around = partners[: size - own] if known else partners
-        rest = max(0, size - own - len(around)) if known else max(0, min(size, MOST) - len(around))
-        others = np.concatenate([around, far_from(plan.domain, np.stack([here, there]), rest, rng)])
-        others = others if len(others) or known else there[None]
-        one = np.concatenate([others, np.tile(here, (own, 1))])
-        other = np.concatenate([others, np.tile(there, (own, 1))]) if known else others
-        yield _pattern(plan, one), _pattern(plan, other)
+        rest = max(0, size - own - len(around)) if known else max(1, min(size, MOST) - len(around))
+        others = np.concatenate([around, far_from(plan.domain, np.concatenate([starts, ends]), rest, rng)])
+        one = np.concatenate([others, here])
+        yield _pattern(plan, one), _pattern(plan, np.concatenate([others, there]) if known else others)
 
 
 def _pattern(plan: PairSumsPlan, positions: Floats) -> PointPattern:
@@ -62,8 +64,8 @@ def _pattern(plan: PairSumsPlan, positions: Floats) -> PointPattern:
     return PointPattern.at(positions, plan.domain, None if mark is None else {mark: np.arange(len(positions))})
 
 
-def _ends(plan: PairSumsPlan) -> tuple[Floats, Floats]:
-    """Two places as far apart as the relation lets a point move, with the first away from borders where it can be."""
+def _ends(plan: PairSumsPlan, count: int) -> tuple[Floats, Floats]:
+    """Moves (k, 2), (k, 2) as long as is allowed and matters, inside the domain, out of reach of each other."""
     relation, rng = plan.relation, np.random.default_rng(SEED)
     reach = on_map(relation, plan.domain).reach if isinstance(relation, CappedRelation) else np.inf
     before, after = moves(plan.domain, places(plan.domain, None, rng), reach)
@@ -72,21 +74,32 @@ def _ends(plan: PairSumsPlan) -> tuple[Floats, Floats]:
         raise InputError(msg)
     x0, y0, x1, y1 = plan.domain.bounds
     xy, to = (plan.domain.coordinates(each) for each in (before, after))
-    length = np.hypot(*(to - xy).T)
-    inner = np.hypot(*(xy - [(x0 + x1) / 2, (y0 + y1) / 2]).T)
-    best = np.argmax(length - 0.5 * inner)
-    return before[best], after[best]
+    enough, centre = APART * max(plan.radii), np.array([(x0 + x1) / 2, (y0 + y1) / 2])
+    score = np.minimum(_length(to - xy), enough) - 1e-3 * _length(xy - centre)
+    chosen = [int(np.argmax(score))]
+    while len(chosen) < min(count, PLACES):
+        away = np.min([np.minimum(_length(xy - xy[k]), _length(to - xy[k])) for k in chosen], axis=0)
+        score = np.where(away < enough, -np.inf, score)
+        if not np.isfinite(score).any():
+            break
+        chosen.append(int(np.argmax(score)))
+    return before[chosen], after[chosen]
 
 
-def _surroundings(plan: PairSumsPlan, here: Floats) -> Iterator[Floats]:
-    """(m, 2) partners of a point."""
+def _length(ways: Floats) -> Floats:
+    return np.asarray(np.hypot(*ways.T), dtype=np.float64)
+
+
+def _surroundings(plan: PairSumsPlan, starts: Floats) -> Iterator[Floats]:
+    """(m, 2) partners of points at some places (k, 2)."""
     for cap in dict.fromkeys(plan.caps):
         for times in PARTNERS:
-            yield np.tile(here, (min(MOST, max(1, round(times * cap))), 1))
+            yield np.tile(starts, (min(MOST, max(1, round(times * cap))), 1))
     if isinstance(plan.domain, LinearNetwork):
         return
     turn = 2 * np.pi * np.arange(CLUMPS) / CLUMPS
     for radius, cap in zip(plan.radii, plan.caps, strict=True):
-        clumps = here + AWAY * radius * np.column_stack([np.cos(turn), np.sin(turn)])
+        ring = AWAY * radius * np.column_stack([np.cos(turn), np.sin(turn)])
+        clumps = (starts[:, None] + ring).reshape(-1, 2)
         inside = clumps[plan.domain.contains(clumps)]
         yield np.repeat(inside, min(MOST, max(1, round(IN_CLUMP * cap))), axis=0)

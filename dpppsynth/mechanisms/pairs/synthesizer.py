@@ -11,7 +11,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.mechanisms.pairs.plan import PairSumsPlan, PersonPairSumsPlan, require_levels
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
-from dpppsynth.models.pair_limits import finest
+from dpppsynth.models.pair_limits import finest, require_radius
 from dpppsynth.models.pair_sums import MOST_STEPS
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
@@ -139,12 +139,13 @@ class PairSums(Synthesizer[PairSumsRelease]):
         relation = self.neighbouring()
         size = PointSynthesizer.public_size(self, n, expected_n)  # type: ignore[arg-type]
         exact, guess = exact_or_guess(n, size)
-        finest_steps = tuple(finest(domain, radius, exact) for radius in self.radii)
-        steps = finest_steps if self.steps is None else (self.steps,) * len(self.radii)
-        settled = (domain, relation, exact, guess, float(self.epsilon), self.radii, self.cap, self.shares, steps)
+        for radius in self.radii:
+            require_radius(radius, domain)
+        steps = tuple(finest(domain, radius, exact) if self.steps is None else self.steps for radius in self.radii)
+        settled = exact, guess, float(self.epsilon), self.radii, self.cap, self.shares, steps
         if isinstance(relation, AddRemovePerson):
-            return Plan("pair-sums-persons", PersonPairSumsPlan(*settled), None)
-        return Plan("pair-sums", PairSumsPlan(*settled), None)
+            return Plan("pair-sums-persons", PersonPairSumsPlan(domain, relation, *settled), None)
+        return Plan("pair-sums", PairSumsPlan(domain, relation, *settled), None)
 
 
 def _reals(name: str, values: Any) -> tuple[float, ...]:
