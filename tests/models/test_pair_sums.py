@@ -103,6 +103,30 @@ class TestExactness:
             expected = by_plain_flow(shares(xy, cap=cap), told, cap * 2 ** share_bits([cap]))
             assert doubled(xy, persons, cap=cap) == expected
 
+    @pytest.mark.parametrize("neighbours", [1, 32])
+    def test_of_any_shares(self, neighbours, monkeypatch):
+        """Few shares between places, as no metric has them: hubs that many would give to and that take little."""
+        monkeypatch.setattr(capped_flow, "NEIGHBOURS", neighbours)
+        rng, binding = np.random.default_rng(16), 0
+        for _ in range(120):
+            n, cap = int(rng.integers(2, 14)), int(rng.integers(10, 30))
+            place = np.sort(rng.integers(0, n, n))
+            place = np.unique(place, return_inverse=True)[1]
+            size = int(place.max()) + 1
+            chosen = [p for p in itertools.combinations(range(size), 2) if rng.random() < 0.4]
+            weight = rng.integers(1, 11, len(chosen))
+            first, second = np.array(chosen, dtype=np.int64).reshape(-1, 2).T
+            whole = np.zeros((size, size), dtype=np.int64) + 10 * np.eye(size, dtype=np.int64)
+            whole[first, second] = whole[second, first] = weight
+            told = rng.integers(0, n, n) if rng.random() < 0.5 else None
+            full = whole[np.ix_(place, place)] * (1 - np.eye(n, dtype=np.int64))
+            expected = by_plain_flow(full, list(range(n) if told is None else told), cap)
+            assert capped_total(nodes(place, cap, told), NearPairs(first, second, weight), weight, 10) == expected
+            reach = full.sum(axis=1)
+            binding += told is None and expected < np.minimum(reach, cap).sum()
+        # What points take is limited too.
+        assert binding > 5
+
     def test_where_no_cap_binds_it_is_the_plain_sum(self):
         xy = np.random.default_rng(1).uniform(0, 1000, (300, 2))
         settings = {"cap": 50, "steps": 16}
