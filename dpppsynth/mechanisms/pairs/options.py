@@ -9,7 +9,7 @@ from dpppsynth.mechanisms.pairs.synthesizer import PairSums
 from dpppsynth.privacy.relations import AddRemovePerson
 from dpppsynth.spatial.domains import Domain
 
-NO_PATTERNS = "pair sums are numbers, and no pattern is drawn from them"
+NO_PATTERNS = "pair sums are numbers, and no pattern can be drawn from them"
 ERROR = (
     "Distance: error of the private sums in shares of the surrogate's own, averaged over the radii; in brackets that "
     "of no sums at all."

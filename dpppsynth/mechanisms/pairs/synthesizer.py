@@ -1,5 +1,6 @@
 """`PairSums`: private capped sums over pairs of near points (docs/theory/pair_sums.md)."""
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -18,13 +19,17 @@ from dpppsynth.privacy.relations import AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain
 
 
-def _numbers(text: str) -> tuple[float, ...]:
-    """Numbers of a text such as "15,40"."""
-    try:
-        return tuple(map(float, text.split(",")))
-    except ValueError:
-        msg = f"needs numbers with commas between them, such as 15,40; got {text!r}"
-        raise InputError(msg) from None
+def _numbers(name: str) -> Callable[[str], tuple[float, ...]]:
+    """Reader of numbers in a text such as "15,40"."""
+
+    def read(text: str) -> tuple[float, ...]:
+        try:
+            return tuple(map(float, text.split(",")))
+        except ValueError:
+            msg = f"{name}: needs numbers with commas between them, such as 15,40; got {text!r}"
+            raise InputError(msg) from None
+
+    return read
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,20 +73,20 @@ class PairSums(Synthesizer[PairSumsRelease]):
 
     epsilon: float = setting(**EPSILON)
     radii: Any = setting(
-        help="Distances within which pairs count",
+        help="List of distances within which pairs count",
         unit=LENGTH,
         kind=str,
         metavar="R,R",
         example="15,40",
-        convert=_numbers,
+        convert=_numbers("radii"),
     )
     cap: Any = setting(
-        help="Most that one point, or person, adds to a sum; one for all radii, or one for each",
+        help="Cap on what one point, or person, adds to a sum; one for all radii, or one for each",
         option="--pair-cap",
         kind=str,
         metavar="CAP,CAP",
         example="10,20",
-        convert=_numbers,
+        convert=_numbers("cap"),
         panel=PRIVACY,
     )
     _: KW_ONLY
@@ -93,7 +98,7 @@ class PairSums(Synthesizer[PairSumsRelease]):
         help="Shares of the budget, one for each radius",
         kind=str,
         metavar="S,S",
-        convert=_numbers,
+        convert=_numbers("shares"),
         otherwise="equal ones",
         panel=EXPERT,
     )

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 from support.cases import STREETS, points
+from typer.testing import CliRunner
 
 import dpppsynth as dps
 from dpppsynth import AddRemove, AddRemovePerson, AlphaNeighbours, PairSums, PointPattern, ReplaceOne, Window
 from dpppsynth.auditing.targets import audit_of, target_of
+from dpppsynth.cli import app
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.errors import InputError
 from dpppsynth.ledger import Ledger
@@ -282,3 +284,51 @@ def test_epsilon_is_spent_in_full_and_added_up():
     plan = made(shares=[0.1, 0.9])
     assert math.fsum(plan.epsilons) == pytest.approx(1.0)
     assert math.fsum(s / b for s, b in zip(plan.sensitivities, plan.scales, strict=True)) == plan.guarantee.epsilon()
+
+
+class TestCommands:
+    """`check`, `synthesize`, `verify` and `sample` on the command line."""
+
+    PLACE = ("--window", "0,0,1000,1000", "--crs", "EPSG:27700")
+    POINTS = (*PLACE, "--radii", "40,90", "--pair-cap", "5,9", "--epsilon", "1")
+
+    @staticmethod
+    def run(*words):
+        return CliRunner().invoke(app, [*map(str, words)])
+
+    @pytest.fixture
+    def table(self, tmp_path):
+        rng = np.random.default_rng(1)
+        rows = [f"{x},{y},{k // 2}" for k, (x, y) in enumerate(rng.uniform(0, 1000, (60, 2)).tolist())]
+        (tmp_path / "points.csv").write_text("\n".join(["x,y,who", *rows, ""]))
+        return tmp_path / "points.csv"
+
+    @pytest.mark.parametrize(
+        "given", [["pair-sums", "--alpha", 25], ["pair-sums-persons", "--user", "who"]], ids=["points", "persons"]
+    )
+    def test_releases(self, given, table, tmp_path):
+        out = tmp_path / "public"
+        given = ["--mechanism", *given, *self.POINTS]
+        shown = self.run("synthesize", table, *given, "--x", "x", "--y", "y", "--out", out)
+        assert shown.exit_code == 0, shown.output
+        assert "Private sums over pairs of near points" in shown.output
+        assert self.run("verify", out).exit_code == 0
+        assert len((out / "pair_sums.csv").read_text().splitlines()) == 3
+        refused = self.run("sample", out)
+        assert refused.exit_code == 2
+        assert "no pattern can be drawn from them" in refused.output.replace("\n", " ")
+
+    @pytest.mark.parametrize(
+        ("more", "rule"),
+        [
+            (["pair-sums", "--user", "who"], "--mechanism pair-sums-persons protects"),
+            (["pair-sums-persons", "--alpha", 25], "wherever their points lie"),
+            (["pair-sums-persons", "--relation", "replace-one"], "promises add-remove-person"),
+            (["pair-sums-persons", "--n", 5], "leave --n out"),
+            (["pair-sums", "--n", 5, "--shares", "a"], "--shares: needs numbers with commas"),
+        ],
+    )
+    def test_refuse_what_contradicts(self, more, rule):
+        shown = self.run("check", "--mechanism", *more, *self.POINTS)
+        assert shown.exit_code == 2
+        assert rule in " ".join(shown.output.split())
