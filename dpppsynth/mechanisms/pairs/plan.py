@@ -197,7 +197,7 @@ class PairSumsPlan(LatticePlan):
 
     @property
     def holder(self) -> str:
-        """Whom a cap holds for."""
+        """Holder of a cap, in a word."""
         return "point"
 
     def details(self) -> JsonObject:
@@ -279,7 +279,7 @@ class PersonPairSumsPlan(PairSumsPlan):
 
     @property
     def holder(self) -> str:
-        """Whom a cap holds for."""
+        """Holder of a cap, in a word."""
         return "person"
 
     def _persons(self, pattern: PointPattern) -> Ints:
