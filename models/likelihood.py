@@ -179,6 +179,8 @@ class NoisyMasses(MassLikelihood):
         Scale b of the noise, in points; zero for exact masses.
     measure, tents, n
         As in `MassLikelihood`.
+    own_variance : float, optional
+        v, where the noise is another than Laplace noise of this scale, such as a truncated one.
     """
 
     masses: Floats
@@ -186,7 +188,13 @@ class NoisyMasses(MassLikelihood):
     measure: Floats
     tents: Floats
     n: float | None
+    own_variance: float | None = None
     law = staticmethod(shifted_poisson)
+
+    @property
+    def noise_variance(self) -> float:
+        """v: variance of the noise, in points."""
+        return 2 * self.noise_scale**2 if self.own_variance is None else self.own_variance
 
     @classmethod
     def exact(cls, psi: Floats, measure: Floats) -> "NoisyMasses":
@@ -196,13 +204,13 @@ class NoisyMasses(MassLikelihood):
     @property
     def arguments(self) -> tuple[Floats, Floats, Floats, float, float]:
         """`T + v` without the known sum of the noise; the masses respond as the tents do."""
-        shift = 2 * self.noise_scale**2
+        shift = self.noise_variance
         known = 0.0 if self.n is None else (self.masses.sum() - self.n) / len(self.masses)
         return self.masses - known + shift, self.measure, self.tents, float(self.n or 0), shift
 
     def precision(self, means: Floats) -> Floats:
         """`1 / (m + v)`."""
-        return 1 / (means + 2 * self.noise_scale**2)
+        return 1 / (means + self.noise_variance)
 
 
 @dataclass(frozen=True, eq=False)

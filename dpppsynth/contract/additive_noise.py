@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from dpppsynth.contract.measurement import Measurement, Parameters, capped, require
 from dpppsynth.contract.mesh_sizes import mesh_words
@@ -27,7 +28,7 @@ from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import DiscreteNoise, OpenDPLaplace, SeededLaplace, laplace_noise, require_room
 from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 from dpppsynth.spatial.patterns import PointPattern, require_match
 
 # Counts per cell, or masses per vertex.
@@ -252,6 +253,10 @@ class StatisticPlan(MeasurementPlan):
     def likelihood(self, statistic: "PrivateStatistic[LatticePlan]", measure: Floats, tents: Floats) -> MassLikelihood:
         """Likelihood of a field given noised masses."""
         return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
+
+    def shares(self, field: Mesh, pieces: Pieces) -> sp.csr_array:
+        """Sparse (K, V) shares of the statistic's cells or tents in what lies near each vertex of a field's mesh."""
+        return field.cell_shares(self.mesh, pieces) if self.basis == "cells" else field.shares(self.mesh)
 
     def exact(self, positions: Floats) -> Ints:
         """(T,) counts or (V,) lattice masses of points at positions (n, 2), without noise."""

@@ -251,7 +251,7 @@ class CoxRelease(StatisticRelease[L]):
         if not self.estimator.has_posterior:
             msg = (
                 f"posterior: a {self.mechanism} release has none; mechanisms 'tents' and 'field' of LGCPSynthesizer "
-                "have one."
+                "have one, and intensities made with postprocess 'field'."
             )
             raise InputError(msg)
         # Or what stands in for one, with its methods, in an audit.

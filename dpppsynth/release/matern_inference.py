@@ -16,6 +16,7 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.wording import Rows
+from dpppsynth.models.cell_triangles import are_within
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
@@ -32,7 +33,7 @@ from dpppsynth.release.field_inference import (
 from dpppsynth.release.matern_search import MaternSearch
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
-from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
 
@@ -49,7 +50,7 @@ class MaternInference(SparseInference):
     Attributes
     ----------
     mesh : Mesh
-        Mesh of the field: the tents' own, or a refinement of it.
+        Mesh of the field: the tents' own, or a refinement of it; behind counts, triangles nested in the cells.
     ranges : tuple of float
         In increasing order; the best is found by climbing from the third, so that not all are tried.
     smoothness : tuple of float
@@ -107,17 +108,23 @@ class MaternInference(SparseInference):
         return f"MaternInference({self.mesh!r}, ranges={self.ranges}, smoothness={self.smoothness})"
 
     def require(self, plan: LatticePlan) -> None:
-        """Refuse statistics other than noised masses of tents."""
-        if not isinstance(plan, StatisticPlan) or plan.basis != "tents":
-            msg = "prior: a Matern field of sparse precision stands behind noised tents alone; take mechanism 'tents'."
+        """Refuse statistics other than noised masses of tents, or counts of a window's cells."""
+        if not isinstance(plan, StatisticPlan):
+            msg = (
+                "prior: a Matern field of sparse precision stands behind noised tents or counts alone; take mechanism "
+                "'tents'."
+            )
             raise InputError(msg)
+        if plan.basis == "cells":
+            require(isinstance(plan.domain, Window), "behind counts of segments stands a field along streets")
+            nested = are_within(self.mesh.recipe, plan.mesh)
+            require(nested, "the mesh of a field behind counts is nested in their cells")
 
     def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> NoisyMasses:
-        """Likelihood of the field given noised tents."""
-        plan = statistic.plan
-        self.require(plan)
-        # Noised tents have this likelihood.
-        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, self.mesh.shares(plan.mesh)))
+        """Likelihood of the field given noised counts or tents."""
+        plan = cast(StatisticPlan, statistic.plan)
+        # Noised counts and tents have this likelihood.
+        return cast(NoisyMasses, plan.likelihood(statistic, self.measure, plan.shares(self.mesh, self.pieces)))
 
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood = statistic.plan, self.likelihood(statistic)
@@ -179,7 +186,9 @@ class MaternInference(SparseInference):
         """The posterior draws, and the offset where there is one."""
         require(stated.keys() == STATED, f"a Matern field states exactly {', '.join(sorted(STATED))}")
         require_scales(stated, "ranges")
-        model = cls.from_dict({**stated, "mesh": field_mesh(stated["mesh"], plan.mesh).recipe}, plan, None)
+        if plan.basis != "cells":
+            field_mesh(stated["mesh"], plan.mesh)
+        model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "a Matern field's ranges and smoothness are numbers as they are written")
         model.require(plan)
         return files_beside(model.mesh, model.scales, offset_of(stated))

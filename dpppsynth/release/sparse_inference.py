@@ -90,5 +90,5 @@ def drawn_totals(masses: NoisyMasses, draws: int, rng: np.random.Generator) -> F
     if masses.n is not None:
         return np.full(draws, float(masses.n))
     total = max(1.0, float(masses.masses.sum()))
-    spread = np.sqrt(total + 2 * masses.noise_scale**2 * len(masses.masses))
+    spread = np.sqrt(total + masses.noise_variance * len(masses.masses))
     return np.maximum(1.0, rng.normal(total, spread, draws))

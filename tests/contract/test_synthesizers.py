@@ -144,7 +144,7 @@ BAD_LAPLACE = [
     ({"basis": None}, r"^basis: expected one of 'cells', 'tents', got None\."),
     ({"spacing": 0}, r"^spacing: must be a positive finite number, got 0\."),
     ({"spacing": "wide"}, r"^spacing: must be a positive finite number, got 'wide'\."),
-    ({"postprocess": "round"}, r"^postprocess: expected one of 'clip', 'keep-n', got 'round'\."),
+    ({"postprocess": "round"}, r"^postprocess: expected one of 'clip', 'keep-n', 'field', got 'round'\."),
     ({"postprocess": "keep-n", "relation": AddRemove()}, r"^postprocess: 'keep-n' needs a public n, .*use 'clip'\."),
 ]
 BAD_LGCP = [

@@ -164,6 +164,15 @@ def mesh(
     return trace_mesh(network, shape=tents_shape(network, n, epsilon, relation, scale=scale))
 
 
+def field_statistic_mesh(
+    network: LinearNetwork, basis: str, n: float, epsilon: float, relation: CappedRelation
+) -> Mesh:
+    """Mesh of counts or masses with a field along streets behind them: `street_cells`, or `mesh` with a posterior."""
+    if basis == "cells":
+        return street_cells(network, n, epsilon, relation)
+    return mesh(network, basis, n, epsilon, relation, scale=length_scale(network, n))
+
+
 def tents_shape(
     network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation, *, scale: float | None = None
 ) -> tuple[int, int]:

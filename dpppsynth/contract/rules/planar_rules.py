@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from dpppsynth.models.cell_triangles import triangles_within
 from dpppsynth.models.regular_meshes import refine, regular_squares, regular_triangulation
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.spatial.domains import Window
@@ -21,9 +22,14 @@ FIELD_SPACING, FIELD_SIDE = 0.06, 31
 # Tents behind a Matern field, with an expected n: at most `MATERN_TENTS n^0.4`, each holding at least one point and
 # `MATERN_HOLDS` standard deviations of its noise; cells of the field's mesh along the side of a tent.
 MATERN_TENTS, MATERN_HOLDS, MATERN_REFINED = 45.0, 3.0, 3
+# Of cells with a Matern field behind them: standard deviations of the noise that each holds, their number at most,
+# `CELLS_MOST n^0.4` and not above `CELLS_LIMIT`, and parts of a cell's side.
+CELLS_HOLD, CELLS_MOST, CELLS_LIMIT, CELLS_REFINED = 1.0, 90.0, 11_000, 2
 # Vertices of the field's mesh up to which it may be of smoothness 3, and at most, about. Its ranges: the shortest in
 # spacings of the tents, the longest in units of sqrt(area), and the ratio of one to the next.
 SMOOTH_VERTICES, MATERN_VERTICES = 2500, 45_000
+# Vertices over the box of a window that fills little of it, at most: the field lives on all of it.
+MATERN_BOX = 100_000
 SHORTEST_RANGE, LONGEST_RANGE, RANGE_RATIO = 2.0, 1.6, 1.7
 
 
@@ -116,24 +122,48 @@ def matern_tents_shape(window: Window, n: float, epsilon: float, relation: Cappe
 
 def matern_ranges(tents: Mesh) -> tuple[float, ...]:
     """Ranges of a Matern field behind tents, from twice their spacing to 1.6 sqrt(area)."""
-    x0, y0, x1, y1 = tents.domain.bounds
-    spacing = max(x1 - x0, y1 - y0) / (max(tents.recipe["shape"]) - 1)
     longest = LONGEST_RANGE * tents.domain.extent
-    shortest = min(SHORTEST_RANGE * spacing, longest)
+    shortest = min(SHORTEST_RANGE * _spacing(tents), longest)
     count = 1 + math.floor(math.log(longest / shortest) / math.log(RANGE_RATIO))
     return tuple(shortest * RANGE_RATIO**k for k in range(count))
 
 
-def cells_shape(window: Window, n: float, epsilon: float, relation: CappedRelation) -> tuple[int, int]:
-    """Finest grid of cells with `n / cells >= max(1, 2 sqrt2 Delta / epsilon)`; vertices along x and y."""
+def cells_shape(
+    window: Window,
+    n: float,
+    epsilon: float,
+    relation: CappedRelation,
+    *,
+    holds: float = 2.0,
+    most: float = math.inf,
+) -> tuple[int, int]:
+    """Finest grid of at most so many cells with `n / cells >= max(1, holds sqrt2 Delta / epsilon)`.
+
+    Returns
+    -------
+    (int, int)
+        Vertices along x and y.
+    """
     delta = relation.max_points_per_person * (1 if isinstance(relation, AddRemove) else 2)
     best = shape(window, 2)
     for m in range(3, MOST_VERTICES + 1):
         nx, ny = shape(window, m)
         cells = (nx - 1) * (ny - 1) * filled(window)
-        if n / cells >= max(1.0, 2 * math.sqrt(2) * delta / epsilon):
+        if cells <= most and n / cells >= max(1.0, holds * math.sqrt(2) * delta / epsilon):
             best = (nx, ny)
     return best
+
+
+def field_statistic_mesh(window: Window, basis: str, n: float, epsilon: float, relation: CappedRelation) -> Mesh:
+    """Mesh of counts ("cells") or masses ("tents") with a Matern field behind them.
+
+    Tents are those of `matern_tents_shape`; cells the finest with `n / cells >= max(1, sqrt2 Delta / epsilon)`, at most
+    `90 n^0.4` and 11 000.
+    """
+    if basis == "cells":
+        most = min(CELLS_MOST * n**0.4, CELLS_LIMIT)
+        return regular_squares(window, shape=cells_shape(window, n, epsilon, relation, holds=CELLS_HOLD, most=most))
+    return regular_triangulation(window, shape=matern_tents_shape(window, n, epsilon, relation))
 
 
 def bandwidth(window: Window, n: float) -> float:
@@ -158,11 +188,26 @@ def matern_smoothness(mesh: Mesh) -> tuple[float, ...]:
 
 
 def matern_mesh(tents: Mesh) -> Mesh:
-    """Mesh of a Matern field: the tents' regular mesh refined 3 times, or as often as `MATERN_VERTICES` allow."""
+    """Mesh of a Matern field behind tents: their regular mesh, refined 3 times.
+
+    Fewer times where it would have more than `MATERN_VERTICES`, or `MATERN_BOX` over the window's box.
+    """
     if tents.recipe["builder"] != "regular":
         return tents
-    allowed = math.isqrt(max(1, MATERN_VERTICES // len(tents.vertices)))
-    return refine(tents, min(MATERN_REFINED, allowed))
+    allowed = min(MATERN_VERTICES // len(tents.vertices), MATERN_BOX // math.prod(tents.recipe["shape"]))
+    return refine(tents, max(1, min(MATERN_REFINED, math.isqrt(allowed))))
+
+
+def matern_cells_mesh(cells: Mesh) -> Mesh:
+    """Mesh of a Matern field behind counts: triangles, of which each cell has a vertex of its own.
+
+    So it is with squares cut 2 times, and with triangles cut 3 times. Regular cells are not cut where that would make
+    more than `MATERN_BOX` vertices over the window's box.
+    """
+    if cells.recipe["builder"] != "regular":
+        return triangles_within(cells)
+    parts = CELLS_REFINED if cells.kind == "square" else MATERN_REFINED
+    return triangles_within(cells, max(1, min(parts, math.isqrt(MATERN_BOX // math.prod(cells.recipe["shape"])))))
 
 
 def shape(window: Window, m: int) -> tuple[int, int]:
@@ -176,6 +221,14 @@ def box_shape(bounds: tuple[float, float, float, float], m: int) -> tuple[int, i
     width, height = x1 - x0, y1 - y0
     short = max(2, round(min(width, height) / max(width, height) * (m - 1)) + 1)
     return (m, short) if width >= height else (short, m)
+
+
+def _spacing(mesh: Mesh) -> float:
+    """Side of a regular mesh's cells; of other elements that of squares as large as they, or as pairs of triangles."""
+    if mesh.recipe["builder"] != "regular":
+        return mesh.domain.extent * math.sqrt((2 if mesh.kind == "triangle" else 1) / len(mesh.elements))
+    x0, y0, x1, y1 = mesh.domain.bounds
+    return float(max(x1 - x0, y1 - y0) / (max(mesh.recipe["shape"]) - 1))
 
 
 def _geometry(window: Window, shape: tuple[int, int], relation: CappedRelation) -> tuple[float, float, float]:

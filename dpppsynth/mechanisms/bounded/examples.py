@@ -16,4 +16,8 @@ def examples() -> Iterator[Example]:
     for domain in (ring(), streets()):
         settings = partial(bound, spacing=200.0, postprocess="keep-n")
         yield Example(f"keep-n, {type(domain).__name__}", settings, domain)
+    for domain in (ring(), streets()):
+        settings = partial(bound, spacing=200.0, postprocess="field")
+        yield Example(f"field, {type(domain).__name__}", settings, domain)
+    yield Example("field, levels", partial(bound, spacing=300.0, postprocess="field"), square(), levels=True)
     yield Example("bounded counts", partial(bound, spacing=300.0), square(), levels=True)

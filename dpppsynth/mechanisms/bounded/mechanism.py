@@ -6,13 +6,15 @@ from dpppsynth.mechanisms.bounded.audit import BoundedCountsAudit
 from dpppsynth.mechanisms.bounded.plan import BoundedCountsPlan
 from dpppsynth.mechanisms.bounded.release import BoundedErrorRelease
 from dpppsynth.mechanisms.bounded.synthesizer import BoundedErrorSynthesizer
+from dpppsynth.release.matern_inference import MaternInference
 from dpppsynth.release.projection import Projection
+from dpppsynth.release.street_inference import StreetInference
 
 CELLS = Mechanism(
     name="bounded-cells",
     settings=BoundedErrorSynthesizer,
     plan=BoundedCountsPlan,
-    estimators=(Projection,),
+    estimators=(Projection, MaternInference, StreetInference),
     result=BoundedErrorRelease,
     audit=BoundedCountsAudit,
     options=(options.CELLS,),

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, StatisticPlan
 from dpppsynth.contract.measurement import Following, Parameters, capped, require
 from dpppsynth.contract.parameter_forms import GIVEN, WHOLE, Form, const
 from dpppsynth.core.errors import InputError
@@ -15,6 +15,7 @@ from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import Rows
 from dpppsynth.mechanisms.bounded.bound import bounded_counts, require_error_delta, require_max_error
 from dpppsynth.mechanisms.bounded.counts_file import require_counts
+from dpppsynth.models.likelihood import MassLikelihood, NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import TRUNCATED, DiscreteNoise, require_narrow, truncated_laplace_noise
@@ -22,7 +23,7 @@ from dpppsynth.privacy.relations import Relation
 from dpppsynth.privacy.truncated.geometric import TruncatedGeometric
 from dpppsynth.release.certificate import COUNTS, STATISTIC
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Ints
+from dpppsynth.spatial.mesh import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,12 +104,21 @@ class BoundedCountsPlan(StatisticPlan):
     def _require_counts(self, content: bytes, lattice: Ints) -> None:
         require_counts(content, self.mesh, np.maximum(lattice, 0))
 
+    def likelihood(self, statistic: PrivateStatistic[LatticePlan], measure: Floats, tents: Floats) -> MassLikelihood:
+        """Likelihood of a field given noised counts, with the variance of the truncated noise."""
+        masses = (statistic.masses, self.noise_scale, measure, tents, self.n)
+        return NoisyMasses(*masses, own_variance=self.noise_variance)
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise of a count, in points."""
+        return TruncatedGeometric(self.scale, self.max_error).variance
+
     def noise_rows(self) -> Rows:
         """Scale, standard deviation and bound of the noise."""
         law = f"discrete Laplace of scale {self.noise_scale:.4g} points, standard deviation"
-        deviation = TruncatedGeometric(self.scale, self.max_error).variance ** 0.5
         return [
-            ("noise", f"{law} {deviation:.4g}, drawn again beyond the largest error"),
+            ("noise", f"{law} {self.noise_variance**0.5:.4g}, drawn again beyond the largest error"),
             ("largest error", f"{self.max_error:,} points in any count"),
         ]
 

@@ -33,11 +33,11 @@ from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.privacy.truncated.searches import ErrorBudget, with_third
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-from dpppsynth.release.projection import Projection
+from dpppsynth.release.field_by_rule import estimator_by_rule
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
-POSTPROCESSES = ("clip", "keep-n")
+POSTPROCESSES = ("clip", "keep-n", "field")
 
 
 def _whole(number: float) -> float:
@@ -63,9 +63,10 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         Side of a cell, or longest segment on a network; None takes a public rule of domain, n, epsilon and relation.
     mesh : Mesh, optional
         Cells of your own instead, such as `regular_squares(window, shape=(9, 9))`.
-    postprocess : {"clip", "keep-n"}, optional
-        Post-processing into an intensity: "clip", the default, sets negative counts to zero and keeps to the bound;
-        "keep-n" makes the counts sum to the public n, and they may be off by twice the bound.
+    postprocess : {"clip", "keep-n", "field"}, optional
+        Post-processing into an intensity: "clip", the default, sets negative counts to zero and alone keeps to the
+        bound; "keep-n" makes the counts sum to the public n, and they may be off by twice the bound; "field" takes the
+        posterior of a log-Gaussian field behind them, mostly nearer to the truth, whose errors have no bound.
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
 
@@ -98,7 +99,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
     alpha: float | None = setting(None, **ALPHA)
     spacing: float | None = setting(None, **SPACING)
     mesh: Mesh | None = None
-    postprocess: str = setting("clip", help="How negative counts are removed", choices=POSTPROCESSES)
+    postprocess: str = setting("clip", help="How an intensity is made of the counts", choices=POSTPROCESSES)
     relation: CappedRelation | None = None
     smaller_delta: ClassVar[str] = FROM_BOUND
 
@@ -161,7 +162,9 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         return replace(self, mesh=mesh).plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
 
     def _rule_mesh(self, domain: Domain, size: float | None) -> Mesh:
-        mesh: Mesh = rules.of(domain).mesh(domain, "cells", need_size(size), self.budget.epsilon, self.neighbouring())
+        rule = rules.of(domain)
+        choose = rule.field_statistic_mesh if self.postprocess == "field" else rule.mesh
+        mesh: Mesh = choose(domain, "cells", need_size(size), self.budget.epsilon, self.neighbouring())
         return mesh
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
@@ -179,4 +182,4 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         statistic = BoundedCountsPlan(
             "cells", mesh, relation, *exact_or_guess(n, size), budget.epsilon, budget.delta, budget.max_error
         )
-        return Plan("bounded-cells", statistic, Projection(self.postprocess))
+        return Plan("bounded-cells", statistic, estimator_by_rule(self.postprocess, statistic))

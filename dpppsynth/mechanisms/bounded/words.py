@@ -41,6 +41,7 @@ class BoundedWords(MechanismWords[BoundedCountsPlan, Result]):
 
 CELLS = BoundedWords(
     description="The points in every cell of a public grid were counted, and random noise was added to every count, "
-    "none of it beyond a public bound. The synthetic points were drawn from the noisy counts.",
+    "none of it beyond a public bound. The synthetic points were drawn from an intensity made of the noisy counts "
+    "alone.",
     intensity="from the noisy numbers",
 )

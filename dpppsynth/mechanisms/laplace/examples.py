@@ -14,6 +14,10 @@ def examples(basis: str) -> Iterator[Example]:
         for postprocess in ("clip", "keep-n")[: 1 + relation.n_is_public]:
             settings = partial(build, relation=relation, postprocess=postprocess)
             yield Example(f"{relation}, {postprocess}", settings, square())
+    for relation in (RELATIONS[0], RELATIONS[4]):
+        yield Example(f"{relation}, field", partial(build, relation=relation, postprocess="field"), square())
+    yield Example("hole, field", partial(build, alpha=25.0, spacing=200.0, postprocess="field"), ring())
+    yield Example("streets, field", partial(build, alpha=25.0, spacing=150.0, postprocess="field"), streets())
     yield Example("polygon with a hole", partial(build, alpha=25.0), ring())
     for relation in (RELATIONS[0], RELATIONS[3], RELATIONS[5]):
         yield Example(f"streets, {relation}", partial(build, relation=relation), streets())

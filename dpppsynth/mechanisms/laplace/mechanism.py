@@ -8,13 +8,15 @@ from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.laplace import examples, options, words
 from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer
 from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.matern_inference import MaternInference
 from dpppsynth.release.projection import Projection
+from dpppsynth.release.street_inference import StreetInference
 
 CELLS = Mechanism(
     name="laplace-cells",
     settings=LaplaceSynthesizer,
     plan=StatisticPlan,
-    estimators=(Projection,),
+    estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.CELLS,),
@@ -26,7 +28,7 @@ TENTS = Mechanism(
     name="laplace-tents",
     settings=LaplaceSynthesizer,
     plan=StatisticPlan,
-    estimators=(Projection,),
+    estimators=(Projection, MaternInference, StreetInference),
     result=CoxRelease,
     audit=CountsAudit,
     options=(options.TENTS,),

@@ -1,4 +1,4 @@
-"""`LaplaceSynthesizer`: noised cell counts or tent masses, made non-negative (docs/theory.md, sections 2 to 4)."""
+"""`LaplaceSynthesizer`: noised cell counts or tent masses, and an intensity (docs/theory.md, sections 2 to 4)."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -19,16 +19,16 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.projection import Projection
+from dpppsynth.release.field_by_rule import estimator_by_rule
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
-POSTPROCESSES = ("clip", "keep-n")
+POSTPROCESSES = ("clip", "keep-n", "field")
 
 
 @dataclass(frozen=True, eq=False)
 class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
-    """Private counts per cell, or private tent masses per vertex, turned into an intensity without a model.
+    """Private counts per cell, or private tent masses per vertex, and an intensity made of them.
 
     Parameters
     ----------
@@ -43,8 +43,10 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
         Side of a cell, or longest segment; None takes a public rule of domain, n, epsilon and relation.
     mesh : Mesh, optional
         Instead of a spacing, such as `network_mesh(network, resolution)` for tents along streets.
-    postprocess : {"clip", "keep-n"}, optional
-        None is "keep-n" where n is public and "clip" where it is secret.
+    postprocess : {"clip", "keep-n", "field"}, optional
+        "clip" and "keep-n" make the numbers non-negative, without a model; None is "keep-n" where n is public and
+        "clip" where it is secret. "field" takes the posterior of a log-Gaussian field behind them, which knows the law
+        of the noise: mostly nearer to the truth, and slower.
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
 
@@ -63,7 +65,10 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
     spacing: float | None = setting(None, **SPACING)
     mesh: Mesh | None = None
     postprocess: str | None = setting(
-        None, help="How negative masses are removed", choices=POSTPROCESSES, otherwise="keep-n where n is public"
+        None,
+        help="How an intensity is made of the noised numbers",
+        choices=POSTPROCESSES,
+        otherwise="keep-n where n is public, else clip",
     )
     relation: CappedRelation | None = None
 
@@ -77,7 +82,7 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
             raise InputError(msg)
         relation = self.neighbouring()
         if self.postprocess is not None:
-            Projection(self.postprocess)
+            one_of("postprocess", self.postprocess, POSTPROCESSES)
         if self.postprocess == "keep-n" and not relation.n_is_public:
             msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
             raise InputError(msg)
@@ -95,7 +100,8 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
         elif self.spacing is not None:
             mesh = rule.spaced_mesh(domain, self.basis, self.spacing)
         else:
-            mesh = rule.mesh(domain, self.basis, need_size(size), self.epsilon, relation)
+            choose = rule.field_statistic_mesh if self.postprocess == "field" else rule.mesh
+            mesh = choose(domain, self.basis, need_size(size), self.epsilon, relation)
         statistic = StatisticPlan(self.basis, mesh, relation, *exact_or_guess(n, size), float(self.epsilon))
         default = "keep-n" if relation.n_is_public else "clip"
-        return Plan(f"laplace-{self.basis}", statistic, Projection(self.postprocess or default))
+        return Plan(f"laplace-{self.basis}", statistic, estimator_by_rule(self.postprocess or default, statistic))

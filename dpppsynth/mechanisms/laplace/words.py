@@ -8,12 +8,12 @@ NOISY = "from the noisy numbers"
 
 CELLS = MechanismWords[Measurement, Result](
     description="The points in every cell of a public grid were counted, and random noise was added to every count. "
-    "The synthetic points were drawn from the noisy counts.",
+    "The synthetic points were drawn from an intensity made of the noisy counts alone.",
     intensity=NOISY,
 )
 
 TENTS = MechanismWords[Measurement, Result](
     description="The points were shared out to the corners of a public mesh, and random noise was added to every "
-    "corner's sum. The synthetic points were drawn from the noisy sums.",
+    "corner's sum. The synthetic points were drawn from an intensity made of the noisy sums alone.",
     intensity=NOISY,
 )

@@ -13,7 +13,6 @@ from dpppsynth.contract.synthesizer import covering, exact_or_guess, need_size, 
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
-from dpppsynth.linear_network.segment_cells import SegmentCells
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
@@ -24,13 +23,13 @@ from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPl
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_small_network
 from dpppsynth.models.proximal import proximal_factor
-from dpppsynth.models.recipes import segments, window
-from dpppsynth.models.regular_meshes import regular_triangulation
+from dpppsynth.models.recipes import segments
 from dpppsynth.models.sparse_fields import SparseMatern
 from dpppsynth.privacy.lengths import on_map
 from dpppsynth.privacy.profiles import ApproximateDP, GaussianDP, Profile, PureDP, gaussian_mu
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation
 from dpppsynth.release.drawn import Drawn
+from dpppsynth.release.field_by_rule import field_by_rule
 from dpppsynth.release.lgcp_inference import LGCPInference
 from dpppsynth.release.matern_inference import MaternInference
 from dpppsynth.release.precision_inference import PrecisionInference
@@ -205,7 +204,7 @@ def _cells(request: LGCPRequest) -> Plan:
     mesh = _segments(request) if s.mesh is None else segments(covering(network, s.mesh))
     sizes = exact_or_guess(request.n, request.size)
     statistic = StatisticPlan("cells", mesh, s.neighbouring(), *sizes, float(s.epsilon))
-    return Plan("lgcp-cells", statistic, _streets(request, network, mesh))
+    return Plan("lgcp-cells", statistic, field_by_rule(statistic, range_=s.length_scale, offset=s.offset))
 
 
 def _segments(request: LGCPRequest) -> NetworkMesh:
@@ -215,53 +214,32 @@ def _segments(request: LGCPRequest) -> NetworkMesh:
     return mesh
 
 
-def _streets(request: LGCPRequest, network: LinearNetwork, mesh: NetworkMesh) -> StreetInference:
-    """The posterior of a field along streets."""
-    rules, s, extent = request.rules, request.settings, network.extent
-    return StreetInference(
-        SegmentCells.of(mesh),
-        rules.street_plane(network),
-        (s.length_scale,) if s.length_scale else tuple(extent * share for share in rules.PLANE_RANGES),
-        rules.STREET_SIGMAS,
-        tuple(extent * share for share in rules.STREET_RANGES),
-        tuple(extent * share for share in rules.DETOURS),
-        offset=s.offset,
-    )
-
-
 def _tents(request: LGCPRequest) -> Plan:
     s, domain, relation = request.settings, request.domain, request.settings.neighbouring()
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
     elif request.sparse and isinstance(domain, Window):
-        shape = request.rules.matern_tents_shape(domain, request.size, s.epsilon, relation)
-        mesh = regular_triangulation(window(domain), shape=shape)
+        mesh = request.rules.field_statistic_mesh(domain, "tents", request.size, s.epsilon, relation)
     else:
         scale = request.length_scale
         mesh = request.rules.mesh(domain, "tents", request.size, s.epsilon, relation, scale=scale)
     sizes = exact_or_guess(request.n, request.size)
     statistic = StatisticPlan("tents", mesh, relation, *sizes, float(s.epsilon))
-    return Plan("lgcp-tents", statistic, _sparse(request, mesh) if request.sparse else _denoiser(request, mesh))
+    return Plan("lgcp-tents", statistic, _sparse(request, statistic) if request.sparse else _denoiser(request, mesh))
 
 
-def _sparse(request: LGCPRequest, tents: Mesh) -> MaternInference | StreetInference | PrecisionInference:
+def _sparse(request: LGCPRequest, statistic: StatisticPlan) -> MaternInference | StreetInference | PrecisionInference:
     """The posterior of a sparse field after noised tents."""
-    rules, s, network = request.rules, request.settings, isinstance(request.domain, LinearNetwork)
-    own = s.covariance
+    s, own, tents = request.settings, request.settings.covariance, statistic.mesh
     if isinstance(own, SparseMatern):
-        mesh = tents if network else rules.matern_mesh(tents)
+        mesh = tents if isinstance(request.domain, LinearNetwork) else request.rules.matern_mesh(tents)
         return MaternInference(mesh, (own.range,), (own.smoothness,), own.sigma, offset=s.offset)
-    if own is not None:
-        if s.mesh is None:
-            msg = "mesh: a precision of one's own belongs to the vertices of a mesh; give mesh= with covariance=."
-            raise InputError(msg)
-        return PrecisionInference(tents, own, offset=s.offset)
-    if isinstance(request.domain, LinearNetwork):
-        along = tents if isinstance(tents, NetworkMesh) else _segments(request)
-        return _streets(request, request.domain, along)
-    ranges = (s.length_scale,) if s.length_scale else rules.matern_ranges(tents)
-    mesh = rules.matern_mesh(tents)
-    return MaternInference(mesh, ranges, rules.matern_smoothness(mesh), offset=s.offset)
+    if own is None:
+        return field_by_rule(statistic, range_=s.length_scale, offset=s.offset)
+    if s.mesh is None:
+        msg = "mesh: a precision of one's own belongs to the vertices of a mesh; give mesh= with covariance=."
+        raise InputError(msg)
+    return PrecisionInference(tents, own, offset=s.offset)
 
 
 def _denoiser(request: LGCPRequest, mesh: Mesh) -> LGCPInference:

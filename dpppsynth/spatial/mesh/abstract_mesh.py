@@ -133,6 +133,20 @@ class Mesh:
         """
         return tents.basis(self.positions).T.tocsr()
 
+    def cell_shares(self, cells: Mesh, pieces: Pieces) -> sp.csr_array:
+        """Sparse (T, J) share of the points near each vertex that lies in each of T cells; columns sum to one.
+
+        Exact where every cell consists of whole elements: of the integral of phi_j over this mesh's pieces, that over
+        the cell. A vertex without any is in no cell.
+        """
+        positions, element, weight = pieces.quadrature()
+        mass = np.clip(self.weights(element, positions), 0, None) * weight[:, None]
+        cell = np.repeat(cells.locate(pieces.corners.mean(axis=1)), len(positions) // len(pieces.corners))
+        at = np.repeat(cell, mass.shape[1]), self.elements[element].ravel()
+        total = sp.coo_array((mass.ravel(), at), shape=(len(cells.elements), len(self.vertices))).tocsr()
+        whole = total.sum(axis=0)
+        return (total @ sp.diags_array(np.divide(1.0, whole, out=np.zeros_like(whole), where=whole > 0))).tocsr()
+
     @cached_property
     def measure(self) -> Floats:
         """(V,) `a_j`, the integral of phi_j over the domain; the sum is the domain's size."""

@@ -18,7 +18,6 @@ from dpppsynth import (
     Window,
     load_release,
 )
-from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
@@ -113,12 +112,12 @@ def test_settings_that_no_field_has_are_refused(settings, rule):
         MaternInference(**({"mesh": TENTS, "ranges": (100.0, 200.0)} | settings))
 
 
-def test_counts_on_cells_are_refused_by_the_plan():
-    cells = StatisticPlan("cells", TENTS, NEAR, 100, None, 1.0)
+def test_statistics_other_than_counts_and_tents_are_refused_by_the_plan():
+    field = LGCPSynthesizer(1.0, 5.0, mechanism="field", delta=1e-6).plan(SQUARE, n=100).statistic
     with pytest.raises(
-        InputError, match=r"^prior: a Matern field of sparse precision stands behind noised tents alone"
+        InputError, match=r"^prior: a Matern field of sparse precision stands behind noised tents or counts alone"
     ):
-        MaternInference(TENTS, (100.0,)).require(cells)
+        MaternInference(TENTS, (100.0,)).require(field)
 
 
 @pytest.fixture(scope="module")

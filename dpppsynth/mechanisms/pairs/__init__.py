@@ -1,1 +1,0 @@
-"""Capped sums over pairs of near points: a second-order statistic with noise."""
