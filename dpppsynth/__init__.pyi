@@ -42,6 +42,8 @@ from .mechanisms.laplace.synthesizer import LaplaceSynthesizer as LaplaceSynthes
 from .mechanisms.lgcp.synthesizer import LGCPSynthesizer as LGCPSynthesizer
 from .mechanisms.local.release import GridRelease as GridRelease
 from .mechanisms.local.release import LocalRelease as LocalRelease
+from .mechanisms.pairs.release import PairSumsRelease as PairSumsRelease
+from .mechanisms.pairs.synthesizer import PairSums as PairSums
 from .mechanisms.planar_laplace.release import PointRelease as PointRelease
 from .mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer as PlanarLaplaceSynthesizer
 from .privacy import AddRemove as AddRemove

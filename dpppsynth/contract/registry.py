@@ -30,6 +30,8 @@ PLACES = {
     "kernel": f"{HOME}.kernel.mechanism:KERNEL",
     "kernel-diffusion": f"{HOME}.kernel.mechanism:DIFFUSION",
     "heatmap": f"{HOME}.heatmap.mechanism:HEATMAP",
+    "pair-sums": f"{HOME}.pairs.mechanism:POINTS",
+    "pair-sums-persons": f"{HOME}.pairs.mechanism:PERSONS",
     "disk-area": f"{HOME}.local.mechanism:DISK_AREA",
     "hybrid-area": f"{HOME}.local.mechanism:HYBRID_AREA",
     "square-wave": f"{HOME}.local.mechanism:SQUARE_WAVE",

@@ -51,6 +51,8 @@ from dpppsynth.privacy.guarantee import guarantee_from_dict as guarantee_from_di
 from dpppsynth.privacy.losses import DiscreteLosses as DiscreteLosses
 from dpppsynth.privacy.noise import laplace_noise as laplace_noise
 from dpppsynth.privacy.noise import truncated_laplace_noise as truncated_laplace_noise
+from dpppsynth.privacy.pair_bounds import pair_sums as pair_sums
+from dpppsynth.privacy.pair_bounds import pair_sums_sensitivity as pair_sums_sensitivity
 from dpppsynth.privacy.profiles import ApproximateDP as ApproximateDP
 from dpppsynth.privacy.profiles import GaussianDP as GaussianDP
 from dpppsynth.privacy.profiles import PoissonGaussianDP as PoissonGaussianDP

@@ -24,7 +24,7 @@ from dpppsynth.spatial.domains import canonical_json
 # The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
 SCHEMA_VERSION = 1
 FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
-COUNTS = "counts.geojson"
+COUNTS, PAIR_SUMS = "counts.geojson", "pair_sums.csv"
 DOMAIN = "domain.geojson"
 REPORT = "report.html"
 SYNTHETIC = re.compile(r"synthetic_(?P<source>draw_|mean_)?(?P<number>\d+)\.geojson")

@@ -40,6 +40,8 @@ ASKED = {
     "kernel": SPENDS,
     "kernel-diffusion": SPENDS,
     "heatmap": ["--epsilon", 1, "--shape", "8,8"],
+    "pair-sums": [*NEAR, "--radii", "15,40", "--pair-cap", "10"],
+    "pair-sums-persons": ["--epsilon", 1, "--radii", "15,40", "--pair-cap", "10,20"],
     "trajectories": [*REPORTS, "--cells", 4],
 }
 # Fields that are given in other forms: an object is made of several options.

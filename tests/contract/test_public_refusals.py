@@ -33,6 +33,7 @@ from dpppsynth.synthesizers import (
     KernelSynthesizer,
     LaplaceSynthesizer,
     LGCPSynthesizer,
+    PairSums,
     PlanarLaplaceSynthesizer,
 )
 
@@ -217,7 +218,26 @@ def of_reports():
     yield from sized("trajectories", trace, user="trajectory")
 
 
-EXTREMES = [*of_counts(), *of_fields(), *of_kernels(), *of_persons(), *of_reports()]
+def of_pairs():
+    make = functools.partial(PairSums, epsilon=1.0, radii=[50.0, 200.0], cap=10)
+    lists = {
+        "epsilon": EPSILONS,
+        "radii": ([TINY], [1e-2], [1e-3, 900.0], [HUGE]),
+        "cap": (1, 2**20, 2**60),
+        "shares": ([TINY, 1.0], [0.5, 0.5]),
+        "steps": (1, 16),
+    }
+    for window in (SQUARE, STREETS):
+        yield from varied(
+            "pair-sums", make, window, **lists, relation=[ReplaceOne(cap) for cap in (FEW, 10**9, 10**18)]
+        )
+        yield from sized("pair-sums", make, window)
+        yield from secret("pair-sums", make, window)
+        persons = functools.partial(make, user="user")
+        yield from varied("pair-sums-persons", persons, window, user="user", **lists)
+
+
+EXTREMES = [*of_counts(), *of_fields(), *of_kernels(), *of_persons(), *of_reports(), *of_pairs()]
 
 
 @pytest.fixture(autouse=True)

@@ -206,6 +206,20 @@ ENTRIES = {
     "HeatmapRelease.heatmap": (
         dps.HeatmapSynthesizer(1.0, shape=(8, 8)).release(PERSONS, 1).heatmap, {"bandwidth": 50.0},
     ),
+    "PairSums": (
+        dps.PairSums,
+        {"epsilon": 1.0, "radii": (10.0, 30.0), "cap": (3, 5), "user": "user", "shares": (0.5, 0.5), "steps": 8},
+    ),
+    "PairSums.check": (dps.PairSums(1.0, [30.0], 3).check, {"domain": SQUARE, "n": 5}),
+    "PairSums.release": (
+        dps.PairSums(1.0, [30.0], 3, user="user").release, {"pattern": PERSONS, "rng": 1, "expected_n": 5},
+    ),
+    "pair_sums": (
+        privacy.pair_sums, {"relation": privacy.ReplaceOne(), "caps": (3, 5), "scales": (2.0**16, 2.0**17), "bits": 10},
+    ),
+    "pair_sums_sensitivity": (
+        privacy.pair_sums_sensitivity, {"relation": privacy.ReplaceOne(), "cap": 3, "bits": 10},
+    ),
     "KernelSynthesizer": (
         dps.KernelSynthesizer,
         {"epsilon": 10.0, "delta": 1e-6, "alpha": 25.0, "relation": None, "bandwidth": None},
@@ -411,7 +425,7 @@ MADE_ELSEWHERE = {
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
     "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "Estimate",
     "InfiniteHeatmap", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
-    "solve",
+    "solve", "PairSumsRelease",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 
 

@@ -33,6 +33,7 @@ from dpppsynth.synthesizers import (
     KernelSynthesizer,
     LaplaceSynthesizer,
     LGCPSynthesizer,
+    PairSums,
     PlanarLaplaceSynthesizer,
 )
 
@@ -66,7 +67,7 @@ class Described:
         guess = {} if self.synthesizer.neighbouring().n_is_public else {"expected_n": 30}
         if self.by_year:
             release = self.synthesizer.release_by(marked(), by="year", levels=[2021, 2022], **paid)
-        elif isinstance(self.synthesizer, HeatmapSynthesizer):
+        elif isinstance(self.synthesizer, HeatmapSynthesizer) or getattr(self.synthesizer, "user", None):
             release = self.synthesizer.release(of_persons(), **guess)
         elif isinstance(self.synthesizer, local.LDPTrace):
             release = self.synthesizer.release(of_persons("trajectory"))
@@ -156,6 +157,10 @@ RELEASES: dict[str, Described] = {
             24.0, 1e-4, relation=AlphaNeighbours(25.0, max_points_per_person=POINTS), max_error=600.0, track=True
         )
     ),
+    "pair-sums": Described(PairSums(1.0, [60.0, 150.0], [3, 6], relation=NEAR, shares=[0.4, 0.6])),
+    "pair-sums-secret-n": Described(PairSums(1.0, [60.0], 3, relation=AddRemove(2), steps=8)),
+    "pair-sums-streets": Described(PairSums(1.0, [60.0], 3, relation=NEAR_STREETS), STREETS),
+    "pair-sums-persons": Described(PairSums(1.0, [100.0], 4, user="user")),
     "strata-bounded-cells": Described(
         BoundedErrorSynthesizer(delta=1e-6, max_error=25, spacing=250.0, alpha=25.0), by_year=True
     ),

@@ -38,6 +38,7 @@ from dpppsynth.synthesizers import (
     KernelSynthesizer,
     LaplaceSynthesizer,
     LGCPSynthesizer,
+    PairSums,
     PlanarLaplaceSynthesizer,
 )
 
@@ -322,6 +323,25 @@ class TestLevels:
         assert_published(statistic, doors.laplace)
         # A person weighs one, however many points they have; the first level has all of them.
         assert sum(doors.laplace.calls[0][1]) == 30 * UNIT
+
+    @pytest.mark.parametrize("user", [None, "user"])
+    def test_of_pair_sums(self, doors, user):
+        """Scale `2 theta 2^m / epsilon` for each radius, on twice the sum of all pairs that no cap keeps out."""
+        clump = np.repeat([[500.0, 500.0]], 30, axis=0)
+        persons = np.arange(30) // (1 if user is None else 3)
+        pattern = PointPattern(clump, SQUARE, None if user is None else {user: persons})
+        settings = {"user": user} if user else {"relation": AddRemove(2)}
+        statistic = PairSums(2.0, [20.0, 50.0], [4, 40], shares=[0.25, 0.75], **settings).release(pattern).statistic
+        # Caps of 40 take 14 digits to stay below 2^20.
+        unit = 2**14
+        each = 1 if user else 2
+        expected = [2 * 4 * unit * each / 0.5, 2 * 40 * unit * each / 1.5]
+        assert [scale for scale, _ in doors.laplace.scales] == pytest.approx(expected, rel=1e-11)
+        assert [count for _, count in doors.laplace.scales] == [1, 1]
+        held = 30 if user is None else 10
+        full = [held * 4 * unit, min(held * 40, 30 * 29) * unit]
+        assert [values for _, values, _ in doors.laplace.calls] == [[value] for value in full]
+        assert_published(statistic, doors.laplace)
 
     def test_of_a_central_adaptive_grid(self, doors):
         grid = local.CentralAdaptiveGrid((0, 0, 1000, 1000), epsilon=1.0, expected_n=N, share=0.25)

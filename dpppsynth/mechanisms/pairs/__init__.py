@@ -1,0 +1,1 @@
+"""Capped sums over pairs of near points: a second-order statistic with noise."""

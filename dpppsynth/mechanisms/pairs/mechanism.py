@@ -1,0 +1,31 @@
+"""Records of pair sums: with a cap for every point, and with one for every person."""
+
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.pairs import examples, options, words
+from dpppsynth.mechanisms.pairs.audit import PairSumsAudit
+from dpppsynth.mechanisms.pairs.plan import PairSumsPlan, PersonPairSumsPlan
+from dpppsynth.mechanisms.pairs.release import PairSumsRelease
+from dpppsynth.mechanisms.pairs.synthesizer import PairSums
+
+POINTS = Mechanism(
+    name="pair-sums",
+    settings=PairSums,
+    plan=PairSumsPlan,
+    estimators=(),
+    result=PairSumsRelease,
+    audit=PairSumsAudit,
+    options=(options.POINTS,),
+    words=words.POINTS,
+    examples=examples.points,
+)
+PERSONS = Mechanism(
+    name="pair-sums-persons",
+    settings=PairSums,
+    plan=PersonPairSumsPlan,
+    estimators=(),
+    result=PairSumsRelease,
+    audit=PairSumsAudit,
+    options=(options.PERSONS,),
+    words=words.PERSONS,
+    examples=examples.persons,
+)

@@ -1,0 +1,306 @@
+"""`PairSumsPlan`: capped sums over pairs of near points with discrete Laplace noise (docs/theory/pair_sums.md)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.measurement import Following, Parameters, Releasing, Trial, capped, require
+from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
+from dpppsynth.core.arguments import instance, positive, several, whole
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.units import short_unit
+from dpppsynth.core.wording import Rows
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.mechanisms.pairs.pair_table import pair_table
+from dpppsynth.models.pair_limits import pieces_work, require_few, require_radius
+from dpppsynth.models.pair_sums import CAP_BITS, MOST_STEPS, PairStatistic
+from dpppsynth.privacy.bounds import laplace_scale
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, laplace_noise, require_room
+from dpppsynth.privacy.pair_bounds import pair_sums, pair_sums_sensitivity
+from dpppsynth.privacy.relations import AddRemovePerson, Relation
+from dpppsynth.release.certificate import PAIR_SUMS, STATISTIC
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.persons import persons
+
+MOST_RADII = 20
+
+
+def listed(form: JsonObject) -> JsonObject:
+    """A list with a value of this form for each radius."""
+    return {"type": "array", "items": form, "minItems": 1, "maxItems": MOST_RADII}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairSumsPlan(LatticePlan):
+    """Noised capped sums over pairs, one for each radius; the cap holds for every point.
+
+    Attributes
+    ----------
+    region : Window or LinearNetwork
+    relation : Relation
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    expected_n : float or None
+        Public guess that stands in for n where n is secret; the mechanism does not use it.
+    epsilon : float
+        Budget of all radii together.
+    radii : tuple of float
+        Increasing, lengths on the map in the domain's unit.
+    caps : tuple of int
+        One for each radius.
+    shares : tuple of float
+        Of the budget, one for each radius.
+    steps : tuple of int
+        Lattice places within each radius.
+    """
+
+    region: Domain
+    relation: Relation
+    n: int | None
+    expected_n: float | None
+    epsilon: float
+    radii: tuple[float, ...]
+    caps: tuple[int, ...]
+    shares: tuple[float, ...]
+    steps: tuple[int, ...]
+    basis: ClassVar[str] = "pairs"
+    distance: ClassVar[str] = "relative error of the sums"
+    form: ClassVar[Form] = {
+        "basis": const("pairs"),
+        "lattice_bits": WHOLE,
+        "radii": listed(POSITIVE),
+        "caps": listed(WHOLE),
+        "shares": listed(POSITIVE),
+        "steps": listed(WHOLE),
+        "scales": listed(POSITIVE),
+    }
+
+    def __post_init__(self) -> None:
+        self._require_relation()
+        positive("epsilon", self.epsilon)
+        require_levels(self.radii, self.caps, self.shares, self.steps)
+        for radius, steps in zip(self.radii, self.steps, strict=True):
+            require_radius(radius, self.region)
+            require_few(self.region, radius, steps, self.n)
+        for scale, sensitivity, epsilon in zip(self.scales, self.sensitivities, self.epsilons, strict=True):
+            require_room(scale, sensitivity, epsilon)
+        self.guarantee.require(self.epsilon, 0.0)
+
+    def _require_relation(self) -> None:
+        capped(self.relation)
+
+    def __repr__(self) -> str:
+        pairs = ", ".join(f"{r:g}: {cap}" for r, cap in zip(self.radii, self.caps, strict=True))
+        return f"PairSumsPlan(caps by radius {{{pairs}}}, {self.relation!r}, epsilon={self.epsilon:g})"
+
+    @property
+    def domain(self) -> Domain:
+        """Public window or network."""
+        return self.region
+
+    @cached_property
+    def statistic(self) -> PairStatistic:
+        """The exact statistic."""
+        return PairStatistic(self.region, self.radii, self.caps, self.steps)
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the released sums: those of shares, and one since sums are doubled."""
+        return self.statistic.bits + 1
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """Budget of each radius."""
+        return tuple(self.epsilon * share for share in self.shares)
+
+    @property
+    def sensitivities(self) -> tuple[int, ...]:
+        """Largest change of each doubled sum, in lattice units."""
+        bits = self.statistic.bits
+        return tuple(pair_sums_sensitivity(self.relation, cap, bits=bits) for cap in self.caps)
+
+    @cached_property
+    def scales(self) -> tuple[float, ...]:
+        """Scale of each sum's noise, in lattice units."""
+        return tuple(laplace_scale(*each) for each in zip(self.sensitivities, self.epsilons, strict=True))
+
+    @property
+    def noise_sd(self) -> tuple[float, ...]:
+        """Standard deviation of each sum's noise, about."""
+        return tuple(2**0.5 * scale / 2.0**self.bits for scale in self.scales)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies."""
+        bits = self.statistic.bits
+        return pair_sums(self.relation, caps=self.caps, scales=self.scales, bits=bits, domain=self.region)
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p = parameters
+        levels = (tuple(p[name]) for name in ("radii", "caps", "shares", "steps"))
+        return cls(domain, relation, p["n"], p["expected_n"], p["epsilon"], *levels)
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of finding how many places of a network are near each other."""
+        radii = parameters.get("radii")
+        if not isinstance(domain, LinearNetwork) or not isinstance(radii, list):
+            return 0.0
+        lengths = [float(each) for each in radii if isinstance(each, int | float)]
+        return sum(pieces_work(domain, length) for length in lengths)
+
+    def parameters(self) -> JsonObject:
+        """Public parameters for the certificate: enough to make this plan again."""
+        return {
+            "basis": self.basis,
+            "lattice_bits": self.bits,
+            "radii": list(self.radii),
+            "caps": list(self.caps),
+            "shares": list(self.shares),
+            "steps": list(self.steps),
+            "scales": list(self.scales),
+            "epsilon": self.epsilon,
+            "n": self.n,
+            "expected_n": self.expected_n,
+        }
+
+    @property
+    def size(self) -> int:
+        """Number of radii."""
+        return len(self.radii)
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the sampler."""
+        return (SeededLaplace if seeded else OpenDPLaplace).name
+
+    def table_rows(self) -> Rows:
+        """Sums, caps and noise."""
+        unit = short_unit(self.domain.unit)
+        sums = zip(self.radii, self.caps, self.steps, strict=True)
+        said = ", ".join(f"{r:g} {unit} (cap {cap}, {steps} steps)" for r, cap, steps in sums)
+        sds = ", ".join(f"{sd:.4g}" for sd in self.noise_sd)
+        return [
+            ("measured", f"sums of 1 - distance / radius over pairs within {said}"),
+            ("cap", f"on what one {self.holder} adds to a sum"),
+            ("noise", f"discrete Laplace, of standard deviations {sds} pairs"),
+        ]
+
+    @property
+    def holder(self) -> str:
+        """Holder of a cap, in a word."""
+        return "point"
+
+    def details(self) -> JsonObject:
+        """Standard deviations of the noise."""
+        return {"noise_sd": list(self.noise_sd)}
+
+    def prepare(self) -> None:
+        """Make the noise of every radius, whose sampler confirms what it spends."""
+        for level in range(self.size):
+            self._noise(level, None)
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
+        """Spend the budget: add up the pairs and add noise."""
+        require_match(pattern, self.domain, self.n, self.counted_by)
+        exact = self.exact(pattern)
+        sources = [self._noise(level, rng) for level in range(self.size)]
+        noised = [self.randomise(noise.add, exact[k : k + 1]) for k, noise in enumerate(sources)]
+        return PrivateStatistic(self, np.concatenate(noised), sources[0].name, sources[0].seeded)
+
+    def exact(self, pattern: PointPattern) -> Ints:
+        """(L,) doubled capped sums in lattice units, without noise."""
+        return self.statistic.doubled(pattern.positions, self._persons(pattern))
+
+    def _persons(self, pattern: PointPattern) -> Ints | None:
+        """(n,) numbers of persons, where points tell whose they are."""
+        return None
+
+    def _noise(self, level: int, rng: RngLike) -> OpenDPLaplace | SeededLaplace:
+        budget: dict[str, Any] = {"sensitivity": self.sensitivities[level], "epsilon": self.epsilons[level]}
+        return laplace_noise(self.scales[level], **budget, rng=rng)
+
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
+        """The released statistic from its JSON form."""
+        statistic = super().restore(data)
+        if len(statistic.lattice) != self.size:
+            msg = "statistic: it has another number of values than there are radii; the file is not whole."
+            raise InputError(msg)
+        return statistic
+
+    @property
+    def following(self) -> tuple[Following, ...]:
+        """The table of sums."""
+        return (Following(PAIR_SUMS, (STATISTIC,), self._require_table),)
+
+    def table(self, lattice: Ints) -> str:
+        """The table of released sums (L,) in lattice units, as CSV."""
+        return pair_table(self.radii, self.caps, self.values(lattice), self.noise_sd)
+
+    def values(self, lattice: Ints) -> Floats:
+        """(L,) sums of released numbers."""
+        return np.asarray(lattice / 2.0**self.bits, dtype=np.float64)
+
+    def _require_table(self, content: bytes, lattice: Ints) -> None:
+        require(content == self.table(lattice).encode(), "the table holds the released sums")
+
+    def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
+        """One release: error of the sums in shares of the exact ones, and that of no sums at all."""
+        exact = self.values(self.exact(pattern))
+        released = self.values(release(pattern, rng).statistic.lattice)  # type: ignore[attr-defined]
+        return Trial(None, distances=(float(np.mean(np.abs(released - exact) / np.maximum(exact, 1))), 1.0))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PersonPairSumsPlan(PairSumsPlan):
+    """Noised capped sums over pairs; the cap holds for a person with all their points."""
+
+    relation: AddRemovePerson
+    capped: ClassVar[bool] = False
+    individuals: ClassVar[str] = "persons"
+
+    def _require_relation(self) -> None:
+        instance("relation", self.relation, AddRemovePerson, 'AddRemovePerson("person") is one')
+        require(self.n is None, "n is secret where persons are added or removed")
+
+    @property
+    def counted_by(self) -> str:
+        """Mark that tells the persons."""
+        return self.relation.user
+
+    @property
+    def holder(self) -> str:
+        """Holder of a cap, in a word."""
+        return "person"
+
+    def _persons(self, pattern: PointPattern) -> Ints:
+        return persons((pattern.marks or {})[self.counted_by])
+
+
+def require_levels(*levels: Any) -> None:
+    """Refuse radii, caps, shares and steps that do not go together."""
+    radii, caps, shares, steps = levels
+    if not 1 <= len(radii) <= MOST_RADII or any(len(each) != len(radii) for each in levels):
+        msg = f"radii: need 1 to {MOST_RADII} of them, and one cap, share and number of steps for each."
+        raise InputError(msg)
+    for radius, share in zip(radii, shares, strict=True):
+        positive("radii", radius)
+        positive("shares", share)
+    if not (np.diff(radii) > 0).all():
+        msg = "radii: must increase from one to the next; sort them."
+        raise InputError(msg)
+    if not abs(sum(shares) - 1) <= 1e-9:
+        msg = f"shares: must add up to 1, got {sum(shares):.6g}; divide each by their sum."
+        raise InputError(msg)
+    for cap, each in zip(several("caps", caps, int), several("steps", steps, int), strict=True):
+        whole("cap", cap, 1, most=2**CAP_BITS)
+        whole("steps", each, 1, most=MOST_STEPS)

@@ -1,0 +1,172 @@
+"""`PairSums`: private capped sums over pairs of near points (docs/theory/pair_sums.md)."""
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.settings import ALPHA, EPSILON, EXPERT, LENGTH, PRIVACY, setting
+from dpppsynth.contract.synthesizer import PointSynthesizer, Synthesizer, exact_or_guess, require_true_lengths
+from dpppsynth.core.arguments import elements, positive, real, shown, whole_number
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
+from dpppsynth.mechanisms.pairs.plan import PairSumsPlan, PersonPairSumsPlan, require_levels
+from dpppsynth.mechanisms.pairs.release import PairSumsRelease
+from dpppsynth.models.pair_limits import finest, require_radius
+from dpppsynth.models.pair_sums import MOST_STEPS
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import AddRemovePerson, Relation
+from dpppsynth.spatial.domains import Domain
+
+
+def _numbers(name: str) -> Callable[[str], tuple[float, ...]]:
+    """Reader of numbers in a text such as "15,40"."""
+
+    def read(text: str) -> tuple[float, ...]:
+        try:
+            return tuple(map(float, text.split(",")))
+        except ValueError:
+            msg = f"{name}: needs numbers with commas between them, such as 15,40; got {text!r}"
+            raise InputError(msg) from None
+
+    return read
+
+
+@dataclass(frozen=True, eq=False)
+class PairSums(Synthesizer[PairSumsRelease]):
+    """Private second-order statistic: how many pairs of points are near each other, at several radii.
+
+    Every pair at a distance d below a radius r adds `1 - d / r` to the sum of that radius; distances are straight on a
+    window and along the streets of a network. What one point adds, or one person with all their points, is capped, so
+    that noise of a size that does not depend on the pattern hides it. Where nobody meets the cap, the sum is that over
+    all pairs; it is less where somebody does, by as little as the cap allows.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget of all radii together; the release is (epsilon, 0)-differentially private.
+    radii : sequence of float
+        Increasing, in the domain's unit.
+    cap : int or sequence of int
+        Most that one point or person adds to a sum; one for all radii, or one for each.
+    alpha : float, optional
+        Privacy radius. The noise is the same for any: it hides a move anywhere (replace-one).
+    relation : Relation, optional
+        Neighbouring relation, instead of alpha. With a cap on the points of a person each point has the cap.
+    user : str, optional
+        Mark that tells the persons, each of whom has any number of points and the cap once: short for
+        `relation=AddRemovePerson(user)`. Pairs of one person count as well, and twice against that person's cap.
+    shares : sequence of float, optional
+        Shares of the budget, one for each radius, which add up to 1; equal unless given.
+    steps : int, optional
+        Lattice places within a radius, to which points are taken before distances are; at most 16. None takes the
+        finest lattice whose pairs a computer can hold, whatever the points are.
+
+    Examples
+    --------
+    >>> from dpppsynth.spatial.domains import Window
+    >>> pairs = PairSums(1.0, [15.0, 40.0], [10, 20])
+    >>> plan = pairs.plan(Window.rectangle(0, 0, 1000, 1000), n=400).statistic
+    >>> [round(sd, 1) for sd in plan.noise_sd]
+    [28.3, 56.6]
+    """
+
+    epsilon: float = setting(**EPSILON)
+    radii: Any = setting(
+        help="List of distances within which pairs count",
+        unit=LENGTH,
+        kind=str,
+        metavar="R,R",
+        example="15,40",
+        convert=_numbers("radii"),
+    )
+    cap: Any = setting(
+        help="Cap on what one point, or person, adds to a sum; one for all radii, or one for each",
+        option="--pair-cap",
+        kind=str,
+        metavar="CAP,CAP",
+        example="10,20",
+        convert=_numbers("cap"),
+        panel=PRIVACY,
+    )
+    _: KW_ONLY
+    alpha: float | None = setting(None, **ALPHA)
+    relation: Relation | None = None
+    user: str | None = setting(None, help="Column that tells whose point a row is", metavar="COLUMN", panel=PRIVACY)
+    shares: Any = setting(
+        None,
+        help="Shares of the budget, one for each radius",
+        kind=str,
+        metavar="S,S",
+        convert=_numbers("shares"),
+        otherwise="equal ones",
+        panel=EXPERT,
+    )
+    steps: int | None = setting(
+        None, help="Lattice places within a radius", otherwise="as many as the pairs allow", panel=EXPERT
+    )
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        object.__setattr__(self, "radii", _reals("radii", self.radii))
+        object.__setattr__(self, "cap", _caps(self.cap, len(self.radii)))
+        shares = [1 / len(self.radii)] * len(self.radii) if self.shares is None else self.shares
+        object.__setattr__(self, "shares", _reals("shares", shares))
+        if self.steps is not None:
+            steps = whole_number(self.steps)
+            if steps is None or not 1 <= steps <= MOST_STEPS:
+                msg = f"steps: needs a whole number from 1 to {MOST_STEPS}, got {shown(self.steps)}."
+                raise InputError(msg)
+            object.__setattr__(self, "steps", steps)
+        require_levels(self.radii, self.cap, self.shares, (MOST_STEPS,) * len(self.radii))
+        self.neighbouring()
+
+    def neighbouring(self) -> Relation:
+        """The relation in force: that of persons where there is a mark, the one given, or that of points."""
+        if self.user is None and not isinstance(self.relation, AddRemovePerson):
+            relation: Relation = PointSynthesizer.neighbouring(self)  # type: ignore[arg-type]
+            return relation
+        told = self.relation if self.user is None else AddRemovePerson(self.user)
+        if self.alpha is not None or self.relation not in (None, told):
+            msg = (
+                f"user: persons are added or removed with all their points, wherever they are; leave "
+                f"{mention('alpha')} and {mention('relation')} out."
+            )
+            raise InputError(msg)
+        return told  # type: ignore[return-value]
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(float(self.epsilon))
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; parameters as in `check`."""
+        require_true_lengths(domain)
+        relation = self.neighbouring()
+        size = PointSynthesizer.public_size(self, n, expected_n)  # type: ignore[arg-type]
+        exact, guess = exact_or_guess(n, size)
+        for radius in self.radii:
+            require_radius(radius, domain)
+        steps = tuple(finest(domain, radius, exact) if self.steps is None else self.steps for radius in self.radii)
+        settled = exact, guess, float(self.epsilon), self.radii, self.cap, self.shares, steps
+        if isinstance(relation, AddRemovePerson):
+            return Plan("pair-sums-persons", PersonPairSumsPlan(domain, relation, *settled), None)
+        return Plan("pair-sums", PairSumsPlan(domain, relation, *settled), None)
+
+
+def _reals(name: str, values: Any) -> tuple[float, ...]:
+    """Positive numbers, at least one."""
+    given = elements(values) if real(values) is None else [values]
+    if not given:
+        msg = f"{name}: needs a list of numbers, such as [15.0, 40.0], got {shown(values)}."
+        raise InputError(msg)
+    return tuple(float(positive(name, each)) for each in given)
+
+
+def _caps(values: Any, count: int) -> tuple[int, ...]:
+    """Whole numbers, one for each radius; one alone stands for all."""
+    given = elements(values) if real(values) is None else [values]
+    caps = [whole_number(each) for each in given or []]
+    if not caps or None in caps or len(caps) not in (1, count):
+        msg = f"cap: needs a whole number of at least 1, or one for each radius, got {shown(values)}."
+        raise InputError(msg)
+    return tuple(int(cap or 0) for cap in (caps * count if len(caps) == 1 else caps))

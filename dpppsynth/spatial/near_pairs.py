@@ -1,0 +1,97 @@
+"""Pairs of near places, in whole numbers: what is found of two places depends on these two alone.
+
+Candidates are joined by equal keys of whole numbers, and compared in whole numbers. No tree, no matrix product and no
+floating-point distance takes part, whose rounding might depend on what else is in memory.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+# Candidates that are looked at together.
+BLOCK = 2**22
+
+
+class NearPairs(NamedTuple):
+    """Pairs of different places, each once.
+
+    Attributes
+    ----------
+    first, second : (k,) array of int
+        Numbers of the places, the smaller first.
+    apart : (k,) array of int
+        Distances, or their squares, in whole units.
+    """
+
+    first: Ints
+    second: Ints
+    apart: Ints
+
+    @classmethod
+    def joined(cls, parts: list["NearPairs"]) -> "NearPairs":
+        """All pairs of several lists."""
+        if not parts:
+            return cls(*np.empty((3, 0), dtype=np.int64))
+        first, second, apart = (np.concatenate(each) for each in zip(*parts, strict=True))
+        return cls(first, second, apart)
+
+    def nearest(self) -> "NearPairs":
+        """Each pair at the least of its distances, where pairs were met several times."""
+        order = np.lexsort((self.apart, self.second, self.first))
+        first, second, apart = (each[order] for each in self)
+        new = (np.diff(first, prepend=-1) != 0) | (np.diff(second, prepend=-1) != 0)
+        return NearPairs(first[new], second[new], apart[new])
+
+
+def products(start: Ints, count: Ints, other_start: Ints, other_count: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """All pairs of members of ranges that belong together, block by block.
+
+    Parameters
+    ----------
+    start, count, other_start, other_count : (k,) arrays of int
+        Range k of one list is paired with range k of another.
+
+    Yields
+    ------
+    tuple of arrays
+        Numbers of the range, of the member of one list and of the member of the other.
+    """
+    size = count * other_count
+    ends = np.cumsum(size)
+    for low in range(0, int(ends[-1]) if len(ends) else 0, BLOCK):
+        flat = np.arange(low, min(low + BLOCK, int(ends[-1])))
+        row = np.searchsorted(ends, flat, side="right")
+        within = flat - (ends[row] - size[row])
+        yield row, start[row] + within // other_count[row], other_start[row] + within % other_count[row]
+
+
+def near_lattice_places(places: Ints, reach: int) -> NearPairs:
+    """Pairs of different lattice places (k, 2) nearer than `reach` steps, with squared distances.
+
+    Places lie in squares of side `reach`; near ones are in the same or in adjacent squares.
+    """
+    square = places // reach
+    # Squares are numbered row by row with room for neighbours, so that no two have one number.
+    square = square - square.min(axis=0, initial=0) + 1
+    width = int(square[:, 1].max(initial=0)) + 2
+    key = square[:, 0] * width + square[:, 1]
+    order = np.argsort(key, kind="stable")
+    keys, start, count = np.unique(key[order], return_index=True, return_counts=True)
+    found = []
+    for shift in (0, 1, width - 1, width, width + 1):
+        other = np.searchsorted(keys, keys + shift)
+        known = other < len(keys)
+        known[known] = keys[other[known]] == keys[known] + shift
+        ranges = start[known], count[known], start[other[known]], count[other[known]]
+        for _, a, b in products(*ranges):
+            one, two = order[a], order[b]
+            # Within one square every pair is met twice.
+            apart = ((places[one] - places[two]) ** 2).sum(axis=1)
+            near = (apart < reach * reach) & ((one < two) | (shift != 0))
+            one, two = one[near], two[near]
+            found.append(NearPairs(np.minimum(one, two), np.maximum(one, two), apart[near]))
+    return NearPairs.joined(found)

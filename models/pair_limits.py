@@ -1,0 +1,95 @@
+"""Public limits of pair sums: how many pairs of places a lattice may have at most, and the finest one within them."""
+
+import math
+
+import numpy as np
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import mention
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.models.pair_sums import LEAST_STEPS, MOST_PAIRS, MOST_STEPS
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats
+
+# Radii in diameters of the domain: smaller ones would ask for too fine a lattice.
+SMALLEST = 1e-6
+
+
+def require_radius(radius: float, domain: Domain) -> None:
+    """Refuse a radius that no two points of the domain exceed, or one that is as good as nothing."""
+    if not SMALLEST * domain.diameter <= radius <= domain.diameter:
+        msg = (
+            f"radii: each must lie between a millionth of the domain's diameter and the diameter, {domain.diameter:g} "
+            f"{domain.unit}, got {radius:g}."
+        )
+        raise InputError(msg)
+
+
+def most_pairs(domain: Domain, radius: float, steps: int, n: int | None) -> float:
+    """Pairs of occupied lattice places nearer than the radius, at most, whatever the points are."""
+    places, near = (
+        _street_places(domain, radius, steps) if isinstance(domain, LinearNetwork) else _plane(domain, radius, steps)
+    )
+    occupied = places if n is None else min(places, float(n))
+    return occupied * min(near, occupied) / 2
+
+
+def require_few(domain: Domain, radius: float, steps: int, n: int | None) -> None:
+    """Refuse a lattice with more pairs than a computer is asked to hold."""
+    found = most_pairs(domain, radius, steps, n)
+    if found > MOST_PAIRS:
+        msg = (
+            f"radii: so many points could make up to {found:.2g} pairs of places within {radius:g} {domain.unit}, "
+            f"{steps} steps to the radius, and {MOST_PAIRS:.2g} are allowed; take another radius, or fewer "
+            f"{mention('steps')}."
+        )
+        raise InputError(msg)
+
+
+def finest(domain: Domain, radius: float, n: int | None) -> int:
+    """The largest number of steps to a radius within the limit; the least one where none is."""
+    fits = (steps for steps in range(MOST_STEPS, LEAST_STEPS, -1) if most_pairs(domain, radius, steps, n) <= MOST_PAIRS)
+    return next(fits, LEAST_STEPS)
+
+
+def _plane(domain: Domain, radius: float, steps: int) -> tuple[float, float]:
+    """Lattice places of a window's box, and those nearer to one than the radius, at most."""
+    x0, y0, x1, y1 = domain.bounds
+    step = radius / steps
+    along = np.arange(-steps, steps + 1)
+    near = int((along[:, None] ** 2 + along**2 < steps**2).sum())
+    return ((x1 - x0) / step + 2) * ((y1 - y0) / step + 2), float(near)
+
+
+def _street_places(network: LinearNetwork, radius: float, steps: int) -> tuple[float, float]:
+    """Lattice places of a network, and those nearer to one than the radius, at most.
+
+    Streets are cut into pieces of at most half a radius. Pieces with a place nearer than the radius to a given place
+    have their middles within one and a half radii of its piece's, hence in adjacent squares of that side.
+    """
+    parts, middles = _pieces(network, radius)
+    each = network.lengths / parts / (radius / steps) + 2
+    count = np.repeat(each, parts)
+    square = np.floor(middles / (1.5 * radius)).astype(np.int64)
+    square -= square.min(axis=0) - 1
+    width = int(square[:, 1].max()) + 2
+    keys, place = np.unique(square[:, 0] * width + square[:, 1], return_inverse=True)
+    total = np.bincount(place.ravel(), weights=count)
+    around = np.zeros(len(keys))
+    for shift in (a * width + b for a in (-1, 0, 1) for b in (-1, 0, 1)):
+        other = np.minimum(np.searchsorted(keys, keys + shift), len(keys) - 1)
+        around += np.where(keys[other] == keys + shift, total[other], 0.0)
+    return float(count.sum()), float(around.max())
+
+
+def _pieces(network: LinearNetwork, radius: float) -> tuple[np.ndarray, Floats]:
+    """Pieces of at most half a radius of each edge (E,), and the coordinates of their middles (k, 2)."""
+    parts = np.maximum(np.ceil(network.lengths / (radius / 2)), 1).astype(np.int64)
+    edge = np.repeat(np.arange(len(parts)), parts)
+    within = np.arange(len(edge)) - np.repeat(np.cumsum(parts) - parts, parts)
+    return parts, network.coordinates(np.column_stack([edge, (within + 0.5) / parts[edge] * network.lengths[edge]]))
+
+
+def pieces_work(network: LinearNetwork, radius: float) -> float:
+    """Pieces that such a network is cut into, about."""
+    return len(network.lengths) + 2 * network.length / radius if radius > 0 else math.inf
