@@ -98,6 +98,8 @@ class Measurement:
     optional: ClassVar[frozenset[str]] = frozenset()
     # Whether neighbours differ by a capped number of points.
     capped: ClassVar[bool] = True
+    # Whether synthetic patterns are drawn from its releases, or paid for.
+    has_patterns: ClassVar[bool] = True
     # Things whose number is n or guessed, and the measure of distance in rehearsals.
     individuals: ClassVar[str] = "points"
     distance: ClassVar[str] = "total variation"

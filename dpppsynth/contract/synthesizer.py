@@ -28,7 +28,7 @@ from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, ReplaceOne
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.patterns import PointPattern
@@ -218,43 +218,51 @@ class PointSynthesizer(Synthesizer[R_co]):
 
     def neighbouring(self) -> CappedRelation:
         """The relation in force: the one given, else alpha-neighbours, else replace-one."""
-        alpha = getattr(self, "alpha", None)
-        if self.relation is not None:
-            if not isinstance(self.relation, AlphaNeighbours | ReplaceOne | AddRemove):
-                msg = f"relation: expected a relation such as ReplaceOne() or AddRemove(), got {self.relation!r}."
-                raise InputError(msg)
-            if alpha is not None and not (isinstance(self.relation, AlphaNeighbours) and self.relation.alpha == alpha):
-                msg = "relation: it contradicts alpha; give `alpha=` or `relation=`, not both."
-                raise InputError(msg)
-            return self.relation
-        return ReplaceOne() if alpha is None else AlphaNeighbours(alpha)
+        return point_relation(self.relation, getattr(self, "alpha", None))
 
     def public_size(self, n: object, expected_n: object) -> float | None:
         """The public number of points, exact or guessed, that default rules may use."""
-        relation = self.neighbouring()
-        if relation.n_is_public:
-            if expected_n is not None:
-                msg = f"expected_n: n is public under this relation; pass {mention('n')} instead."
-                raise InputError(msg)
-            exact = whole_number(n)
-            if exact is None or not 1 <= exact <= MOST_POINTS:
-                got = shown(n)
-                msg = (
-                    "n: the public number of points is needed, a whole number of at least 1 such as "
-                    f"{mention('n', '500')}, got {got}."
-                )
-                raise InputError(msg)
-            return float(exact)
-        if n is not None:
-            msg = f"n: it is secret under add/remove; pass a public guess as {mention('expected_n')} instead."
+        return public_size(self.neighbouring(), n, expected_n)
+
+
+def point_relation(relation: object, alpha: float | None) -> CappedRelation:
+    """The relation that is given, else alpha-neighbours, else replace-one."""
+    if relation is not None:
+        if not isinstance(relation, AlphaNeighbours | ReplaceOne | AddRemove):
+            msg = f"relation: expected a relation such as ReplaceOne() or AddRemove(), got {relation!r}."
             raise InputError(msg)
+        if alpha is not None and not (isinstance(relation, AlphaNeighbours) and relation.alpha == alpha):
+            msg = "relation: it contradicts alpha; give `alpha=` or `relation=`, not both."
+            raise InputError(msg)
+        return relation
+    return ReplaceOne() if alpha is None else AlphaNeighbours(alpha)
+
+
+def public_size(relation: Relation, n: object, expected_n: object) -> float | None:
+    """The public number of points, exact or guessed, under a relation."""
+    if relation.n_is_public:
         if expected_n is not None:
-            guess = float(positive("expected_n", expected_n))
-            if guess > MOST_POINTS:
-                msg = f"expected_n: must be at most {MOST_POINTS}, got {shown(expected_n)}; guess the number of points."
-                raise InputError(msg)
-            return guess
-        return None
+            msg = f"expected_n: n is public under this relation; pass {mention('n')} instead."
+            raise InputError(msg)
+        exact = whole_number(n)
+        if exact is None or not 1 <= exact <= MOST_POINTS:
+            got = shown(n)
+            msg = (
+                "n: the public number of points is needed, a whole number of at least 1 such as "
+                f"{mention('n', '500')}, got {got}."
+            )
+            raise InputError(msg)
+        return float(exact)
+    if n is not None:
+        msg = f"n: it is secret under add/remove; pass a public guess as {mention('expected_n')} instead."
+        raise InputError(msg)
+    if expected_n is not None:
+        guess = float(positive("expected_n", expected_n))
+        if guess > MOST_POINTS:
+            msg = f"expected_n: must be at most {MOST_POINTS}, got {shown(expected_n)}; guess the number of points."
+            raise InputError(msg)
+        return guess
+    return None
 
 
 def safe_digits(bound: float, *, up: bool = False) -> str:

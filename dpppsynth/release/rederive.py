@@ -42,6 +42,8 @@ class Derived:
         Files of the statistics, and how many numbers each holds; none where only patterns are released.
     patterns : int
         Patterns that were paid for one by one; 0 where any number is free.
+    has_patterns : bool
+        Whether synthetic patterns belong to such a release at all.
     others : frozenset of str
         Further files that such a release may hold, beside domain and synthetic patterns.
     offset : str or None
@@ -61,6 +63,7 @@ class Derived:
     seeded_noise: str
     released: Mapping[str, int]
     patterns: int = 0
+    has_patterns: bool = True
     others: frozenset[str] = frozenset()
     offset: str | None = None
     possible: Mapping[str, Callable[[Ints], object]] = field(default_factory=dict)
@@ -159,6 +162,7 @@ def _derived(plan: Measurement, beside: Beside) -> Derived:
         plan.noise_name(seeded=True),
         {certificate.STATISTIC: plan.size} if plan.size else {},
         plan.paid_patterns,
+        plan.has_patterns,
         others=frozenset(files) | beside.files,
         offset=beside.offset,
         possible={certificate.STATISTIC: plan.possible} if plan.size else {},
@@ -206,6 +210,7 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> De
         first.seeded_noise,
         {prefix(k) + name: count for k, part in enumerate(parts) for name, count in part.released.items()},
         first.patterns,
+        first.has_patterns,
         others=frozenset(others),
         offset=first.offset,
         possible={prefix(k) + name: check for k, part in enumerate(parts) for name, check in part.possible.items()},

@@ -140,7 +140,7 @@ def _check_files(found: certificate.Published, derived: "Derived | str | Check")
     listed, domain = found.certificate["files"], found.certificate["domain"]["file"]
     wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
     if isinstance(derived, Derived):
-        known = {domain, *derived.released, *derived.others, *_numbered(listed)}
+        known = {domain, *derived.released, *derived.others, *(_numbered(listed) if derived.has_patterns else ())}
         # Files that a release is opened from must be listed: the required ones, and a posterior if there is one.
         offset = [certificate.OFFSET] if derived.offset else []
         present = [name for name in derived.others if found.folder.has(name)]

@@ -72,6 +72,7 @@ class PairSumsPlan(LatticePlan):
     shares: tuple[float, ...]
     steps: tuple[int, ...]
     basis: ClassVar[str] = "pairs"
+    has_patterns: ClassVar[bool] = False
     distance: ClassVar[str] = "relative error of the sums"
     form: ClassVar[Form] = {
         "basis": const("pairs"),
@@ -255,8 +256,8 @@ class PairSumsPlan(LatticePlan):
 
     def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One release: error of the sums in shares of the exact ones, and that of no sums at all."""
-        exact = self.values(self.exact(pattern))
-        released = self.values(release(pattern, rng).statistic.lattice)  # type: ignore[attr-defined]
+        made: Any = release(pattern, rng)
+        exact, released = self.values(self.exact(pattern)), self.values(made.statistic.lattice)
         return Trial(None, distances=(float(np.mean(np.abs(released - exact) / np.maximum(exact, 1))), 1.0))
 
 

@@ -6,7 +6,13 @@ from typing import Any
 
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, EPSILON, EXPERT, LENGTH, PRIVACY, setting
-from dpppsynth.contract.synthesizer import PointSynthesizer, Synthesizer, exact_or_guess, require_true_lengths
+from dpppsynth.contract.synthesizer import (
+    Synthesizer,
+    exact_or_guess,
+    point_relation,
+    public_size,
+    require_true_lengths,
+)
 from dpppsynth.core.arguments import elements, positive, real, shown, whole_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
@@ -123,17 +129,16 @@ class PairSums(Synthesizer[PairSumsRelease]):
 
     def neighbouring(self) -> Relation:
         """The relation in force: that of persons where there is a mark, the one given, or that of points."""
-        if self.user is None and not isinstance(self.relation, AddRemovePerson):
-            relation: Relation = PointSynthesizer.neighbouring(self)  # type: ignore[arg-type]
-            return relation
         told = self.relation if self.user is None else AddRemovePerson(self.user)
+        if not isinstance(told, AddRemovePerson):
+            return point_relation(told, self.alpha)
         if self.alpha is not None or self.relation not in (None, told):
             msg = (
                 f"user: persons are added or removed with all their points, wherever they are; leave "
                 f"{mention('alpha')} and {mention('relation')} out."
             )
             raise InputError(msg)
-        return told  # type: ignore[return-value]
+        return told
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))
@@ -142,8 +147,7 @@ class PairSums(Synthesizer[PairSumsRelease]):
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
         relation = self.neighbouring()
-        size = PointSynthesizer.public_size(self, n, expected_n)  # type: ignore[arg-type]
-        exact, guess = exact_or_guess(n, size)
+        exact, guess = exact_or_guess(n, public_size(relation, n, expected_n))
         for radius in self.radii:
             require_radius(radius, domain)
         steps = tuple(finest(domain, radius, exact) if self.steps is None else self.steps for radius in self.radii)

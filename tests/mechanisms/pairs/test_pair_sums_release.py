@@ -17,6 +17,7 @@ from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.cli import app
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.core.errors import InputError
+from dpppsynth.io import write_pattern
 from dpppsynth.ledger import Ledger
 from dpppsynth.mechanisms.pairs.audit_pairs import differences, hardest
 from dpppsynth.mechanisms.pairs.plan import PairSumsPlan
@@ -158,14 +159,20 @@ class TestRelease:
             "statistic.json",
         ]
 
-    def test_a_table_of_other_sums_is_found(self, tmp_path):
+    @pytest.mark.parametrize("which", ["table", "pattern"])
+    def test_what_does_not_belong_there_is_found(self, which, tmp_path):
         folder = PairSums(1.0, [50.0], 4).release(points(5, 90, SQUARE)).save(tmp_path / "public")
-        (folder / "pair_sums.csv").write_text((folder / "pair_sums.csv").read_text() + "347,1,2,3\n")
+        added = {"table": "pair_sums.csv", "pattern": "synthetic_000.geojson"}[which]
+        if which == "table":
+            (folder / added).write_text((folder / added).read_text() + "347,1,2,3\n")
+        else:
+            write_pattern(PointPattern.at(points(5, 9, SQUARE).positions, SQUARE, synthetic=True), folder / added)
         cert = json.loads((folder / "certificate.json").read_text())
-        cert["files"] = {name: certificate.file_hash(folder / name) for name in cert["files"]}
+        cert["files"] = {name: certificate.file_hash(folder / name) for name in [*cert["files"], added]}
         cert["content_hash"] = certificate.content_hash(cert)
         (folder / "certificate.json").write_text(json.dumps(cert))
-        assert [check.name for check in verify(folder).checks if not check.holds] == ["statistic"]
+        expected = {"table": "statistic", "pattern": "files"}[which]
+        assert [check.name for check in verify(folder).checks if not check.holds] == [expected]
 
     def test_persons_are_told_by_their_mark(self):
         pattern = points(6, 90, SQUARE)
