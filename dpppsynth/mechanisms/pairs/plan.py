@@ -8,6 +8,7 @@ import numpy as np
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.measurement import Following, Parameters, Releasing, Trial, capped, require
+from dpppsynth.contract.noised_pairs import NoisedPairs
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
 from dpppsynth.core.arguments import instance, positive, several, whole
 from dpppsynth.core.errors import InputError
@@ -17,12 +18,11 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.pairs.pair_table import pair_table
-from dpppsynth.models.pair_limits import pieces_work, require_few, require_radius
+from dpppsynth.models.pair_limits import pieces_work
 from dpppsynth.models.pair_sums import CAP_BITS, MOST_STEPS, PairStatistic
-from dpppsynth.privacy.bounds import laplace_scale
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, laplace_noise, require_room
-from dpppsynth.privacy.pair_bounds import pair_sums, pair_sums_sensitivity
+from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
+from dpppsynth.privacy.pair_bounds import pair_sums
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
 from dpppsynth.release.certificate import PAIR_SUMS, STATISTIC
 from dpppsynth.spatial.domains import Domain
@@ -88,11 +88,7 @@ class PairSumsPlan(LatticePlan):
         self._require_relation()
         positive("epsilon", self.epsilon)
         require_levels(self.radii, self.caps, self.shares, self.steps)
-        for radius, steps in zip(self.radii, self.steps, strict=True):
-            require_radius(radius, self.region)
-            require_few(self.region, radius, steps, self.n)
-        for scale, sensitivity, epsilon in zip(self.scales, self.sensitivities, self.epsilons, strict=True):
-            require_room(scale, sensitivity, epsilon)
+        self.part.require(self.n)
         self.guarantee.require(self.epsilon, 0.0)
 
     def _require_relation(self) -> None:
@@ -108,14 +104,15 @@ class PairSumsPlan(LatticePlan):
         return self.region
 
     @cached_property
-    def statistic(self) -> PairStatistic:
-        """The exact statistic."""
-        return PairStatistic(self.region, self.radii, self.caps, self.steps)
+    def part(self) -> NoisedPairs:
+        """Sums and noise."""
+        statistic = PairStatistic(self.region, self.radii, self.caps, self.steps)
+        return NoisedPairs(statistic, self.relation, self.epsilons)
 
     @property
     def bits(self) -> int:
-        """Binary digits of the released sums: those of shares, and one since sums are doubled."""
-        return self.statistic.bits + 1
+        """Binary digits of the released sums."""
+        return self.part.bits
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -123,26 +120,21 @@ class PairSumsPlan(LatticePlan):
         return tuple(self.epsilon * share for share in self.shares)
 
     @property
-    def sensitivities(self) -> tuple[int, ...]:
-        """Largest change of each doubled sum, in lattice units."""
-        bits = self.statistic.bits
-        return tuple(pair_sums_sensitivity(self.relation, cap, bits=bits) for cap in self.caps)
-
-    @cached_property
     def scales(self) -> tuple[float, ...]:
         """Scale of each sum's noise, in lattice units."""
-        return tuple(laplace_scale(*each) for each in zip(self.sensitivities, self.epsilons, strict=True))
+        return self.part.scales
 
     @property
     def noise_sd(self) -> tuple[float, ...]:
         """Standard deviation of each sum's noise, about."""
-        return tuple(2**0.5 * scale / 2.0**self.bits for scale in self.scales)
+        return self.part.noise_sd
 
     @cached_property
     def guarantee(self) -> Guarantee:
         """The bound that `measure` satisfies."""
-        bits = self.statistic.bits
-        return pair_sums(self.relation, caps=self.caps, scales=self.scales, bits=bits, domain=self.region)
+        return pair_sums(
+            self.relation, caps=self.caps, scales=self.scales, bits=self.part.statistic.bits, domain=self.region
+        )
 
     @classmethod
     def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
@@ -162,14 +154,9 @@ class PairSumsPlan(LatticePlan):
 
     def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to make this plan again."""
-        return {
+        return self.part.parameters() | {
             "basis": self.basis,
-            "lattice_bits": self.bits,
-            "radii": list(self.radii),
-            "caps": list(self.caps),
             "shares": list(self.shares),
-            "steps": list(self.steps),
-            "scales": list(self.scales),
             "epsilon": self.epsilon,
             "n": self.n,
             "expected_n": self.expected_n,
@@ -208,27 +195,22 @@ class PairSumsPlan(LatticePlan):
     def prepare(self) -> None:
         """Make the noise of every radius, whose sampler confirms what it spends."""
         for level in range(self.size):
-            self._noise(level, None)
+            self.part.noise(level)
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Spend the budget: add up the pairs and add noise."""
         require_match(pattern, self.domain, self.n, self.counted_by)
-        exact = self.exact(pattern)
-        sources = [self._noise(level, rng) for level in range(self.size)]
-        noised = [self.randomise(noise.add, exact[k : k + 1]) for k, noise in enumerate(sources)]
-        return PrivateStatistic(self, np.concatenate(noised), sources[0].name, sources[0].seeded)
+        noised = self.part.add(self.randomise, self.exact(pattern), rng)
+        seeded = rng is not None
+        return PrivateStatistic(self, noised, self.noise_name(seeded=seeded), seeded)
 
     def exact(self, pattern: PointPattern) -> Ints:
         """(L,) doubled capped sums in lattice units, without noise."""
-        return self.statistic.doubled(pattern.positions, self._persons(pattern))
+        return self.part.statistic.doubled(pattern.positions, self._persons(pattern))
 
     def _persons(self, pattern: PointPattern) -> Ints | None:
         """(n,) numbers of persons, where points tell whose they are."""
         return None
-
-    def _noise(self, level: int, rng: RngLike) -> OpenDPLaplace | SeededLaplace:
-        budget: dict[str, Any] = {"sensitivity": self.sensitivities[level], "epsilon": self.epsilons[level]}
-        return laplace_noise(self.scales[level], **budget, rng=rng)
 
     def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
         """The released statistic from its JSON form."""
@@ -249,7 +231,7 @@ class PairSumsPlan(LatticePlan):
 
     def values(self, lattice: Ints) -> Floats:
         """(L,) sums of released numbers."""
-        return np.asarray(lattice / 2.0**self.bits, dtype=np.float64)
+        return self.part.values(lattice)
 
     def _require_table(self, content: bytes, lattice: Ints) -> None:
         require(content == self.table(lattice).encode(), "the table holds the released sums")

@@ -16,6 +16,7 @@ from dpppsynth import AddRemove, AddRemovePerson, AlphaNeighbours, PairSums, Poi
 from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.cli import app
 from dpppsynth.contract.measurement import Measurement
+from dpppsynth.contract.noised_pairs import NoisedPairs
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import write_pattern
 from dpppsynth.ledger import Ledger
@@ -92,7 +93,7 @@ class TestNoise:
         """`2 theta 2^m / epsilon`, for each point of a person where points do not tell whose they are."""
         plan = made(relation, shares=[0.25, 0.75])
         points_of_one = getattr(relation, "max_points_per_person", 1)
-        unit = 2**plan.statistic.bits
+        unit = 2**plan.part.statistic.bits
         expected = [2 * 4 * unit * points_of_one / 0.25, 2 * 8 * unit * points_of_one / 0.75]
         assert plan.scales == pytest.approx(expected, rel=1e-12)
         assert plan.noise_sd == pytest.approx([2**0.5 * each / (2 * unit) for each in expected], rel=1e-12)
@@ -106,7 +107,7 @@ class TestNoise:
     def test_follows_its_law(self):
         """Kolmogorov's test of 4000 seeded draws for each radius; a false alarm of 1e-7, seeds fixed."""
         plan, rng = made(n=20), np.random.default_rng(1)
-        noise = np.array([plan._noise(k, rng).add(np.zeros(4000, dtype=np.int64)) for k in range(2)]).T
+        noise = np.array([plan.part.noise(k, rng).add(np.zeros(4000, dtype=np.int64)) for k in range(2)]).T
         for k, scale in enumerate(plan.scales):
             # The lattice is fine beside the scale: 2^-17 of it.
             assert stats.kstest(noise[:, k] / scale, "laplace").pvalue > 1e-7
@@ -179,7 +180,7 @@ class TestRelease:
         who = np.arange(90) // 3
         marked = PointPattern(pattern.xy, SQUARE, {"who": who})
         plan = made(AddRemovePerson("who"))
-        assert plan.exact(marked).tolist() == plan.statistic.doubled(pattern.xy, who).tolist()
+        assert plan.exact(marked).tolist() == plan.part.statistic.doubled(pattern.xy, who).tolist()
         crowd = PointPattern(np.full((90, 2), 500.0), SQUARE, {"who": who})
         # 30 persons with a cap of 4 and of 8.
         assert (plan.exact(crowd) / 2.0**plan.bits).tolist() == [60.0, 120.0]
@@ -242,11 +243,11 @@ class TestAudit:
     def test_half_of_the_noise_is_found(self, monkeypatch):
         plan = made(radii=[100.0], cap=4)
 
-        def half(plan, level, rng):
-            budget = {"sensitivity": plan.sensitivities[level], "epsilon": 2.001 * plan.epsilon}
-            return OpenDPLaplace(plan.scales[level] / 2, **budget)
+        def half(part, level, rng=None):
+            budget = {"sensitivity": part.sensitivities[level], "epsilon": 2.001 * part.epsilons[level]}
+            return OpenDPLaplace(part.scales[level] / 2, **budget)
 
-        monkeypatch.setattr(PairSumsPlan, "_noise", half)
+        monkeypatch.setattr(NoisedPairs, "noise", half)
         assert dps.audit(target_of(plan), trials=300).violated
 
     def test_a_forgotten_budget_split_is_found(self, monkeypatch):
@@ -290,7 +291,9 @@ def assert_found():
 def test_epsilon_is_spent_in_full_and_added_up():
     plan = made(shares=[0.1, 0.9])
     assert math.fsum(plan.epsilons) == pytest.approx(1.0)
-    assert math.fsum(s / b for s, b in zip(plan.sensitivities, plan.scales, strict=True)) == plan.guarantee.epsilon()
+    assert (
+        math.fsum(s / b for s, b in zip(plan.part.sensitivities, plan.scales, strict=True)) == plan.guarantee.epsilon()
+    )
 
 
 class TestCommands:

@@ -1,0 +1,103 @@
+"""`NoisedPairs`: capped pair sums with discrete Laplace noise, a plan's own or one part of a plan (Theorem S)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.models.pair_limits import require_few, require_radius
+from dpppsynth.models.pair_sums import PairStatistic
+from dpppsynth.privacy.bounds import laplace_scale
+from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace, laplace_noise, require_room
+from dpppsynth.privacy.pair_bounds import pair_sums_sensitivity
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.mesh import Floats, Ints
+
+# A measurement's `randomise`.
+Randomise = Callable[[Callable[[Ints], Ints], Ints], Ints]
+
+
+@dataclass(frozen=True, eq=False)
+class NoisedPairs:
+    """Doubled capped sums over pairs, one for each radius, with noise of a budget of its own for each.
+
+    Attributes
+    ----------
+    statistic : PairStatistic
+    relation : Relation
+    epsilons : tuple of float
+        Budget of each radius.
+    """
+
+    statistic: PairStatistic
+    relation: Relation
+    epsilons: tuple[float, ...]
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the released sums: those of shares, and one since sums are doubled."""
+        return self.statistic.bits + 1
+
+    @cached_property
+    def sensitivities(self) -> tuple[int, ...]:
+        """Largest change of each doubled sum, in lattice units."""
+        bits = self.statistic.bits
+        return tuple(pair_sums_sensitivity(self.relation, cap, bits=bits) for cap in self.statistic.caps)
+
+    @cached_property
+    def scales(self) -> tuple[float, ...]:
+        """Scale of each sum's noise, in lattice units."""
+        return tuple(laplace_scale(*each) for each in zip(self.sensitivities, self.epsilons, strict=True))
+
+    @property
+    def noise_sd(self) -> tuple[float, ...]:
+        """Standard deviation of each sum's noise, about, in pairs."""
+        return tuple(2**0.5 * scale / 2.0**self.bits for scale in self.scales)
+
+    @property
+    def spent(self) -> float:
+        """Epsilon of all radii together."""
+        return math.fsum(change / scale for change, scale in zip(self.sensitivities, self.scales, strict=True))
+
+    def require(self, n: int | None) -> None:
+        """Refuse, from public numbers, radii without meaning, too many pairs of places, and noise beyond 64 bits.
+
+        Raises
+        ------
+        InputError
+        """
+        statistic = self.statistic
+        for radius, steps in zip(statistic.radii, statistic.steps, strict=True):
+            require_radius(radius, statistic.domain)
+            require_few(statistic.domain, radius, steps, n)
+        for scale, sensitivity, epsilon in zip(self.scales, self.sensitivities, self.epsilons, strict=True):
+            require_room(scale, sensitivity, epsilon)
+
+    def noise(self, level: int, rng: RngLike = None) -> OpenDPLaplace | SeededLaplace:
+        """Noise of one radius."""
+        sensitivity, epsilon = self.sensitivities[level], self.epsilons[level]
+        return laplace_noise(self.scales[level], sensitivity=sensitivity, epsilon=epsilon, rng=rng)
+
+    def add(self, randomise: Randomise, exact: Ints, rng: RngLike = None) -> Ints:
+        """(L,) exact sums with noise, each drawn through a measurement's `randomise`; `rng` as there."""
+        noises = [self.noise(level, rng) for level in range(len(exact))]
+        return np.concatenate([randomise(noise.add, exact[k : k + 1]) for k, noise in enumerate(noises)])
+
+    def values(self, lattice: Ints) -> Floats:
+        """(L,) sums, in pairs, of numbers in lattice units."""
+        return np.asarray(lattice / 2.0**self.bits, dtype=np.float64)
+
+    def parameters(self) -> JsonObject:
+        """Public parameters for a certificate, but for the shares of the budget."""
+        statistic = self.statistic
+        return {
+            "lattice_bits": self.bits,
+            "radii": list(statistic.radii),
+            "caps": list(statistic.caps),
+            "steps": list(statistic.steps),
+            "scales": list(self.scales),
+        }
