@@ -124,34 +124,43 @@ class _Network:
     """The network of nodes with caps, to which edges between nodes are added."""
 
     def __init__(self, points: Nodes, pool: Ints, shares: sp.csr_array, same: int) -> None:
-        self.points, self.same = points, same
-        count, owners = len(points.place), len(points.cap) if points.shared else 0
-        left, right = 2 + np.arange(count), 2 + count + np.arange(count)
-        first, last = 2 + 2 * count + np.arange(owners), 2 + 2 * count + owners + np.arange(owners)
-        self.size, self.count = 2 + 2 * (count + owners), count
-        most = points.cap[points.owner]
-        fixed = [(np.zeros_like(right), right, pool), (left, np.ones_like(left), pool)]
-        if points.shared:
-            fixed += [(np.zeros_like(first), first, points.cap), (last, np.ones_like(last), points.cap)]
-            fixed += [(first[points.owner], left, most), (right, last[points.owner], most)]
-        else:
-            fixed += [(np.zeros_like(left), left, most), (right, np.ones_like(right), most)]
-        self.fixed = tuple(np.concatenate(each) for each in zip(*fixed, strict=True))
-        # Pairs of places with nodes, nearest first.
+        self.points, self.same, self.count = points, same, len(points.place)
+        owners = len(points.cap) if points.shared else 0
+        self.size = 2 + 2 * (self.count + owners)
+        self.fixed = self._fixed(pool)
         self.order = np.argsort(points.place, kind="stable")
-        entries = shares.tocoo()
-        held = np.zeros(shares.shape[0], dtype=bool)
-        held[points.place] = True
-        kept = held[entries.row] & held[entries.col]
-        row, column, value = entries.row[kept], entries.col[kept], entries.data[kept]
-        sort = np.lexsort((-value, row))
-        self.row, self.column, self.value = row[sort].astype(np.int64), column[sort].astype(np.int64), value[sort]
+        self.row, self.column, self.value = self._nearest_first(shares)
         # Edges between nodes, each as one number.
         self.edges: Ints = np.empty(0, dtype=np.int64)
         self.shares: Ints = np.empty(0, dtype=np.int64)
 
+    def _fixed(self, pool: Ints) -> tuple[Ints, Ints, Ints]:
+        """Tails, heads and capacities of edges from the source and to the sink, which are numbered 0 and 1."""
+        points, count = self.points, self.count
+        left, right = 2 + np.arange(count), 2 + count + np.arange(count)
+        most = points.cap[points.owner]
+        fixed = [(np.zeros_like(right), right, pool), (left, np.ones_like(left), pool)]
+        if points.shared:
+            first, last = np.split(np.arange(2 + 2 * count, self.size), 2)
+            fixed += [(np.zeros_like(first), first, points.cap), (last, np.ones_like(last), points.cap)]
+            fixed += [(first[points.owner], left, most), (right, last[points.owner], most)]
+        else:
+            fixed += [(np.zeros_like(left), left, most), (right, np.ones_like(right), most)]
+        tail, head, capacity = (np.concatenate(each) for each in zip(*fixed, strict=True))
+        return tail, head, capacity
+
+    def _nearest_first(self, shares: sp.csr_array) -> tuple[Ints, Ints, Ints]:
+        """Pairs of places that have nodes, with their shares: by the first place, and nearest seconds first."""
+        entries = shares.tocoo()
+        held = np.zeros(shares.shape[0], dtype=bool)
+        held[self.points.place] = True
+        kept = held[entries.row] & held[entries.col]
+        row, column, value = entries.row[kept], entries.col[kept], entries.data[kept]
+        sort = np.lexsort((-value, row))
+        return row[sort], column[sort], value[sort]
+
     def _members(self, chosen: np.ndarray) -> tuple[Ints, Ints, Ints]:
-        """Chosen nodes in the order of their places, and of each pair of places start and number of one side's."""
+        """Chosen nodes in the order of their places, and for every place where its own begin and how many there are."""
         members = self.order[chosen[self.order]]
         place = self.points.place[members]
         size = int(self.points.place.max()) + 1

@@ -25,7 +25,7 @@ from dpppsynth.spatial.near_pairs import NearPairs, near_lattice_places
 # Caps in units of shares are at most 2^20, shares at most 2^16: far below the 2^31 of a solver's capacities.
 CAP_BITS, SHARE_BITS = 20, 16
 # Steps of the lattice within a radius; and pairs of places that a computer is asked to hold.
-MOST_STEPS, LEAST_STEPS, MOST_PAIRS = 16, 4, 25_000_000
+MOST_STEPS, LEAST_STEPS, MOST_PAIRS = 16, 4, 12_500_000
 
 
 def share_bits(caps: Sequence[int]) -> int:
