@@ -207,14 +207,26 @@ class _Network:
             np.concatenate(each) for each in zip(self.fixed, (2 + one, 2 + self.count + two, between), strict=True)
         )
         graph = sp.csr_array((capacity.astype(np.int32), (tail, head)), shape=(self.size, self.size))
-        flow = sp.csr_array(maximum_flow(graph, 0, 1).flow)
-        # Edge by edge a flow has 32 bits, and all of it may have more.
-        total = int(flow.data[flow.indptr[0] : flow.indptr[1]].astype(np.int64).sum())
-        left = graph - flow
-        left.eliminate_zeros()
-        reached = np.zeros(self.size, dtype=bool)
-        reached[breadth_first_order(left, 0, return_predecessors=False)] = True
+        total, reached = _saturated(graph)
         return total, reached[2 : 2 + self.count], reached[2 + self.count : 2 + 2 * self.count]
+
+
+def _saturated(graph: sp.csr_array) -> tuple[int, np.ndarray]:
+    """Value of a maximum flow from node 0 to 1, and which nodes are on the source's side of its cut.
+
+    No path is left from source to sink: a flow of the solver that is not the largest is added to.
+    """
+    total, left = 0, graph
+    reached = np.full(graph.shape[0], True)
+    while reached[1]:
+        flow = sp.csr_array(maximum_flow(left, 0, 1).flow)
+        # Edge by edge a flow has 32 bits, and all of it may have more.
+        total += int(flow.data[flow.indptr[0] : flow.indptr[1]].astype(np.int64).sum())
+        left = sp.csr_array(left - flow)
+        left.eliminate_zeros()
+        reached = np.zeros(graph.shape[0], dtype=bool)
+        reached[breadth_first_order(left, 0, return_predecessors=False)] = True
+    return total, reached
 
 
 def _flow(points: Nodes, pool: Ints, shares: sp.csr_array, same: int) -> int:

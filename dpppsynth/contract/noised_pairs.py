@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from dpppsynth.core.json_types import JsonObject
-from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.models.pair_limits import require_few, require_radius
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.privacy.bounds import laplace_scale
@@ -84,7 +84,9 @@ class NoisedPairs:
 
     def add(self, randomise: Randomise, exact: Ints, rng: RngLike = None) -> Ints:
         """(L,) exact sums with noise, each drawn through a measurement's `randomise`; `rng` as there."""
-        noises = [self.noise(level, rng) for level in range(len(exact))]
+        # One generator, so that radii do not share their noise in a seeded run.
+        source = None if rng is None else generator(rng)
+        noises = [self.noise(level, source) for level in range(len(exact))]
         return np.concatenate([randomise(noise.add, exact[k : k + 1]) for k, noise in enumerate(noises)])
 
     def values(self, lattice: Ints) -> Floats:

@@ -159,6 +159,24 @@ class TestExactness:
         assert int(cut) == total
         assert value >= total > 0
 
+    def test_a_solver_that_stops_early_is_helped_on(self, monkeypatch):
+        """A flow of a part of the network is a flow, and what is missing is added until no path is left."""
+        xy, calls = 500 + np.random.default_rng(2).normal(0, 60, (100, 2)), []
+        expected = doubled(xy, cap=4)
+
+        def early(graph, source, sink):
+            calls.append(1)
+            whole = maximum_flow(graph, source, sink)
+            if len(calls) > 3:
+                return whole
+            few = graph.copy()
+            few.data[few.indptr[2] : few.indptr[2 + len(xy) // 2]] = 0
+            return maximum_flow(few, source, sink)
+
+        monkeypatch.setattr(capped_flow, "maximum_flow", early)
+        assert doubled(xy, cap=4) == expected
+        assert len(calls) > 3
+
     def test_sums_beyond_32_bits(self):
         """40 000 points in one place meet a cap of 2^16 units each; a million, the sum of 2^20."""
         assert doubled(np.full((40_000, 2), 500.0), cap=1) == 40_000 * 2**16 > MOST
