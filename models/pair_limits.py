@@ -1,6 +1,8 @@
 """Public limits of pair sums: how many pairs of places a lattice may have at most, and the finest one within them."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +13,8 @@ from dpppsynth.models.pair_sums import LEAST_STEPS, MOST_PAIRS, MOST_STEPS
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats
 
+# Lattice places of a domain, and those nearer to one of them than the radius, itself included: at most so many.
+Places = tuple[float, float]
 # Radii in diameters of the domain: smaller ones would ask for too fine a lattice.
 SMALLEST = 1e-6
 
@@ -27,10 +31,12 @@ def require_radius(radius: float, domain: Domain) -> None:
 
 def most_pairs(domain: Domain, radius: float, steps: int, n: int | None) -> float:
     """Pairs of occupied lattice places nearer than the radius, at most, whatever the points are."""
-    places, near = (
-        _street_places(domain, radius, steps) if isinstance(domain, LinearNetwork) else _plane(domain, radius, steps)
-    )
-    occupied = places if n is None else min(places, float(n))
+    return _most(_lattice(domain, radius)(steps), n)
+
+
+def _most(places: Places, n: int | None) -> float:
+    every, near = places
+    occupied = every if n is None else min(every, float(n))
     return occupied * min(near, occupied) / 2
 
 
@@ -48,12 +54,19 @@ def require_few(domain: Domain, radius: float, steps: int, n: int | None) -> Non
 
 def finest(domain: Domain, radius: float, n: int | None) -> int:
     """The largest number of steps to a radius within the limit; the least one where none is."""
-    fits = (steps for steps in range(MOST_STEPS, LEAST_STEPS, -1) if most_pairs(domain, radius, steps, n) <= MOST_PAIRS)
+    lattice = _lattice(domain, radius)
+    fits = (steps for steps in range(MOST_STEPS, LEAST_STEPS, -1) if _most(lattice(steps), n) <= MOST_PAIRS)
     return next(fits, LEAST_STEPS)
 
 
-def _plane(domain: Domain, radius: float, steps: int) -> tuple[float, float]:
-    """Lattice places of a window's box, and those nearer to one than the radius, at most."""
+def _lattice(domain: Domain, radius: float) -> Callable[[int], Places]:
+    """Public numbers of places, by the number of steps to a radius."""
+    if isinstance(domain, LinearNetwork):
+        return _along_streets(domain, radius)
+    return partial(_in_plane, domain, radius)
+
+
+def _in_plane(domain: Domain, radius: float, steps: int) -> Places:
     x0, y0, x1, y1 = domain.bounds
     step = radius / steps
     along = np.arange(-steps, steps + 1)
@@ -61,25 +74,40 @@ def _plane(domain: Domain, radius: float, steps: int) -> tuple[float, float]:
     return ((x1 - x0) / step + 2) * ((y1 - y0) / step + 2), float(near)
 
 
-def _street_places(network: LinearNetwork, radius: float, steps: int) -> tuple[float, float]:
-    """Lattice places of a network, and those nearer to one than the radius, at most.
+def _along_streets(network: LinearNetwork, radius: float) -> Callable[[int], Places]:
+    """The same of a network, from the length of streets and the number of their pieces around the busiest place.
 
-    Streets are cut into pieces of at most half a radius. Pieces with a place nearer than the radius to a given place
-    have their middles within one and a half radii of its piece's, hence in adjacent squares of that side.
+    Streets are cut into pieces of at most half a radius, which have two places more than steps fit into them, at most.
+    Pieces with a place nearer than the radius to a given place have their middles within one and a half radii of its
+    piece's, hence in adjacent squares of that side.
     """
     parts, middles = _pieces(network, radius)
-    each = network.lengths / parts / (radius / steps) + 2
-    count = np.repeat(each, parts)
-    square = np.floor(middles / (1.5 * radius)).astype(np.int64)
+    around = _busiest(middles, np.repeat(network.lengths / parts, parts), 1.5 * radius)
+
+    def places(steps: int) -> Places:
+        every, near = (
+            (length * steps / radius + 2 * pieces) for length, pieces in ((network.length, parts.sum()), around)
+        )
+        return float(every), float(near)
+
+    return places
+
+
+def _busiest(middles: Floats, lengths: Floats, side: float) -> tuple[float, float]:
+    """Largest total length, and number, of pieces in a square of this side and the eight around it."""
+    square = np.floor(middles / side).astype(np.int64)
     square -= square.min(axis=0) - 1
     width = int(square[:, 1].max()) + 2
     keys, place = np.unique(square[:, 0] * width + square[:, 1], return_inverse=True)
-    total = np.bincount(place.ravel(), weights=count)
-    around = np.zeros(len(keys))
-    for shift in (a * width + b for a in (-1, 0, 1) for b in (-1, 0, 1)):
-        other = np.minimum(np.searchsorted(keys, keys + shift), len(keys) - 1)
-        around += np.where(keys[other] == keys + shift, total[other], 0.0)
-    return float(count.sum()), float(around.max())
+    shifts = [a * width + b for a in (-1, 0, 1) for b in (-1, 0, 1)]
+    found = []
+    for weight in (lengths, np.ones_like(lengths)):
+        total, around = np.bincount(place.ravel(), weights=weight), np.zeros(len(keys))
+        for shift in shifts:
+            other = np.minimum(np.searchsorted(keys, keys + shift), len(keys) - 1)
+            around += np.where(keys[other] == keys + shift, total[other], 0.0)
+        found.append(float(around.max()))
+    return found[0], found[1]
 
 
 def _pieces(network: LinearNetwork, radius: float) -> tuple[np.ndarray, Floats]:

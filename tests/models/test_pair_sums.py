@@ -421,7 +421,7 @@ class TestLimits:
             if domain is SQUARE:
                 # Places in the middle have as many neighbours as are counted.
                 count = np.bincount(np.concatenate([near.first, near.second])).max()
-                assert count + 1 == pair_limits._plane(domain, radius, steps)[1]
+                assert count + 1 == pair_limits._in_plane(domain, radius, steps)[1]
 
     def test_the_finest_lattice_has_room(self):
         for n in (100, 10**4, 10**5, 10**6):
