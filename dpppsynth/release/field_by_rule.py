@@ -40,7 +40,8 @@ def field_by_rule(
     rule = rules.planar_rules
     mesh = rule.matern_cells_mesh(plan.mesh) if plan.basis == "cells" else rule.matern_mesh(plan.mesh)
     ranges = (range_,) if range_ else rule.matern_ranges(plan.mesh)
-    return MaternInference(mesh, ranges, rule.matern_smoothness(mesh), offset=offset)
+    # Whoever gives a range has a prior of their own.
+    return MaternInference(mesh, ranges, rule.matern_smoothness(mesh), offset=offset, even=range_ is None)
 
 
 def _along_streets(

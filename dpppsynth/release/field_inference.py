@@ -17,7 +17,7 @@ from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.measurement import Following, Parameters, require
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import Json, JsonRead
+from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
@@ -33,6 +33,8 @@ from dpppsynth.spatial.offset import Offset, weighted_pieces
 
 # Standard deviation of the intercept's prior where n is secret (log scale).
 INTERCEPT_SD = 2.0
+# What stands for the length scale, or range, of a prior that has none: an even field, or a given precision.
+NO_RANGE = 0.0
 # A prior with less posterior weight than this is left out of the average.
 NEGLIGIBLE = 0.01
 # Length scales, or ranges, that one model may average over.
@@ -195,6 +197,21 @@ def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> No
     """
     own = canonical_json(model.to_dict() | {"offset": None})
     require(own == canonical_json({**stated, "offset": None}), rule)
+
+
+def even_stated(even: bool) -> JsonObject:
+    """What a certificate says of an even field among the priors: nothing where there is none, as before there were."""
+    return {"even": True} if even else {}
+
+
+def require_even(stated: Mapping[str, Any]) -> None:
+    """Refuse a certificate that speaks of an even field among the priors other than with true.
+
+    Raises
+    ------
+    InputError
+    """
+    require(stated.get("even", True) is True, "an even field among the priors is stated as true, or not at all")
 
 
 def require_few(name: str, scales: tuple[float, ...]) -> None:

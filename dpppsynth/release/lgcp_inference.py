@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy.special
 
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.estimator import Beside
 from dpppsynth.contract.measurement import require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import FIELD_SIGMA
-from dpppsynth.core.arguments import one_of, positive
+from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
@@ -33,11 +34,14 @@ from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import (
     INTERCEPT_SD,
     NEGLIGIBLE,
+    NO_RANGE,
     FieldInference,
     apportion,
+    even_stated,
     field_mesh,
     files_beside,
     require_as_written,
+    require_even,
     require_few,
     require_scales,
 )
@@ -48,6 +52,9 @@ from dpppsynth.spatial.offset import Offset, require_somewhere
 INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 # Settings on a certificate.
 STATED = {"kind", "mesh", "length_scales", "sigma", "offset", "inference", "engine"}
+# Weight of an even field before the data, in that of all others. Few originals are even, and where little is known of
+# one that is not, nothing should pass for evenness; even ones soon outweigh it.
+EVEN = 0.05
 # Times the covariance of a field statistic is taken again at the masses estimated with it.
 ROUNDS = 2
 # Draws by which each Laplace approximation is checked.
@@ -77,6 +84,8 @@ class LGCPInference(FieldInference):
         Implementation of NUTS.
     own : Covariance, optional
         Instead of the powered exponential of `sigma` and `length_scales`, which are then its own.
+    even : bool
+        Whether an even field is one more prior.
     """
 
     mesh: Mesh
@@ -86,14 +95,16 @@ class LGCPInference(FieldInference):
     inference: str = "nuts"
     engine: str = "nutpie"
     own: Covariance | None = None
+    even: bool = False
     kind: ClassVar[str] = "field"
-    adjustable: ClassVar[frozenset[str]] = frozenset({"inference", "engine", "sigma", "length_scales"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"inference", "engine", "sigma", "length_scales", "even"})
 
     def __post_init__(self) -> None:
         require_few("length_scales", self.length_scales)
         positive("sigma", self.sigma)
         one_of("inference", self.inference, INFERENCES)
         one_of("engine", self.engine, ENGINES)
+        flag("even", self.even)
         require_few_vertices(self.mesh)
         if self.own is None:
             _ = [self.covariance(scale) for scale in self.length_scales]
@@ -103,8 +114,8 @@ class LGCPInference(FieldInference):
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """The length scales."""
-        return self.length_scales
+        """The length scales, and one more number for an even field."""
+        return self.length_scales + self.even * (NO_RANGE,)
 
     def __repr__(self) -> str:
         return f"LGCPInference({self.mesh!r}, length_scales={self.length_scales}, inference={self.inference!r})"
@@ -134,13 +145,14 @@ class LGCPInference(FieldInference):
         plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
         say("Laplace approximations")
         roots = [self.prior_factor(scale, intercept=plan.n is None) for scale in self.length_scales]
+        roots += self.even * [np.full((len(self.mesh.vertices), 1), INTERCEPT_SD)]
         fits, share = self._approximate(likelihood, roots, centre)
         if isinstance(likelihood, NoisyField):
             for _ in range(ROUNDS):
                 likelihood = likelihood.at(share @ likelihood.vertex_masses(np.array([fit.field_mode for fit in fits])))
                 fits, share = self._approximate(likelihood, roots, centre)
         if self.inference == "laplace":
-            count, known = apportion(share, KEPT_DRAWS), FitNotes.unknown(self.length_scales)
+            count, known = apportion(share, KEPT_DRAWS), FitNotes.unknown(self.scales)
             runs = [fit.draw(k, rng)[None] for fit, k in zip(fits, count, strict=True)]
         else:
             share = np.where(share >= NEGLIGIBLE, share, 0) / share[share >= NEGLIGIBLE].sum()
@@ -149,13 +161,13 @@ class LGCPInference(FieldInference):
         fields = self.normalise(np.concatenate(runs, axis=1), plan.n)
         for i in np.flatnonzero(share >= NEGLIGIBLE):
             known.add(int(i), check_approximation(fits[i], likelihood, len(self.mesh.vertices), CHECKED, rng))
-        scales = np.tile(np.repeat(self.length_scales, count), (len(fields), 1))
+        scales = np.tile(np.repeat(self.scales, count), (len(fields), 1))
         return Posterior(fields, scales, replace(known, weight=share)).mixed(rng)
 
     def _approximate(
         self, likelihood: MassLikelihood, roots: list[Floats], centre: float
     ) -> tuple[list[LaplacePosterior], Floats]:
-        """Laplace approximations for every length scale, and their weights."""
+        """Laplace approximations for every prior, and their weights."""
         fits = [laplace_posterior(likelihood, root, centre) for root in roots]
         return fits, _weights(fits, self.length_scales)
 
@@ -169,10 +181,15 @@ class LGCPInference(FieldInference):
     ) -> tuple[list[Floats], FitNotes]:
         """(4, k, V) draws for each length scale, evenly thinned from a run that passed its diagnostics."""
         # Rotated so that the posterior precision is about diagonal: NUTS then needs few steps a draw.
-        bases = {i: fits[i].rotated_basis() for i in np.flatnonzero(count)}
+        bases = {i: fits[i].rotated_basis() for i in np.flatnonzero(count[: len(self.length_scales)])}
         centre = float(fits[0].centre[0])
+        runs, known = [np.empty((4, 0, len(self.mesh.vertices)))] * len(fits), FitNotes.unknown(self.scales)
+        if self.even:
+            # At most its level is unknown, which has a normal law.
+            runs[-1] = fits[-1].draw(4 * count[-1], rng).reshape(4, count[-1], -1)
+        if not bases:
+            return runs, known
         run = self._sampler(likelihood, list(bases.values()), centre, say)
-        runs, known = [np.empty((4, 0, len(self.mesh.vertices)))] * len(fits), FitNotes.unknown(self.length_scales)
         for i, basis in bases.items():
             say(f"NUTS, length scale {self.length_scales[i]:.4g}")
             chains = run(basis, int(rng.integers(2**31)))
@@ -221,10 +238,11 @@ class LGCPInference(FieldInference):
     def table_rows(self) -> Rows:
         """Prior and inference."""
         engine = f" ({self.engine})" if self.inference == "nuts" else ""
+        even = ", or an even field" if self.even else ""
         kind = "" if self.own is None else f"{self.own.kind}, "
         return [
             ("field", f"log-Gaussian, {kind}sigma {self.sigma:g}, on {mesh_words(self.mesh)}"),
-            ("length scales", ", ".join(f"{each:.4g}" for each in self.length_scales)),
+            ("length scales", ", ".join(f"{each:.4g}" for each in self.length_scales) + even),
             ("inference", self.inference + engine),
             *offset_rows(self.offset),
         ]
@@ -240,15 +258,19 @@ class LGCPInference(FieldInference):
 
     def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
-        return {
-            "kind": self.kind,
-            "mesh": self.mesh.recipe,
-            "length_scales": list(self.length_scales),
-            "sigma": self.sigma,
-            "offset": None if self.offset is None else self.offset.fingerprint,
-            "inference": self.inference,
-            "engine": self.engine,
-        } | ({} if self.own is None else {"covariance": self.own.to_dict()})
+        return (
+            {
+                "kind": self.kind,
+                "mesh": self.mesh.recipe,
+                "length_scales": list(self.length_scales),
+                "sigma": self.sigma,
+                "offset": None if self.offset is None else self.offset.fingerprint,
+                "inference": self.inference,
+                "engine": self.engine,
+            }
+            | ({} if self.own is None else {"covariance": self.own.to_dict()})
+            | even_stated(self.even)
+        )
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
@@ -258,7 +280,8 @@ class LGCPInference(FieldInference):
             # Made once, to see that it is a covariance there.
             model = cls.from_dict({**stated, "mesh": mesh.recipe}, plan, None)
             require_as_written(model, stated, "a covariance's parameters are numbers as they are written")
-        return files_beside(mesh, stated["length_scales"], offset)
+        scales = [*stated["length_scales"], *("even" in stated) * (NO_RANGE,)]
+        return files_beside(mesh, scales, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
@@ -271,12 +294,16 @@ class LGCPInference(FieldInference):
             inference=stated["inference"],
             engine=stated["engine"],
             own=covariance_from_dict(stated["covariance"]) if "covariance" in stated else None,
+            even="even" in stated,
         )
 
 
 def _validated(estimator: JsonRead, tents: Mesh) -> tuple[Mesh, str | None]:
     """Mesh and offset of a field model for a statistic on a mesh, with all of its settings validated."""
-    require(estimator.keys() - {"covariance"} == STATED, f"a field model states exactly {', '.join(sorted(STATED))}")
+    require(
+        estimator.keys() - {"covariance", "even"} == STATED, f"a field model states exactly {', '.join(sorted(STATED))}"
+    )
+    require_even(estimator)
     require_scales(estimator, "length_scales")
     require(estimator["inference"] in INFERENCES, f"inference is {' or '.join(INFERENCES)}")
     require(estimator["engine"] in ENGINES, f"the engine is {' or '.join(ENGINES)}")
@@ -289,7 +316,7 @@ def _widened(basis: Floats, width: int) -> Floats:
 
 
 def _weights(fits: list[LaplacePosterior], length_scales: tuple[float, ...]) -> Floats:
-    """Posterior weights of the length scales, evidence * l^2, normalised."""
-    log_weight = np.array([fit.log_evidence for fit in fits]) + 2 * np.log(length_scales)
-    weight = np.exp(log_weight - log_weight.max())
-    return weight / weight.sum()
+    """Posterior weights of the priors: evidence * l^2, and a small share of their sum beforehand for an even field."""
+    prior = np.square(length_scales) / np.square(length_scales).sum()
+    prior = np.append(prior, np.full(len(fits) - len(prior), EVEN))
+    return np.asarray(scipy.special.softmax([fit.log_evidence for fit in fits] + np.log(prior)))

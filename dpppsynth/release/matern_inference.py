@@ -11,7 +11,7 @@ from dpppsynth.contract.estimator import Beside
 from dpppsynth.contract.measurement import Parameters, require
 from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
-from dpppsynth.core.arguments import one_of, positive
+from dpppsynth.core.arguments import flag, one_of, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
@@ -21,12 +21,17 @@ from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
+from dpppsynth.models.sparse_posterior import sparse_posterior
+from dpppsynth.models.summed_fields import constant
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import (
     INTERCEPT_SD,
+    NO_RANGE,
+    even_stated,
     field_mesh,
     files_beside,
     require_as_written,
+    require_even,
     require_few,
     require_scales,
 )
@@ -59,6 +64,8 @@ class MaternInference(SparseInference):
     offset : Offset, optional
         Public base intensity.
     inference : {"laplace"}
+    even : bool
+        Whether an even field is one more prior, before the data as likely as any range.
     """
 
     mesh: Mesh
@@ -67,8 +74,9 @@ class MaternInference(SparseInference):
     sigma: float = MATERN_SIGMA
     offset: Offset | None = None
     inference: str = "laplace"
+    even: bool = False
     kind: ClassVar[str] = "matern"
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", "ranges", "smoothness", "inference"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", "ranges", "smoothness", "inference", "even"})
 
     def __post_init__(self) -> None:
         require_few("ranges", self.ranges)
@@ -95,14 +103,15 @@ class MaternInference(SparseInference):
         for name in ("ranges", "smoothness"):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         one_of("inference", self.inference, INFERENCES)
+        flag("even", self.even)
         widest = SparseMatern(self.sigma, self.ranges[-1], self.smoothness[0]).unknowns(self.mesh)
         require_few_unknowns(widest * (SMOOTH if self.smoothness[-1] > known[0] else 1))
         require_somewhere(self.measure)
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """The ranges, once for each smoothness."""
-        return self.ranges * len(self.smoothness)
+        """The ranges, once for each smoothness, and one more number for an even field."""
+        return self.ranges * len(self.smoothness) + self.even * (NO_RANGE,)
 
     def __repr__(self) -> str:
         return f"MaternInference({self.mesh!r}, ranges={self.ranges}, smoothness={self.smoothness})"
@@ -142,6 +151,9 @@ class MaternInference(SparseInference):
             self.smoothness.index(s) * len(self.ranges) + self.ranges.index(r): fit
             for (s, r), fit in search.posteriors().items()
         }
+        if self.even:
+            level = constant(len(self.mesh.vertices), INTERCEPT_SD)
+            places[len(self.scales) - 1] = sparse_posterior(likelihood, level, self.centre(plan))
         say("draws")
         return self.average(places, likelihood, rng)
 
@@ -150,7 +162,7 @@ class MaternInference(SparseInference):
         smooth = " or ".join(f"{each:g}" for each in self.smoothness)
         return [
             ("field", f"Matern, sigma {self.sigma:g}, smoothness {smooth}, on {mesh_words(self.mesh)}"),
-            ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges)),
+            ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
             ("inference", self.inference),
             *offset_rows(self.offset),
         ]
@@ -174,7 +186,7 @@ class MaternInference(SparseInference):
             "sigma": self.sigma,
             "offset": None if self.offset is None else self.offset.fingerprint,
             "inference": self.inference,
-        }
+        } | even_stated(self.even)
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
@@ -184,7 +196,8 @@ class MaternInference(SparseInference):
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
         """The posterior draws, and the offset where there is one."""
-        require(stated.keys() == STATED, f"a Matern field states exactly {', '.join(sorted(STATED))}")
+        require_even(stated)
+        require(stated.keys() - {"even"} == STATED, f"a Matern field states exactly {', '.join(sorted(STATED))}")
         require_scales(stated, "ranges")
         if plan.basis != "cells":
             field_mesh(stated["mesh"], plan.mesh)
@@ -203,4 +216,5 @@ class MaternInference(SparseInference):
             sigma=stated["sigma"],
             offset=offset,
             inference=stated["inference"],
+            even="even" in stated,
         )

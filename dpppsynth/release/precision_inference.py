@@ -21,7 +21,7 @@ from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.sparse_fields import SparseField, field_of_precision
 from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.release.estimators import DIGEST, offset_of, offset_rows
-from dpppsynth.release.field_inference import INTERCEPT_SD, files_beside
+from dpppsynth.release.field_inference import INTERCEPT_SD, NO_RANGE, files_beside
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, SparseInference
 from dpppsynth.spatial.domains import canonical_json
@@ -30,8 +30,6 @@ from dpppsynth.spatial.offset import Offset, require_somewhere
 
 # Settings on a certificate.
 STATED = {"kind", "mesh", "precision", "offset", "inference"}
-# In the place of a range, in a saved posterior.
-NO_RANGE = 0.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)

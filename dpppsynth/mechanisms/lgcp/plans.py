@@ -251,7 +251,9 @@ def _denoiser(request: LGCPRequest, mesh: Mesh) -> LGCPInference:
     if own is not None:
         scales, sigma = (own.length_scale,), own.sigma
     inference = "nuts" if s.inference == "auto" else s.inference
-    return LGCPInference(field, scales, sigma, offset=s.offset, inference=inference, engine=s.engine, own=own)
+    settings: Any = {"offset": s.offset, "inference": inference, "engine": s.engine, "own": own}
+    # Who gives a length scale, or a covariance, has a prior of their own.
+    return LGCPInference(field, scales, sigma, **settings, even=own is None and not s.length_scale)
 
 
 def _field(request: LGCPRequest) -> Plan:
