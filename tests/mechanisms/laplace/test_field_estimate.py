@@ -245,16 +245,16 @@ class TestTruncatedNoise:
         np.testing.assert_allclose(likelihood.precision(mean), 1 / (10 + variance))
 
     def test_the_right_variance_leads_nearer_to_the_truth(self):
-        """Five patterns each: with the untruncated law the field is smoothed by far too much."""
-        plan, untruncated = self.plan(), StatisticPlan("cells", self.MESH, ReplaceOne(), 4000, None, 0.1)
+        """Five patterns each: with the untruncated law nothing seems to be told."""
+        plan, untruncated = self.plan(n=400), StatisticPlan("cells", self.MESH, ReplaceOne(), 400, None, 0.1)
         found = {True: [], False: []}
         for seed in range(5):
-            measured = plan.measure(points(4000, seed=seed), seed)
+            measured = plan.measure(points(400, seed=seed), seed)
             for right, law in ((True, plan), (False, untruncated)):
                 model = field_by_rule(law)
                 posterior = model.fit(PrivateStatistic(law, measured.lattice.copy(), measured.noise, True), seed)
-                found[right].append(apart(model.posterior_median(posterior, 4000)(GRID), hill(GRID)))
-        assert np.mean(found[True]) < 0.9 * np.mean(found[False])
+                found[right].append(apart(model.posterior_median(posterior, 400)(GRID), hill(GRID)))
+        assert np.mean(found[True]) < 0.8 * np.mean(found[False])
 
     def test_a_wide_bound_leaves_the_law_as_it_was(self):
         plan = self.plan(max_error=2000, epsilon=1.0)
