@@ -168,7 +168,7 @@ def test_what_chains_showed_is_kept(engine, tmp_path):
     table = load_release(release.save(tmp_path / "out")).diagnostics
     assert table.equals(release.diagnostics)
     run = table["weight"] > 0
-    assert 1 <= run.sum() <= len(table) == len(release.estimator.length_scales)
+    assert 1 <= run.sum() <= len(table) == len(release.estimator.scales)
     assert (table["rhat"][run] <= 1.01).all()
     assert (table["ess"][run] >= 400).all()
     assert (table["divergences"][run] == 0).all()
