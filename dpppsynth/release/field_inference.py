@@ -200,7 +200,7 @@ def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> No
 
 
 def even_stated(even: bool) -> JsonObject:
-    """What a certificate says of an even field among the priors: nothing where there is none, as before there were."""
+    """Entry of a certificate for an even field among the priors; none where there is none, as on older ones."""
     return {"even": True} if even else {}
 
 

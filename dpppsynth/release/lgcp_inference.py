@@ -186,7 +186,7 @@ class LGCPInference(FieldInference):
         runs, known = [np.empty((4, 0, len(self.mesh.vertices)))] * len(fits), FitNotes.unknown(self.scales)
         if self.even:
             # At most its level is unknown, which has a normal law.
-            runs[-1] = fits[-1].draw(4 * count[-1], rng).reshape(4, count[-1], -1)
+            runs[-1] = fits[-1].draw(4 * count[-1], rng).reshape(4, count[-1], len(self.mesh.vertices))
         if not bases:
             return runs, known
         run = self._sampler(likelihood, list(bases.values()), centre, say)
