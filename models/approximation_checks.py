@@ -22,6 +22,8 @@ NOMINAL = 0.9
 # Standard deviations from the mode at which the posterior is looked at, and ends of the interval of 90 %.
 STEPS = np.linspace(-4.0, 4.0, 9)
 END = 1.6448536269514722
+# Logarithms of weights that differ by less are the same but for rounding.
+ALIKE = 1e-6
 FINE = np.linspace(-4.0, 4.0, 1601)
 
 
@@ -71,10 +73,13 @@ def pareto_k(log_weights: Floats) -> float:
     """Shape of the generalised Pareto law of the largest importance weights (k,); above 0.7 they are of no use.
 
     The estimator of Zhang & Stephens (2009) with the prior of Vehtari et al. (2024). ArviZ has it in other places in
-    every version, and takes two seconds to load.
+    every version, and takes two seconds to load. Laws that rise to their end have shapes of -1 and below, which are all
+    told as -1, as is that of weights which differ by rounding alone.
     """
     ordered = np.sort(log_weights)
     ordered = ordered - ordered[-1]
+    if ordered[0] > -ALIKE:
+        return -1.0
     tail = int(np.ceil(min(0.2 * len(ordered), 3 * np.sqrt(len(ordered)))))
     above = np.exp(ordered[-tail:]) - np.exp(ordered[-tail - 1])
     above = above[above > 0]
@@ -88,4 +93,4 @@ def pareto_k(log_weights: Floats) -> float:
     weight = np.exp(profile - profile.max())
     best = float((theta * weight).sum() / weight.sum())
     k = float(np.log1p(-best * above).mean())
-    return (size * k + 5) / (size + 10)
+    return max((size * k + 5) / (size + 10), -1.0)

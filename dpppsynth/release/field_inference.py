@@ -33,6 +33,9 @@ from dpppsynth.spatial.offset import Offset, weighted_pieces
 
 # Standard deviation of the intercept's prior where n is secret (log scale).
 INTERCEPT_SD = 2.0
+# Weight of an even field before the data, in that of all others. Few originals are even, and where little is known of
+# one that is not, nothing should pass for evenness; even ones soon outweigh it.
+EVEN = 0.05
 # What stands for the length scale, or range, of a prior that has none: an even field, or a given precision.
 NO_RANGE = 0.0
 # A prior with less posterior weight than this is left out of the average.

@@ -32,6 +32,7 @@ from dpppsynth.models.likelihood import MassLikelihood, NoisyField
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import (
+    EVEN,
     INTERCEPT_SD,
     NEGLIGIBLE,
     NO_RANGE,
@@ -52,9 +53,6 @@ from dpppsynth.spatial.offset import Offset, require_somewhere
 INFERENCES, ENGINES = ("nuts", "laplace"), ("nutpie", "pymc")
 # Settings on a certificate.
 STATED = {"kind", "mesh", "length_scales", "sigma", "offset", "inference", "engine"}
-# Weight of an even field before the data, in that of all others. Few originals are even, and where little is known of
-# one that is not, nothing should pass for evenness; even ones soon outweigh it.
-EVEN = 0.05
 # Times the covariance of a field statistic is taken again at the masses estimated with it.
 ROUNDS = 2
 # Draws by which each Laplace approximation is checked.

@@ -1,6 +1,6 @@
 """`MaternInference`: a Matern field of sparse precision behind noisy masses, as fine as their number asks for."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self, cast
 
 import numpy as np
@@ -25,6 +25,7 @@ from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.models.summed_fields import constant
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.release.field_inference import (
+    EVEN,
     INTERCEPT_SD,
     NO_RANGE,
     even_stated,
@@ -65,7 +66,7 @@ class MaternInference(SparseInference):
         Public base intensity.
     inference : {"laplace"}
     even : bool
-        Whether an even field is one more prior, before the data as likely as any range.
+        Whether an even field is one more prior.
     """
 
     mesh: Mesh
@@ -152,8 +153,9 @@ class MaternInference(SparseInference):
             for (s, r), fit in search.posteriors().items()
         }
         if self.even:
-            level = constant(len(self.mesh.vertices), INTERCEPT_SD)
-            places[len(self.scales) - 1] = sparse_posterior(likelihood, level, self.centre(plan))
+            others = len(self.scales) - 1
+            level = sparse_posterior(likelihood, constant(len(self.mesh.vertices), INTERCEPT_SD), self.centre(plan))
+            places[others] = replace(level, log_evidence=level.log_evidence + float(np.log(EVEN * others)))
         say("draws")
         return self.average(places, likelihood, rng)
 

@@ -101,4 +101,17 @@ def test_shape_of_weights_of_known_law(k):
     """Powers of Pareto variables; 424 in the tail, standard error of k at most (1 + k)/20: five of them allowed."""
     weights = k * np.random.default_rng(3).exponential(size=20_000)
     assert pareto_k(weights + 1000) == pytest.approx(k, abs=(1 + k) / 4)
-    assert pareto_k(np.full(100, 2.0)) == np.inf
+
+
+def test_weights_that_differ_by_rounding_have_no_tail():
+    """Otherwise the shape would be that of the rounding, which is anything."""
+    rng = np.random.default_rng(2)
+    for scale in (0.0, 1e-12, 1e-8):
+        assert pareto_k(4e6 + scale * rng.normal(size=40)) == -1.0
+    assert pareto_k(rng.normal(size=400)) > 0
+
+
+def test_laws_that_rise_to_their_end_have_the_least_shape():
+    rng = np.random.default_rng(3)
+    found = [pareto_k(np.log1p(1e-3 * rng.random(40) ** power)) for power in (0.01, 0.1, 1.0) for _ in range(50)]
+    assert min(found) >= -1.0
