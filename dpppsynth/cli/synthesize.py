@@ -94,7 +94,7 @@ def synthesize(
             plan = settled or people.plan_for(pattern, method, patterns)
             say(f"the guarantee holds, epsilon = {plan.guarantee.epsilon():.6g}")
             release = _release(plan, pattern, account, out, say)
-        say("drawing and writing synthetic patterns")
+        say("drawing and writing what is released")
         drawing = {} if method.options.paid else {"patterns": patterns, "fixed_n": fixed_n, "source": str(source)}
         _save(release, out, drawing)
     show_release(release, out, paid=method.options.paid, json=json)
@@ -190,4 +190,4 @@ def show_release(release: Any, out: Path, *, paid: str = "", json: bool) -> None
     if not paid:
         show_line(f"Further patterns are free: dpppsynth sample {out} --patterns 100")
     else:
-        show_line(f"Further patterns would be a new spend: {paid}.")
+        show_line(f"No further patterns are free: {paid}.")
