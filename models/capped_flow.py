@@ -6,9 +6,9 @@ Points i, j share at most a whole number w_ij, the shares of one person's points
                                           sum over a person's j of sum_i y_ij <= cap }.
 
 All numbers are whole, and so is the answer. Three reductions keep the network small and the answer exact
-(docs/theory/pair_sums.md): points of one person in one place are one node; pairs of persons below their caps, and what
-others may share with such persons, are sums known beforehand; and edges join the network only while its minimum cut
-does not cut the whole one in the same weight.
+(docs/theory/pair_sums.md): points of one person in one place are one node, as are persons whose points lie alike; pairs
+of persons below their caps, and what others may share with such persons, are sums known beforehand; and edges join the
+network only while its minimum cut does not cut the whole one in the same weight.
 """
 
 from typing import NamedTuple
@@ -55,8 +55,8 @@ class Nodes(NamedTuple):
 def nodes(place: Ints, cap: int, person: Ints | None = None) -> Nodes:
     """Nodes of points (n,) in numbered places, under a cap for every point, or for every person (n,).
 
-    Points with a cap of their own are alike where they share a place: together they have its multiple. Nodes are small
-    enough for their capacities.
+    Points with a cap of their own are alike where they share a place, and persons where their points do: together they
+    have a multiple of the cap. Nodes are small enough for their capacities.
     """
     if person is None:
         places, count = np.unique(place, return_counts=True)
@@ -66,8 +66,33 @@ def nodes(place: Ints, cap: int, person: Ints | None = None) -> Nodes:
         filled[np.cumsum(parts) - 1] = count - (parts - 1) * most
         return Nodes(np.repeat(places, parts), np.arange(len(filled)), filled, filled * cap)
     pairs, count = np.unique(np.column_stack([person, place]), axis=0, return_counts=True)
-    owners, owner = np.unique(pairs[:, 0], return_inverse=True)
-    return Nodes(pairs[:, 1], owner.astype(np.int64), count, np.full(len(owners), cap, dtype=np.int64))
+    start = np.flatnonzero(np.diff(pairs[:, 0], prepend=pairs[0, 0] - 1))
+    length = np.diff(np.append(start, len(pairs)))
+    example, alike = _alike(np.column_stack([pairs[:, 1], count]), start, length)
+    parts = -(-alike // (MOST // cap))
+    example, size = np.repeat(example, parts), np.repeat(alike // parts, parts)
+    # What a division leaves over goes to the first parts of its group.
+    size += np.arange(len(size)) - np.repeat(np.cumsum(parts) - parts, parts) < np.repeat(alike % parts, parts)
+    length = length[example]
+    row = np.repeat(start[example] - (np.cumsum(length) - length), length) + np.arange(length.sum())
+    owner = np.repeat(np.arange(len(example)), length)
+    return Nodes(pairs[row, 1], owner, count[row] * size[owner], size * cap)
+
+
+def _alike(points: Ints, start: Ints, length: Ints) -> tuple[Ints, Ints]:
+    """The first of all persons whose points (k, 2) lie alike, and their numbers, by kind.
+
+    Parameters
+    ----------
+    points : (k, 2) array of int
+        Places and numbers of points in them, person by person and in order.
+    start, length : (A,) arrays of int
+        Rows of each person.
+    """
+    kinds: dict[bytes, int] = {}
+    kind = [kinds.setdefault(points[a : a + k].tobytes(), len(kinds)) for a, k in zip(start, length, strict=True)]
+    _, first, number = np.unique(kind, return_index=True, return_counts=True)
+    return first.astype(np.int64), number.astype(np.int64)
 
 
 def capped_total(points: Nodes, pairs: NearPairs, weight: Ints, same: int) -> int:

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import maximum_flow
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.street_places import UNITS, StreetPlaces
 from dpppsynth.models import capped_flow, pair_limits
-from dpppsynth.models.capped_flow import MOST, capped_total, nodes
+from dpppsynth.models.capped_flow import MOST, Nodes, capped_total, nodes
 from dpppsynth.models.pair_sums import PairStatistic, plane_shares, share_bits
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.near_pairs import NearPairs, near_lattice_places
@@ -434,3 +434,39 @@ class TestLimits:
         xy = np.tile([[500.0, 500.0], [510.0, 500.0]], (2000, 1))
         persons = np.repeat(np.arange(2000), 2)
         assert doubled(xy, persons, cap=5) == 2000 * 5 * 2 ** share_bits([5])
+
+
+def test_persons_alike_are_one_node_with_a_multiple_of_the_cap():
+    """The same number as with a node for each person, by a person who differs in nothing but a label."""
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        kinds = [rng.integers(0, 4, rng.integers(1, 4)) for _ in range(3)]
+        chosen = [kinds[k] for k in rng.integers(0, 3, 9)]
+        known, place = np.unique(np.concatenate(chosen), return_inverse=True)
+        person = np.repeat(np.arange(9), [len(each) for each in chosen])
+        first, second = np.triu_indices(len(known), 1)
+        weight = rng.integers(0, 11, len(first))
+        cap = int(rng.integers(1, 40))
+        grouped = nodes(place, cap, person)
+        assert len(grouped.cap) <= 3
+        assert grouped.cap.sum() == 9 * cap
+        assert grouped.members.sum() == len(place)
+        pairs, count = np.unique(np.column_stack([person, place]), axis=0, return_counts=True)
+        apart = Nodes(pairs[:, 1], pairs[:, 0], count, np.full(9, cap))
+        near = NearPairs(first, second, weight)
+        assert capped_total(grouped, near, weight, 10) == capped_total(apart, near, weight, 10)
+
+
+def test_groups_of_persons_fit_their_capacities():
+    """Caps of 2^29: at most three persons a group, however many are alike."""
+    made = nodes(np.zeros(11, dtype=np.int64), 2**29, np.arange(11))
+    assert made.cap.max() <= MOST
+    assert made.members.sum() == 11
+    np.testing.assert_array_equal(made.cap, made.members * 2**29)
+
+
+def test_a_crowd_of_persons_in_one_place_takes_no_room():
+    """As a crowd of points does; each of 20 000 meets the cap."""
+    statistic = PairStatistic(Window.rectangle(0, 0, 1000, 1000), (20.0,), (200,), (4,))
+    crowd = np.full((20_000, 2), 500.0)
+    assert statistic.sums(crowd, np.arange(20_000))[0] == statistic.sums(crowd)[0] == 20_000 * 200 / 2

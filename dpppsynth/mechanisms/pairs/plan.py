@@ -1,5 +1,6 @@
 """`PairSumsPlan`: capped sums over pairs of near points with discrete Laplace noise (docs/theory/pair_sums.md)."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -31,6 +32,8 @@ from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.persons import persons
 
 MOST_RADII = 20
+# Cap of a person: the edges that a crowd of different persons needs are about this many for each of them.
+MOST_PERSON_CAP = 200
 
 
 def listed(form: JsonObject) -> JsonObject:
@@ -92,7 +95,8 @@ class PairSumsPlan(LatticePlan):
         self.guarantee.require(self.epsilon, 0.0)
 
     def _require_relation(self) -> None:
-        capped(self.relation)
+        relation = capped(self.relation)
+        require(self.n is None or relation.n_is_public, "n is not stated where the relation keeps it secret")
 
     def __repr__(self) -> str:
         pairs = ", ".join(f"{r:g}: {cap}" for r, cap in zip(self.radii, self.caps, strict=True))
@@ -254,6 +258,12 @@ class PersonPairSumsPlan(PairSumsPlan):
     def _require_relation(self) -> None:
         instance("relation", self.relation, AddRemovePerson, 'AddRemovePerson("person") is one')
         require(self.n is None, "n is secret where persons are added or removed")
+        if max(self.caps) > MOST_PERSON_CAP:
+            msg = (
+                f"cap: at most {MOST_PERSON_CAP} for a person with all their points, got {max(self.caps)}: the memory "
+                "that a crowd of persons takes grows with it; take a smaller one."
+            )
+            raise InputError(msg)
 
     @property
     def counted_by(self) -> str:
@@ -281,7 +291,7 @@ def require_levels(*levels: Any) -> None:
     if not (np.diff(radii) > 0).all():
         msg = "radii: must increase from one to the next; sort them."
         raise InputError(msg)
-    if not abs(sum(shares) - 1) <= 1e-9:
+    if not abs(math.fsum(shares) - 1) <= 1e-12:
         msg = f"shares: must add up to 1, got {sum(shares):.6g}; divide each by their sum."
         raise InputError(msg)
     for cap, each in zip(several("caps", caps, int), several("steps", steps, int), strict=True):
