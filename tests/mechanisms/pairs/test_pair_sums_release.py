@@ -342,3 +342,23 @@ class TestCommands:
         shown = self.run("check", "--mechanism", *more, *self.POINTS)
         assert shown.exit_code == 2
         assert rule in " ".join(shown.output.split())
+
+
+def test_a_plan_by_hand_keeps_what_the_relation_keeps_secret():
+    with pytest.raises(InputError, match="n is not stated"):
+        PairSumsPlan(SQUARE, AddRemove(), 4, None, 1.0, (15.0,), (10,), (1.0,), (4,))
+
+
+def test_shares_do_not_pass_the_budget():
+    """By more than the rounding of their sum."""
+    with pytest.raises(InputError, match="shares: must add up to 1"):
+        made(ReplaceOne(), shares=(0.5, 0.5 + 8e-10))
+    assert made(ReplaceOne(), shares=(0.1, 0.9)).guarantee.epsilon() == pytest.approx(1.0, rel=1e-12)
+
+
+def test_the_cap_of_a_person_is_limited_before_the_points_are_read():
+    """A crowd of persons needs room in proportion to it."""
+    made(AddRemovePerson("who"), cap=200)
+    with pytest.raises(InputError, match="cap: at most 200 for a person"):
+        made(AddRemovePerson("who"), cap=[200, 201])
+    made(ReplaceOne(), cap=201)
