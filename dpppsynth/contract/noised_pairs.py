@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,14 @@ from dpppsynth.spatial.mesh import Floats, Ints
 
 # A measurement's `randomise`.
 Randomise = Callable[[Callable[[Ints], Ints], Ints], Ints]
+
+
+class NoiseGroup(NamedTuple):
+    """Released numbers in a row with noise of one scale, in lattice units; `label` says of what."""
+
+    label: str
+    size: int
+    scale: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +61,11 @@ class NoisedPairs:
     def scales(self) -> tuple[float, ...]:
         """Scale of each sum's noise, in lattice units."""
         return tuple(laplace_scale(*each) for each in zip(self.sensitivities, self.epsilons, strict=True))
+
+    def noise_groups(self) -> tuple[NoiseGroup, ...]:
+        """One group for each radius."""
+        levels = zip(self.statistic.radii, self.scales, strict=True)
+        return tuple(NoiseGroup(f"radius {radius:g}", 1, scale) for radius, scale in levels)
 
     @property
     def noise_sd(self) -> tuple[float, ...]:

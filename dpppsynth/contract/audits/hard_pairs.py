@@ -26,6 +26,7 @@ FAR = 4
 UNKNOWN = 10
 # Places that the others are spread over, which some share where there are more of them; and most points of a pattern.
 PLACES, MOST_POINTS = 4000, 10**7
+NO_MOVE = "pair: no move inside the domain was found within the privacy radius; pass a pair of your own (pair=)."
 
 
 def moved_pair(plan: Measurement, relation: CappedRelation, separation: Callable[[Floats, Floats], Floats]) -> Pair:
@@ -50,18 +51,27 @@ def moved_pair(plan: Measurement, relation: CappedRelation, separation: Callable
         When the number of points is none that can be made up, or no move is possible.
     """
     size, rng = made_up_size(plan), np.random.default_rng(SEED)
-    mesh = getattr(plan, "mesh", None)
-    start = places(plan.domain, mesh, rng)
-    before, after = moves(plan.domain, start, on_map(relation, plan.domain).reach, mesh)
-    if not len(before):
-        msg = "pair: no move inside the domain was found within the privacy radius; pass a pair of your own (pair=)."
-        raise InputError(msg)
-    worst = _worst(separation(before, after), plan.domain, before, after)
-    ends = np.stack([before[worst], after[worst]])
+    ends = hardest_move(plan, relation, separation, rng)
     count = min(relation.max_points_per_person, size)
     others = far_from(plan.domain, ends, size - count, rng)
     one, other = (np.concatenate([others, np.tile(end, (count, 1))]) for end in ends)
     return PointPattern.at(one, plan.domain), PointPattern.at(other, plan.domain)
+
+
+def hardest_move(
+    plan: Measurement,
+    relation: CappedRelation,
+    separation: Callable[[Floats, Floats], Floats],
+    rng: np.random.Generator,
+) -> Floats:
+    """(2, 2) positions before and after the move that separates most; parameters and errors as in `moved_pair`."""
+    mesh = getattr(plan, "mesh", None)
+    start = places(plan.domain, mesh, rng)
+    before, after = moves(plan.domain, start, on_map(relation, plan.domain).reach, mesh)
+    if not len(before):
+        raise InputError(NO_MOVE)
+    worst = _worst(separation(before, after), plan.domain, before, after)
+    return np.stack([before[worst], after[worst]])
 
 
 def there_and_not(plan: Measurement, relation: CappedRelation, presence: Callable[[Floats], Floats]) -> Pair:
@@ -81,13 +91,18 @@ def there_and_not(plan: Measurement, relation: CappedRelation, presence: Callabl
         When the number of points is none that can be made up.
     """
     size, rng = made_up_size(plan), np.random.default_rng(SEED)
-    start = places(plan.domain, getattr(plan, "mesh", None), rng)
-    place = start[np.argmax(presence(start))]
+    place = plainest_place(plan, presence, rng)
     count = relation.max_points_per_person
     # A pattern must not be empty.
     others = far_from(plan.domain, place[None], max(1, size - count), rng)
     there = np.concatenate([others, np.tile(place, (count, 1))])
     return PointPattern.at(there, plan.domain), PointPattern.at(others, plan.domain)
+
+
+def plainest_place(plan: Measurement, presence: Callable[[Floats], Floats], rng: np.random.Generator) -> Floats:
+    """(2,) position at which a point shows most."""
+    start = places(plan.domain, getattr(plan, "mesh", None), rng)
+    return start[np.argmax(presence(start))]
 
 
 def made_up_size(plan: Measurement) -> int:

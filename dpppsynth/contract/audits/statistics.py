@@ -42,16 +42,20 @@ class ReleasedLattice(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LaplaceRatio:
-    """Log-likelihood ratio of two patterns, given their statistics (V,) with discrete Laplace noise added."""
+    """Log-likelihood ratio of two patterns, given their statistics (V,) with discrete Laplace noise added.
+
+    The noise is of one scale, or of scales (V,).
+    """
 
     first: Ints
     second: Ints
-    scale: float
+    scale: float | Floats
 
     def __call__(self, released: ReleasedLattice) -> float:
-        """`sum(|o - T'| - |o - T|) / scale`."""
+        """`sum((|o - T'| - |o - T|) / scale)`."""
         away = np.abs(released.lattice - self.second) - np.abs(released.lattice - self.first)
-        return float(away.sum()) / self.scale
+        # Of one scale the sum is of whole numbers, so that equal ratios are equal bit by bit.
+        return float(away.sum()) / self.scale if isinstance(self.scale, float) else float((away / self.scale).sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,9 +186,13 @@ def patterns_of(released: object) -> tuple[PointPattern, ...]:
     raise InputError(msg)
 
 
-def coarse_sums(plan: LatticePlan, count: int, unit: float) -> Statistic:
-    """A direction learned in the sums of the released numbers, one per vertex or element, over coarse rectangles."""
-    return Statistic("cells", Weighted(_coarse(plan, count), unit), learned=True)
+def coarse_sums(plan: LatticePlan, count: int, unit: float, *, others: int = 0) -> Statistic:
+    """A direction learned in the sums of released numbers, one per vertex or element, over coarse rectangles.
+
+    After them come numbers of `others`, which are not added.
+    """
+    weight = np.pad(_coarse(plan, count), ((0, 0), (0, others)))
+    return Statistic("cells", Weighted(weight, unit), learned=True)
 
 
 def one_by_one(count: int) -> tuple[Statistic, ...]:

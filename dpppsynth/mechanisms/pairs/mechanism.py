@@ -1,8 +1,8 @@
 """Records of pair sums: with a cap for every point, and with one for every person."""
 
+from dpppsynth.contract.audits.pair_sums_audit import PairSumsAudit
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.pairs import examples, options, words
-from dpppsynth.mechanisms.pairs.audit import PairSumsAudit
 from dpppsynth.mechanisms.pairs.plan import PairSumsPlan, PersonPairSumsPlan
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
 from dpppsynth.mechanisms.pairs.synthesizer import PairSums

@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.measurement import Following, Parameters, Releasing, Trial, capped, require
-from dpppsynth.contract.noised_pairs import NoisedPairs
+from dpppsynth.contract.noised_pairs import NoisedPairs, NoiseGroup
+from dpppsynth.contract.pairs_plan import PairsPlan
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
 from dpppsynth.core.arguments import instance, positive, several, whole
 from dpppsynth.core.errors import InputError
@@ -42,7 +43,7 @@ def listed(form: JsonObject) -> JsonObject:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PairSumsPlan(LatticePlan):
+class PairSumsPlan(PairsPlan):
     """Noised capped sums over pairs, one for each radius; the cap holds for every point.
 
     Attributes
@@ -204,13 +205,17 @@ class PairSumsPlan(LatticePlan):
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
         """Spend the budget: add up the pairs and add noise."""
         require_match(pattern, self.domain, self.n, self.counted_by)
-        noised = self.part.add(self.randomise, self.exact(pattern), rng)
+        noised = self.part.add(self.randomise, self.exact_numbers(pattern), rng)
         seeded = rng is not None
         return PrivateStatistic(self, noised, self.noise_name(seeded=seeded), seeded)
 
-    def exact(self, pattern: PointPattern) -> Ints:
+    def exact_numbers(self, pattern: PointPattern) -> Ints:
         """(L,) doubled capped sums in lattice units, without noise."""
         return self.part.statistic.doubled(pattern.positions, self._persons(pattern))
+
+    def noise_groups(self) -> tuple[NoiseGroup, ...]:
+        """One group for each radius."""
+        return self.part.noise_groups()
 
     def _persons(self, pattern: PointPattern) -> Ints | None:
         """(n,) numbers of persons, where points tell whose they are."""
@@ -243,7 +248,7 @@ class PairSumsPlan(LatticePlan):
     def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> Trial:
         """One release: error of the sums in shares of the exact ones, and that of no sums at all."""
         made: Any = release(pattern, rng)
-        exact, released = self.values(self.exact(pattern)), self.values(made.statistic.lattice)
+        exact, released = self.values(self.exact_numbers(pattern)), self.values(made.statistic.lattice)
         return Trial(None, distances=(float(np.mean(np.abs(released - exact) / np.maximum(exact, 1))), 1.0))
 
 

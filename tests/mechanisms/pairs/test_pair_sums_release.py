@@ -15,12 +15,12 @@ import dpppsynth as dps
 from dpppsynth import AddRemove, AddRemovePerson, AlphaNeighbours, PairSums, PointPattern, ReplaceOne, Window
 from dpppsynth.auditing.targets import audit_of, target_of
 from dpppsynth.cli import app
+from dpppsynth.contract.audits.near_points import differences, hardest
 from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.noised_pairs import NoisedPairs
 from dpppsynth.core.errors import InputError
 from dpppsynth.io import write_pattern
 from dpppsynth.ledger import Ledger
-from dpppsynth.mechanisms.pairs.audit_pairs import differences, hardest
 from dpppsynth.mechanisms.pairs.plan import PairSumsPlan
 from dpppsynth.models import capped_flow, pair_sums
 from dpppsynth.privacy import verify
@@ -123,14 +123,14 @@ class TestNoise:
         monkeypatch.setattr(Measurement, "randomise", watched)
         plan, pattern = made(), points(3, 200, SQUARE)
         plan.measure(pattern)
-        assert seen == [(scale, [value]) for scale, value in zip(plan.scales, plan.exact(pattern), strict=True)]
+        assert seen == [(scale, [value]) for scale, value in zip(plan.scales, plan.exact_numbers(pattern), strict=True)]
 
 
 class TestRelease:
     def test_sums_come_near_the_exact_ones_where_the_budget_is_large(self):
         pattern = points(2, 400, SQUARE, clustered=True)
         release = PairSums(1e4, [20.0, 60.0], 50).release(pattern)
-        exact = release.statistic.plan.exact(pattern) / 2.0**release.statistic.plan.bits
+        exact = release.statistic.plan.exact_numbers(pattern) / 2.0**release.statistic.plan.bits
         assert release.sums == pytest.approx(exact, abs=1.0)
         distance = np.hypot(*(pattern.xy[:, None] - pattern.xy).transpose(2, 0, 1))[np.triu_indices(400, 1)]
         plain = np.clip(1 - distance / 20.0, 0, None).sum()
@@ -180,10 +180,10 @@ class TestRelease:
         who = np.arange(90) // 3
         marked = PointPattern(pattern.xy, SQUARE, {"who": who})
         plan = made(AddRemovePerson("who"))
-        assert plan.exact(marked).tolist() == plan.part.statistic.doubled(pattern.xy, who).tolist()
+        assert plan.exact_numbers(marked).tolist() == plan.part.statistic.doubled(pattern.xy, who).tolist()
         crowd = PointPattern(np.full((90, 2), 500.0), SQUARE, {"who": who})
         # 30 persons with a cap of 4 and of 8.
-        assert (plan.exact(crowd) / 2.0**plan.bits).tolist() == [60.0, 120.0]
+        assert (plan.exact_numbers(crowd) / 2.0**plan.bits).tolist() == [60.0, 120.0]
         for wrong in (pattern, PointPattern(pattern.xy, SQUARE, {"user": who})):
             with pytest.raises(InputError, match=r"^pattern: needs the mark 'who'"):
                 PairSums(1.0, 50.0, 4, user="who").release(wrong)
@@ -211,13 +211,13 @@ class TestAudit:
     @pytest.mark.parametrize("relation", RELATIONS, ids=str)
     def test_the_hardest_pair_reaches_the_claim_and_no_more(self, relation):
         plan = made(relation, radii=[100.0], cap=4)
-        spent, claimed = audit_of(plan).spent(hardest(plan), plan.guarantee.profile)
+        spent, claimed = audit_of(plan).spent(hardest(plan, plan.relation), plan.guarantee.profile)
         assert 0.95 * claimed <= spent <= claimed * (1 + 1e-9)
 
     @pytest.mark.parametrize("relation", RELATIONS, ids=str)
     def test_on_streets_and_at_several_radii(self, relation):
         plan = made(relation, domain=STREETS, radii=[60.0, 120.0], cap=[3, 5])
-        pair = hardest(plan)
+        pair = hardest(plan, plan.relation)
         assert differences(plan, pair).sum() <= 1 + 1e-9
         assert differences(plan, pair).sum() > 0.6
 

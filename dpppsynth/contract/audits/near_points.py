@@ -4,18 +4,18 @@ A point adds most where others are near it that have room below their caps. Seve
 more partners than a cap allows as well, so that a cap which does not hold shows; the worst is taken.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from dpppsynth.contract.audits.hard_pairs import SEED, far_from, made_up_size
+from dpppsynth.contract.audits.hard_pairs import NO_MOVE, SEED, far_from, made_up_size
 from dpppsynth.contract.audits.moves import moves, places
 from dpppsynth.contract.audits.neighbouring_pairs import Pair
+from dpppsynth.contract.pairs_plan import PairsPlan
 from dpppsynth.core.errors import InputError
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.mechanisms.pairs.plan import PairSumsPlan
 from dpppsynth.privacy.lengths import on_map
-from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -28,50 +28,69 @@ APART = 2.5
 # Points of made-up patterns beyond which nothing shows better; and places that one person's points are spread over.
 MOST, PLACES = 5000, 6
 
+# Places (k, 2) of one person's points, and where they move to (k, 2).
+Ends = tuple[Floats, Floats]
 
-def hardest(plan: PairSumsPlan) -> Pair:
-    """The pair whose exact sums differ most, in scales of their noise."""
-    pairs = list(candidates(plan))
+
+def hardest(plan: PairsPlan, relation: Relation, ends: Sequence[Ends] = ()) -> Pair:
+    """The pair whose exact numbers differ most, in scales of their noise.
+
+    Parameters
+    ----------
+    plan : PairsPlan
+    relation : Relation
+    ends : sequence of (places, places)
+        Tried first, beside moves out of reach of all that is near.
+    """
+    pairs = list(candidates(plan, relation, ends))
     return pairs[int(np.argmax([differences(plan, pair).sum() for pair in pairs]))]
 
 
-def differences(plan: PairSumsPlan, pair: Pair) -> Floats:
-    """(L,) differences of exact sums in scales of their noise."""
-    first, second = (plan.exact(pattern) for pattern in pair)
-    return np.abs(first - second) / np.array(plan.scales)
+def differences(plan: PairsPlan, pair: Pair) -> Floats:
+    """(size,) differences of exact numbers in scales of their noise."""
+    first, second = (plan.exact_numbers(pattern) for pattern in pair)
+    return np.abs(first - second) / scales(plan)
 
 
-def candidates(plan: PairSumsPlan) -> Iterator[Pair]:
+def scales(plan: PairsPlan) -> Floats:
+    """(size,) scale of each number's noise."""
+    groups = plan.noise_groups()
+    return np.repeat([group.scale for group in groups], [group.size for group in groups])
+
+
+def candidates(plan: PairsPlan, relation: Relation, ends: Sequence[Ends] = ()) -> Iterator[Pair]:
     """Neighbouring patterns with one person here or elsewhere, or not at all, among partners."""
-    relation, size = plan.relation, made_up_size(plan)
     own = relation.max_points_per_person if isinstance(relation, CappedRelation) else 1
-    known = relation.n_is_public
-    own = min(own, size if known else MOST)
-    starts, ends = _ends(plan, own)
-    here, there = (np.resize(each, (own, 2)) for each in (starts, ends))
-    rng = np.random.default_rng(SEED)
-    for partners in _surroundings(plan, starts):
+    own = min(own, made_up_size(plan) if relation.n_is_public else MOST)
+    for moved in (*ends, _ends(plan, relation, own)):
+        yield from _among_partners(plan, own, moved, known=relation.n_is_public)
+
+
+def _among_partners(plan: PairsPlan, own: int, ends: Ends, *, known: bool) -> Iterator[Pair]:
+    """Patterns with `own` points of one person at either end; at the first or nowhere unless n is known."""
+    size, rng = made_up_size(plan), np.random.default_rng(SEED)
+    here, there = (np.resize(each, (own, 2)) for each in ends)
+    for partners in _surroundings(plan, ends[0]):
         # Where n is public there are no more partners than points; elsewhere a guess of their number binds nobody.
         around = partners[: size - own] if known else partners
         rest = max(0, size - own - len(around)) if known else max(1, min(size, MOST) - len(around))
-        others = np.concatenate([around, far_from(plan.domain, np.concatenate([starts, ends]), rest, rng)])
+        others = np.concatenate([around, far_from(plan.domain, np.concatenate(ends), rest, rng)])
         one = np.concatenate([others, here])
         yield _pattern(plan, one), _pattern(plan, np.concatenate([others, there]) if known else others)
 
 
-def _pattern(plan: PairSumsPlan, positions: Floats) -> PointPattern:
+def _pattern(plan: PairsPlan, positions: Floats) -> PointPattern:
     mark = plan.counted_by
     return PointPattern.at(positions, plan.domain, None if mark is None else {mark: np.arange(len(positions))})
 
 
-def _ends(plan: PairSumsPlan, count: int) -> tuple[Floats, Floats]:
+def _ends(plan: PairsPlan, relation: Relation, count: int) -> Ends:
     """Moves (k, 2), (k, 2) as long as is allowed and matters, inside the domain, out of reach of each other."""
-    relation, rng = plan.relation, np.random.default_rng(SEED)
+    rng = np.random.default_rng(SEED)
     reach = on_map(relation, plan.domain).reach if isinstance(relation, CappedRelation) else np.inf
     before, after = moves(plan.domain, places(plan.domain, None, rng), reach)
     if not len(before):
-        msg = "pair: no move inside the domain was found within the privacy radius; pass a pair of your own (pair=)."
-        raise InputError(msg)
+        raise InputError(NO_MOVE)
     x0, y0, x1, y1 = plan.domain.bounds
     xy, to = (plan.domain.coordinates(each) for each in (before, after))
     enough, centre = APART * max(plan.radii), np.array([(x0 + x1) / 2, (y0 + y1) / 2])
@@ -90,7 +109,7 @@ def _length(ways: Floats) -> Floats:
     return np.asarray(np.hypot(*ways.T), dtype=np.float64)
 
 
-def _surroundings(plan: PairSumsPlan, starts: Floats) -> Iterator[Floats]:
+def _surroundings(plan: PairsPlan, starts: Floats) -> Iterator[Floats]:
     """(m, 2) partners of points at some places (k, 2)."""
     for cap in dict.fromkeys(plan.caps):
         for times in PARTNERS:
