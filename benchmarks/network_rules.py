@@ -156,7 +156,7 @@ def values_at(town: Town, mesh: Mesh) -> Any:
 
 @cache
 def shares(field: Mesh, tents: Mesh) -> np.ndarray:
-    return field.shares(tents)
+    return field.shares(tents).toarray()
 
 
 @cache
