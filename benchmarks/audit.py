@@ -65,13 +65,17 @@ def quick(epsilon: float, relation: Relation) -> Iterator[tuple[str, object, obj
     window, streets = dps.datasets.soho_deaths().domain, dps.datasets.soho_streets()
     approximate = {"relation": relation, "delta": 1e-6}
     draw = {"mechanism": "posterior-draw", **approximate}
-    yield "laplace-cells", dps.LaplaceSynthesizer(epsilon, relation=relation), window
-    yield "laplace-tents", dps.LaplaceSynthesizer(epsilon, relation=relation, basis="tents"), window
+    yield "laplace-cells", dps.LaplaceSynthesizer(epsilon, relation=relation, postprocess="plain"), window
+    yield (
+        "laplace-tents",
+        dps.LaplaceSynthesizer(epsilon, relation=relation, basis="tents", postprocess="plain"),
+        window,
+    )
     yield "lgcp-tents", dps.LGCPSynthesizer(epsilon, relation=relation), window
     yield "lgcp-field", dps.LGCPSynthesizer(epsilon, mechanism="field", **approximate), window
     yield "lgcp-posterior-draw, exact", dps.LGCPSynthesizer(epsilon, sampler="exact", **draw), window
     yield "lgcp-posterior-draw, proximal", dps.LGCPSynthesizer(epsilon, sampler="proximal", **draw), window
-    yield "laplace-cells, streets", dps.LaplaceSynthesizer(epsilon, relation=relation), streets
+    yield "laplace-cells, streets", dps.LaplaceSynthesizer(epsilon, relation=relation, postprocess="plain"), streets
     yield "lgcp-field, streets", dps.LGCPSynthesizer(epsilon, mechanism="field", **approximate), streets
     if relation.n_is_public:
         lipschitz = dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="lipschitz", sampler="exact")

@@ -112,7 +112,7 @@ def planned(epsilon: float) -> list[Any]:
     settings = {"mechanism": "posterior-draw", "delta": 1e-6, "sampler": "proximal"}
     synthesizers = (
         dps.LGCPSynthesizer(epsilon, ALPHA, inference="laplace"),
-        dps.LaplaceSynthesizer(epsilon, alpha=ALPHA, spacing=125.0),
+        dps.LaplaceSynthesizer(epsilon, alpha=ALPHA, spacing=125.0, postprocess="keep-n"),
         dps.LGCPSynthesizer(epsilon, ALPHA, **settings),
     )
     return [each.plan(WINDOW, n=N) for each in synthesizers]

@@ -53,8 +53,8 @@ BUDGETS = (0.1, 0.5, 1.0, 2.0, 10.0)
 FACTORS = (0.5, 2.0)
 # Margins of the tie rule, and by how much a step that cannot help must seem to help before it is counted.
 MARGINS, LUCKY = (1.0, 1.05, 1.1, 1.2), 0.07
-# Points and originals of each truth of the comparison of posterior means with draws.
-DRAWN_SIZE, DRAWN_REPEATS = 100, 4
+# Points and originals of each truth of the comparison of posterior means with draws, and draws of each release.
+DRAWN_SIZE, DRAWN_REPEATS, DRAWN = 100, 4, 20
 COLUMNS = ("kind", "mechanism", "relation", "n", "epsilon", "distance")
 # Means over a tenth of the posterior draws that a release keeps: three times as fast, and the mean hardly changes.
 field.KEPT_DRAWS = 200
@@ -386,10 +386,13 @@ def drawn_lines() -> list[str]:
         where, rng, found = place(name), np.random.default_rng(11), []
         for _ in range(DRAWN_REPEATS):
             pattern = drawn(name, DRAWN_SIZE, rng)
-            released = synthesizer("lgcp-tents", relation, 1.0).release(pattern, rng).intensity
-            tents = synthesizer("laplace-tents", relation, 1.0).release(pattern, rng).intensity
-            draws = [where.distance(released.draw(k)(where.xy)) for k in range(5, len(released.fields), 50)]
-            found.append((where.distance(released(where.xy)), np.mean(draws), where.distance(tents(where.xy))))
+            released, tents = (
+                synthesizer(mechanism, relation, 1.0).release(pattern, rng)
+                for mechanism in ("lgcp-tents", "laplace-tents")
+            )
+            mean = released.intensities(1, rng, source="mean")[0]
+            draws = [where.distance(each(where.xy)) for each in released.intensities(DRAWN, rng, source="draws")]
+            found.append((where.distance(mean(where.xy)), np.mean(draws), where.distance(tents.intensity(where.xy))))
         lines.append([name, *(f"{each:.2f}" for each in np.mean(found, axis=0))])
     return tabled(["truth", "posterior mean", "posterior draws", "laplace-tents"], lines)
 

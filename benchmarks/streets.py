@@ -105,7 +105,8 @@ def run(name: str, n: int, epsilon: float, seed: int, kind: str) -> dict[str, fl
     if kind == "plain":
         # Counts of the same segments, made to sum to n.
         plan = dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="cells").plan(network, n=n)
-        made = dps.LaplaceSynthesizer(epsilon, relation=relation, mesh=plan.statistic.mesh).release(pattern, rng)
+        plain = dps.LaplaceSynthesizer(epsilon, relation=relation, mesh=plan.statistic.mesh, postprocess="plain")
+        made = plain.release(pattern, rng)
         exact = np.bincount(pattern.positions[:, 0].astype(int), minlength=len(share))
         found = {"counts": distance(exact, share), "uniform": distance(network.lengths, share)}
         return found | {"distance": distance(on_edges(made.intensity, network), share)}

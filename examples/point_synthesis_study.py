@@ -327,11 +327,11 @@ def counts(scenario: Scenario, epsilon: float, delta: float, n: int) -> Anew:
     domain = scenario.domain
     planar = isinstance(domain, dps.Window)
     spacing = domain.extent / (KNOTS[0] - 1) if planar else SEGMENT * metre(domain)
-    return Anew(dps.LaplaceSynthesizer(epsilon, alpha=scenario.alpha, spacing=spacing))
+    return Anew(dps.LaplaceSynthesizer(epsilon, alpha=scenario.alpha, spacing=spacing, postprocess="plain"))
 
 
 def tents(scenario: Scenario, epsilon: float, delta: float, n: int) -> Anew:
-    return Anew(dps.LaplaceSynthesizer(epsilon, alpha=scenario.alpha, basis="tents"))
+    return Anew(dps.LaplaceSynthesizer(epsilon, alpha=scenario.alpha, basis="tents", postprocess="plain"))
 
 
 def segments(scenario: Scenario) -> Any:

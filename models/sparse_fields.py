@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from dpppsynth.core.arguments import positive
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InputError, NoFieldError
 from dpppsynth.models.finite_elements import Elements, mesh_elements
 from dpppsynth.models.padded_grid import PaddedGrid
 from dpppsynth.models.sparse_solver import SparseFactor
@@ -194,10 +194,10 @@ def require_few_unknowns(count: int) -> None:
 
     Raises
     ------
-    InputError
+    NoFieldError
     """
     if count > MOST_UNKNOWNS:
         msg = (
             f"mesh: a field with {count} unknowns is more than {MOST_UNKNOWNS}; take a coarser mesh or a shorter range."
         )
-        raise InputError(msg)
+        raise NoFieldError(msg)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from dpppsynth.core.arguments import positive
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InputError, NoFieldError
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.models.sparse_fields import SparseField, require_few_unknowns
 from dpppsynth.models.sparse_solver import SparseFactor
@@ -128,7 +128,7 @@ def require_few_meeting(network: LinearNetwork) -> None:
 
     Raises
     ------
-    InputError
+    NoFieldError
     """
     most = int(np.bincount(network.edges.ravel()).max())
     if most > MOST_MEETING:
@@ -136,7 +136,7 @@ def require_few_meeting(network: LinearNetwork) -> None:
             f"network: {most} edges meet at one vertex, and a field along streets takes at most {MOST_MEETING}; "
             "take prior='dense'."
         )
-        raise InputError(msg)
+        raise NoFieldError(msg)
 
 
 def _sorted_ends(mesh: NetworkMesh) -> tuple[Ints, Ints]:

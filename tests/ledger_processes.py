@@ -152,7 +152,7 @@ def race(folder):
     return {"ended": found, "got": got, "entries": len({entry.id for entry in ledger.releases})}
 
 
-LARGE = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=500.0)
+LARGE = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=500.0, postprocess="plain")
 SMALL = replace(LARGE, epsilon=0.25)
 POINTS = PointPattern([[100.0, 100.0]] * 5, SQUARE)
 

@@ -55,7 +55,7 @@ PATTERN = PointPattern(np.random.default_rng(1).uniform(0, 1000, (50, 2)), WINDO
 YEARS = PointPattern(PATTERN.xy, WINDOW, {"year": np.repeat([2021, 2022], 25)})
 PERSONS = PointPattern(PATTERN.xy, WINDOW, {"user": np.arange(50) // 5})
 HEAT = HeatmapSynthesizer(1.0, shape=(16, 16))
-TENTS = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=250.0)
+TENTS = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=250.0, postprocess="plain")
 MESH = regular_triangulation(WINDOW, shape=(4, 4))
 
 
@@ -255,7 +255,7 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
                 HEAT, WINDOW, pair=(PERSONS, PointPattern(PATTERN.xy[:40], WINDOW, {"user": np.arange(40) // 5}))
             ),
         ),
-        "epsilon of zero": (InputError, lambda: LaplaceSynthesizer(0.0)),
+        "epsilon of zero": (InputError, lambda: LaplaceSynthesizer(0.0, postprocess="plain")),
         "alpha of zero": (InputError, lambda: AlphaNeighbours(0.0)),
         "nobody's points": (InputError, lambda: ReplaceOne(0)),
         "delta of 1/n": (InputError, lambda: require_small_delta(0.02, 50)),
@@ -280,7 +280,7 @@ def refusals(folder: Path, seeded: Path, kernel: Path) -> dict[str, tuple[type[E
         "imaginary coordinates": (InputError, lambda: PointPattern(np.array([[1j, 1.0]]), WINDOW)),
         "no point": (InputError, lambda: PointPattern([], WINDOW)),
         "degrees": (InputError, lambda: Window.rectangle(0, 51, 1, 52, "EPSG:4326")),
-        "noise beyond 64 bits": (InputError, lambda: LaplaceSynthesizer(1e-25).release(PATTERN)),
+        "noise beyond 64 bits": (InputError, lambda: LaplaceSynthesizer(1e-25, postprocess="plain").release(PATTERN)),
         "sigma beyond the largest": (
             PrivacyCheckError,
             lambda: lgcp("field", delta=1e-6, sigma=9.0).check(WINDOW, n=50),

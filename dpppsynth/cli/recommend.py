@@ -50,6 +50,8 @@ class Promise:
         words = ["--mechanism", advice.mechanism, "--epsilon", f"{self.epsilon!r}"]
         words += ["--delta", f"{self.delta!r}"] if getattr(advice.synthesizer, "delta", 0) else []
         words += ["--alpha", f"{self.alpha!r}"] if self.alpha is not None else ["--relation", f"{self.relation}"]
+        # What was measured, where the default of the mechanism is another.
+        words += ["--postprocess", estimate] if (estimate := getattr(advice.synthesizer, "postprocess", None)) else []
         cap = self.max_points_per_person
         return words + (["--max-points-per-person", f"{cap}"] if cap > 1 else [])
 

@@ -15,6 +15,10 @@ class InputError(DpppsynthError, ValueError):
     """An argument or a file breaks a stated rule; the message names argument, rule, value and remedy."""
 
 
+class NoFieldError(InputError):
+    """A field cannot stand behind these numbers; a plain estimate can."""
+
+
 class TooLargeError(DpppsynthError):
     """Untrusted input takes more work to read or to verify than the limit allows."""
 

@@ -1,21 +1,52 @@
-"""The field of sparse precision that public rules put behind noised counts or tents."""
+"""What public rules make of noised counts or tents: a field of sparse precision behind them, or a plain estimate."""
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.synthesizer import need_size
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.arguments import one_of
+from dpppsynth.core.errors import InputError, NoFieldError
 from dpppsynth.core.wording import mention
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.linear_network.segment_cells import SegmentCells
+from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.matern_inference import MaternInference
+from dpppsynth.release.projection import POSTPROCESSES as PROJECTIONS
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.street_inference import StreetInference
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
+
+FIELD = "field"
+POSTPROCESSES = (*PROJECTIONS, FIELD)
+
+
+def require_postprocess(postprocess: str, relation: CappedRelation, known: tuple[str, ...] = POSTPROCESSES) -> None:
+    """Refuse unknown names, and a sum kept to an n that is secret.
+
+    Raises
+    ------
+    InputError
+    """
+    one_of("postprocess", postprocess, known)
+    if postprocess == "keep-n" and not relation.n_is_public:
+        msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
+        raise InputError(msg)
+
+
+def statistic_mesh(
+    postprocess: str, domain: Domain, basis: str, size: float | None, epsilon: float, relation: CappedRelation
+) -> Mesh:
+    """Mesh of what is measured, by the rule of its estimate."""
+    rule = rules.of(domain)
+    choose = rule.field_statistic_mesh if postprocess == FIELD else rule.mesh
+    mesh: Mesh = choose(domain, basis, need_size(size), epsilon, relation)
+    return mesh
 
 
 def estimator_by_rule(postprocess: str, plan: StatisticPlan) -> Projection | MaternInference | StreetInference:
     """Estimator of an intensity by name: "field", or a projection."""
-    return field_by_rule(plan) if postprocess == "field" else Projection(postprocess)
+    return field_by_rule(plan) if postprocess == FIELD else Projection(postprocess)
 
 
 def field_by_rule(
@@ -32,7 +63,7 @@ def field_by_rule(
 
     Raises
     ------
-    InputError
+    NoFieldError
         When there are too many cells, tents or streets for it.
     """
     if isinstance(plan.domain, LinearNetwork):
@@ -55,8 +86,11 @@ def _along_streets(
                 "mesh: behind counts on a network a field needs segments, such as network_mesh(network, 50.0); or take "
                 f"{mention('postprocess', repr('clip'))}."
             )
-            raise InputError(msg)
-        size = need_size(plan.n or plan.expected_n)
+            raise NoFieldError(msg)
+        size = plan.expected_n if plan.n is None else plan.n
+        if size is None:
+            msg = "expected_n: a field along streets behind tents takes a public guess of a secret number of points."
+            raise NoFieldError(msg)
         mesh = rule.street_cells(network, size, plan.epsilon, plan.relation)
     return StreetInference(
         SegmentCells.of(mesh),

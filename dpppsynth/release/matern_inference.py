@@ -138,6 +138,7 @@ class MaternInference(SparseInference):
 
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood = statistic.plan, self.likelihood(statistic)
+        start = self.started(likelihood, self.centre(plan))
         search = MaternSearch(
             likelihood,
             self.mesh,
@@ -147,6 +148,7 @@ class MaternInference(SparseInference):
             self.centre(plan),
             None if plan.n is not None else INTERCEPT_SD,
             say,
+            start,
         )
         places = {
             self.smoothness.index(s) * len(self.ranges) + self.ranges.index(r): fit
@@ -154,7 +156,8 @@ class MaternInference(SparseInference):
         }
         if self.even:
             others = len(self.scales) - 1
-            level = sparse_posterior(likelihood, constant(len(self.mesh.vertices), INTERCEPT_SD), self.centre(plan))
+            even = constant(len(self.mesh.vertices), INTERCEPT_SD)
+            level = sparse_posterior(likelihood, even, self.centre(plan), start=start)
             places[others] = replace(level, log_evidence=level.log_evidence + float(np.log(EVEN * others)))
         say("draws")
         return self.average(places, likelihood, rng)

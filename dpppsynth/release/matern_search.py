@@ -45,6 +45,8 @@ class MaternSearch:
         Standard deviation of an intercept, where there is one.
     say : callable
         Told in words what is going on.
+    start : (V,) array, optional
+        Field from which the first mode is searched.
     unknowns : Mesh, optional
         Mesh on which the unknowns live, where it is another; between its vertices the field is linear.
     """
@@ -57,6 +59,7 @@ class MaternSearch:
     centre: float
     intercept_sd: float | None
     say: Progress
+    start: Floats | None = None
     unknowns: Mesh | None = None
 
     def posteriors(self) -> dict[Key, SparsePosterior]:
@@ -81,7 +84,7 @@ class MaternSearch:
         seen: dict[Key, float] = {}
 
         def evidence(smoothness: float, range_: float) -> float:
-            near = next(iter(fits.values())).field_mode if fits else None
+            near = next(iter(fits.values())).field_mode if fits else self.start
             fit = self.posterior((smoothness, range_), near)
             kept = weighty(fits | {(smoothness, range_): fit})
             fits.clear()

@@ -72,6 +72,13 @@ class SparseInference(FieldInference):
         drawn = (self.bent(likelihood, fit.field_mode, fit.draw(len(part), rng)) for part in parts)
         return np.concatenate([none, *(self.normalise(each, part) for each, part in zip(drawn, parts, strict=True))])
 
+    def started(self, likelihood: NoisyMasses, centre: float) -> Floats | None:
+        """Even field of the noised total, from which a mode is searched where a guess of n is larger."""
+        if likelihood.n is not None:
+            return None
+        level = np.log(max(1.0, float(likelihood.masses.sum())) / self.measure.sum())
+        return np.full(len(self.measure), level) if level < centre else None
+
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
         """(k, V) draws about a mode (V,), whose tents have the masses that the approximation predicts."""
         return kept_masses(likelihood, mode, fields, likelihood.tents, self.rule)

@@ -150,7 +150,7 @@ class StreetInference(SparseInference):
 
         def evidence(values: tuple[float, ...]) -> float:
             say("field of " + ", ".join(f"{name} {value:.4g}" for name, value in zip(AVERAGED, values, strict=True)))
-            start = max(tried.values(), key=itemgetter(0))[1] if tried else None
+            start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
             prior = self._prior(plan, *values)
             fit = sparse_posterior(likelihood, prior, centre, start=start, tolerance=ROUGHLY)
             tried[values] = fit.log_evidence, fit.field_mode

@@ -79,9 +79,9 @@ def synthesizer(mechanism, relation, epsilon, domain):
     mesh = SEGMENTS if domain is STREET else GRID
     match mechanism:
         case "laplace-cells":
-            return LaplaceSynthesizer(epsilon, relation=relation, spacing=400.0)
+            return LaplaceSynthesizer(epsilon, relation=relation, spacing=400.0, postprocess="plain")
         case "laplace-tents":
-            return LaplaceSynthesizer(epsilon, relation=relation, basis="tents", mesh=mesh)
+            return LaplaceSynthesizer(epsilon, relation=relation, basis="tents", mesh=mesh, postprocess="plain")
         case "lgcp-posterior-draw":
             # Exact sampling on the plane, proximal on the street.
             sampler = "exact" if domain is SQUARE else "proximal"
@@ -305,7 +305,9 @@ class FarLeak(Broken):
 
 def far_count_leaked():
     relation = AddRemove()
-    made = target_of(LaplaceSynthesizer(1.0, relation=relation, spacing=100.0), SQUARE, expected_n=40)
+    made = target_of(
+        LaplaceSynthesizer(1.0, relation=relation, spacing=100.0, postprocess="plain"), SQUARE, expected_n=40
+    )
     return replace(made, run=FarLeak(made.run.plan))
 
 
@@ -351,7 +353,7 @@ def test_hard_pair_reaches_the_sensitivity(domain, relation):
     """A pair that changes the statistic by less than the bound allows would hide too little noise."""
     relation = AlphaNeighbours(25.0, max_points_per_person=2) if relation is RELATIONS[0] else relation
     field = lgcp("field", relation, 1.0, None, length_scale=150.0)
-    for made in (LaplaceSynthesizer(1.0, relation=relation, basis="tents"), field):
+    for made in (LaplaceSynthesizer(1.0, relation=relation, basis="tents", postprocess="plain"), field):
         plan = made.plan(domain, **sizes(relation)).statistic
         one, other = audit_of(plan).pair(relation)
         change = (plan.exact(one.positions) - plan.exact(other.positions)).astype(float)
@@ -365,7 +367,7 @@ def test_hard_pair_reaches_the_sensitivity(domain, relation):
 def test_hard_pair_is_neighbouring_and_alone(domain):
     """Moves by at most alpha inside the domain, of exactly the person's points, everybody else far away."""
     relation = AlphaNeighbours(50.0, max_points_per_person=3)
-    plan = LaplaceSynthesizer(1.0, relation=relation).plan(domain, n=N).statistic
+    plan = LaplaceSynthesizer(1.0, relation=relation, postprocess="plain").plan(domain, n=N).statistic
     one, other = audit_of(plan).pair(relation)
     gone, came = changed((one, other))
     assert len(one) == len(other) == N
@@ -385,7 +387,7 @@ def test_hard_pair_is_neighbouring_and_alone(domain):
 @pytest.mark.parametrize("relation", [AlphaNeighbours(50.0, max_points_per_person=3), AddRemove(3)])
 def test_hard_pair_of_very_few(relation):
     """One point, of a person who may have three; where the number is secret, one other is left."""
-    plan = LaplaceSynthesizer(1.0, relation=relation).plan(SQUARE, **sizes(relation, 1)).statistic
+    plan = LaplaceSynthesizer(1.0, relation=relation, postprocess="plain").plan(SQUARE, **sizes(relation, 1)).statistic
     one, other = audit_of(plan).pair(relation)
     require_neighbours((one, other), relation)
     assert (len(one), len(other)) == ((1, 1) if relation.n_is_public else (4, 1))
@@ -397,7 +399,7 @@ def test_pair_that_is_not_neighbouring_is_refused():
     base = np.full((N, 2), 900.0)
     for domain, other in ((SLIT, [510.0, 100.0]), (SQUARE, [515.0, 100.0])):
         pair = tuple(PointPattern([*base, at], domain) for at in ([490.0, 100.0], other))
-        made = LaplaceSynthesizer(1.0, relation=near)
+        made = LaplaceSynthesizer(1.0, relation=near, postprocess="plain")
         with pytest.raises(InputError, match=r"not neighbouring.*moves by at most 20"):
             target_of(made, domain, n=N + 1, pair=pair)
     corner = [PointPattern([[5.0, 0.0], at], HAIRPIN) for at in ([5.0, 0.0], [5.0, 10.0], [25.0, 0.0])]
@@ -484,7 +486,7 @@ def test_blocked_runs_are_run_again():
 
 
 def test_targets_refuse_what_they_do_not_know():
-    made = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=400.0)
+    made = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=400.0, postprocess="plain")
     plan = made.plan(STREET, n=N)
     with pytest.raises(InputError, match="domain: needed"):
         target_of(made)
@@ -504,7 +506,7 @@ def test_targets_refuse_what_they_do_not_know():
 
 
 def test_weakest_level_is_audited():
-    made = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(25.0), spacing=400.0)
+    made = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(25.0), spacing=400.0, postprocess="plain")
     plan = made.plan_by(STREET, by="year", levels=["2021", "2022"], n={"2021": 10, "2022": 30})
     worse = replace(made, epsilon=1.5).plan(STREET, n=30)
     mixed = replace(plan, plans={"2021": plan.plans["2021"], "2022": worse})
@@ -520,7 +522,7 @@ def saved(tmp_path_factory):
     """Releases of counts and of one draw with an offset, in folders."""
     folder = tmp_path_factory.mktemp("releases")
     points = PointPattern(np.random.default_rng(3).uniform(0, 1000, (N, 2)), SQUARE)
-    cells = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=400.0)
+    cells = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=400.0, postprocess="plain")
     draw = lgcp("posterior-draw", AlphaNeighbours(25.0), 1.0, GRID, sampler="exact")
     return {
         "cells": cells.release(points).save(folder / "cells"),
@@ -673,7 +675,7 @@ def test_pair_that_a_mesh_cannot_tell_apart_tests_nothing(mechanism):
     """One cell: whatever the noise, nothing is found, so no fault is detectable."""
     relation = AlphaNeighbours(25.0)
     if mechanism == "laplace-cells":
-        made = target_of(LaplaceSynthesizer(1.0, relation=relation, spacing=1000.0), SQUARE, n=30)
+        made = target_of(LaplaceSynthesizer(1.0, relation=relation, spacing=1000.0, postprocess="plain"), SQUARE, n=30)
         assert len(made.run.plan.mesh.elements) == 1
     else:
         plan = KernelSynthesizer(1.0, 1e-6, relation=AlphaNeighbours(300.0)).plan(STREET, n=N)
@@ -689,7 +691,7 @@ def test_pair_that_a_mesh_cannot_tell_apart_tests_nothing(mechanism):
 
 def test_hard_pair_of_very_many():
     """Places that the others share, not eight candidates for each of them; and an end to it."""
-    plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=300_000).statistic
+    plan = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").plan(SQUARE, n=300_000).statistic
     one, other = audit_of(plan).pair(plan.relation)
     assert len(one) == len(other) == 300_000
     assert len(np.unique(one.xy, axis=0)) < 50_000

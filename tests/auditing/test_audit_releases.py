@@ -48,8 +48,8 @@ from dpppsynth.spatial.sampling import poisson_pattern
 from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer, LGCPSynthesizer, Plan, StratifiedPlan
 
 SQUARE = Window.rectangle(0, 0, 1000, 1000)
-CELLS = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=250.0)
-TENTS = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(50.0), basis="tents")
+CELLS = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=250.0, postprocess="plain")
+TENTS = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(50.0), basis="tents", postprocess="plain")
 KERNELS = KernelSynthesizer(1.0, 1e-6, relation=AlphaNeighbours(100.0))
 N, YEARS = 20, {"2021": 20, "2022": 20, "2023": 20}
 
@@ -232,7 +232,7 @@ def test_inference_from_the_exact_statistic_is_found():
 
 def test_certificate_that_counts_the_points_is_found():
     """Under add/remove their number is secret."""
-    made = LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=250.0).plan(SQUARE, expected_n=N)
+    made = LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=250.0, postprocess="plain").plan(SQUARE, expected_n=N)
     assert audit(made, trials=50).disagreements == ()
     result = audit(forging(made, changed_in(parameters=counted)), trials=50)
     assert result.violated
@@ -331,7 +331,9 @@ def test_children_drawn_again_until_they_are_inside_a_notch_are_found(monkeypatc
 def test_noise_of_a_smaller_scale_is_found(monkeypatch, basis):
     """By less than a quarter: the likelihood ratio takes thousands of runs for that."""
     options = {"spacing": 100.0} if basis == "cells" else {}
-    made = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(50.0), basis=basis, **options).plan(SQUARE, n=N)
+    made = LaplaceSynthesizer(1.0, relation=AlphaNeighbours(50.0), basis=basis, **options, postprocess="plain").plan(
+        SQUARE, n=N
+    )
     few = replace(target_of(made), statistics=target_of(made).statistics[:1])
     randomise_by(monkeypatch, noised(np.random.default_rng))
     assert not audit(few, trials=100).violated

@@ -537,7 +537,7 @@ def test_epsilon_may_be_asked_for_at_another_delta():
 
 
 def test_a_synthesizer_and_its_saved_release_are_audited_in_one_call(tmp_path):
-    window, synthesizer = Window.rectangle(0, 0, 500, 500), LaplaceSynthesizer(1.0, alpha=25.0)
+    window, synthesizer = Window.rectangle(0, 0, 500, 500), LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain")
     found = audit(synthesizer, window, n=40, trials=60)
     assert not found.violated
     pattern = PointPattern(np.random.default_rng(1).uniform(0, 500, (40, 2)), window)
@@ -586,7 +586,12 @@ def test_what_is_missing_or_out_of_range_is_named(arguments, match):
 
 def test_patterns_must_be_patterns():
     with pytest.raises(InputError, match="pair: needs a PointPattern, got list"):
-        audit(LaplaceSynthesizer(1.0, alpha=25.0), Window.rectangle(0, 0, 9, 9), n=1, pair=([[1, 1]], [[2, 2]]))
+        audit(
+            LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain"),
+            Window.rectangle(0, 0, 9, 9),
+            n=1,
+            pair=([[1, 1]], [[2, 2]]),
+        )
 
 
 def test_a_claim_that_says_nothing_somewhere_is_skipped_there():

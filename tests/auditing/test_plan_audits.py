@@ -43,7 +43,7 @@ def test_bare_measurements_are_audited_as_their_mechanisms_are():
     plan = BoundedErrorSynthesizer(epsilon=1.0, max_error=20).plan(SQUARE, n=40)
     assert type(audit_of(plan.statistic)) is registry.mechanism("bounded-cells").audit
     assert (
-        type(audit_of(LaplaceSynthesizer(1.0).plan(SQUARE, n=40).statistic))
+        type(audit_of(LaplaceSynthesizer(1.0, postprocess="plain").plan(SQUARE, n=40).statistic))
         is registry.mechanism("laplace-cells").audit
     )
 
@@ -53,7 +53,7 @@ def test_plans_of_unknown_mechanisms_are_refused_by_name():
     for refused in (lambda: audit_of(Unregistered()).pair(NEAR), lambda: target_of(Unregistered())):
         with pytest.raises(InputError, match="plans like Unregistered"):
             refused()
-    plan = LaplaceSynthesizer(1.0).plan(SQUARE, n=40)
+    plan = LaplaceSynthesizer(1.0, postprocess="plain").plan(SQUARE, n=40)
     for unknown in ("laplace-spheres", None):
         with pytest.raises(InputError, match=f"mechanism: {unknown!r} is not known"):
             replace(plan, mechanism=unknown)
@@ -65,7 +65,7 @@ def test_plans_of_unknown_mechanisms_are_refused_by_name():
 
 def test_an_audit_that_does_not_answer_is_refused_by_name():
     bare = PlanAudit(Unregistered())
-    one, other = audit_of(LaplaceSynthesizer(1.0).plan(SQUARE, n=10).statistic).pair(NEAR)
+    one, other = audit_of(LaplaceSynthesizer(1.0, postprocess="plain").plan(SQUARE, n=10).statistic).pair(NEAR)
     questions = {
         "separation": lambda: bare.pair(NEAR),
         "presence": lambda: bare.pair(AddRemove()),

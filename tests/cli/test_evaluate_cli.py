@@ -20,7 +20,7 @@ from dpppsynth.io import read_synthetic, write_pattern
 WINDOW = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 STREETS = dps.LinearNetwork([[0, 0], [500, 0], [500, 500], [1000, 0]], [[0, 1], [1, 2], [1, 3]], "EPSG:27700")
 SQUARE = ["--window", "0,0,1000,1000", "--crs", "EPSG:27700"]
-CELLS = dps.LaplaceSynthesizer(epsilon=1.0, alpha=100.0)
+CELLS = dps.LaplaceSynthesizer(epsilon=1.0, alpha=100.0, postprocess="plain")
 N = 137
 
 

@@ -189,7 +189,7 @@ def test_plans_take_the_rules_from_public_numbers_alone():
     )
     assert tuple(plan.statistic.mesh.recipe["shape"]) == shape
     assert plan.estimator.length_scales == network_rules.length_scales(SOHO)
-    cells = LaplaceSynthesizer(1.0, alpha=25.0).plan(SOHO, n=392)
+    cells = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").plan(SOHO, n=392)
     assert len(cells.statistic.mesh.elements) == len(network_rules.mesh(SOHO, "cells", 392, 1.0, ReplaceOne()).elements)
 
 

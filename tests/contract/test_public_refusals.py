@@ -102,13 +102,21 @@ def secret(mechanism, make, window=SQUARE):
 def of_counts():
     for basis, window in itertools.product(("cells", "tents"), (SQUARE, STREETS)):
         name = f"laplace-{basis}"
-        make = functools.partial(LaplaceSynthesizer, epsilon=1.0, basis=basis, spacing=200.0)
+        made = functools.partial(LaplaceSynthesizer, epsilon=1.0, basis=basis, spacing=200.0)
+        make = functools.partial(made, postprocess="plain")
         caps = [ReplaceOne(cap) for cap in (FEW, 10**9, 10**18)]
         near = functools.partial(make, alpha=25.0)
         yield from varied(name, near, window, epsilon=EPSILONS, alpha=ENDS, spacing=(1e-9, None, HUGE))
         yield from varied(name, make, window, relation=caps)
         yield from sized(name, near, window)
         yield from secret(name, make, window)
+        # With a field behind them, coarsely: the question is who refuses.
+        field = functools.partial(made, spacing=300.0)
+        behind = functools.partial(field, alpha=25.0)
+        yield from varied(name, behind, window, epsilon=EPSILONS, alpha=ENDS, spacing=(1e-9, None, HUGE))
+        yield from varied(name, field, window, relation=caps[1:])
+        yield from sized(name, behind, window)
+        yield from secret(name, field, window)
     for window in (SQUARE, STREETS):
         make = functools.partial(BoundedErrorSynthesizer, spacing=300.0)
         given, spent = functools.partial(make, delta=1e-6), functools.partial(make, epsilon=1.0)
@@ -302,7 +310,7 @@ class TestPlans:
     @pytest.mark.parametrize(
         "make",
         [
-            functools.partial(LaplaceSynthesizer, 1e-9, spacing=100.0),
+            functools.partial(LaplaceSynthesizer, 1e-9, spacing=100.0, postprocess="plain"),
             functools.partial(BoundedErrorSynthesizer, epsilon=1e-5, delta=1e-6, spacing=10.0),
         ],
     )
@@ -319,7 +327,7 @@ class TestPlans:
             LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=100.0).check(SQUARE, expected_n=1e300)
 
     def test_make_the_noise_that_the_release_will_have(self):
-        plan = LaplaceSynthesizer(**NEAR, spacing=100.0).plan(SQUARE, n=N)
+        plan = LaplaceSynthesizer(**NEAR, spacing=100.0, postprocess="plain").plan(SQUARE, n=N)
         plan.statistic.__dict__["scale"] = 0.5
         with pytest.raises(PrivacyCheckError, match=r"^noise: scale 0\.5 spends epsilon"):
             replace(plan)
@@ -353,7 +361,7 @@ class TestArguments:
 
     @pytest.mark.parametrize("way", ["plan", "levels", "release_by"])
     def test_of_what_is_told(self, way, ledger, years):
-        tents = LaplaceSynthesizer(**NEAR, basis="tents", spacing=200.0)
+        tents = LaplaceSynthesizer(**NEAR, basis="tents", spacing=200.0, postprocess="plain")
         before = ledger.path.read_bytes()
         sizes, levels = {2021: FEW // 2, 2022: FEW // 2}, {"by": "year", "levels": [2021, 2022]}
         release = {
@@ -366,7 +374,10 @@ class TestArguments:
         assert ledger.path.read_bytes() == before
 
     def test_of_the_mark_and_the_domain(self, ledger, years):
-        tents, before = LaplaceSynthesizer(**NEAR, basis="tents", spacing=200.0), ledger.path.read_bytes()
+        tents, before = (
+            LaplaceSynthesizer(**NEAR, basis="tents", spacing=200.0, postprocess="plain"),
+            ledger.path.read_bytes(),
+        )
         plan = tents.plan_by(SQUARE, by="month", levels=[1, 2], n={1: FEW // 2, 2: FEW // 2})
         with pytest.raises(InputError, match=r"^by: needs a pattern with the mark 'month'"):
             plan.release(years, ledger=ledger)
@@ -379,7 +390,7 @@ class TestArguments:
 
     @pytest.mark.parametrize("name", ["\ud800", "a\nb", "a\x00", "\x1b[2J"])
     def test_of_names_that_no_file_holds(self, name):
-        tents = LaplaceSynthesizer(**NEAR, basis="tents", spacing=200.0)
+        tents = LaplaceSynthesizer(**NEAR, basis="tents", spacing=200.0, postprocess="plain")
         with pytest.raises(InputError, match=r"^levels: must be texts that files can hold"):
             tents.plan_by(SQUARE, by="year", levels=["2021", name], n={"2021": 5, name: 5})
         with pytest.raises(InputError, match=r"^by: needs the name of a mark"):

@@ -74,7 +74,7 @@ def test_unknown_mechanisms_are_refused_by_name(name):
 
 
 def test_a_plan_of_an_unknown_mechanism_spends_nothing():
-    plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=2)
+    plan = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").plan(SQUARE, n=2)
     with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
         Plan("no-such", plan.statistic, plan.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE))
     with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
@@ -82,14 +82,14 @@ def test_a_plan_of_an_unknown_mechanism_spends_nothing():
 
 
 def test_a_plan_of_another_mechanism_spends_nothing(tmp_path):
-    made = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=2)
+    made = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").plan(SQUARE, n=2)
     ledger = Ledger.create(tmp_path / "ledger.json", epsilon=1.0, delta=0.0, relation=made.guarantee.relation)
     with pytest.raises(
         InputError, match=r"^mechanism: heatmap spends its budget on a HeatmapPlan, got a StatisticPlan"
     ):
         Plan("heatmap", made.statistic, made.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE), ledger=ledger)
     assert ledger.spent == 0
-    made = LaplaceSynthesizer(1.0, alpha=25.0, basis="cells").plan(SQUARE, n=2)
+    made = LaplaceSynthesizer(1.0, alpha=25.0, basis="cells", postprocess="plain").plan(SQUARE, n=2)
     for other in ("laplace-tents", "lgcp-tents"):
         with pytest.raises(InputError, match=f"^mechanism: {other} spends its budget on a StatisticPlan, got one of"):
             Plan(other, made.statistic, made.estimator).release(PointPattern([[1, 2], [3, 4]], SQUARE), ledger=ledger)
@@ -97,7 +97,7 @@ def test_a_plan_of_another_mechanism_spends_nothing(tmp_path):
 
 
 def test_no_release_is_made_of_an_unknown_mechanism():
-    release = LaplaceSynthesizer(1.0, alpha=25.0).release(PointPattern([[1, 2], [3, 4]], SQUARE))
+    release = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release(PointPattern([[1, 2], [3, 4]], SQUARE))
     with pytest.raises(InputError, match=r"^mechanism: 'no-such' is not known"):
         CoxRelease("no-such", release.statistic, release.estimator)
 

@@ -23,7 +23,7 @@ RING = Window.polygon(shapely.Point(500, 500).buffer(400).difference(shapely.Poi
 KINDS = ["homogeneous", "prior draw", "half in one cell"]
 FIELD = {"length_scale": 300.0, "mesh": regular_triangulation(WINDOW, shape=(6, 6)), "inference": "laplace"}
 SYNTHESIZERS = {
-    "cells": LaplaceSynthesizer(50.0, spacing=100.0),
+    "cells": LaplaceSynthesizer(50.0, spacing=100.0, postprocess="plain"),
     "tents": LGCPSynthesizer(50.0, 25.0, **FIELD),
     "exact": LGCPSynthesizer(50.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="exact", **FIELD),
     "proximal": LGCPSynthesizer(50.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="proximal", **FIELD),
@@ -49,7 +49,7 @@ def test_runs_on_three_surrogates(name):
 
 def test_a_small_budget_buys_less():
     rich, poor = (
-        LaplaceSynthesizer(epsilon, spacing=100.0).rehearse(WINDOW, n=400, rng=1).runs[2].distance
+        LaplaceSynthesizer(epsilon, spacing=100.0, postprocess="plain").rehearse(WINDOW, n=400, rng=1).runs[2].distance
         for epsilon in (50.0, 0.05)
     )
     assert rich < poor
@@ -90,20 +90,22 @@ def test_depends_on_public_numbers_alone():
             met.append(pattern)
             return super().release(pattern, rng, **options)
 
-    plan = LaplaceSynthesizer(1.0).plan(WINDOW, n=400)
+    plan = LaplaceSynthesizer(1.0, postprocess="plain").plan(WINDOW, n=400)
     assert recast(plan, Meeting).rehearse(1).passed
     assert [(len(pattern), pattern.domain) for pattern in met] == [(400, WINDOW)] * 3
 
 
 def test_a_seed_decides_everything_but_the_time():
     def figures(rng):
-        return [run.distance for run in LaplaceSynthesizer(1.0).rehearse(WINDOW, n=400, rng=rng).runs]
+        return [
+            run.distance for run in LaplaceSynthesizer(1.0, postprocess="plain").rehearse(WINDOW, n=400, rng=rng).runs
+        ]
 
     assert figures(3) == figures(3) != figures(4)
 
 
 def test_a_guess_takes_the_place_of_a_secret_n():
-    synthesizer = LaplaceSynthesizer(1.0, relation=AddRemove())
+    synthesizer = LaplaceSynthesizer(1.0, relation=AddRemove(), postprocess="plain")
     assert synthesizer.rehearse(RING, expected_n=77.4, rng=1).passed
     with pytest.raises(InputError, match=r"^n: it is secret under add/remove"):
         synthesizer.rehearse(RING, n=400)
@@ -118,7 +120,7 @@ def test_several_patterns_of_a_kernel_are_rehearsed_at_their_price():
 
 def test_progress():
     said = []
-    LaplaceSynthesizer(1.0).rehearse(WINDOW, n=400, progress=said.append)
+    LaplaceSynthesizer(1.0, postprocess="plain").rehearse(WINDOW, n=400, progress=said.append)
     assert said == [f"surrogate pattern: {kind}" for kind in KINDS]
 
 

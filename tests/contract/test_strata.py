@@ -34,7 +34,7 @@ YEARS = {2021: 250, 2022: 120, 2023: 30}
 GRID = np.random.default_rng(5).uniform(0, 1000, (50, 2))
 FIELD = {"length_scale": 400.0, "mesh": regular_triangulation(WINDOW, shape=(5, 5)), "inference": "laplace"}
 SYNTHESIZERS = {
-    "cells": LaplaceSynthesizer(1.0),
+    "cells": LaplaceSynthesizer(1.0, postprocess="plain"),
     "tents": LGCPSynthesizer(1.0, 25.0, **FIELD),
     "draws": LGCPSynthesizer(1.0, 25.0, mechanism="posterior-draw", delta=1e-6, sampler="proximal", **FIELD),
     "kernel": KernelSynthesizer(10.0, 1e-6, 25.0),
@@ -83,7 +83,7 @@ class TestPromise:
     def test_the_mark_is_said_to_be_unprotected_where_it_is(self):
         public = by_year(SYNTHESIZERS["cells"]).guarantee.assumptions
         assert public[-1] == "The year of every point is not protected: it is the same in neighbouring patterns."
-        secret = LaplaceSynthesizer(1.0, relation=AddRemove()).plan_by(
+        secret = LaplaceSynthesizer(1.0, relation=AddRemove(), postprocess="plain").plan_by(
             WINDOW, by="year", levels=[1, 2], expected_n=50.0
         )
         assert "has at least one point" in secret.guarantee.assumptions[-1]
@@ -262,7 +262,7 @@ class TestLevels:
             np.testing.assert_array_equal(one.lattice, other.lattice)
 
     def test_each_release_is_of_its_own_points(self):
-        release = by_year(LaplaceSynthesizer(1e6))
+        release = by_year(LaplaceSynthesizer(1e6, postprocess="plain"))
         for k, (level, n) in enumerate(YEARS.items()):
             part = release.releases[str(level)]
             assert part.statistic.plan.n == n
@@ -308,7 +308,7 @@ class TestLevels:
             plan.release(marked())
 
     def test_one_guess_for_all_or_one_each(self):
-        synthesizer = LaplaceSynthesizer(1.0, relation=AddRemove())
+        synthesizer = LaplaceSynthesizer(1.0, relation=AddRemove(), postprocess="plain")
         for guess in (100.0, dict.fromkeys(YEARS, 100.0)):
             release = by_year(synthesizer, expected_n=guess)
             assert {part.statistic.plan.expected_n for part in release.releases.values()} == {100.0}

@@ -38,11 +38,11 @@ def guess(synthesizer, n=N):
 
 
 SYNTHESIZERS = [
-    LaplaceSynthesizer(1.0),
-    LaplaceSynthesizer(0.5, alpha=25.0),
-    LaplaceSynthesizer(1.0, alpha=25.0, basis="tents"),
-    LaplaceSynthesizer(1.0, relation=AddRemove(), basis="tents"),
-    LaplaceSynthesizer(2.0, relation=AddRemove(3), spacing=250.0),
+    LaplaceSynthesizer(1.0, postprocess="plain"),
+    LaplaceSynthesizer(0.5, alpha=25.0, postprocess="plain"),
+    LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", postprocess="plain"),
+    LaplaceSynthesizer(1.0, relation=AddRemove(), basis="tents", postprocess="plain"),
+    LaplaceSynthesizer(2.0, relation=AddRemove(3), spacing=250.0, postprocess="plain"),
     LGCPSynthesizer(1.0, 25.0, inference="laplace", length_scale=400.0),
     LGCPSynthesizer(1.0, relation=AddRemove(), inference="laplace", length_scale=400.0),
 ]
@@ -80,7 +80,7 @@ class TestPromise:
 
     @pytest.mark.parametrize("basis", ["cells", "tents"])
     def test_spacing_and_mesh_are_taken_at_their_word(self, basis):
-        plan = LaplaceSynthesizer(1.0, basis=basis, spacing=125.0).plan(WINDOW, n=N)
+        plan = LaplaceSynthesizer(1.0, basis=basis, spacing=125.0, postprocess="plain").plan(WINDOW, n=N)
         assert plan.statistic.mesh.recipe["shape"] == [9, 9]
         assert plan.statistic.mesh.kind == ("square" if basis == "cells" else "triangle")
         mesh = regular_squares(WINDOW, shape=(4, 5))
@@ -114,7 +114,7 @@ class TestNothingIsInferredFromThePoints:
             (ReplaceOne(np.int64(2)), {"n": np.int64(N)}),
             (AddRemove(), {"expected_n": np.int64(N)}),
         ):
-            synthesizer = LaplaceSynthesizer(np.float64(1.0), relation=relation)
+            synthesizer = LaplaceSynthesizer(np.float64(1.0), relation=relation, postprocess="plain")
             plan = synthesizer.plan(WINDOW, **public)
             plan.release(pattern(), rng=1).save(tmp_path / relation.name)
 
@@ -144,7 +144,7 @@ BAD_LAPLACE = [
     ({"basis": None}, r"^basis: expected one of 'cells', 'tents', got None\."),
     ({"spacing": 0}, r"^spacing: must be a positive finite number, got 0\."),
     ({"spacing": "wide"}, r"^spacing: must be a positive finite number, got 'wide'\."),
-    ({"postprocess": "round"}, r"^postprocess: expected one of 'clip', 'keep-n', 'field', got 'round'\."),
+    ({"postprocess": "round"}, r"^postprocess: expected one of 'field', 'plain', 'clip', 'keep-n', got 'round'\."),
     ({"postprocess": "keep-n", "relation": AddRemove()}, r"^postprocess: 'keep-n' needs a public n, .*use 'clip'\."),
 ]
 BAD_LGCP = [
@@ -190,13 +190,16 @@ class TestRefusedAtConstruction:
             LGCPSynthesizer(**defaults | arguments)
 
     def test_settings_cannot_be_changed_afterwards(self):
-        for synthesizer in (LaplaceSynthesizer(1.0), LGCPSynthesizer(1.0, 25.0)):
+        for synthesizer in (LaplaceSynthesizer(1.0, postprocess="plain"), LGCPSynthesizer(1.0, 25.0)):
             with pytest.raises(dataclasses.FrozenInstanceError):
                 synthesizer.epsilon = 100.0
 
 
-LAPLACE, LGCP = LaplaceSynthesizer(1.0), LGCPSynthesizer(1.0, 25.0)
-SECRET, SECRET_LGCP = LaplaceSynthesizer(1.0, relation=AddRemove()), LGCPSynthesizer(1.0, relation=AddRemove())
+LAPLACE, LGCP = LaplaceSynthesizer(1.0, postprocess="plain"), LGCPSynthesizer(1.0, 25.0)
+SECRET, SECRET_LGCP = (
+    LaplaceSynthesizer(1.0, relation=AddRemove(), postprocess="plain"),
+    LGCPSynthesizer(1.0, relation=AddRemove()),
+)
 
 
 class TestRefusedByCheck:

@@ -252,9 +252,12 @@ ENTRIES = {
         dps.LaplaceSynthesizer(1.0, alpha=25.0).check,
         {"domain": SQUARE, "n": 20, "expected_n": None},
     ),
-    "LaplaceSynthesizer.release": (dps.LaplaceSynthesizer(1.0, alpha=25.0).release, {"pattern": POINTS, "rng": 1}),
+    "LaplaceSynthesizer.release": (
+        dps.LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release,
+        {"pattern": POINTS, "rng": 1},
+    ),
     "LaplaceSynthesizer.release_by": (
-        dps.LaplaceSynthesizer(1.0, alpha=25.0).release_by,
+        dps.LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release_by,
         {"pattern": dps.PointPattern(POINTS.xy, SQUARE, {"a": np.arange(20) % 2}), "by": "a", "levels": [0, 1]},
     ),
     "LinearNetwork": (

@@ -13,6 +13,7 @@ delete neither a folder nor its entry to make a test pass. What no longer verifi
 import json
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +103,16 @@ def draws(sampler: str, **settings: Any) -> LGCPSynthesizer:
 
 
 NEAR, NEAR_STREETS = AlphaNeighbours(25.0), AlphaNeighbours(20.0)
+plain = partial(LaplaceSynthesizer, postprocess="plain")
 RELEASES: dict[str, Described] = {
-    "laplace-cells": Described(LaplaceSynthesizer(1.0, relation=ReplaceOne(2), spacing=250.0)),
-    "laplace-cells-streets": Described(LaplaceSynthesizer(1.0, relation=NEAR_STREETS, spacing=100.0), STREETS),
-    "laplace-tents": Described(LaplaceSynthesizer(1.0, relation=NEAR, basis="tents", spacing=250.0)),
-    "laplace-tents-secret-n": Described(LaplaceSynthesizer(1.0, relation=AddRemove(), basis="tents", spacing=250.0)),
-    "laplace-tents-streets": Described(LaplaceSynthesizer(1.0, relation=NEAR_STREETS, basis="tents"), STREETS),
+    "laplace-cells": Described(plain(1.0, relation=ReplaceOne(2), spacing=250.0)),
+    "laplace-cells-streets": Described(plain(1.0, relation=NEAR_STREETS, spacing=100.0), STREETS),
+    "laplace-tents": Described(plain(1.0, relation=NEAR, basis="tents", spacing=250.0)),
+    "laplace-tents-secret-n": Described(plain(1.0, relation=AddRemove(), basis="tents", spacing=250.0)),
+    "laplace-tents-streets": Described(plain(1.0, relation=NEAR_STREETS, basis="tents"), STREETS),
+    "laplace-cells-field": Described(LaplaceSynthesizer(1.0, relation=ReplaceOne(2), spacing=250.0)),
+    "laplace-cells-streets-field": Described(LaplaceSynthesizer(1.0, relation=NEAR_STREETS, spacing=100.0), STREETS),
+    "laplace-tents-field": Described(LaplaceSynthesizer(1.0, relation=AddRemove(), basis="tents", spacing=250.0)),
     "lgcp-tents": Described(LGCPSynthesizer(1.0, 25.0, **ON_MESH)),
     "lgcp-tents-offset": Described(LGCPSynthesizer(1.0, 25.0, offset=HILL, **ON_MESH)),
     "lgcp-tents-streets": Described(

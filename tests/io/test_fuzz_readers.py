@@ -508,7 +508,9 @@ def ledger() -> bytes:
         entry = book.authorise(guarantee, mechanism="laplace-cells", domain=WINDOW, n=1)
         book.authorise(guarantee, mechanism="laplace-cells", domain=WINDOW, subset={"year": 2021})
         one = PointPattern([WINDOW.geometry.centroid.coords[0]], WINDOW)
-        LaplaceSynthesizer(1.0, alpha=25.0).plan(WINDOW, n=1).release(one, ledger=book, entry=entry)
+        LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").plan(WINDOW, n=1).release(
+            one, ledger=book, entry=entry
+        )
         return book.path.read_bytes()
 
 
@@ -555,7 +557,9 @@ def released() -> dict[str, dict[str, bytes]]:
     mesh = regular_triangulation(domain, shape=(5, 5))
     field = LGCPSynthesizer(1.0, 50.0, inference="laplace", length_scale=450.0, mesh=mesh, offset=offset)
     made = {
-        "tents": LaplaceSynthesizer(1.0, relation=AddRemove(), basis="tents", spacing=250.0).release(pattern),
+        "tents": LaplaceSynthesizer(
+            1.0, relation=AddRemove(), basis="tents", spacing=250.0, postprocess="plain"
+        ).release(pattern),
         "field": field.release(pattern),
         "kernel": KernelSynthesizer(10.0, 1e-6, 25.0).release(pattern),
     }

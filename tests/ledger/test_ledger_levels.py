@@ -21,7 +21,7 @@ XY = np.random.default_rng(1).uniform(0, 10, (200, 2))
 WESTERN = XY[:, 0] <= 5
 ALL, PART = PointPattern(XY, SQUARE), PointPattern(XY[WESTERN], SQUARE)
 CHOSEN = PointPattern(XY, SQUARE, {"year": np.where(WESTERN, "a", "b")})
-CELLS = LaplaceSynthesizer(0.5, relation=ReplaceOne(), spacing=5.0)
+CELLS = LaplaceSynthesizer(0.5, relation=ReplaceOne(), spacing=5.0, postprocess="plain")
 NUMBERS = {"a": 90, "b": 110}
 BY_YEAR = {"by": "year", "levels": ["a", "b"]}
 PLAN = CELLS.plan_by(SQUARE, **BY_YEAR, n=NUMBERS)

@@ -30,7 +30,7 @@ XY = np.random.default_rng(1).uniform(0, 10, (200, 2))
 ALL, PART = PointPattern(XY, SQUARE), PointPattern(XY[XY[:, 0] <= 5], SQUARE)
 YEARS = PointPattern(XY, SQUARE, {"year": np.repeat([2021, 2022], [120, 80])})
 RECENT = PointPattern(XY[120:], SQUARE)
-CELLS = LaplaceSynthesizer(0.5, relation=ReplaceOne(), spacing=5.0)
+CELLS = LaplaceSynthesizer(0.5, relation=ReplaceOne(), spacing=5.0, postprocess="plain")
 STORED = Path(__file__).parents[1] / "data" / "ledger_v1" / "ledger.json"
 ANOTHER = r"^n: earlier releases of all points of this domain have n = 200, and this one another.*subset="
 

@@ -31,7 +31,7 @@ from dpppsynth.synthesizers import KernelSynthesizer, LaplaceSynthesizer
 SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 OTHER = Window.rectangle(0, 0, 1000, 999, "EPSG:27700")
 POINTS = PointPattern(np.random.default_rng(3).uniform(0, 999, (60, 2)), SQUARE)
-LARGE = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=500.0)
+LARGE = LaplaceSynthesizer(1.0, relation=ReplaceOne(), spacing=500.0, postprocess="plain")
 SMALL = replace(LARGE, epsilon=0.25)
 STORED = Path(__file__).parents[1] / "data" / "ledger_v1"
 

@@ -50,7 +50,7 @@ DRAW = LGCPSynthesizer(
     length_scale=200.0,
     mesh=regular_triangulation(WINDOW, shape=(4, 4)),
 )
-TENTS = LaplaceSynthesizer(0.5, alpha=25.0, basis="tents", spacing=250.0)
+TENTS = LaplaceSynthesizer(0.5, alpha=25.0, basis="tents", spacing=250.0, postprocess="plain")
 COX = replace(DRAW, epsilon=0.5, delta=0.0, mechanism="tents", sampler="auto", inference="laplace")
 
 # The folders of tests from which other processes import.
@@ -221,7 +221,7 @@ TENTS.release(PATTERN, ledger=Ledger.open({str(path)!r}))
         Ledger.create(path, epsilon=2.0, delta=0.0, relation=ReplaceOne())
         with pytest.raises(InputError, match="move by more than 25"):
             TENTS.release(PATTERN, ledger=Ledger.open(path))
-        replaced = LaplaceSynthesizer(0.5, relation=ReplaceOne())
+        replaced = LaplaceSynthesizer(0.5, relation=ReplaceOne(), postprocess="plain")
         replaced.release(PATTERN, ledger=Ledger.open(path))
         assert states(path) == ["released"]
 
@@ -327,8 +327,8 @@ class TestCeiling:
     @pytest.mark.parametrize(
         "synthesizer",
         [
-            LaplaceSynthesizer(0.7, alpha=25.0),
-            LaplaceSynthesizer(0.7, basis="tents", relation=AddRemove(3)),
+            LaplaceSynthesizer(0.7, alpha=25.0, postprocess="plain"),
+            LaplaceSynthesizer(0.7, basis="tents", relation=AddRemove(3), postprocess="plain"),
             TENTS,
             COX,
             replace(DRAW, sampler="proximal"),

@@ -189,9 +189,13 @@ class TestCurve:
     @pytest.mark.parametrize(
         ("synthesizer", "size", "label"),
         [
-            (LaplaceSynthesizer(1.0, alpha=25.0), {"n": 400}, "distance"),
-            (LaplaceSynthesizer(1.0), {"n": 400}, "however far"),
-            (LaplaceSynthesizer(1.0, relation=AddRemove(3), basis="tents"), {"expected_n": 400}, "added or removed"),
+            (LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain"), {"n": 400}, "distance"),
+            (LaplaceSynthesizer(1.0, postprocess="plain"), {"n": 400}, "however far"),
+            (
+                LaplaceSynthesizer(1.0, relation=AddRemove(3), basis="tents", postprocess="plain"),
+                {"expected_n": 400},
+                "added or removed",
+            ),
         ],
         ids=["alpha", "replace-one", "add-remove"],
     )

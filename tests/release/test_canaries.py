@@ -108,7 +108,10 @@ def test_no_canary_is_let_in(name, tmp_path):
 
 @pytest.mark.parametrize(
     "synthesizer",
-    [LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=250.0), PlanarLaplaceSynthesizer(1.0, alpha=25.0)],
+    [
+        LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", spacing=250.0, postprocess="plain"),
+        PlanarLaplaceSynthesizer(1.0, alpha=25.0),
+    ],
     ids=["tents", "moved"],
 )
 def test_nor_into_what_is_saved_today(synthesizer, tmp_path):

@@ -134,7 +134,7 @@ KINDS = {
     ),
     "kernel": (lambda: KernelSynthesizer(10.0, 1e-6, 50.0), SQUARE),
     "persons, n secret": (lambda: HeatmapSynthesizer(1.0, shape=(32, 32)), SQUARE),
-    "streets": (lambda: LaplaceSynthesizer(1.0, alpha=25.0, basis="tents"), STREETS),
+    "streets": (lambda: LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", postprocess="plain"), STREETS),
 }
 
 

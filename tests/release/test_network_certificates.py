@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,10 +22,11 @@ LONGER = LinearNetwork(CORNERS * 1.5, ENDS, "EPSG:27700")
 BEYOND = LinearNetwork([*CORNERS, [700.0, 300.0]], [*ENDS, [2, 5]], "EPSG:27700")
 ALONG = network_mesh(STREETS, 60.0)
 RELATION = AlphaNeighbours(20.0)
+plain = partial(LaplaceSynthesizer, 1.0, relation=RELATION, postprocess="plain")
 SYNTHESIZERS = {
-    "tents over the streets": LaplaceSynthesizer(1.0, relation=RELATION, basis="tents", spacing=100.0),
-    "tents along the streets": LaplaceSynthesizer(1.0, relation=RELATION, basis="tents", mesh=ALONG),
-    "counts": LaplaceSynthesizer(1.0, relation=RELATION, basis="cells", spacing=60.0),
+    "tents over the streets": plain(basis="tents", spacing=100.0),
+    "tents along the streets": plain(basis="tents", mesh=ALONG),
+    "counts": plain(basis="cells", spacing=60.0),
     "field": LGCPSynthesizer(
         1.0, relation=RELATION, mechanism="field", delta=1e-6, mesh=ALONG, inference="laplace",
         covariance=Matern(0.05, 200.0, 0.3),

@@ -26,9 +26,9 @@ WINDOW = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 PATTERN = PointPattern(np.random.default_rng(1).normal(500, 120, (400, 2)).clip(0, 1000), WINDOW)
 GRID = np.stack(np.meshgrid(np.linspace(3, 997, 23), np.linspace(3, 997, 23)), axis=-1).reshape(-1, 2)
 SYNTHESIZERS = {
-    "cells": LaplaceSynthesizer(1.0, alpha=25.0),
+    "cells": LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain"),
     "cells, clip": LaplaceSynthesizer(1.0, alpha=25.0, postprocess="clip"),
-    "tents": LaplaceSynthesizer(1.0, alpha=25.0, basis="tents"),
+    "tents": LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", postprocess="plain"),
     "lgcp": LGCPSynthesizer(1.0, 25.0, inference="laplace", length_scale=400.0),
     "lgcp, offset": LGCPSynthesizer(
         1.0,
@@ -80,13 +80,13 @@ class TestIntensity:
 
     def test_cells_are_counts_over_areas(self):
         """With next to no noise the intensity is the histogram."""
-        exact = LaplaceSynthesizer(1e6, spacing=250.0).release(PATTERN, rng=1).intensity
+        exact = LaplaceSynthesizer(1e6, spacing=250.0, postprocess="plain").release(PATTERN, rng=1).intensity
         histogram, *_ = np.histogram2d(*PATTERN.xy.T, bins=4, range=[[0, 1000]] * 2)
         centres = np.stack(np.meshgrid(*[np.arange(125, 1000, 250)] * 2, indexing="ij"), axis=-1).reshape(-1, 2)
         np.testing.assert_allclose(exact(centres) * 250**2, histogram.ravel(), atol=1e-9)
 
     def test_tents_are_masses_over_measures(self):
-        exact = LaplaceSynthesizer(1e6, basis="tents", spacing=250.0).release(PATTERN, rng=1)
+        exact = LaplaceSynthesizer(1e6, basis="tents", spacing=250.0, postprocess="plain").release(PATTERN, rng=1)
         mesh = exact.statistic.plan.mesh
         masses = np.asarray(mesh.basis(PATTERN.xy).sum(axis=0)).ravel()
         np.testing.assert_allclose(exact.intensity.values * mesh.measure, masses, atol=1e-3)
@@ -194,7 +194,7 @@ class TestSample:
             cells.sample(1, source="mode")
 
     def test_fixed_n_needs_a_public_n(self):
-        secret = LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=250.0).release(PATTERN)
+        secret = LaplaceSynthesizer(1.0, relation=AddRemove(), spacing=250.0, postprocess="plain").release(PATTERN)
         with pytest.raises(InputError, match=r"^fixed_n: the relation keeps the number of points secret; leave"):
             secret.sample(1, fixed_n=True)
 

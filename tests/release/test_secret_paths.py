@@ -185,7 +185,7 @@ class TestLaplace:
     @pytest.mark.parametrize("epsilon", [0.1, 2.0])
     def test_counts_of_cells(self, doors, case, epsilon):
         relation, sensitivity, _ = case
-        release = released(LaplaceSynthesizer(epsilon, relation=relation, spacing=250.0))
+        release = released(LaplaceSynthesizer(epsilon, relation=relation, spacing=250.0, postprocess="plain"))
         assert doors.laplace.scales == [(pytest.approx(sensitivity / epsilon, rel=1e-12), 16)]
         assert not doors.gaussian.calls
         assert_published(release.statistic, doors.laplace)
@@ -195,7 +195,7 @@ class TestLaplace:
     def test_tent_masses(self, doors, case, mechanism):
         relation, _, sensitivity = case
         if mechanism == "laplace-tents":
-            synthesizer = LaplaceSynthesizer(0.5, relation=relation, basis="tents", mesh=GRID)
+            synthesizer = LaplaceSynthesizer(0.5, relation=relation, basis="tents", mesh=GRID, postprocess="plain")
         else:
             synthesizer = LGCPSynthesizer(0.5, relation=relation, mesh=GRID, length_scale=500.0, inference="laplace")
         statistic = synthesizer.plan(SQUARE, **size(relation)).statistic.measure(SCATTERED)
@@ -205,7 +205,7 @@ class TestLaplace:
 
     def test_points_are_rounded_one_by_one(self, doors):
         """Masses of all are the sum of everybody's own, to the last unit: no sum of floats has seen the points."""
-        synthesizer = LaplaceSynthesizer(0.5, alpha=25.0, basis="tents", mesh=GRID)
+        synthesizer = LaplaceSynthesizer(0.5, alpha=25.0, basis="tents", mesh=GRID, postprocess="plain")
         synthesizer.release(SCATTERED)
         for at in SCATTERED.xy:
             synthesizer.release(PointPattern(at[None], SQUARE))
@@ -220,7 +220,7 @@ class TestLaplace:
 
     def test_the_steepest_move_attains_the_sensitivity(self, doors):
         """Towards the hypotenuse tent masses change by as much as the scale is made for, and 8 units less at most."""
-        synthesizer = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", mesh=GRID)
+        synthesizer = LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", mesh=GRID, postprocess="plain")
         here = np.array([100.0, 20.0])
         for at in (
             here,
@@ -352,7 +352,7 @@ class TestLevels:
     def test_of_strata(self, doors):
         """Levels of a mark do not share people: each has all of the budget, and noise of its own."""
         marked = PointPattern(np.tile(SCATTERED.xy, (3, 1)), SQUARE, {"year": np.repeat([1, 2, 3], N)})
-        synthesizer = LaplaceSynthesizer(0.5, alpha=25.0, spacing=100.0)
+        synthesizer = LaplaceSynthesizer(0.5, alpha=25.0, spacing=100.0, postprocess="plain")
         release = synthesizer.release_by(marked, by="year", levels=[1, 2, 3])
         assert doors.laplace.scales == [(pytest.approx(4.0, rel=1e-12), 100)] * 3
         for part, (_, values, noised) in zip(release.releases.values(), doors.laplace.calls, strict=True):

@@ -161,7 +161,9 @@ def test_a_domain_of_very_many_coordinates(tmp_path, monkeypatch):
 
 def test_a_saved_release_says_what_others_must_ask_for(tmp_path, monkeypatch):
     window = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
-    release = LaplaceSynthesizer(1.0, alpha=25.0, spacing=250.0).release(PointPattern([[1.0, 2.0]] * 5, window))
+    release = LaplaceSynthesizer(1.0, alpha=25.0, spacing=250.0, postprocess="plain").release(
+        PointPattern([[1.0, 2.0]] * 5, window)
+    )
     monkeypatch.setattr(work, "MOST_WORK", 10.0)
     with pytest.warns(InformationWarning, match="too large to verify; use --no-limit"):
         folder = release.save(tmp_path / "public")

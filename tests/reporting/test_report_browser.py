@@ -80,7 +80,7 @@ def reports(tmp_path_factory):
     place, rng = tmp_path_factory.mktemp("reports"), np.random.default_rng(3)
     square = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
     marked = PointPattern(rng.uniform(0, 1000, (80, 2)), square, {"kind": np.where(np.arange(80) < 40, LEVEL, "b")})
-    laplace = LaplaceSynthesizer(1.0, alpha=25.0)
+    laplace = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain")
     levels = laplace.release_by(marked, by="kind", levels=[LEVEL, "b"]).save(place / "levels", patterns=2)
     on_streets = STREETS.pattern(rng.integers(0, 4, 80), rng.random(80))
     streets = laplace.release(on_streets, 1).save(place / "streets", patterns=4)

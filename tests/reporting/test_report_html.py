@@ -92,14 +92,16 @@ def uneven():
 
 
 MAKE = {
-    "tents": lambda: LaplaceSynthesizer(1.0, alpha=25.0, basis="tents").release(pattern(SQUARE)),
-    "hidden": lambda: LaplaceSynthesizer(0.1, relation=AddRemove(3)).release(pattern(SQUARE), expected_n=50),
+    "tents": lambda: LaplaceSynthesizer(1.0, alpha=25.0, basis="tents", postprocess="plain").release(pattern(SQUARE)),
+    "hidden": lambda: LaplaceSynthesizer(0.1, relation=AddRemove(3), postprocess="plain").release(
+        pattern(SQUARE), expected_n=50
+    ),
     "draw": lambda: drawn().release(pattern(SQUARE)),
-    "streets": lambda: LaplaceSynthesizer(1.0, alpha=25.0).release(pattern(STREETS)),
+    "streets": lambda: LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release(pattern(STREETS)),
     "kernel": lambda: KernelSynthesizer(10.0, 1e-6, 25.0).release(pattern(SQUARE), patterns=2),
-    "levels": lambda: by_level(SQUARE, LaplaceSynthesizer(1.0, alpha=25.0)),
+    "levels": lambda: by_level(SQUARE, LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain")),
     "kernel levels": lambda: by_level(STREETS, KernelSynthesizer(10.0, 1e-6, alpha=25.0, spacing=100.0)),
-    "seeded": lambda: LaplaceSynthesizer(1.0, alpha=25.0).release(pattern(SQUARE), 1),
+    "seeded": lambda: LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release(pattern(SQUARE), 1),
     "reports": lambda: local.DiskAreaMechanism(epsilon=1.0, cells=4).release(pattern(SQUARE)),
     "nearby": lambda: local.SEMGeoI(epsilon=1.0, cells=4, subset=1).release(pattern(SQUARE)),
     "uneven": lambda: uneven().release(pattern(SQUARE)),
@@ -730,7 +732,11 @@ class TestSecondOrder:
         assert gathering.gathering([pattern(STREETS, 40)]).thinned is False
 
     def test_no_pairs(self, tmp_path):
-        empty = LaplaceSynthesizer(1.0, alpha=25.0).release(pattern(SQUARE, 1)).save(tmp_path / "a", patterns=0)
+        empty = (
+            LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain")
+            .release(pattern(SQUARE, 1))
+            .save(tmp_path / "a", patterns=0)
+        )
         visible = Page(render_report(empty)).visible
         assert "no synthetic point patterns" in visible
         assert "There is no K-function" in visible

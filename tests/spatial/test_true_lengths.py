@@ -70,8 +70,16 @@ def segments(domain):
 
 
 MECHANISMS = {
-    "tents": (window, triangles, lambda a, m: LaplaceSynthesizer(1.0, alpha=a, basis="tents", mesh=m)),
-    "tents-squares": (window, squares, lambda a, m: LaplaceSynthesizer(1.0, alpha=a, basis="tents", mesh=m)),
+    "tents": (
+        window,
+        triangles,
+        lambda a, m: LaplaceSynthesizer(1.0, alpha=a, basis="tents", mesh=m, postprocess="plain"),
+    ),
+    "tents-squares": (
+        window,
+        squares,
+        lambda a, m: LaplaceSynthesizer(1.0, alpha=a, basis="tents", mesh=m, postprocess="plain"),
+    ),
     "lgcp-tents": (window, triangles, lambda a, m: LGCPSynthesizer(1.0, alpha=a, mesh=m, length_scale=200.0)),
     "field": (
         window,
@@ -97,7 +105,11 @@ MECHANISMS = {
     "kernel-3.6": (window, None, lambda a, _: KernelSynthesizer(1.0, 1e-6, alpha=a, bound="kim-lim-3.6")),
     "planar-laplace": (window, None, lambda a, _: PlanarLaplaceSynthesizer(1.0, alpha=a)),
     "planar-laplace-bounded": (window, None, lambda a, _: PlanarLaplaceSynthesizer(1.0, 1e-6, alpha=a)),
-    "network-tents": (network, segments, lambda a, m: LaplaceSynthesizer(1.0, alpha=a, basis="tents", mesh=m)),
+    "network-tents": (
+        network,
+        segments,
+        lambda a, m: LaplaceSynthesizer(1.0, alpha=a, basis="tents", mesh=m, postprocess="plain"),
+    ),
     "network-field": (
         network,
         segments,
@@ -168,7 +180,7 @@ class TestSentences:
     def test_a_map_that_is_smaller_everywhere_keeps_the_radius_and_says_so(self):
         soho = Window.rectangle(529_100, 180_680, 529_770, 181_350, "EPSG:27700")
         with_map, plane = (
-            LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents", spacing=100.0).plan(each, n=N)
+            LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents", spacing=100.0, postprocess="plain").plan(each, n=N)
             for each in (soho, Window(soho.geometry))
         )
         assert with_map.statistic.parameters() == plane.statistic.parameters()
@@ -177,12 +189,12 @@ class TestSentences:
 
     def test_a_plane_of_its_own_is_taken_for_true_lengths_in_words(self):
         site = Window.rectangle(0, 0, 100, 100, 'LOCAL_CS["site",UNIT["metre",1]]')
-        guarantee = LaplaceSynthesizer(1.0, alpha=5.0).plan(site, n=N).guarantee
+        guarantee = LaplaceSynthesizer(1.0, alpha=5.0, postprocess="plain").plan(site, n=N).guarantee
         assert "without a projection: lengths in it are taken for true ones" in str(guarantee)
 
     def test_relations_without_a_radius_are_as_they_were(self):
         assert on_map(ReplaceOne(3), window()) == ReplaceOne(3)
-        assert "true lengths" not in str(LaplaceSynthesizer(1.0).plan(window(), n=N).guarantee)
+        assert "true lengths" not in str(LaplaceSynthesizer(1.0, postprocess="plain").plan(window(), n=N).guarantee)
 
     def test_the_cap_on_points_stays(self):
         relation = AlphaNeighbours(ALPHA, max_points_per_person=3)
@@ -201,7 +213,9 @@ class TestPieces:
         assert bounds[1] > bounds[0]
 
     def test_the_auditor_moves_points_by_the_true_radius(self):
-        plan = LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents", mesh=triangles(window())).plan(window(), n=N)
+        plan = LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents", mesh=triangles(window()), postprocess="plain").plan(
+            window(), n=N
+        )
         one, other = audit_of(plan.statistic).pair(AlphaNeighbours(ALPHA))
         moved = np.hypot(*(one.xy - other.xy).T).max()
         assert ALPHA * 1.02 < moved <= ALPHA * FACTOR
@@ -215,7 +229,9 @@ def stretched_pattern(domain):
 @pytest.fixture
 def folder(tmp_path):
     """A release on the stretched map."""
-    release = LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents", spacing=250.0).release(stretched_pattern(window()))
+    release = LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents", spacing=250.0, postprocess="plain").release(
+        stretched_pattern(window())
+    )
     return release.save(tmp_path / "release", patterns=1)
 
 
@@ -326,14 +342,14 @@ class TestOldReleases:
         assert verify(again).holds
         assert certificate.read(again)["domain"] == certificate.read(folder)["domain"]
         with pytest.raises(InputError, match="lengths on the map of EPSG:3395"):
-            LaplaceSynthesizer(1.0, alpha=200.0).plan(release.domain, n=N)
+            LaplaceSynthesizer(1.0, alpha=200.0, postprocess="plain").plan(release.domain, n=N)
 
     def test_a_domain_of_one_is_made_anew_for_a_new_release(self, tmp_path):
         release = load_release(old_release(tmp_path, "EPSG:32633", 10_000.0, 5_000_000.0))
         with pytest.raises(InputError, match=r"domain: it comes from a release .* make it anew"):
-            LaplaceSynthesizer(1.0, alpha=200.0).plan(release.domain, n=N)
+            LaplaceSynthesizer(1.0, alpha=200.0, postprocess="plain").plan(release.domain, n=N)
         anew = Window.from_geojson(release.domain.to_geojson())
-        assert LaplaceSynthesizer(1.0, alpha=200.0).plan(anew, n=N).guarantee.epsilon() <= 1
+        assert LaplaceSynthesizer(1.0, alpha=200.0, postprocess="plain").plan(anew, n=N).guarantee.epsilon() <= 1
 
     def test_a_network_of_one_is_read_as_it_was(self):
         street = LinearNetwork([[0, 7_000_000], [500, 7_000_000]], [[0, 1]]).to_geojson()
@@ -346,7 +362,11 @@ class TestOldReleases:
 def test_a_move_by_the_true_radius_never_changes_masses_by_more_than_was_paid_for():
     """Against geodesics, not the factor: places a true radius apart, in the direction and place that cost most."""
     domain = window()
-    plan = LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents", mesh=triangles(domain)).plan(domain, n=N).statistic
+    plan = (
+        LaplaceSynthesizer(1.0, alpha=ALPHA, basis="tents", mesh=triangles(domain), postprocess="plain")
+        .plan(domain, n=N)
+        .statistic
+    )
     rng = np.random.default_rng(5)
     start = rng.uniform((-450, 50), (450, 950), (20_000, 2))
     angle = rng.uniform(0, 2 * np.pi, len(start))

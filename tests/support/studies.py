@@ -50,7 +50,7 @@ def jitter(scenario, epsilon, delta, n):
 def laplace(scenario, epsilon, delta, n):
     from dpppsynth.synthesizers import LaplaceSynthesizer
 
-    return LaplaceSynthesizer(epsilon, alpha=scenario.alpha, basis="cells", spacing=0.5)
+    return LaplaceSynthesizer(epsilon, alpha=scenario.alpha, basis="cells", spacing=0.5, postprocess="plain")
 
 
 def kernel(scenario, epsilon, delta, n):

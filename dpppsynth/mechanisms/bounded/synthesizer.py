@@ -16,7 +16,7 @@ from dpppsynth.contract.synthesizer import (
     need_size,
     require_true_lengths,
 )
-from dpppsynth.core.arguments import one_of, positive
+from dpppsynth.core.arguments import positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.mechanisms.bounded.bound import (
     bounded_delta,
@@ -33,11 +33,9 @@ from dpppsynth.privacy.profiles import Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.privacy.truncated.searches import ErrorBudget, with_third
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
-from dpppsynth.release.field_by_rule import estimator_by_rule
+from dpppsynth.release.field_by_rule import POSTPROCESSES, estimator_by_rule, require_postprocess, statistic_mesh
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
-
-POSTPROCESSES = ("clip", "keep-n", "field")
 
 
 def _whole(number: float) -> float:
@@ -109,10 +107,7 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         if self.spacing is not None and self.mesh is not None:
             msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
             raise InputError(msg)
-        one_of("postprocess", self.postprocess, POSTPROCESSES)
-        if self.postprocess == "keep-n" and not self.neighbouring().n_is_public:
-            msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
-            raise InputError(msg)
+        require_postprocess(self.postprocess, self.neighbouring())
         self.budget  # noqa: B018 - what does not fit together is refused at once
 
     @cached_property
@@ -162,10 +157,8 @@ class BoundedErrorSynthesizer(PointSynthesizer[BoundedErrorRelease]):
         return replace(self, mesh=mesh).plan_by(domain, by=by, levels=levels, n=n, expected_n=expected_n, **options)
 
     def _rule_mesh(self, domain: Domain, size: float | None) -> Mesh:
-        rule = rules.of(domain)
-        choose = rule.field_statistic_mesh if self.postprocess == "field" else rule.mesh
-        mesh: Mesh = choose(domain, "cells", need_size(size), self.budget.epsilon, self.neighbouring())
-        return mesh
+        epsilon, relation = self.budget.epsilon, self.neighbouring()
+        return statistic_mesh(self.postprocess, domain, "cells", size, epsilon, relation)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""

@@ -7,23 +7,24 @@ from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import BASES, StatisticPlan
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, EPSILON, SPACING, setting
-from dpppsynth.contract.synthesizer import (
-    PointSynthesizer,
-    covering,
-    exact_or_guess,
-    need_size,
-    require_true_lengths,
-)
+from dpppsynth.contract.synthesizer import PointSynthesizer, covering, exact_or_guess, require_true_lengths
 from dpppsynth.core.arguments import one_of, positive
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InputError, NoFieldError
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.cox import CoxRelease
-from dpppsynth.release.field_by_rule import estimator_by_rule
+from dpppsynth.release.field_by_rule import (
+    FIELD,
+    POSTPROCESSES,
+    estimator_by_rule,
+    require_postprocess,
+    statistic_mesh,
+)
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 
-POSTPROCESSES = ("clip", "keep-n", "field")
+PLAIN = "plain"
+ESTIMATES = (FIELD, PLAIN, *POSTPROCESSES[:-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +44,12 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
         Side of a cell, or longest segment; None takes a public rule of domain, n, epsilon and relation.
     mesh : Mesh, optional
         Instead of a spacing, such as `network_mesh(network, resolution)` for tents along streets.
-    postprocess : {"clip", "keep-n", "field"}, optional
-        "clip" and "keep-n" make the numbers non-negative, without a model; None is "keep-n" where n is public and
-        "clip" where it is secret. "field" takes the posterior of a log-Gaussian field behind them, which knows the law
-        of the noise: mostly nearer to the truth, and slower.
+    postprocess : {"field", "plain", "clip", "keep-n"}, optional
+        "field" takes the posterior of a log-Gaussian field behind the numbers, which knows the law of the noise.
+        "clip" and "keep-n" make them non-negative without a model, in milliseconds; "plain" is "keep-n" where n is
+        public and "clip" where it is secret. None is "field", and "plain" where no field can stand: behind counts on a
+        network's mesh that is not made of segments, on meshes of too many cells or vertices, and where too many streets
+        meet.
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
 
@@ -67,8 +70,8 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
     postprocess: str | None = setting(
         None,
         help="How an intensity is made of the noised numbers",
-        choices=POSTPROCESSES,
-        otherwise="keep-n where n is public, else clip",
+        choices=ESTIMATES,
+        otherwise="field, or plain where none can stand",
     )
     relation: CappedRelation | None = None
 
@@ -80,12 +83,7 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
         if self.spacing is not None and self.mesh is not None:
             msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
             raise InputError(msg)
-        relation = self.neighbouring()
-        if self.postprocess is not None:
-            one_of("postprocess", self.postprocess, POSTPROCESSES)
-        if self.postprocess == "keep-n" and not relation.n_is_public:
-            msg = "postprocess: 'keep-n' needs a public n, which this relation keeps secret; use 'clip'."
-            raise InputError(msg)
+        require_postprocess(FIELD if self.postprocess is None else self.postprocess, self.neighbouring(), ESTIMATES)
 
     def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
         return PureDP(float(self.epsilon))
@@ -93,15 +91,24 @@ class LaplaceSynthesizer(PointSynthesizer[CoxRelease[StatisticPlan]]):
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
         """Settle every choice from public parameters alone; parameters as in `check`."""
         require_true_lengths(domain)
-        relation, size = self.neighbouring(), self.public_size(n, expected_n)
-        rule = rules.of(domain)
+        plain = "keep-n" if self.neighbouring().n_is_public else "clip"
+        size = exact_or_guess(n, self.public_size(n, expected_n))
+        if self.postprocess is None:
+            try:
+                return self._plan_with(FIELD, domain, *size)
+            except NoFieldError:
+                return self._plan_with(plain, domain, *size)
+        return self._plan_with(plain if self.postprocess == PLAIN else self.postprocess, domain, *size)
+
+    def _plan_with(self, postprocess: str, domain: Domain, n: int | None, expected_n: float | None) -> Plan:
+        """Plan with this estimate."""
+        relation = self.neighbouring()
         if self.mesh is not None:
             mesh = covering(domain, self.mesh)
         elif self.spacing is not None:
-            mesh = rule.spaced_mesh(domain, self.basis, self.spacing)
+            mesh = rules.of(domain).spaced_mesh(domain, self.basis, self.spacing)
         else:
-            choose = rule.field_statistic_mesh if self.postprocess == "field" else rule.mesh
-            mesh = choose(domain, self.basis, need_size(size), self.epsilon, relation)
-        statistic = StatisticPlan(self.basis, mesh, relation, *exact_or_guess(n, size), float(self.epsilon))
-        default = "keep-n" if relation.n_is_public else "clip"
-        return Plan(f"laplace-{self.basis}", statistic, estimator_by_rule(self.postprocess or default, statistic))
+            size = expected_n if n is None else n
+            mesh = statistic_mesh(postprocess, domain, self.basis, size, self.epsilon, relation)
+        statistic = StatisticPlan(self.basis, mesh, relation, n, expected_n, float(self.epsilon))
+        return Plan(f"laplace-{self.basis}", statistic, estimator_by_rule(postprocess, statistic))

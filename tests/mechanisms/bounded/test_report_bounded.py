@@ -126,7 +126,7 @@ class TestErrors:
         assert "off by" not in " ".join(errors(free))
 
     def test_others_have_none(self):
-        plan = LaplaceSynthesizer(1.0, alpha=25.0).plan(SQUARE, n=40)
+        plan = LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").plan(SQUARE, n=40)
         assert errors(plan) == []
         assert shown(plan) is None
         assert not words(plan).moved

@@ -475,10 +475,14 @@ class TestPictures:
 
     def test_of_other_releases_there_is_none(self, tmp_path):
         pattern = PointPattern([[1.0, 1.0], [2.0, 2.0]], WINDOW)
-        other = dps.LaplaceSynthesizer(1.0, spacing=50.0).release(pattern, 0)
+        other = dps.LaplaceSynthesizer(1.0, spacing=50.0, postprocess="plain").release(pattern, 0)
         with pytest.raises(InputError, match=r"release: .*HeatmapSynthesizer"):
             plot_heatmap(other)
-        folder = dps.LaplaceSynthesizer(1.0, spacing=50.0).release(pattern).save(tmp_path / "o", patterns=0)
+        folder = (
+            dps.LaplaceSynthesizer(1.0, spacing=50.0, postprocess="plain")
+            .release(pattern)
+            .save(tmp_path / "o", patterns=0)
+        )
         assert "has no heat map" in spoken(run("plot", folder, "--bandwidth", 3, "--out", tmp_path, code=2))
 
     def test_cells_too_small_to_see_set_no_scale(self, monkeypatch):

@@ -74,8 +74,27 @@ class TestPlans:
         assert kind(SQUARE, bounded) is MaternInference
         assert kind(SOHO.domain, bounded) is StreetInference
 
-    def test_defaults_stay_the_plain_estimates(self):
-        assert LaplaceSynthesizer(1.0).plan(SQUARE, n=400).estimator == Projection("keep-n")
+    @pytest.mark.parametrize("basis", ["cells", "tents"])
+    @pytest.mark.parametrize("domain", [SQUARE, HOLED, SOHO.domain], ids=["square", "hole", "streets"])
+    def test_it_is_the_default(self, basis, domain):
+        for relation, size in ((ReplaceOne(), {"n": 400}), (AddRemove(), {"expected_n": 400})):
+            made, asked = (
+                LaplaceSynthesizer(1.0, relation=relation, basis=basis, postprocess=post).plan(domain, **size)
+                for post in (None, "field")
+            )
+            assert made.estimator.to_dict() == asked.estimator.to_dict()
+            assert made.statistic.parameters() == asked.statistic.parameters()
+
+    def test_plain_keeps_a_public_n_and_clips_where_it_is_secret(self):
+        for relation, size, post in ((ReplaceOne(), {"n": 400}, "keep-n"), (AddRemove(), {"expected_n": 400}, "clip")):
+            made, asked = (
+                LaplaceSynthesizer(1.0, relation=relation, postprocess=each).plan(SQUARE, **size)
+                for each in ("plain", post)
+            )
+            assert made.estimator == asked.estimator == Projection(post)
+            assert made.statistic.parameters() == asked.statistic.parameters()
+
+    def test_bounded_counts_keep_their_bound(self):
         assert BoundedErrorSynthesizer(epsilon=1.0, max_error=40).plan(SQUARE, n=400).estimator == Projection("clip")
 
     def test_tents_and_their_field_are_those_of_the_cox_model(self):
@@ -110,6 +129,25 @@ class TestPlans:
             made = LaplaceSynthesizer(10.0, alpha=25.0, basis=basis, postprocess="field").plan(strip, n=20_000)
             assert isinstance(made.estimator, MaternInference)
             assert np.prod(made.estimator.mesh.recipe["shape"]) <= planar_rules.MATERN_BOX
+
+    @pytest.mark.parametrize(
+        ("settings", "domain"),
+        [
+            ({"spacing": 2.0}, SQUARE),
+            ({"mesh": trace_mesh(SOHO.domain, shape=(6, 6))}, SOHO.domain),
+            ({"mesh": trace_mesh(SOHO.domain, shape=(6, 6)), "basis": "tents", "relation": AddRemove()}, SOHO.domain),
+        ],
+        ids=["too many cells", "no segments", "no guess of n"],
+    )
+    def test_where_none_can_stand_the_default_is_the_plain_estimate(self, settings, domain):
+        secret = "relation" in settings
+        size = {} if secret else {"n": 9}
+        made = LaplaceSynthesizer(1.0, **settings).plan(domain, **size)
+        assert made.estimator == Projection("clip" if secret else "keep-n")
+        plain = LaplaceSynthesizer(1.0, postprocess="plain", **settings).plan(domain, **size)
+        assert made.statistic.parameters() == plain.statistic.parameters()
+        with pytest.raises(InputError):
+            LaplaceSynthesizer(1.0, postprocess="field", **settings).plan(domain, **size)
 
     @pytest.mark.parametrize(
         ("settings", "domain", "rule"),
@@ -189,6 +227,16 @@ class TestEstimates:
         )
         assert 0 < release.intensity.total < 300
         assert np.isfinite(release.intensity(GRID)).all()
+
+    @pytest.mark.parametrize("guess", [1.0, 1e6, 2.0**53])
+    @pytest.mark.parametrize("basis", ["cells", "tents"])
+    def test_a_guess_of_n_may_be_wrong_by_powers_of_ten(self, basis, guess):
+        """Sums of noise over nine cells or so have a standard deviation of 4 points."""
+        # Of tents along streets the field's segments follow the guess, and take time.
+        for domain, pattern in ((SQUARE, points(60)), (SOHO.domain, SOHO))[: 1 + (basis == "cells")]:
+            made = LaplaceSynthesizer(1.0, relation=AddRemove(), basis=basis, spacing=SQUARE.extent / 3)
+            total = made.release(pattern, 8, expected_n=guess).intensity.total
+            assert total == pytest.approx(len(pattern), rel=0.5), domain
 
     def test_modes_behind_hard_counts_are_found(self):
         """Empty, one full cell, noise a hundred times the counts, lumps with and without noise; n public or secret."""

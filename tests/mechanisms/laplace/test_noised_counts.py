@@ -15,7 +15,7 @@ N = 400
 
 def test_default_postprocess_follows_the_relation():
     def default(relation):
-        synthesizer = LaplaceSynthesizer(1.0, relation=relation)
+        synthesizer = LaplaceSynthesizer(1.0, relation=relation, postprocess="plain")
         size = {"n": N} if relation.n_is_public else {"expected_n": float(N)}
         return synthesizer.plan(WINDOW, **size).estimator.postprocess
 
@@ -24,7 +24,9 @@ def test_default_postprocess_follows_the_relation():
 
 def test_noise_grows_with_the_cap_and_shrinks_with_alpha():
     def scale(relation, basis):
-        plan = LaplaceSynthesizer(1.0, relation=relation, basis=basis, spacing=250.0).plan(WINDOW, n=N)
+        plan = LaplaceSynthesizer(1.0, relation=relation, basis=basis, spacing=250.0, postprocess="plain").plan(
+            WINDOW, n=N
+        )
         return plan.statistic.scale / 2**plan.statistic.bits
 
     moved = 25 * WINDOW.scale_factor

@@ -289,7 +289,9 @@ class TestUse:
     def test_streets_that_differ_are_told_apart(self):
         network, share = grid(20, seed=4)
         pattern = points(network, share, 3000, seed=4)
-        plain = apart(LaplaceSynthesizer(1.0, alpha=25.0).release(pattern, rng=1).intensity, network, share)
+        plain = apart(
+            LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release(pattern, rng=1).intensity, network, share
+        )
         plane = LGCPSynthesizer(1.0, 25.0, prior="dense", inference="laplace").release(pattern, rng=1)
         streets = LGCPSynthesizer(1.0, 25.0).release(pattern, rng=1)
         assert streets.mechanism == "lgcp-cells"
@@ -298,7 +300,9 @@ class TestUse:
     def test_streets_that_do_not_differ_are_left_alone(self):
         network, share = grid(20, seed=5, street=0.0)
         pattern = points(network, share, 3000, seed=5)
-        plain = apart(LaplaceSynthesizer(1.0, alpha=25.0).release(pattern, rng=1).intensity, network, share)
+        plain = apart(
+            LaplaceSynthesizer(1.0, alpha=25.0, postprocess="plain").release(pattern, rng=1).intensity, network, share
+        )
         streets = LGCPSynthesizer(1.0, 25.0).release(pattern, rng=1)
         assert apart(streets.intensity, network, share) < 0.5 * plain
 
@@ -321,7 +325,8 @@ def test_masses_that_jump_are_not_measured():
             StatisticPlan(basis, cells, NEAR, 392, None, 1.0)
     # A caller's own becomes the segments that its recipe names.
     assert not isinstance(
-        LaplaceSynthesizer(1.0, relation=ReplaceOne(), mesh=cells).plan(SOHO, n=9).statistic.mesh, SegmentCells
+        LaplaceSynthesizer(1.0, relation=ReplaceOne(), mesh=cells, postprocess="plain").plan(SOHO, n=9).statistic.mesh,
+        SegmentCells,
     )
     np.testing.assert_allclose(cells.measure, cells.element_measure)
     np.testing.assert_allclose(cells.basis(cells.positions).toarray(), np.eye(len(cells.elements)))
