@@ -62,6 +62,10 @@ KEPT_DRAWS = 2000
 NUTS_DRAWS, NUTS_TUNE = 1500, 500
 # Rough fields on networks diverge now and then at the usual target of 0.8.
 ROUGH_ACCEPT = 0.9
+# Runs that fail their diagnostics are tried again with shorter steps: least rates of accepted ones.
+SHORTER = (0.0, 0.95, 0.99)
+# From a basis of the field, a seed and a least rate of accepted steps to chains.
+Run = Callable[[Floats, int, float], nuts.Chains]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -190,44 +194,51 @@ class LGCPInference(FieldInference):
         run = self._sampler(likelihood, list(bases.values()), centre, say)
         for i, basis in bases.items():
             say(f"NUTS, length scale {self.length_scales[i]:.4g}")
-            chains = run(basis, int(rng.integers(2**31)))
+            fields, passed = self._passed(run, basis, centre, likelihood, rng)
+            runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
+            known.rhat[i], known.ess[i], known.divergences[i] = passed.rhat, passed.ess, passed.divergences
+        return runs, known
+
+    def _passed(
+        self, run: Run, basis: Floats, centre: float, likelihood: MassLikelihood, rng: np.random.Generator
+    ) -> tuple[Floats, nuts.Diagnostics]:
+        """Fields (4, draws, V) of a run that passed its diagnostics, with shorter steps where long ones did not."""
+        for shortest in SHORTER:
+            chains = run(basis, int(rng.integers(2**31)), shortest)
             fields = centre + chains.z @ basis.T
             masses = likelihood.expected_masses(fields)
             # Tents that only touch the domain have no mass, whatever the field.
             masses = masses[..., (masses > 0).all(axis=(0, 1))]
             passed = nuts.diagnose(np.log(masses), chains.divergences)
             complaint = passed.complaint()
-            if complaint is not None:
-                msg = (
-                    f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this "
-                    "error; `error.release.infer()` tries another seed, `error.release.infer(inference='laplace')` an "
-                    "approximation, at no privacy cost."
-                )
-                raise QualityError(msg)
-            runs[i] = fields[:, np.linspace(0, NUTS_DRAWS - 1, count[i]).round().astype(int)]
-            known.rhat[i], known.ess[i], known.divergences[i] = passed.rhat, passed.ess, passed.divergences
-        return runs, known
+            if complaint is None:
+                return fields, passed
+        msg = (
+            f"inference: NUTS reached {complaint}. Nothing is lost: the private statistic is kept on this error; "
+            "`error.release.infer()` tries another seed, `error.release.infer(inference='laplace')` an approximation, "
+            "at no privacy cost."
+        )
+        raise QualityError(msg)
 
-    def _sampler(
-        self, likelihood: MassLikelihood, bases: list[Floats], centre: float, say: Progress
-    ) -> Callable[[Floats, int], nuts.Chains]:
-        """A function that runs NUTS with one of the bases and a seed; only PyMC's own sampler compiles a model."""
+    def _sampler(self, likelihood: MassLikelihood, bases: list[Floats], centre: float, say: Progress) -> Run:
+        """A function that runs NUTS with one of the bases; only PyMC's own sampler compiles a model."""
         from dpppsynth.models.lgcp import build_noise_aware
 
         accept = ROUGH_ACCEPT if self.mesh.smoothest_power < 2 else 0.8
         if self.engine == "nutpie":
 
-            def run(basis: Floats, seed: int) -> nuts.Chains:
-                density = FieldDensity(likelihood, basis, centre)
-                return nuts.Sampler(density, self.engine, accept).sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed)
+            def run(basis: Floats, seed: int, shortest: float) -> nuts.Chains:
+                sampler = nuts.Sampler(FieldDensity(likelihood, basis, centre), self.engine, max(accept, shortest))
+                return sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed)
 
             return run
         say("compiling the model")
         width = max(basis.shape[1] for basis in bases)
-        sampler = nuts.Sampler(build_noise_aware(likelihood, _widened(bases[0], width), centre), self.engine, accept)
+        model = build_noise_aware(likelihood, _widened(bases[0], width), centre)
 
-        def run_again(basis: Floats, seed: int) -> nuts.Chains:
+        def run_again(basis: Floats, seed: int, shortest: float) -> nuts.Chains:
             data = {"basis": _widened(basis, width)}
+            sampler = nuts.Sampler(model, self.engine, max(accept, shortest))
             chains = sampler.sample(draws=NUTS_DRAWS, tune=NUTS_TUNE, seed=seed, data=data)
             return replace(chains, z=chains.z[..., : basis.shape[1]])
 
