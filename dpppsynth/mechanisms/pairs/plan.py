@@ -1,6 +1,5 @@
 """`PairSumsPlan`: capped sums over pairs of near points with discrete Laplace noise (docs/theory/pair_sums.md)."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -10,9 +9,10 @@ import numpy as np
 from dpppsynth.contract.additive_noise import PrivateStatistic
 from dpppsynth.contract.measurement import Following, Parameters, Releasing, Trial, capped, require
 from dpppsynth.contract.noised_pairs import NoisedPairs, NoiseGroup
+from dpppsynth.contract.pair_settings import listed, require_levels
 from dpppsynth.contract.pairs_plan import PairsPlan
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
-from dpppsynth.core.arguments import instance, positive, several, whole
+from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.randomness import RngLike
@@ -21,7 +21,7 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.pairs.pair_table import pair_table
 from dpppsynth.models.pair_limits import pieces_work
-from dpppsynth.models.pair_sums import CAP_BITS, MOST_STEPS, PairStatistic
+from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
 from dpppsynth.privacy.pair_bounds import pair_sums
@@ -32,14 +32,8 @@ from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern, require_match
 from dpppsynth.spatial.persons import persons
 
-MOST_RADII = 20
 # Cap of a person: the edges that a crowd of different persons needs are about this many for each of them.
 MOST_PERSON_CAP = 200
-
-
-def listed(form: JsonObject) -> JsonObject:
-    """A list with a value of this form for each radius."""
-    return {"type": "array", "items": form, "minItems": 1, "maxItems": MOST_RADII}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -282,23 +276,3 @@ class PersonPairSumsPlan(PairSumsPlan):
 
     def _persons(self, pattern: PointPattern) -> Ints:
         return persons((pattern.marks or {})[self.counted_by])
-
-
-def require_levels(*levels: Any) -> None:
-    """Refuse radii, caps, shares and steps that do not go together."""
-    radii, caps, shares, steps = levels
-    if not 1 <= len(radii) <= MOST_RADII or any(len(each) != len(radii) for each in levels):
-        msg = f"radii: need 1 to {MOST_RADII} of them, and one cap, share and number of steps for each."
-        raise InputError(msg)
-    for radius, share in zip(radii, shares, strict=True):
-        positive("radii", radius)
-        positive("shares", share)
-    if not (np.diff(radii) > 0).all():
-        msg = "radii: must increase from one to the next; sort them."
-        raise InputError(msg)
-    if not abs(math.fsum(shares) - 1) <= 1e-12:
-        msg = f"shares: must add up to 1, got {sum(shares):.6g}; divide each by their sum."
-        raise InputError(msg)
-    for cap, each in zip(several("caps", caps, int), several("steps", steps, int), strict=True):
-        whole("cap", cap, 1, most=2**CAP_BITS)
-        whole("steps", each, 1, most=MOST_STEPS)

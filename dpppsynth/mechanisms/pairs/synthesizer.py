@@ -1,9 +1,9 @@
 """`PairSums`: private capped sums over pairs of near points (docs/theory/pair_sums.md)."""
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from dpppsynth.contract.pair_settings import caps_of, numbers, reals, require_levels
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.settings import ALPHA, EPSILON, EXPERT, LENGTH, PRIVACY, setting
 from dpppsynth.contract.synthesizer import (
@@ -13,29 +13,16 @@ from dpppsynth.contract.synthesizer import (
     public_size,
     require_true_lengths,
 )
-from dpppsynth.core.arguments import elements, positive, real, shown, whole_number
+from dpppsynth.core.arguments import positive, shown, whole_number
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
-from dpppsynth.mechanisms.pairs.plan import PairSumsPlan, PersonPairSumsPlan, require_levels
+from dpppsynth.mechanisms.pairs.plan import PairSumsPlan, PersonPairSumsPlan
 from dpppsynth.mechanisms.pairs.release import PairSumsRelease
 from dpppsynth.models.pair_limits import finest, require_radius
 from dpppsynth.models.pair_sums import MOST_STEPS
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import AddRemovePerson, Relation
 from dpppsynth.spatial.domains import Domain
-
-
-def _numbers(name: str) -> Callable[[str], tuple[float, ...]]:
-    """Reader of numbers in a text such as "15,40"."""
-
-    def read(text: str) -> tuple[float, ...]:
-        try:
-            return tuple(map(float, text.split(",")))
-        except ValueError:
-            msg = f"{name}: needs numbers with commas between them, such as 15,40; got {text!r}"
-            raise InputError(msg) from None
-
-    return read
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +71,7 @@ class PairSums(Synthesizer[PairSumsRelease]):
         kind=str,
         metavar="R,R",
         example="15,40",
-        convert=_numbers("radii"),
+        convert=numbers("radii"),
     )
     cap: Any = setting(
         help="Cap on what one point, or person, adds to a sum; one for all radii, or one for each",
@@ -92,7 +79,7 @@ class PairSums(Synthesizer[PairSumsRelease]):
         kind=str,
         metavar="CAP,CAP",
         example="10,20",
-        convert=_numbers("cap"),
+        convert=numbers("cap"),
         panel=PRIVACY,
     )
     _: KW_ONLY
@@ -104,7 +91,7 @@ class PairSums(Synthesizer[PairSumsRelease]):
         help="Shares of the budget, one for each radius",
         kind=str,
         metavar="S,S",
-        convert=_numbers("shares"),
+        convert=numbers("shares"),
         otherwise="equal ones",
         panel=EXPERT,
     )
@@ -114,10 +101,10 @@ class PairSums(Synthesizer[PairSumsRelease]):
 
     def __post_init__(self) -> None:
         positive("epsilon", self.epsilon)
-        object.__setattr__(self, "radii", _reals("radii", self.radii))
-        object.__setattr__(self, "cap", _caps(self.cap, len(self.radii)))
+        object.__setattr__(self, "radii", reals("radii", self.radii))
+        object.__setattr__(self, "cap", caps_of(self.cap, len(self.radii)))
         shares = [1 / len(self.radii)] * len(self.radii) if self.shares is None else self.shares
-        object.__setattr__(self, "shares", _reals("shares", shares))
+        object.__setattr__(self, "shares", reals("shares", shares))
         if self.steps is not None:
             steps = whole_number(self.steps)
             if steps is None or not 1 <= steps <= MOST_STEPS:
@@ -155,22 +142,3 @@ class PairSums(Synthesizer[PairSumsRelease]):
         if isinstance(relation, AddRemovePerson):
             return Plan("pair-sums-persons", PersonPairSumsPlan(domain, relation, *settled), None)
         return Plan("pair-sums", PairSumsPlan(domain, relation, *settled), None)
-
-
-def _reals(name: str, values: Any) -> tuple[float, ...]:
-    """Positive numbers, at least one."""
-    given = elements(values) if real(values) is None else [values]
-    if not given:
-        msg = f"{name}: needs a list of numbers, such as [15.0, 40.0], got {shown(values)}."
-        raise InputError(msg)
-    return tuple(float(positive(name, each)) for each in given)
-
-
-def _caps(values: Any, count: int) -> tuple[int, ...]:
-    """Whole numbers, one for each radius; one alone stands for all."""
-    given = elements(values) if real(values) is None else [values]
-    caps = [whole_number(each) for each in given or []]
-    if not caps or None in caps or len(caps) not in (1, count):
-        msg = f"cap: needs a whole number of at least 1, or one for each radius, got {shown(values)}."
-        raise InputError(msg)
-    return tuple(int(cap or 0) for cap in (caps * count if len(caps) == 1 else caps))
