@@ -28,14 +28,24 @@ def poisson_pattern(intensity: Intensity, rng: RngLike = None) -> PointPattern:
     """
     rng = generator(rng)
     mesh = intensity.mesh
-    if not intensity.total < MOST_POINTS:
-        msg = "intensity: it expects more points than memory holds; save the release without patterns (patterns=0)."
-        raise InputError(msg)
+    require_room(intensity)
     if isinstance(intensity, LogLinearMean):
         return binomial_pattern(intensity, int(rng.poisson(intensity.total)), rng)
     count = rng.poisson(intensity.piece_bound * mesh.pieces.weight)
     positions = _thin(intensity, np.repeat(np.arange(len(count)), count), rng)
     return PointPattern.at(rng.permutation(positions), mesh.domain, synthetic=True)
+
+
+def require_room(intensity: Intensity) -> None:
+    """Refuse an intensity that expects more points than a small machine holds.
+
+    Raises
+    ------
+    InputError
+    """
+    if not intensity.total < MOST_POINTS:
+        msg = "intensity: it expects more points than memory holds; save the release without patterns (patterns=0)."
+        raise InputError(msg)
 
 
 def binomial_pattern(intensity: Intensity, n: int, rng: RngLike = None) -> PointPattern:

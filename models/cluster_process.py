@@ -1,0 +1,154 @@
+"""Clustered patterns over a given intensity: Thomas clusters in the plane, diffused ones along streets.
+
+A cluster has a parent and a Poisson number of places about it; at a place there are one or several points. Parents are
+so dense, and places so likely about them, that the intensity of the points is the given one: a place x belongs to a
+parent c with density proportional to `g(c - x) Lambda(x)`, for a symmetric kernel g, and parents have the intensity
+`(g * Lambda)(c)` divided by the mean number of places. So a first place is drawn from the intensity, its parent from g
+about it, and the other places about the parent in the same way, as one of some candidates.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.linear_network.street_walks import StreetWalks
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.intensity import Intensity
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.sampling import binomial_pattern
+
+# Candidates for a place, of which one is taken in proportion to the intensity: more and more, until together with the
+# cluster's first place they are worth so many of equal intensity. And candidates that are held in memory at once.
+CANDIDATES, WORTH, AT_ONCE = (8, 64, 512), 3.0, 2**20
+# From parents (k, 2) to independent places (k, 2) about them, which may lie outside a window.
+Displace = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True)
+class ClusterLaw:
+    """Law of clusters.
+
+    Attributes
+    ----------
+    size : float
+        Mean number of places about a parent; 0: no clusters.
+    spread : float
+        Standard deviation of places about their parent along an axis, or along a street, in the domain's unit.
+    coincident : float
+        Share of points that lie where another does, below 1: places have geometric numbers of points.
+    """
+
+    size: float
+    spread: float
+    coincident: float = 0.0
+
+
+NO_CLUSTERS = ClusterLaw(0.0, 1.0)
+
+
+def clustered_pattern(intensity: Intensity, law: ClusterLaw, n: int, rng: np.random.Generator) -> PointPattern:
+    """`n` points of clusters over an intensity; the last cluster is cut short.
+
+    Parameters
+    ----------
+    intensity : Intensity
+    law : ClusterLaw
+    n : int
+    rng : Generator
+
+    Raises
+    ------
+    InputError
+        When the intensity is zero everywhere.
+    """
+    if not (law.size or law.coincident) or not n:
+        return binomial_pattern(intensity, n, rng)
+    sizes, points = _numbers(law, n, rng)
+    first = binomial_pattern(intensity, len(sizes), rng).positions
+    domain = intensity.mesh.domain
+    positions = np.repeat(first, sizes, axis=0)
+    starts = np.cumsum(sizes) - sizes
+    later = np.ones(len(positions), dtype=bool)
+    later[starts] = False
+    if later.any():
+        displace = displacement(domain, law.spread, rng)
+        parents = np.repeat(displace(first), sizes, axis=0)[later]
+        known = np.repeat(_values(intensity, first)[0], sizes)[later]
+        positions[later] = _about(parents, known, intensity, displace, rng)
+    positions = np.repeat(positions, points, axis=0)[:n]
+    return PointPattern.at(rng.permutation(positions), domain, synthetic=True)
+
+
+def displacement(domain: Domain, spread: float, rng: np.random.Generator) -> Displace:
+    """Independent displacements of a spread, in the plane or along streets."""
+    if isinstance(domain, LinearNetwork):
+        walks = StreetWalks(domain)
+        return lambda positions: walks.displaced(positions, spread, rng)
+    return lambda positions: positions + spread * rng.standard_normal(positions.shape)
+
+
+def _numbers(law: ClusterLaw, n: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Places (k,) of clusters, and points at each place, that are n points at least, without a place too many."""
+    size = law.size / -np.expm1(-law.size) if law.size else 1.0
+    tries = int(1.2 * n * (1 - law.coincident) / size) + 20
+    while True:
+        sizes = _positive_poisson(law.size, tries, rng)
+        points = rng.geometric(1 - law.coincident, size=int(sizes.sum()))
+        total = np.cumsum(points)
+        if total[-1] >= n:
+            break
+        tries *= 2
+    places = int(np.searchsorted(total, n)) + 1
+    ends = np.cumsum(sizes)
+    clusters = int(np.searchsorted(ends, places)) + 1
+    kept = sizes[:clusters].copy()
+    kept[-1] -= ends[clusters - 1] - places
+    return kept, points[:places]
+
+
+def _positive_poisson(mean: float, count: int, rng: np.random.Generator) -> Ints:
+    """(count,) Poisson numbers given that none is zero: the first of a Poisson process' points before time `mean`."""
+    if not mean:
+        return np.ones(count, dtype=np.int64)
+    # The first arrival is before `mean`; the others are a Poisson number in what is left.
+    arrival = -np.log1p(rng.random(count) * np.expm1(-mean))
+    return 1 + rng.poisson(mean - arrival)
+
+
+def _about(
+    parents: Floats, known: Floats, intensity: Intensity, displace: Displace, rng: np.random.Generator
+) -> Floats:
+    """(k, 2) places about parents (k, 2), in proportion to kernel and intensity.
+
+    The intensity `known` (k,) at the cluster's first place, which has just that law, tells where candidates have missed
+    what counts: a narrow street of high intensity, say.
+    """
+    places, left = np.empty_like(parents), np.arange(len(parents))
+    for count in CANDIDATES:
+        found = np.zeros(len(left), dtype=bool)
+        for part in np.array_split(np.arange(len(left)), -(-len(left) * count // AT_ONCE) or 1):
+            value, tried = _values(intensity, displace(np.repeat(parents[left[part]], count, axis=0)))
+            value = value.reshape(-1, count)
+            sums, own = value.cumsum(axis=1), known[left[part]]
+            worth = (sums[:, -1] + own) ** 2 / ((value**2).sum(axis=1) + own**2)
+            found[part] = (sums[:, -1] > 0) & ((worth >= WORTH) | (count == CANDIDATES[-1]))
+            chosen = (rng.random(len(part))[:, None] * sums[:, -1:] >= sums).sum(axis=1)
+            kept = np.flatnonzero(found[part])
+            places[left[part[kept]]] = tried.reshape(-1, count, 2)[kept, chosen[kept]]
+        left = left[~found]
+    # Parents far outside the domain have their places anywhere in it.
+    places[left] = binomial_pattern(intensity, len(left), rng).positions
+    return places
+
+
+def _values(intensity: Intensity, positions: Floats) -> tuple[Floats, Floats]:
+    """Intensity (k,) at positions (k, 2) on the domain's grid, 0 outside the domain; and the positions."""
+    mesh = intensity.mesh
+    on_grid = mesh.domain.on_grid(positions)
+    inside = mesh.domain.holds(on_grid)
+    value = np.zeros(len(on_grid))
+    value[inside] = intensity.at(*mesh.values(on_grid[inside]), on_grid[inside])
+    return value, on_grid
