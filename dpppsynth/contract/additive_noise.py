@@ -102,6 +102,10 @@ class LatticePlan(Measurement):
         """Likelihood of a field whose mesh has the integrals `measure` and shares `tents` of the statistic's."""
         raise NotImplementedError
 
+    def masses(self, lattice: Ints) -> Floats:
+        """Masses in points of released numbers: all of them, where nothing else is measured as well."""
+        return np.asarray(lattice / 2.0**self.bits, dtype=np.float64)
+
     def reopened(self, saved: Saved) -> "PrivateStatistic[Self]":
         """The released statistic of a saved release."""
         return self.restore(saved.statistic)
@@ -178,10 +182,15 @@ class StatisticPlan(MeasurementPlan):
 
     def __post_init__(self) -> None:
         one_of("basis", self.basis, BASES)
-        require_room(self.scale, self.sensitivity, self.epsilon)
+        require_room(self.scale, self.sensitivity, self.mass_epsilon)
 
     def __repr__(self) -> str:
         return f"StatisticPlan({self.basis} on {self.mesh!r}, {self.relation!r}, epsilon={self.epsilon:g})"
+
+    @property
+    def mass_epsilon(self) -> float:
+        """Budget of the counts or masses: all of it, unless something else is measured as well."""
+        return self.epsilon
 
     @property
     def bits(self) -> int:
@@ -198,7 +207,7 @@ class StatisticPlan(MeasurementPlan):
     @cached_property
     def scale(self) -> float:
         """Scale of the discrete Laplace noise in lattice units."""
-        return laplace_scale(self.sensitivity, self.epsilon)
+        return laplace_scale(self.sensitivity, self.mass_epsilon)
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -266,7 +275,7 @@ class StatisticPlan(MeasurementPlan):
 
     def source(self, rng: RngLike) -> DiscreteNoise:
         """Discrete Laplace noise."""
-        return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.epsilon, rng=rng)
+        return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.mass_epsilon, rng=rng)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,8 +311,8 @@ class PrivateStatistic(Generic[P_co]):
 
     @property
     def masses(self: "PrivateStatistic[LatticePlan]") -> Floats:
-        """The values, where they are masses: of cells and tents."""
-        return self.values
+        """The values that are masses: of cells and tents."""
+        return self.plan.masses(self.lattice)
 
     @property
     def noise_scale(self: "PrivateStatistic[MeasurementPlan]") -> float:

@@ -22,6 +22,7 @@ PLACES = {
     "planar-laplace": f"{HOME}.planar_laplace.mechanism:POINTS",
     "lgcp-tents": f"{HOME}.lgcp.mechanism:TENTS",
     "lgcp-cells": f"{HOME}.lgcp.mechanism:CELLS",
+    "lgcp-clusters": f"{HOME}.lgcp.mechanism:CLUSTERS",
     "lgcp-field": f"{HOME}.lgcp.mechanism:FIELD",
     "lgcp-posterior-draw": f"{HOME}.lgcp.mechanism:POSTERIOR_DRAW",
     "lgcp-lipschitz": f"{HOME}.lgcp.mechanism:LIPSCHITZ",

@@ -1,4 +1,4 @@
-"""Parallel composition: the joint guarantee of separate releases from disjoint public levels.
+"""Joint guarantees: of two statistics in one release, and of separate releases from disjoint public levels.
 
 Points of different levels never meet in one release. A change in one level leaves the others alone; and a person with
 points in several levels, k in all, changes `k_l` of them in level l: pure losses add up to `sum k_l/k epsilon_l`,
@@ -26,6 +26,30 @@ INHABITED = "Every level of {by} has at least one point, since one without is re
 
 # Attribute in which the levels' profiles may differ: the larger, the less private.
 ORDERED = {PureDP: "level", GaussianDP: "mu", PoissonGaussianDP: "ratio", ApproximateDP: "slack"}
+
+
+def together(first: Guarantee, second: Guarantee) -> Guarantee:
+    """Guarantee of two statistics of the same points with pure bounds, whose epsilons add up.
+
+    By distance, the second is worth as much to a point that moves a little as to one that moves far.
+
+    Raises
+    ------
+    InputError
+        When the bounds are not pure, or the relations differ.
+    """
+    one, other = first.profile, second.profile
+    if not isinstance(one, PureDP) or not isinstance(other, PureDP) or first.relation != second.relation:
+        msg = "guarantees: only pure ones under one relation add up here; compose the profiles of others."
+        raise InputError(msg)
+    more = second.epsilon_of_one_point()
+    return Guarantee(
+        first.relation,
+        PureDP(one.level + other.level),
+        f"{first.theorem} and {second.theorem}, added up",
+        tuple(dict.fromkeys((*first.assumptions, *second.assumptions))),
+        tuple((d, epsilon + more) for d, epsilon in first.by_distance),
+    )
 
 
 def parallel(guarantees: Sequence[Guarantee], by: str) -> Guarantee:

@@ -169,10 +169,12 @@ class CoxRelease(StatisticRelease[L]):
             msg = "fixed_n: the relation keeps the number of points secret; leave it out."
             raise InputError(msg)
         rng, m = generator(rng), int(m)
-        intensities = self.intensities(m, rng, source=source)
-        if fixed_n and n is not None:
-            return [binomial_pattern(each, n, rng) for each in intensities]
-        return [poisson_pattern(each, rng) for each in intensities]
+        fixed = n if fixed_n else None
+        return [self.drawn(each, fixed, rng, source) for each in self.intensities(m, rng, source=source)]
+
+    def drawn(self, intensity: Intensity, n: int | None, rng: np.random.Generator, source: str) -> PointPattern:
+        """One pattern of an intensity with n points, or with a Poisson number."""
+        return poisson_pattern(intensity, rng) if n is None else binomial_pattern(intensity, n, rng)
 
     def intensities(self, m: int, rng: np.random.Generator, *, source: str = "median") -> Sequence[Intensity]:
         """The intensities that `sample` draws m patterns from, for studies that compare patterns with their own."""
@@ -209,12 +211,16 @@ class CoxRelease(StatisticRelease[L]):
         model, rng = self._field_model(), generator(rng)
         model = model.changed(changes) if changes else model
         try:
-            return replace(self, estimator=model, draws=model.fit(self.statistic, rng, progress))
+            return self.with_posterior(model, rng, progress)
         except (ArithmeticError, MemoryError, RuntimeError, ValueError, QualityError) as error:
             # The statistic was paid for, and must outlive whatever went wrong with it.
             kept = replace(self, estimator=model, draws=None)
             reason = str(error) if isinstance(error, QualityError) else f"{FAILED} ({type(error).__name__})."
             raise QualityError(reason, kept) from None
+
+    def with_posterior(self, model: FieldInference, rng: np.random.Generator, progress: Progress | None) -> Self:
+        """The release with the posterior of a model."""
+        return replace(self, estimator=model, draws=model.fit(self.statistic, rng, progress))
 
     def save(
         self,

@@ -91,7 +91,7 @@ def _along_streets(
         if size is None:
             msg = "expected_n: a field along streets behind tents takes a public guess of a secret number of points."
             raise NoFieldError(msg)
-        mesh = rule.street_cells(network, size, plan.epsilon, plan.relation)
+        mesh = rule.street_cells(network, size, plan.mass_epsilon, plan.relation)
     return StreetInference(
         SegmentCells.of(mesh),
         rule.street_plane(network),

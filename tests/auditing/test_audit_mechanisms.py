@@ -62,6 +62,7 @@ TRIALS = {
     "laplace-tents": 60,
     "lgcp-tents": 60,
     "lgcp-cells": 60,
+    "lgcp-clusters": 60,
     "lgcp-field": 60,
     "kernel": 60,
     "kernel-diffusion": 60,
@@ -90,6 +91,8 @@ def synthesizer(mechanism, relation, epsilon, domain):
             return lgcp("lipschitz", relation, epsilon, mesh, sampler="exact")
         case "kernel" | "kernel-diffusion":
             return KernelSynthesizer(epsilon, 1e-6, relation=relation)
+        case "lgcp-clusters":
+            return lgcp("tents", relation, epsilon, mesh, clusters=0.3)
         case "lgcp-cells":
             return LGCPSynthesizer(epsilon, relation=relation, mechanism="cells", mesh=mesh)
         case _:

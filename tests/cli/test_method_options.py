@@ -32,6 +32,7 @@ ASKED = {
     "planar-laplace": NEAR,
     "lgcp-tents": NEAR,
     "lgcp-cells": NEAR,
+    "lgcp-clusters": NEAR,
     "lgcp-field": SPENDS,
     "lgcp-posterior-draw": SPENDS,
     "lgcp-lipschitz": NEAR,

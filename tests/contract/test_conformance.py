@@ -19,7 +19,7 @@ import pytest
 import shapely
 from support.cases import SQUARE, Case, by_year, examples, parts, plans, points, refusals, released, save
 from support.reachable import sensitive
-from support.seams import blank, chance_for_nuts, randomised_by, recorded
+from support.seams import blank, chance_for_nuts, few_simulations, randomised_by, recorded
 from support.traces import traces
 
 from dpppsynth.contract import registry
@@ -57,6 +57,13 @@ def seeded_release(case):
 def seeded_folder(tmp_path_factory):
     """The seeded release of a case, saved with one synthetic pattern; not to be changed."""
     return functools.cache(lambda case: save(seeded_release(case), tmp_path_factory.mktemp("seeded") / "public", 8))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def simulations_are_few():
+    """Clusters are inferred from few simulations."""
+    with few_simulations():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from support.cases import RING, SQUARE, STREETS, points
-from support.seams import chance_for_nuts
+from support.seams import chance_for_nuts, few_simulations
 
 from dpppsynth import local
 from dpppsynth.contract import registry
@@ -155,11 +155,28 @@ def of_fields():
                 yield from varied(name, near, window, sigma=ENDS)
             if mechanism in ("tents", "cells", "field", "posterior-draw"):
                 yield from secret(name, make, window)
+        yield from of_clusters(window, coarse)
         near = functools.partial(LGCPSynthesizer, 1.0, 25.0, mesh=coarse, length_scale=400.0)
         yield from varied("lgcp-tents", near, window, engine=("nutpie", "pymc"), inference=("nuts", "laplace"))
         draw = functools.partial(near, mechanism="posterior-draw", delta=1e-6)
         yield from varied("lgcp-posterior-draw", draw, window, sampler=("auto", "nuts"))
         yield Extreme("lgcp-posterior-draw", f"auto, n={MOST}", draw, window, n=MOST)
+
+
+def of_clusters(window, coarse):
+    settings = {"clusters": 0.3, "inference": "laplace", "length_scale": 400.0}
+    make = functools.partial(LGCPSynthesizer, epsilon=1.0, mesh=coarse, **settings)
+    lists = {
+        "epsilon": EPSILONS,
+        "alpha": ENDS,
+        "clusters": (TINY, 1 - 1e-12),
+        "cluster_radii": ([TINY], [1e-2], [1e-3, 900.0], [HUGE]),
+        "cluster_caps": (1, 2**20, 2**60),
+        "cluster_places": ("shared",),
+    }
+    yield from varied("lgcp-clusters", functools.partial(make, alpha=25.0), window, **lists)
+    yield from sized("lgcp-clusters", functools.partial(make, alpha=25.0), window)
+    yield from secret("lgcp-clusters", make, window)
 
 
 def of_kernels():
@@ -251,7 +268,7 @@ EXTREMES = [*of_counts(), *of_fields(), *of_kernels(), *of_persons(), *of_report
 @pytest.fixture(autouse=True)
 def nuts_is_quick():
     """Chance in the place of NUTS: the question is who refuses, and when."""
-    with chance_for_nuts():
+    with chance_for_nuts(), few_simulations():
         yield
 
 

@@ -18,6 +18,7 @@ FIRST = {
     "bounded-cells": ("measured", "cells on "),
     "planar-laplace": ("noise", "planar Laplace: "),
     "lgcp-tents": ("measured", "tents on "),
+    "lgcp-clusters": ("measured", "tents on "),
     "lgcp-field": ("measured", "smooth functionals on "),
     "lgcp-posterior-draw": ("drawn", "one field on "),
     "lgcp-lipschitz": ("drawn", "one field on "),

@@ -123,6 +123,15 @@ RELEASES: dict[str, Described] = {
     "lgcp-tents-along": Described(
         LGCPSynthesizer(1.0, relation=AddRemove(), prior="sparse", mechanism="tents", mesh=ALONG), STREETS
     ),
+    "lgcp-clusters": Described(LGCPSynthesizer(1.0, 25.0, clusters=0.3, **ON_MESH)),
+    "lgcp-clusters-shared": Described(
+        LGCPSynthesizer(
+            1.0, relation=AddRemove(2), clusters=0.5, cluster_radii=[60.0], cluster_places="shared", **ON_MESH
+        )
+    ),
+    "lgcp-clusters-streets": Described(
+        LGCPSynthesizer(1.0, 20.0, clusters=0.3, mechanism="cells", mesh=ALONG), STREETS
+    ),
     "lgcp-field": Described(LGCPSynthesizer(1.0, 25.0, mechanism="field", delta=1e-6, **ON_MESH)),
     "lgcp-field-streets": Described(LGCPSynthesizer(1.0, 20.0, mechanism="field", delta=1e-6, **ON_STREETS), STREETS),
     "lgcp-posterior-draw": Described(draws("exact", alpha=25.0, **ON_MESH)),

@@ -143,7 +143,7 @@ class TestEstimators:
     """Nothing of the intensity's making bears on the bound, so its settings are closed by hand."""
 
     @pytest.mark.parametrize(
-        "name", ["lgcp-tents", "lgcp-field", "lgcp-tents-streets", "lgcp-posterior-draw", "strata"]
+        "name", ["lgcp-tents", "lgcp-clusters", "lgcp-field", "lgcp-tents-streets", "lgcp-posterior-draw", "strata"]
     )
     @pytest.mark.parametrize(
         "more",

@@ -30,6 +30,14 @@ def touched(*_):
 
 
 @contextmanager
+def few_simulations():
+    """As few simulations of clusters as of a pattern of any size, where a test does not depend on their law."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dpppsynth.models.cluster_posterior.MANY", 1)
+        yield
+
+
+@contextmanager
 def chance_for_nuts(sampler=Chance):
     """Chains of pure chance, or of the given sampler, in the place of NUTS, where a test does not depend on its law."""
     with pytest.MonkeyPatch.context() as patch:

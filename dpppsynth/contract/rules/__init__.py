@@ -1,14 +1,16 @@
 """Default settings from public inputs: domain, number of points, budget, relation.
 
-`planar_rules` holds those of windows, `network_rules` those of networks, under the same names; `of` chooses. A caller's
-own choice always wins.
+`planar_rules` holds those of windows, `network_rules` those of networks, under the same names; `of` chooses.
+`cluster_rules` are those of pair sums. A caller's own choice always wins.
 """
 
 from types import ModuleType
 
-from dpppsynth.contract.rules import network_rules, planar_rules
+from dpppsynth.contract.rules import cluster_rules, network_rules, planar_rules
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.spatial.domains import Domain
+
+__all__ = ["cluster_rules", "lipschitz_sigma", "network_rules", "of", "planar_rules"]
 
 # Standard deviation of the field of a log-Gaussian Cox model where nothing else is said (log scale).
 FIELD_SIGMA = 1.6

@@ -11,6 +11,9 @@ from dpppsynth.evaluation.recommendation.ranking import MARGIN, Case, Ranked
 from dpppsynth.evaluation.recommendation.recommended import Alternative, figure, is_useful
 from dpppsynth.spatial.domains import Domain, Window
 
+# Budget times points from which on sums over pairs are larger than their noise.
+CLUSTERS_FROM = 100
+
 
 def reasons(chosen: Ranked, others: Sequence[Ranked], uniform: float, domain: Domain, case: Case) -> tuple[str, ...]:
     """Reasons for the chosen mechanism, and the basis of the figure."""
@@ -19,6 +22,7 @@ def reasons(chosen: Ranked, others: Sequence[Ranked], uniform: float, domain: Do
         *_compared(chosen, others),
         *(f"Outside the study: {each}; the nearest row was used." for each in chosen.answer.outside),
         *_approximations(chosen.candidate, domain, case),
+        *_clusters(chosen.candidate, case),
         "The study has one repeat on four intensities of each kind: inside it, figures are good to about 10 to 20 %.",
     )
 
@@ -121,3 +125,17 @@ def _approximations(candidate: Candidate, domain: Domain, case: Case) -> Iterato
     k = case.budget.relation.max_points_per_person
     if k > 1:
         yield f"The study has one point per person; a cap of {k} is read as a budget {k} times as small."
+
+
+def _clusters(candidate: Candidate, case: Case) -> Iterator[str]:
+    """Advice on a share of the budget for how points huddle, which the study did not measure."""
+    if candidate.mechanism != "lgcp-tents":
+        return
+    if case.n * candidate.epsilon(case.budget) < CLUSTERS_FROM:
+        yield "Patterns repeat the intensity alone; for a share for clusters (clusters=0.3) the budget is too small."
+        return
+    yield (
+        "Patterns repeat the intensity alone. Who studies near pairs (K-functions, near-repeats, outbreaks) adds "
+        "clusters=0.3 (on the command line --clusters 0.3), which costs the intensity that share of epsilon "
+        "(docs/results/clusters.md)."
+    )

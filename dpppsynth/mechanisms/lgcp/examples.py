@@ -48,6 +48,19 @@ def cells() -> Iterator[Example | Refusal]:
     yield Refusal(AlphaNeighbours(25.0), window, square(), r"^mechanism: 'cells' are counts along the streets")
 
 
+def clusters() -> Iterator[Example]:
+    """Examples of all relations, of counts along streets and of a secret number on streets."""
+    settings: dict[str, Any] = {"clusters": 0.3, "cluster_radii": [40.0], "cluster_caps": 3}
+    build = partial(LGCPSynthesizer, 1.0, inference="laplace", length_scale=450.0, **settings)
+    for relation in RELATIONS:
+        yield Example(str(relation), partial(build, relation=relation), square())
+    by_rule = partial(build, 25.0, cluster_radii=None, cluster_caps=None, cluster_places="shared")
+    yield Example("polygon with a hole, by rule", by_rule, ring())
+    along = partial(LGCPSynthesizer, 1.0, mechanism="cells", **settings)
+    for relation in (RELATIONS[0], AddRemove()):
+        yield Example(f"streets, {relation}", partial(along, relation=relation), streets())
+
+
 def field() -> Iterator[Example]:
     """Examples of all relations and domains."""
     draw = partial(example, "field", delta=1e-6, inference="laplace")

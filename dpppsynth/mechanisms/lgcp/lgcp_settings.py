@@ -23,3 +23,7 @@ class LGCPSettings(PointSynthesizer[CoxRelease[LatticePlan]]):
     inference: str
     engine: str
     offset: Offset | None
+    clusters: float | None
+    cluster_radii: Any
+    cluster_caps: Any
+    cluster_places: str

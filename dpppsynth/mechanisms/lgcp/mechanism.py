@@ -4,9 +4,12 @@ from functools import partial
 
 from dpppsynth.contract.additive_noise import StatisticPlan
 from dpppsynth.contract.audits.additive_audits import CountsAudit
+from dpppsynth.contract.audits.masses_and_pairs_audit import MassesAndPairsAudit
 from dpppsynth.contract.mechanism import Mechanism
 from dpppsynth.mechanisms.lgcp import examples, options, words
 from dpppsynth.mechanisms.lgcp.audit import DrawAudit, FieldStatisticAudit, PosteriorDrawAudit
+from dpppsynth.mechanisms.lgcp.clustered_plan import ClusteredPlan
+from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling.kim_lim_plan import KimLimPlan
 from dpppsynth.mechanisms.lgcp.posterior_sampling.lipschitz_plan import LipschitzPlan
@@ -41,6 +44,18 @@ CELLS = Mechanism(
     options=(options.CELLS,),
     words=words.CELLS,
     examples=examples.cells,
+)
+
+CLUSTERS = Mechanism(
+    name="lgcp-clusters",
+    settings=LGCPSynthesizer,
+    plan=ClusteredPlan,
+    estimators=(LGCPInference, MaternInference, StreetInference, PrecisionInference),
+    result=ClusteredRelease,
+    audit=MassesAndPairsAudit,
+    options=(options.CLUSTERS,),
+    words=words.CLUSTERS,
+    examples=examples.clusters,
 )
 
 FIELD = Mechanism(

@@ -75,7 +75,7 @@ MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
 # What each kind of covariance needs and takes beside --sigma and --length-scale.
 NEEDS: dict[str, tuple[str, ...]] = {"exponential": (), "matern": ("smoothness",), "cauchy": ("power", "tail")}
 TAKES = NEEDS | {"exponential": ("power",)}
-INFERRED = ("tents", "cells", "field")
+INFERRED = ("auto", "tents", "cells", "field")
 
 
 class LGCPOptions(MeshOptions):
@@ -189,3 +189,5 @@ def _of(mechanism: str) -> LGCPOptions:
 TENTS, CELLS, FIELD, POSTERIOR_DRAW, LIPSCHITZ, KIM_LIM_38, KIM_LIM_39 = map(
     _of, ("tents", "cells", "field", "posterior-draw", "lipschitz", "kim-lim-3.8", "kim-lim-3.9")
 )
+# The share is a default here: clusters are what this name asks for.
+CLUSTERS = LGCPOptions(LGCPSynthesizer, "lgcp", {"mechanism": "auto", "clusters": 0.3})

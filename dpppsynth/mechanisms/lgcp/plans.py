@@ -8,6 +8,8 @@ from typing import Any
 
 from dpppsynth.contract import rules
 from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.estimator import AnyEstimator
+from dpppsynth.contract.pair_settings import caps_of
 from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.synthesizer import covering, exact_or_guess, need_size, safe_digits
 from dpppsynth.core.errors import InformationWarning, InputError, PrivacyCheckError
@@ -16,12 +18,14 @@ from dpppsynth.linear_network import LinearNetwork, NetworkMesh
 from dpppsynth.mechanisms.lgcp.bound.fields import largest_field_sigma
 from dpppsynth.mechanisms.lgcp.bound.kim_lim import RandomScale, carries_no_information, kim_lim_ratio
 from dpppsynth.mechanisms.lgcp.bound.posterior_draw import largest_intercept_sd, largest_sigma, point_sd
+from dpppsynth.mechanisms.lgcp.clustered_plan import ClusteredPlan, require_simulated
 from dpppsynth.mechanisms.lgcp.feasibility import choose_sampler
 from dpppsynth.mechanisms.lgcp.field_plan import FieldStatisticPlan
 from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
 from dpppsynth.mechanisms.lgcp.posterior_sampling import KimLimPlan, LipschitzPlan, PosteriorDrawPlan
 from dpppsynth.models.covariances import Covariance, PoweredExponential
 from dpppsynth.models.kim_lim_model import require_small_network
+from dpppsynth.models.pair_limits import finest, require_radius
 from dpppsynth.models.proximal import proximal_factor
 from dpppsynth.models.recipes import segments
 from dpppsynth.models.sparse_fields import SparseMatern
@@ -62,6 +66,11 @@ class LGCPRequest:
         return rules.of(self.domain)
 
     @property
+    def epsilon(self) -> float:
+        """Budget of masses or counts."""
+        return float(self.settings.epsilon) * (1 - (self.settings.clusters or 0.0))
+
+    @property
     def length_scale(self) -> float:
         """The one given, or the rule's."""
         return self.settings.length_scale or self.rules.length_scale(self.domain, self.size)
@@ -94,7 +103,7 @@ class LGCPRequest:
         s, network = self.settings, self.domain
         if isinstance(network, Window) or s.mesh is not None or s.covariance is not None:
             return "tents"
-        rule = self.free and self.rules.streets_tell(network, self.size, s.epsilon, s.neighbouring())
+        rule = self.free and self.rules.streets_tell(network, self.size, self.epsilon, s.neighbouring())
         return "cells" if s.prior == "sparse" or rule else "tents"
 
 
@@ -142,6 +151,8 @@ class LGCPVariant:
     samplers : tuple of str
     priors : tuple of str
         Fields behind a private statistic.
+    has_clusters : bool
+        Whether pair sums may be measured as well.
     """
 
     settle: Planner
@@ -150,6 +161,7 @@ class LGCPVariant:
     has_covariance: bool = True
     samplers: tuple[str, ...] = ("auto",)
     priors: tuple[str, ...] = ("auto",)
+    has_clusters: bool = False
 
     def require(self, settings: LGCPSettings) -> None:
         """Refuse settings that this mechanism does not have."""
@@ -173,6 +185,9 @@ class LGCPVariant:
             if getattr(s, given) is not None and not self.has_covariance and not prior:
                 msg = f"{given}: mechanism {name!r} spends nothing on a covariance; leave it out."
                 raise InputError(msg)
+        if s.clusters and not self.has_clusters:
+            msg = f"clusters: mechanism {name!r} measures no pairs; leave it out, or take mechanism 'tents'."
+            raise InputError(msg)
         if s.prior not in self.priors:
             msg = f"prior: mechanism {name!r} cannot take {s.prior!r}; leave it out, or take mechanism 'tents'."
             raise InputError(msg)
@@ -202,15 +217,40 @@ def _cells(request: LGCPRequest) -> Plan:
         raise InputError(msg)
     require_no_nuts(s)
     mesh = _segments(request) if s.mesh is None else segments(covering(network, s.mesh))
-    sizes = exact_or_guess(request.n, request.size)
-    statistic = StatisticPlan("cells", mesh, s.neighbouring(), *sizes, float(s.epsilon))
-    return Plan("lgcp-cells", statistic, field_by_rule(statistic, range_=s.length_scale, offset=s.offset))
+    statistic = _measured(request, "cells", mesh)
+    return _planned(statistic, field_by_rule(statistic, range_=s.length_scale, offset=s.offset))
+
+
+def _measured(request: LGCPRequest, basis: str, mesh: Mesh) -> StatisticPlan:
+    """Masses or counts, and pair sums where clusters are asked for."""
+    s = request.settings
+    settled = basis, mesh, s.neighbouring(), *exact_or_guess(request.n, request.size), float(s.epsilon)
+    if not s.clusters:
+        return StatisticPlan(*settled)
+    require_simulated(request.size)
+    radii, caps = rules.cluster_rules.pair_levels(
+        request.domain, request.size, s.epsilon * s.clusters, secret=request.n is None
+    )
+    if s.cluster_radii is not None:
+        radii = s.cluster_radii
+        for radius in radii:
+            require_radius(radius, request.domain)
+        caps = caps[:1] * len(radii)
+    if s.cluster_caps is not None:
+        caps = caps_of(s.cluster_caps, len(radii), name="cluster_caps")
+    steps = tuple(finest(request.domain, radius, request.n) for radius in radii)
+    return ClusteredPlan(*settled, float(s.clusters), radii, caps, steps, s.cluster_places)
+
+
+def _planned(statistic: StatisticPlan, estimator: AnyEstimator) -> Plan:
+    clustered = isinstance(statistic, ClusteredPlan)
+    return Plan("lgcp-clusters" if clustered else f"lgcp-{statistic.basis}", statistic, estimator)
 
 
 def _segments(request: LGCPRequest) -> NetworkMesh:
     """Segments of a field along streets."""
     s = request.settings
-    mesh: NetworkMesh = request.rules.street_cells(request.domain, request.size, s.epsilon, s.neighbouring())
+    mesh: NetworkMesh = request.rules.street_cells(request.domain, request.size, request.epsilon, s.neighbouring())
     return mesh
 
 
@@ -219,13 +259,12 @@ def _tents(request: LGCPRequest) -> Plan:
     if s.mesh is not None:
         mesh = covering(domain, s.mesh)
     elif request.sparse and isinstance(domain, Window):
-        mesh = request.rules.field_statistic_mesh(domain, "tents", request.size, s.epsilon, relation)
+        mesh = request.rules.field_statistic_mesh(domain, "tents", request.size, request.epsilon, relation)
     else:
         scale = request.length_scale
-        mesh = request.rules.mesh(domain, "tents", request.size, s.epsilon, relation, scale=scale)
-    sizes = exact_or_guess(request.n, request.size)
-    statistic = StatisticPlan("tents", mesh, relation, *sizes, float(s.epsilon))
-    return Plan("lgcp-tents", statistic, _sparse(request, statistic) if request.sparse else _denoiser(request, mesh))
+        mesh = request.rules.mesh(domain, "tents", request.size, request.epsilon, relation, scale=scale)
+    statistic = _measured(request, "tents", mesh)
+    return _planned(statistic, _sparse(request, statistic) if request.sparse else _denoiser(request, mesh))
 
 
 def _sparse(request: LGCPRequest, statistic: StatisticPlan) -> MaternInference | StreetInference | PrecisionInference:
@@ -396,9 +435,11 @@ def _covariance(
 
 
 MECHANISMS: dict[str, LGCPVariant] = {
-    "auto": LGCPVariant(_auto, _pure, spends_delta=False, has_covariance=False, priors=PRIORS),
-    "tents": LGCPVariant(_tents, _pure, spends_delta=False, has_covariance=False, priors=PRIORS),
-    "cells": LGCPVariant(_cells, _pure, spends_delta=False, has_covariance=False, priors=("auto", "sparse")),
+    "auto": LGCPVariant(_auto, _pure, spends_delta=False, has_covariance=False, priors=PRIORS, has_clusters=True),
+    "tents": LGCPVariant(_tents, _pure, spends_delta=False, has_covariance=False, priors=PRIORS, has_clusters=True),
+    "cells": LGCPVariant(
+        _cells, _pure, spends_delta=False, has_covariance=False, priors=("auto", "sparse"), has_clusters=True
+    ),
     "field": LGCPVariant(_field, _gaussian, spends_delta=True),
     "posterior-draw": LGCPVariant(_posterior_draw, _gaussian, spends_delta=True, samplers=SAMPLERS),
     "lipschitz": LGCPVariant(_lipschitz, _pure, spends_delta=False, samplers=("auto", "exact", "nuts")),

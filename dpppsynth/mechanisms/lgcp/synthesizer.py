@@ -6,13 +6,15 @@ from typing import Any, ClassVar
 
 from scipy.sparse import issparse
 
+from dpppsynth.contract.pair_settings import caps_of, increasing_reals, numbers
 from dpppsynth.contract.plan import Plan
-from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, setting
+from dpppsynth.contract.settings import ALPHA, DELTA, EPSILON, EXPERT, LARGE_DELTA, LENGTH, METHOD, setting
 from dpppsynth.contract.stratified_plan import StratifiedPlan, level_names, sizes
 from dpppsynth.contract.synthesizer import require_true_lengths
-from dpppsynth.core.arguments import one_of, positive
+from dpppsynth.core.arguments import elements, one_of, positive, probability, real
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
+from dpppsynth.mechanisms.lgcp.clustered_plan import PLACES
 from dpppsynth.mechanisms.lgcp.lgcp_settings import LGCPSettings
 from dpppsynth.mechanisms.lgcp.plans import MECHANISMS, PRIORS, SAMPLERS
 from dpppsynth.models.covariances import Covariance
@@ -72,6 +74,16 @@ class LGCPSynthesizer(LGCPSettings):
         Implementation of NUTS.
     offset : Offset, optional
         Public base intensity, such as population density, that multiplies the fitted one.
+    clusters : float, optional
+        Share of epsilon, such as 0.3, for sums over pairs of near points ("tents" and "cells"). From them follows how
+        the points huddle, and synthetic points huddle like them; without, they repeat the intensity alone.
+    cluster_radii : sequence of float, optional
+        At most 4 increasing radii of these sums, in the domain's unit; None takes a rule of domain, n and epsilon.
+    cluster_caps : int or sequence of int, optional
+        Most that one point adds to a sum; one for all radii, or one for each.
+    cluster_places : {"apart", "shared"}
+        "shared" where it is publicly known that several points may lie at one place, such as an address: synthetic
+        ones then may as well. The sums alone can hardly tell it from tight clusters.
     relation : CappedRelation, optional
         Neighbouring relation, instead of alpha.
     allow_large_delta : bool
@@ -112,6 +124,31 @@ class LGCPSynthesizer(LGCPSettings):
     )
     engine: str = setting("nutpie", help="Who runs NUTS", choices=ENGINES, panel=EXPERT)
     offset: Offset | None = None
+    clusters: float | None = setting(
+        None, help="Share of epsilon for how the points cluster, such as 0.3", otherwise="none", panel=METHOD
+    )
+    cluster_radii: Any = setting(
+        None,
+        help="Distances within which pairs count for clusters",
+        unit=LENGTH,
+        kind=str,
+        metavar="R,R",
+        convert=numbers("cluster_radii"),
+        otherwise="a public rule",
+        panel=EXPERT,
+    )
+    cluster_caps: Any = setting(
+        None,
+        help="Caps on what one point adds to the sums over pairs",
+        kind=str,
+        metavar="CAP,CAP",
+        convert=numbers("cluster_caps"),
+        otherwise="a public rule",
+        panel=EXPERT,
+    )
+    cluster_places: str = setting(
+        "apart", help="Whether several points may share a place, such as an address", choices=PLACES, panel=METHOD
+    )
     relation: CappedRelation | None = None
     allow_large_delta: bool = setting(False, **LARGE_DELTA)
     smaller_delta: ClassVar[str] = PUBLISHED
@@ -135,10 +172,12 @@ class LGCPSynthesizer(LGCPSettings):
             ("inference", ("auto", *INFERENCES)),
             ("engine", ENGINES),
             ("sampler", SAMPLERS),
+            ("cluster_places", PLACES),
         ):
             one_of(name, getattr(self, name), known)
         if self.covariance is not None:
             self._require_one_covariance()
+        self._settle_clusters()
         MECHANISMS[self.mechanism].require(self)
 
     def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
@@ -167,8 +206,8 @@ class LGCPSynthesizer(LGCPSettings):
             return super().plan_by(domain, **given)
         names = level_names(levels)
         counts = zip(sizes(names, n, "n").values(), sizes(names, expected_n, "expected_n").values(), strict=True)
-        found = {self.plan(domain, n=one, expected_n=guess, **options).mechanism for one, guess in counts}
-        cells = found == {"lgcp-cells"}
+        plans = [self.plan(domain, n=one, expected_n=guess, **options) for one, guess in counts]
+        cells = all(getattr(plan.statistic, "basis", "") == "cells" for plan in plans)
         return replace(self, mechanism="cells" if cells else "tents").plan_by(domain, **given)
 
     def ceiling(self, domain: Domain, **options: Any) -> Guarantee:
@@ -179,6 +218,20 @@ class LGCPSynthesizer(LGCPSettings):
 
     def _ceiling(self, domain: Domain, **options: Any) -> Profile:
         return MECHANISMS[self.mechanism].ceiling(self)
+
+    def _settle_clusters(self) -> None:
+        if self.clusters is not None:
+            probability("clusters", self.clusters, remedy="0.3 is a usual share")
+        unused = {"cluster_radii": None, "cluster_caps": None, "cluster_places": PLACES[0]}
+        for name, default in unused.items():
+            if getattr(self, name) is not default and self.clusters is None:
+                msg = f"{name}: goes with {mention('clusters', '0.3')}; give both."
+                raise InputError(msg)
+        if self.cluster_radii is not None:
+            object.__setattr__(self, "cluster_radii", increasing_reals("cluster_radii", self.cluster_radii))
+        if self.cluster_caps is not None:
+            each = 1 if real(self.cluster_caps) is not None else len(elements(self.cluster_caps) or ())
+            object.__setattr__(self, "cluster_caps", caps_of(self.cluster_caps, each, name="cluster_caps"))
 
     def _require_one_covariance(self) -> None:
         dense = isinstance(self.covariance, Covariance)

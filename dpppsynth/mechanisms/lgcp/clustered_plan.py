@@ -1,0 +1,229 @@
+"""`ClusteredPlan`: tent masses or counts, and capped pair sums, each with noise of its share of the budget."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+
+from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan
+from dpppsynth.contract.measurement import Following, Parameters, capped
+from dpppsynth.contract.noised_pairs import NoisedPairs, NoiseGroup
+from dpppsynth.contract.pair_settings import listed, require_levels
+from dpppsynth.contract.pairs_plan import PairsPlan
+from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
+from dpppsynth.core.arguments import one_of, probability
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.core.units import short_unit
+from dpppsynth.core.wording import Rows, mention
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.mechanisms.lgcp.cluster_file import CLUSTERS, require_clusters
+from dpppsynth.models.cluster_posterior import ClusterPrior
+from dpppsynth.models.pair_limits import pieces_work
+from dpppsynth.models.pair_sums import PairStatistic
+from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.privacy.composition import together
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.pair_bounds import pair_sums
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern, require_match
+
+PLACES = ("apart", "shared")
+# Radii: the work of the likelihood grows by a factor with each.
+MOST_RADII = 4
+# Points of a pattern that is simulated a hundred times.
+MOST_SIMULATED = 2_000_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusteredPlan(StatisticPlan, PairsPlan):
+    """Noised masses or counts, followed by noised pair sums, in one vector; other attributes as in `StatisticPlan`.
+
+    Attributes
+    ----------
+    share : float
+        Share of the budget for the pair sums, which radii have equal parts of.
+    radii : tuple of float
+    caps : tuple of int
+    steps : tuple of int
+        Of the pair sums, one for each radius, as in `NoisedPairs`.
+    places : {"apart", "shared"}
+        Whether several points may lie at one place, for the prior of clusters.
+    """
+
+    share: float
+    radii: tuple[float, ...]
+    caps: tuple[int, ...]
+    steps: tuple[int, ...]
+    places: str = "apart"
+    form: ClassVar[Form] = StatisticPlan.form | {
+        "clusters": POSITIVE,
+        "radii": listed(POSITIVE),
+        "caps": listed(WHOLE),
+        "steps": listed(WHOLE),
+        "pair_scales": listed(POSITIVE),
+        "pair_bits": WHOLE,
+        "places": one_among(*PLACES),
+    }
+
+    def __post_init__(self) -> None:
+        probability("clusters", self.share)
+        one_of("places", self.places, PLACES)
+        count = len(self.radii)
+        require_levels(self.radii, self.caps, (1 / count,) * count if count else (), self.steps)
+        if count > MOST_RADII:
+            msg = (
+                f"cluster_radii: at most {MOST_RADII}, got {count}; leave some out, each takes budget from the others."
+            )
+            raise InputError(msg)
+        super().__post_init__()
+        self.pairs.require(self.n)
+        require_simulated(self.n or self.expected_n or 0)
+        self.guarantee.require(self.epsilon, 0.0)
+
+    def __repr__(self) -> str:
+        return f"ClusteredPlan({super().__repr__()}, {self.share:g} of it for pairs within {self.radii})"
+
+    @property
+    def mass_epsilon(self) -> float:
+        """Budget of the counts or masses."""
+        return self.epsilon * (1 - self.share)
+
+    @cached_property
+    def pairs(self) -> NoisedPairs:
+        """Pair sums and their noise."""
+        statistic = PairStatistic(self.domain, self.radii, self.caps, self.steps)
+        each = self.epsilon * self.share / len(self.radii)
+        return NoisedPairs(statistic, self.relation, (each,) * len(self.radii))
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies: of masses and sums together."""
+        bits = self.pairs.statistic.bits
+        sums = pair_sums(self.relation, caps=self.caps, scales=self.pairs.scales, bits=bits, domain=self.domain)
+        return together(super().guarantee, sums)
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p = parameters
+        mesh, sizes = mesh_from_recipe(p["mesh"], domain), (p["n"], p["expected_n"])
+        settled = p["basis"], mesh, capped(relation), *sizes, p["epsilon"], p["clusters"]
+        radii, caps, steps = (tuple(p[name]) for name in ("radii", "caps", "steps"))
+        return cls(*settled, radii, caps, steps, p["places"])
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of the mesh, and of finding how many places of a network are near each other."""
+        found, radii = super().work(parameters, domain), parameters.get("radii")
+        if not isinstance(domain, LinearNetwork) or not isinstance(radii, list):
+            return found
+        return found + sum(pieces_work(domain, float(each)) for each in radii if isinstance(each, int | float))
+
+    def parameters(self) -> JsonObject:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        own = self.pairs.parameters()
+        return super().parameters() | {
+            "clusters": self.share,
+            "radii": own["radii"],
+            "caps": own["caps"],
+            "steps": own["steps"],
+            "pair_scales": own["scales"],
+            "pair_bits": own["lattice_bits"],
+            "places": self.places,
+        }
+
+    def serves(self, mechanism: str) -> bool:
+        """True: one mechanism has both bases."""
+        return True
+
+    @property
+    def masses_size(self) -> int:
+        """Number of cells or vertices, which come first."""
+        return super().size
+
+    @property
+    def size(self) -> int:
+        """Number of cells or vertices, and of radii."""
+        return self.masses_size + len(self.radii)
+
+    def noise_groups(self) -> tuple[NoiseGroup, ...]:
+        """Masses, and each of the sums."""
+        return (NoiseGroup(self.basis, self.masses_size, self.scale), *self.pairs.noise_groups())
+
+    def masses(self, lattice: Ints) -> Floats:
+        """Masses in points, the first of the released numbers."""
+        return super().masses(lattice[: self.masses_size])
+
+    def sums(self, lattice: Ints) -> Floats:
+        """(L,) pair sums, the last of the released numbers."""
+        return self.pairs.values(lattice[self.masses_size :])
+
+    def noise_rows(self) -> Rows:
+        """Noise of the masses; sums, caps and noise of the pairs."""
+        unit = short_unit(self.domain.unit)
+        each = zip(self.radii, self.caps, self.pairs.noise_sd, strict=True)
+        sums = ", ".join(f"{r:.4g} {unit} (cap {cap}, noise {sd:.4g})" for r, cap, sd in each)
+        pairs = f"sums of 1 - distance / radius within {sums}, for {self.share:g} of epsilon"
+        return [*super().noise_rows(), ("pairs", pairs)]
+
+    def details(self) -> JsonObject:
+        """Public figures of masses and sums."""
+        return super().details() | {"pair_noise_sd": list(self.pairs.noise_sd)}
+
+    def prepare(self) -> None:
+        """Make all noise, whose samplers confirm what they spend."""
+        super().prepare()
+        for level in range(len(self.radii)):
+            self.pairs.noise(level)
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
+        """Spend the budget: masses and sums, with noise."""
+        require_match(pattern, self.domain, self.n)
+        # One generator, so that the parts of a seeded run do not share their noise.
+        source = None if rng is None else generator(rng)
+        noise, sums = self.source(source), self.pairs.statistic.doubled(pattern.positions)
+        masses = self.randomise(noise.add, self.exact(pattern.positions))
+        noised = np.concatenate([masses, self.pairs.add(self.randomise, sums, source)])
+        return PrivateStatistic(self, noised, noise.name, noise.seeded)
+
+    def exact_numbers(self, pattern: PointPattern) -> Ints:
+        """(size,) masses and doubled sums in lattice units, without noise."""
+        return np.concatenate([self.exact(pattern.positions), self.pairs.statistic.doubled(pattern.positions)])
+
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
+        """The released numbers from their JSON form."""
+        statistic = super().restore(data)
+        if len(statistic.lattice) != self.size:
+            msg = "statistic: it has another number of values than masses and radii; the file is not whole."
+            raise InputError(msg)
+        return statistic
+
+    @property
+    def prior(self) -> ClusterPrior:
+        """Prior of laws of clusters."""
+        return ClusterPrior(self.radii, isinstance(self.domain, LinearNetwork), self.places == "shared")
+
+    @property
+    def following(self) -> tuple[Following, ...]:
+        """The posterior of the law of clusters, whose form is known."""
+        return (Following(CLUSTERS, (), lambda content, _: require_clusters(content, self.prior)),)
+
+
+def require_simulated(size: float) -> None:
+    """Refuse more points than are simulated.
+
+    Raises
+    ------
+    InputError
+    """
+    if size > MOST_SIMULATED:
+        msg = (
+            f"clusters: patterns of all points are simulated, {MOST_SIMULATED:,} at most, got {size:,.0f}; leave "
+            f"{mention('clusters')} out."
+        )
+        raise InputError(msg)

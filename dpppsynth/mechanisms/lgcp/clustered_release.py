@@ -1,0 +1,111 @@
+"""`ClusteredRelease`: a private intensity, and clusters over it as tight and as large as the original's."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from dpppsynth.contract.result import Saved
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.progress import Progress
+from dpppsynth.mechanisms.lgcp.cluster_file import CLUSTERS, cluster_text, read_clusters
+from dpppsynth.mechanisms.lgcp.clustered_plan import MOST_SIMULATED, ClusteredPlan
+from dpppsynth.models.cluster_posterior import ClusterPosterior
+from dpppsynth.models.cluster_process import ClusterLaw, clustered_pattern
+from dpppsynth.release import folder_writing
+from dpppsynth.release.cox import CoxRelease
+from dpppsynth.release.field_inference import FieldInference
+from dpppsynth.spatial.intensity import Intensity
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.sampling import require_room
+
+# Points of simulated patterns where the number is secret: so many, or so many times the guess, at most. Noise that
+# drowns the number could ask for any.
+MANY, FAR = 1000, 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClusteredRelease(CoxRelease[ClusteredPlan]):
+    """Result of a release with clusters; other attributes as in `CoxRelease`.
+
+    Attributes
+    ----------
+    inferred_clusters : ClusterPosterior or None
+        None when inference has not succeeded yet.
+    """
+
+    inferred_clusters: ClusterPosterior | None = None
+
+    @property
+    def inferred(self) -> bool:
+        """Whether there are an intensity and a law of clusters: not where inference has not succeeded yet."""
+        return super().inferred and self.inferred_clusters is not None
+
+    @property
+    def clusters(self) -> ClusterPosterior:
+        """Posterior of the law of clusters: whether there are any, how large and how wide."""
+        if self.inferred_clusters is None:
+            msg = "release: inference has not been run on its private statistic; call `release.infer(...)` first."
+            raise InputError(msg)
+        return self.inferred_clusters
+
+    @cached_property
+    def sums(self) -> Floats:
+        """(L,) noised sums of `1 - distance / radius` over pairs, in pairs; some may be negative."""
+        return self.statistic.plan.sums(self.statistic.lattice)
+
+    def with_posterior(self, model: FieldInference, rng: np.random.Generator, progress: Progress | None) -> Self:
+        """The release with the posterior of a model, and that of clusters over its intensity."""
+        found = super().with_posterior(model, rng, progress)
+        # An auditor's release leaves out what follows from the numbers.
+        if found.draws is None:
+            return found
+        if progress is not None:
+            progress("simulating clusters")
+        return replace(found, inferred_clusters=found.infer_clusters(rng))
+
+    def infer_clusters(self, rng: np.random.Generator) -> ClusterPosterior:
+        """The posterior of the law of clusters over the released intensity, by simulation."""
+        plan, intensity = self.statistic.plan, self.intensity
+        pairs = plan.pairs
+        totals = np.array([intensity.total]) if plan.n is not None else self._totals()
+        most = min(MOST_SIMULATED, max(MANY, FAR * (plan.expected_n or 0)))
+
+        def simulate(law: ClusterLaw) -> Floats:
+            n = plan.n if plan.n is not None else int(rng.poisson(min(rng.choice(totals), most)))
+            return pairs.statistic.sums(clustered_pattern(intensity, law, n, rng).positions)
+
+        scales = [scale / 2.0**pairs.bits for scale in pairs.scales]
+        size = plan.n or max(1.0, float(totals.mean()))
+        return ClusterPosterior.inferred(plan.prior, simulate, self.sums, scales, size, rng)
+
+    def _totals(self) -> Floats:
+        """(K,) expected numbers of points of posterior draws, where the number of points is secret."""
+        return self._field_model().posterior_mean(self._require_draws()).totals
+
+    def drawn(self, intensity: Intensity, n: int | None, rng: np.random.Generator, source: str) -> PointPattern:
+        """One pattern of clusters over an intensity.
+
+        Of the whole posterior where different draws are asked for, which may have clusters or none; else of one law,
+        its centre, with clusters where they are more likely than none.
+        """
+        law = self.clusters.draw(rng) if source == "draws" else self.clusters.central
+        if n is None:
+            require_room(intensity)
+            n = int(rng.poisson(intensity.total))
+        return clustered_pattern(intensity, law, n, rng)
+
+    def reopened(self, saved: Saved) -> Self:
+        """The release with what was inferred before it was saved."""
+        found, content = super().reopened(saved), saved.content(CLUSTERS)
+        clusters = None if content is None else read_clusters(content, self.statistic.plan.prior)
+        return replace(found, inferred_clusters=clusters)
+
+    def write(self, folder: Path, start: str = "") -> None:
+        """Write statistic, offset, posterior and clusters."""
+        super().write(folder, start)
+        if self.inferred_clusters is not None:
+            folder_writing.put(cluster_text(self.inferred_clusters), folder / (start + CLUSTERS))
