@@ -57,7 +57,7 @@ def of(rows: Rows, names: Iterable[str], n: int, epsilon: float) -> list[tuple[s
 
 
 def reach(rows: Rows) -> list[str]:
-    """What was to be reached, beside what was measured."""
+    """Targets beside measured figures."""
     lines = []
     for name, inference in ((name, each) for name in (HEADLINE, *SOHO) for each in ("laplace", "nuts")):
         found = rows.get((name, 400, 1.0, inference))
@@ -159,7 +159,7 @@ def first_order(rows: Rows) -> list[str]:
 
 
 def even(rows: Rows) -> list[str]:
-    """How often what has no clusters comes out clustered."""
+    """Rates at which originals without clusters come out clustered."""
     lines = []
     for name, e in (*(("uniform", e) for e in BUDGETS), ("hard core", 1.0), ("Cox, 100 m", 1.0)):
         for _, found in of(rows, [name], 400, e):
@@ -188,7 +188,7 @@ def decided(rows: Rows) -> list[str]:
 
 
 def verdict(found: list[dict[str, Any]]) -> str:
-    """How many releases find clusters likely, and the mean probability of none."""
+    """Numbers of releases that find clusters likely, and mean probabilities of none."""
     laws = [row["law"] for row in found]
     return f"{sum(law['likely'] for law in laws)}/{len(laws)} ({np.mean([law['none'] for law in laws]):.2f})"
 

@@ -1,4 +1,4 @@
-"""Releases with a share of the budget for clusters beside releases without: which of them huddle like the original?
+"""Releases with a share of the budget for clusters beside releases without, and how near they come to the original.
 
 Originals on a square of 1 km (Thomas and Matern clusters, a log-Gaussian Cox process, a hard core, uniform points) and
 the deaths of Soho, on the map and on its streets. Each is released with all of epsilon for the intensity, with .3 of it

@@ -447,7 +447,8 @@ class TestSynthesize:
 
     def test_failed_diagnostics_of_one_level_keep_all_levels(self, points, tmp_path):
         words = [*CRS, *SQUARE, *LGCP, "--length-scale", 200, *YEARS, "--out", tmp_path / "out"]
-        samplers = itertools.chain([Apart], itertools.repeat(Chance))
+        # Every try of the first level fails.
+        samplers = itertools.chain([Apart] * 3, itertools.repeat(Chance))
 
         def sampler(*given):
             return next(samplers)(*given)
