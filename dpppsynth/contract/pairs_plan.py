@@ -1,10 +1,16 @@
 """`PairsPlan`: base of plans that release noised pair sums, alone or after other noised numbers."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from dpppsynth.contract.additive_noise import LatticePlan
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.measurement import Parameters
 from dpppsynth.contract.noised_pairs import NoiseGroup
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonRead
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.models.pair_limits import pieces_work
 from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Ints
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -35,6 +41,28 @@ class PairsPlan(LatticePlan):
         @property
         def caps(self) -> tuple[int, ...]:
             """Cap of each radius."""
+
+    @classmethod
+    def work(cls, parameters: Parameters, domain: Domain) -> float:
+        """Work of a mesh, if any, and of finding how many places of a network are near each other."""
+        found, radii = super().work(parameters, domain), parameters.get("radii")
+        if not isinstance(domain, LinearNetwork) or not isinstance(radii, list):
+            return found
+        return found + sum(pieces_work(domain, float(each)) for each in radii if isinstance(each, int | float))
+
+    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
+        """The released numbers from their JSON form.
+
+        Raises
+        ------
+        InputError
+            When there are more or fewer than the plan has.
+        """
+        statistic = super().restore(data)
+        if len(statistic.lattice) != self.size:
+            msg = "statistic: it has another number of values than its plan; the file is not whole."
+            raise InputError(msg)
+        return statistic
 
     def exact_numbers(self, pattern: PointPattern) -> Ints:
         """(size,) numbers in lattice units, without noise."""

@@ -14,14 +14,13 @@ from dpppsynth.contract.pairs_plan import PairsPlan
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, one_among
 from dpppsynth.core.arguments import one_of, probability
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows, mention
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.cluster_file import CLUSTERS, require_clusters
 from dpppsynth.models.cluster_posterior import ClusterPrior
-from dpppsynth.models.pair_limits import pieces_work
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.composition import together
@@ -116,14 +115,6 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
         radii, caps, steps = (tuple(p[name]) for name in ("radii", "caps", "steps"))
         return cls(*settled, radii, caps, steps, p["places"])
 
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of the mesh, and of finding how many places of a network are near each other."""
-        found, radii = super().work(parameters, domain), parameters.get("radii")
-        if not isinstance(domain, LinearNetwork) or not isinstance(radii, list):
-            return found
-        return found + sum(pieces_work(domain, float(each)) for each in radii if isinstance(each, int | float))
-
     def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to derive the guarantee again."""
         own = self.pairs.parameters()
@@ -194,14 +185,6 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
     def exact_numbers(self, pattern: PointPattern) -> Ints:
         """(size,) masses and doubled sums in lattice units, without noise."""
         return np.concatenate([self.exact(pattern.positions), self.pairs.statistic.doubled(pattern.positions)])
-
-    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        """The released numbers from their JSON form."""
-        statistic = super().restore(data)
-        if len(statistic.lattice) != self.size:
-            msg = "statistic: it has another number of values than masses and radii; the file is not whole."
-            raise InputError(msg)
-        return statistic
 
     @property
     def prior(self) -> ClusterPrior:

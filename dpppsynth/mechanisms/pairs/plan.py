@@ -14,13 +14,11 @@ from dpppsynth.contract.pairs_plan import PairsPlan
 from dpppsynth.contract.parameter_forms import POSITIVE, WHOLE, Form, const
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
-from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.units import short_unit
 from dpppsynth.core.wording import Rows
-from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.pairs.pair_table import pair_table
-from dpppsynth.models.pair_limits import pieces_work
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.noise import OpenDPLaplace, SeededLaplace
@@ -142,15 +140,6 @@ class PairSumsPlan(PairsPlan):
         levels = (tuple(p[name]) for name in ("radii", "caps", "shares", "steps"))
         return cls(domain, relation, p["n"], p["expected_n"], p["epsilon"], *levels)
 
-    @classmethod
-    def work(cls, parameters: Parameters, domain: Domain) -> float:
-        """Work of finding how many places of a network are near each other."""
-        radii = parameters.get("radii")
-        if not isinstance(domain, LinearNetwork) or not isinstance(radii, list):
-            return 0.0
-        lengths = [float(each) for each in radii if isinstance(each, int | float)]
-        return sum(pieces_work(domain, length) for length in lengths)
-
     def parameters(self) -> JsonObject:
         """Public parameters for the certificate: enough to make this plan again."""
         return self.part.parameters() | {
@@ -214,14 +203,6 @@ class PairSumsPlan(PairsPlan):
     def _persons(self, pattern: PointPattern) -> Ints | None:
         """(n,) numbers of persons, where points tell whose they are."""
         return None
-
-    def restore(self, data: JsonRead) -> PrivateStatistic[Self]:
-        """The released statistic from its JSON form."""
-        statistic = super().restore(data)
-        if len(statistic.lattice) != self.size:
-            msg = "statistic: it has another number of values than there are radii; the file is not whole."
-            raise InputError(msg)
-        return statistic
 
     @property
     def following(self) -> tuple[Following, ...]:
