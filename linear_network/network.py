@@ -170,6 +170,16 @@ class LinearNetwork(OnMap):
         return sp.csr_array(upper + upper.T)
 
     @cached_property
+    def ends(self) -> tuple[Ints, Ints, Ints]:
+        """(2 E,) ends of edges by their vertex; for each vertex (V,) where its own begin, and how many there are.
+
+        Edge k begins at end 2 k and ends at end 2 k + 1.
+        """
+        vertex = self.edges.ravel()
+        degree = np.bincount(vertex, minlength=len(self.vertices))
+        return np.argsort(vertex, kind="stable"), np.cumsum(degree) - degree, degree
+
+    @cached_property
     def _tree(self) -> shapely.STRtree:
         return shapely.STRtree(self.lines)
 

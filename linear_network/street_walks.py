@@ -23,11 +23,7 @@ class StreetWalks:
 
     def __init__(self, network: LinearNetwork) -> None:
         self.network, self.lengths = network, network.lengths
-        # Ends of edges, ordered by their vertex: edge k begins at end 2 k and ends at end 2 k + 1.
-        vertex = network.edges.ravel()
-        self.ends: Ints = np.argsort(vertex, kind="stable")
-        self.degree = np.bincount(vertex, minlength=len(network.vertices))
-        self.first = np.cumsum(self.degree) - self.degree
+        self.ends, self.first, self.degree = network.ends
 
     def displaced(self, positions: Floats, spread: float, rng: np.random.Generator) -> Floats:
         """Positions (n, 2) after independent displacements.

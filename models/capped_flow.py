@@ -22,7 +22,7 @@ from dpppsynth.spatial.near_pairs import Ints, NearPairs, products
 # Capacities are 32-bit numbers.
 MOST = 2**31 - 1
 # Neighbours of a node that enter the network first, and the factor by which later rounds let more of them in.
-NEIGHBOURS, MORE = 32, 4
+NEIGHBOURS, MORE = 64, 4
 
 
 class Nodes(NamedTuple):
@@ -181,7 +181,8 @@ class _Network:
         held[self.points.place] = True
         kept = held[entries.row] & held[entries.col]
         row, column, value = entries.row[kept], entries.col[kept], entries.data[kept]
-        sort = np.lexsort((-value, row))
+        # One key of both: a share is at most that of one place.
+        sort = np.argsort(row.astype(np.int64) * (self.same + 1) - value, kind="stable")
         return row[sort], column[sort], value[sort]
 
     def _members(self, chosen: np.ndarray) -> tuple[Ints, Ints, Ints]:

@@ -19,11 +19,11 @@ Places = tuple[float, float]
 SMALLEST = 1e-6
 
 
-def require_radius(radius: float, domain: Domain) -> None:
+def require_radius(radius: float, domain: Domain, *, name: str = "radii") -> None:
     """Refuse a radius that no two points of the domain exceed, or one that is as good as nothing."""
     if not SMALLEST * domain.diameter <= radius <= domain.diameter:
         msg = (
-            f"radii: each must lie between a millionth of the domain's diameter and the diameter, {domain.diameter:g} "
+            f"{name}: each must lie between a millionth of the domain's diameter and the diameter, {domain.diameter:g} "
             f"{domain.unit}, got {radius:g}."
         )
         raise InputError(msg)
@@ -40,14 +40,16 @@ def _most(places: Places, n: int | None) -> float:
     return occupied * min(near, occupied) / 2
 
 
-def require_few(domain: Domain, radius: float, steps: int, n: int | None) -> None:
+def require_few(
+    domain: Domain, radius: float, steps: int, n: int | None, *, name: str = "radii", remedy: str = ""
+) -> None:
     """Refuse a lattice with more pairs than a computer is asked to hold."""
     found = most_pairs(domain, radius, steps, n)
     if found > MOST_PAIRS:
+        remedy = remedy or f"take another radius, or fewer {mention('steps')}"
         msg = (
-            f"radii: so many points could make up to {found:.2g} pairs of places within {radius:g} {domain.unit}, "
-            f"{steps} steps to the radius, and {MOST_PAIRS:.2g} are allowed; take another radius, or fewer "
-            f"{mention('steps')}."
+            f"{name}: so many points could make up to {found:.2g} pairs of places within {radius:g} {domain.unit}, "
+            f"{steps} steps to the radius, and {MOST_PAIRS:.2g} are allowed; {remedy}."
         )
         raise InputError(msg)
 

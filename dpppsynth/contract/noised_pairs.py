@@ -77,8 +77,16 @@ class NoisedPairs:
         """Epsilon of all radii together."""
         return math.fsum(change / scale for change, scale in zip(self.sensitivities, self.scales, strict=True))
 
-    def require(self, n: int | None) -> None:
+    def require(self, n: int | None, *, name: str = "radii", remedy: str = "") -> None:
         """Refuse, from public numbers, radii without meaning, too many pairs of places, and noise beyond 64 bits.
+
+        Parameters
+        ----------
+        n : int or None
+        name : str
+            Of the radii, in messages.
+        remedy : str
+            For too many pairs, where steps cannot be chosen.
 
         Raises
         ------
@@ -86,8 +94,8 @@ class NoisedPairs:
         """
         statistic = self.statistic
         for radius, steps in zip(statistic.radii, statistic.steps, strict=True):
-            require_radius(radius, statistic.domain)
-            require_few(statistic.domain, radius, steps, n)
+            require_radius(radius, statistic.domain, name=name)
+            require_few(statistic.domain, radius, steps, n, name=name, remedy=remedy)
         for scale, sensitivity, epsilon in zip(self.scales, self.sensitivities, self.epsilons, strict=True):
             require_room(scale, sensitivity, epsilon)
 

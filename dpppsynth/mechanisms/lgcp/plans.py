@@ -234,7 +234,7 @@ def _measured(request: LGCPRequest, basis: str, mesh: Mesh) -> StatisticPlan:
     if s.cluster_radii is not None:
         radii = s.cluster_radii
         for radius in radii:
-            require_radius(radius, request.domain)
+            require_radius(radius, request.domain, name="cluster_radii")
         caps = caps[:1] * len(radii)
     if s.cluster_caps is not None:
         caps = caps_of(s.cluster_caps, len(radii), name="cluster_caps")
