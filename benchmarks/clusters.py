@@ -27,7 +27,7 @@ from pages import command_line, fill
 
 import dpppsynth as dps
 
-SEED, SHARE = 21, 0.3
+SEED, SHARE = 2607, 0.3
 SIZES, BUDGETS, LARGE = (200, 1000), (0.3, 1.0, 3.0), 10_000
 HEADLINE, HEADLINE_SIZE = "Thomas 8 x 10 m", 400
 # Synthetic patterns of a release, and of one of ten thousand points.

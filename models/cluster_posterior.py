@@ -27,6 +27,8 @@ NARROWEST, WIDEST, SPREADS = 0.25, 1.0, 12
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 # Simulations without clusters, and with them in each of the rounds, up to so many points; of more points fewer.
 PLAIN, EACH, ROUNDS, MANY, FEWEST = 16, 48, 2, 2_500, 16
+# Simulations of a round for each number that is fitted to them, at least.
+TO_EACH = 1.5
 # Relative error that the average of the simulations without clusters may have.
 SLACK = 0.02
 # Normal laws whose mixture stands for Laplace noise.
@@ -57,10 +59,15 @@ class ClusterPrior:
     streets: bool
     shared: bool = False
 
+    @property
+    def spreads(self) -> Floats:
+        """(12,) spreads of the laws, increasing."""
+        return np.asarray(np.geomspace(NARROWEST * self.radii[0], WIDEST * self.radii[-1], SPREADS))
+
     @cached_property
     def table(self) -> Floats:
         """(M, 4) sizes, spreads, coincident shares and prior probabilities; the first law has no clusters."""
-        spreads = np.geomspace(NARROWEST * self.radii[0], WIDEST * self.radii[-1], SPREADS)
+        spreads = self.spreads
         sizes = np.exp(-0.5 * (np.log(SIZES / TYPICAL_SIZE) / SIZE_SD) ** 2)
         apart, shared = (SPREAD_ALONE, SHARED_ALONE) if self.shared else (1 - EMPTY, 0.0)
         both, shares = 1 - EMPTY - apart - shared, SHARES if self.shared else ()
@@ -181,8 +188,10 @@ class ClusterPosterior:
         plain = np.array([simulate(NO_CLUSTERS) for _ in range(max(FEWEST // 2, round(PLAIN * share)))])
         tried, found = np.empty(0, dtype=np.int64), np.empty((0, len(observed)))
         probabilities = prior.table[:, 3]
+        fitted = _quadratic(prior.neighbours, prior.table[:, 2]).shape[1]
+        runs = max(FEWEST, round(EACH * share), int(np.ceil(TO_EACH * fitted)))
         for _ in range(ROUNDS):
-            new = _through(probabilities, max(FEWEST, round(EACH * share)), rng)
+            new = _through(probabilities, runs, rng)
             tried = np.concatenate([tried, new])
             found = np.concatenate([found, [simulate(prior.law(int(k))) for k in new]])
             likelihood = PairLaws.fitted(prior, n, plain, tried, found).log_likelihood(observed, scales)

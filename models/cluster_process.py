@@ -5,6 +5,9 @@ so dense, and places so likely about them, that the intensity of the points is t
 parent c with density proportional to `g(c - x) Lambda(x)`, for a symmetric kernel g, and parents have the intensity
 `(g * Lambda)(c)` divided by the mean number of places. So a first place is drawn from the intensity, its parent from g
 about it, and the other places about the parent in the same way, as one of some candidates.
+
+First places need not be independent. Where the intensity has hills because the original had clusters there, a Poisson
+number of clusters in each hill would count them twice, and first places vary less (`first_places`).
 """
 
 from collections.abc import Callable
@@ -15,6 +18,7 @@ import numpy as np
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.linear_network.street_walks import StreetWalks
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.hilbert_curve import hilbert_order
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.patterns import PointPattern
@@ -49,7 +53,9 @@ class ClusterLaw:
 NO_CLUSTERS = ClusterLaw(0.0, 1.0)
 
 
-def clustered_pattern(intensity: Intensity, law: ClusterLaw, n: int, rng: np.random.Generator) -> PointPattern:
+def clustered_pattern(
+    intensity: Intensity, law: ClusterLaw, n: int, rng: np.random.Generator, *, variance: float = 1.0
+) -> PointPattern:
     """`n` points of clusters over an intensity; the last cluster is cut short.
 
     Parameters
@@ -58,6 +64,8 @@ def clustered_pattern(intensity: Intensity, law: ClusterLaw, n: int, rng: np.ran
     law : ClusterLaw
     n : int
     rng : Generator
+    variance : float
+        Of the number of clusters in a region, over that of independent ones.
 
     Raises
     ------
@@ -67,19 +75,36 @@ def clustered_pattern(intensity: Intensity, law: ClusterLaw, n: int, rng: np.ran
     if not (law.size or law.coincident) or not n:
         return binomial_pattern(intensity, n, rng)
     sizes, points = _numbers(law, n, rng)
-    first = binomial_pattern(intensity, len(sizes), rng).positions
-    domain = intensity.mesh.domain
+    first = first_places(intensity, len(sizes), variance, rng)
     positions = np.repeat(first, sizes, axis=0)
-    starts = np.cumsum(sizes) - sizes
     later = np.ones(len(positions), dtype=bool)
-    later[starts] = False
+    later[np.cumsum(sizes) - sizes] = False
     if later.any():
-        displace = displacement(domain, law.spread, rng)
-        parents = np.repeat(displace(first), sizes, axis=0)[later]
-        known = np.repeat(_values(intensity, first)[0], sizes)[later]
-        positions[later] = _about(parents, known, intensity, displace, rng)
+        positions[later] = other_places(intensity, first, sizes - 1, law.spread, rng)
     positions = np.repeat(positions, points, axis=0)[:n]
-    return PointPattern.at(rng.permutation(positions), domain, synthetic=True)
+    return PointPattern.at(rng.permutation(positions), intensity.mesh.domain, synthetic=True)
+
+
+def first_places(intensity: Intensity, count: int, variance: float, rng: np.random.Generator) -> Floats:
+    """(count, 2) places with the density of the intensity, whose numbers in regions vary less than independent ones'.
+
+    Of `1 / variance` times as many independent candidates, in the order of a curve that fills the plane, every so
+    manieth is taken. Each candidate is as likely as any other, so the density is exact.
+    """
+    tried = binomial_pattern(intensity, int(np.ceil(count / variance)), rng).positions
+    if len(tried) == count:
+        return tried
+    at = ((rng.random() + np.arange(count)) * (len(tried) / count)).astype(np.int64)
+    order = hilbert_order(intensity.mesh.domain.coordinates(tried))
+    # In random order: the last cluster, which is cut short, may be anywhere.
+    return rng.permutation(tried[order[np.minimum(at, len(tried) - 1)]])
+
+
+def other_places(intensity: Intensity, first: Floats, counts: Ints, spread: float, rng: np.random.Generator) -> Floats:
+    """Places of clusters beside their first ones (k, 2): so many (k,) of each, one cluster after the other."""
+    displace = displacement(intensity.mesh.domain, spread, rng)
+    parents = np.repeat(displace(first), counts, axis=0)
+    return _about(parents, np.repeat(_values(intensity, first)[0], counts), intensity, displace, rng)
 
 
 def displacement(domain: Domain, spread: float, rng: np.random.Generator) -> Displace:

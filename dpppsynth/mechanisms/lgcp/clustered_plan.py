@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from dpppsynth.contract.additive_noise import PrivateStatistic, StatisticPlan
 from dpppsynth.contract.measurement import Following, Parameters, capped
@@ -80,7 +81,8 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
             )
             raise InputError(msg)
         super().__post_init__()
-        self.pairs.require(self.n)
+        remedy = f"take larger radii, or leave {mention('clusters')} out"
+        self.pairs.require(self.n, name="cluster_radii", remedy=remedy)
         require_simulated(self.n or self.expected_n or 0)
         self.guarantee.require(self.epsilon, 0.0)
 
@@ -149,6 +151,19 @@ class ClusteredPlan(StatisticPlan, PairsPlan):
     def masses(self, lattice: Ints) -> Floats:
         """Masses in points, the first of the released numbers."""
         return super().masses(lattice[: self.masses_size])
+
+    @property
+    def mass_variance(self) -> float:
+        """Variance of the noise of one mass, exactly."""
+        return float(0.5 / np.sinh(0.5 / self.scale) ** 2 / 4.0**self.bits)
+
+    def mass_shares(self, positions: Floats) -> sp.csr_array:
+        """(k, V) shares of points (k, 2) in each of the masses."""
+        if self.basis == "tents":
+            return self.mesh.basis(positions)
+        element = self.mesh.locate(positions)
+        shape = len(positions), self.masses_size
+        return sp.csr_array((np.ones(len(element)), element, np.arange(len(element) + 1)), shape=shape)
 
     def sums(self, lattice: Ints) -> Floats:
         """(L,) pair sums, the last of the released numbers."""

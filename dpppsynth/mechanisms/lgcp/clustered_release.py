@@ -12,8 +12,9 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress
 from dpppsynth.mechanisms.lgcp.cluster_file import CLUSTERS, cluster_text, read_clusters
 from dpppsynth.mechanisms.lgcp.clustered_plan import MOST_SIMULATED, ClusteredPlan
+from dpppsynth.models.cluster_parents import ParentRule, SharedTents
 from dpppsynth.models.cluster_posterior import ClusterPosterior
-from dpppsynth.models.cluster_process import ClusterLaw, clustered_pattern
+from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw, clustered_pattern
 from dpppsynth.release import folder_writing
 from dpppsynth.release.cox import CoxRelease
 from dpppsynth.release.field_inference import FieldInference
@@ -76,7 +77,7 @@ class ClusteredRelease(CoxRelease[ClusteredPlan]):
 
         def simulate(law: ClusterLaw) -> Floats:
             n = plan.n if plan.n is not None else int(rng.poisson(min(rng.choice(totals), most)))
-            return pairs.statistic.sums(clustered_pattern(intensity, law, n, rng).positions)
+            return pairs.statistic.sums(self.clustered(intensity, law, n, rng).positions)
 
         scales = [scale / 2.0**pairs.bits for scale in pairs.scales]
         size = plan.n or max(1.0, float(totals.mean()))
@@ -96,7 +97,38 @@ class ClusteredRelease(CoxRelease[ClusteredPlan]):
         if n is None:
             require_room(intensity)
             n = int(rng.poisson(intensity.total))
-        return clustered_pattern(intensity, law, n, rng)
+        return self.clustered(intensity, law, n, rng)
+
+    def clustered(self, intensity: Intensity, law: ClusterLaw, n: int, rng: np.random.Generator) -> PointPattern:
+        """`n` points of clusters over an intensity, whose numbers vary as the rule of parents says."""
+        variance = self.parents(intensity).variance(law) if n and law != NO_CLUSTERS else 1.0
+        return clustered_pattern(intensity, law, n, rng, variance=variance)
+
+    def parents(self, intensity: Intensity) -> ParentRule:
+        """Rule by which numbers of clusters over an intensity vary."""
+        if intensity not in self._rules:
+            # That of one intensity is enough: patterns of one come one after the other.
+            self._rules.clear()
+            self._rules[intensity] = self._parents(intensity)
+        return self._rules[intensity]
+
+    @cached_property
+    def _rules(self) -> dict[Intensity, ParentRule]:
+        return {}
+
+    @cached_property
+    def _tents(self) -> SharedTents:
+        plan = self.statistic.plan
+        return SharedTents.of(self.intensity, plan.mass_shares, plan.prior.spreads)
+
+    def _parents(self, intensity: Intensity) -> ParentRule:
+        plan = self.statistic.plan
+        positions, element, weight = intensity.mesh.pieces.quadrature()
+        at = np.clip(intensity.mesh.weights(element, positions), 0, 1)
+        expected = plan.mass_shares(positions).T @ (weight * intensity.at(element, at, positions))
+        if plan.n is not None:
+            expected *= plan.n / expected.sum()
+        return ParentRule.of(self._tents, self.statistic.masses, plan.mass_variance, expected, fixed=plan.n is not None)
 
     def reopened(self, saved: Saved) -> Self:
         """The release with what was inferred before it was saved."""

@@ -17,8 +17,9 @@ from dpppsynth.io import write_pattern
 from dpppsynth.mechanisms.lgcp.cluster_file import cluster_text, read_clusters, require_clusters
 from dpppsynth.mechanisms.lgcp.clustered_plan import ClusteredPlan
 from dpppsynth.models import regular_triangulation
+from dpppsynth.models.cluster_parents import LEAST
 from dpppsynth.models.cluster_posterior import ClusterPosterior, ClusterPrior
-from dpppsynth.models.cluster_process import NO_CLUSTERS
+from dpppsynth.models.cluster_process import NO_CLUSTERS, clustered_pattern
 from dpppsynth.models.pair_sums import PairStatistic
 from dpppsynth.privacy import GaussianDP, Guarantee, PureDP, verify
 from dpppsynth.privacy.bounds import tents_sensitivity
@@ -40,10 +41,10 @@ def thomas(n=400, size=8, spread=10.0, seed=1):
     return PointPattern(np.concatenate(found)[:n], SQUARE)
 
 
-def pairs_within(pattern):
-    """(3,) pairs nearer than 10, 25 and 50."""
+def pairs_within(pattern, r=RADII):
+    """Pairs nearer than each distance."""
     tree = cKDTree(pattern.xy)
-    return (tree.count_neighbors(tree, RADII) - len(pattern)) / 2
+    return (tree.count_neighbors(tree, r) - len(pattern)) / 2
 
 
 @pytest.fixture(scope="module")
@@ -158,11 +159,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("settings", "n", "message"),
         [
-            ({"cluster_radii": [15.0, 5000.0]}, 400, "radii: each must lie between"),
+            ({"cluster_radii": [15.0, 5000.0]}, 400, "cluster_radii: each must lie between"),
             ({"cluster_radii": [10.0, 20.0, 30.0, 40.0, 50.0]}, 400, "cluster_radii: at most 4, got 5"),
             ({"cluster_caps": [5, 6, 7]}, 400, "cluster_caps: needs"),
             ({"cluster_caps": 2**21}, 400, "cap: "),
-            ({}, 10**6, "radii: so many points could make up to"),
+            ({}, 10**6, r"cluster_radii: so many points could make up to .* take larger radii, or leave clusters= out"),
             ({}, 10**7, "clusters: patterns of all points are simulated, 2,000,000 at most"),
         ],
     )
@@ -209,6 +210,16 @@ class TestPatterns:
         assert (np.abs(np.log(made / original)) < np.log(1.6)).all()
         assert (alone[:2] < 0.3 * original[:2]).all()
 
+    def test_clusters_that_the_intensity_shows_count_once(self):
+        """Pairs within 100, where independent clusters over the hills of the same intensity are too many."""
+        found = LGCPSynthesizer(3.0, 50.0, clusters=0.3, inference="laplace").release(thomas(), 3)
+        law, rng = found.clusters.central, np.random.default_rng(5)
+        assert LEAST <= found.parents(found.intensity).variance(law) < 0.6
+        original = pairs_within(thomas(), 100.0)
+        made = np.mean([pairs_within(p, 100.0) for p in found.sample(30, rng, fixed_n=True)])
+        anew = np.mean([pairs_within(clustered_pattern(found.intensity, law, 400, rng), 100.0) for _ in range(30)])
+        assert 0.9 < made / original < 1.15 < 1.2 < anew / original
+
     def test_an_even_original_stays_even(self):
         even = PointPattern(np.random.default_rng(6).uniform(0, 1000, (400, 2)), SQUARE)
         released = LGCPSynthesizer(3.0, 50.0, clusters=0.3, **FAST).release(even, 7)
@@ -253,6 +264,8 @@ class TestFiles:
         np.testing.assert_allclose(again.clusters.probabilities, release.clusters.probabilities, atol=2e-6)
         np.testing.assert_array_equal(again.sums, release.sums)
         assert again.sample(1, 4, fixed_n=True)[0].xy.shape == (400, 2)
+        laws = (each.parents(each.intensity).variance(release.clusters.central) for each in (release, again))
+        assert next(laws) == pytest.approx(next(laws), rel=1e-3)
 
     @pytest.mark.parametrize(
         "change",
