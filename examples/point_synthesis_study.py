@@ -20,6 +20,7 @@ from dpppsynth.evaluation.experiments import Outcome, Scenario
 from dpppsynth.evaluation.kfunction import default_distances, k_function
 from dpppsynth.evaluation.scores import mean_integrated_squared_error, propensity_mse
 from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.mechanisms.lgcp.clustered_release import ClusteredRelease
 from dpppsynth.models import PoweredExponential, regular_squares, regular_triangulation
 from dpppsynth.privacy import kim_lim_38, kim_lim_ratio
 from dpppsynth.spatial.gaussian_kernel import kernel_density
@@ -38,6 +39,8 @@ ALPHA, SEGMENT, SIDE = 25.0, 50.0, 150.0
 MOST_POINTS, STEPS = 1500, 60
 # Of a posterior's draws, how many there are to one that its mean intensity is taken over.
 THINNED = 5
+# Share of epsilon for clusters.
+CLUSTERS = 0.3
 
 
 # What originals are drawn from.
@@ -144,9 +147,21 @@ class KernelMean:
         return kernel_density(self.pattern.xy, self.pattern.domain, self.bandwidth, xy)
 
 
-def drawn(intensity: Any, rng: np.random.Generator) -> Synthetic:
+def drawn(intensity: Any, rng: np.random.Generator, clusters: Any = None) -> Synthetic:
+    """A set from an intensity, or from a release's clusters over it; thinned where there are too many points."""
     points = int(rng.poisson(intensity.total))
-    return Synthetic(binomial_pattern(intensity, min(points, MOST_POINTS), rng), points, intensity)
+    kept = min(points, MOST_POINTS)
+    if clusters is None:
+        return Synthetic(binomial_pattern(intensity, kept, rng), points, intensity)
+    whole = clusters.drawn(intensity, points, rng, "mean")
+    # Points come in random order.
+    some = dps.PointPattern.at(whole.positions[:kept], whole.domain, synthetic=True)
+    return Synthetic(some, points, intensity)
+
+
+def clusters_of(release: Any) -> Any:
+    """The release where its patterns have clusters, else nothing."""
+    return release if isinstance(release, ClusteredRelease) else None
 
 
 @dataclass(frozen=True)
@@ -205,7 +220,7 @@ class Releases:
             planar = isinstance(self.pattern.domain, dps.Window)
             mean = KernelMean(self.pattern, self.plan.statistic.bandwidth) if planar else None
             return Synthetic(release.patterns[0], len(release.patterns[0]), mean)
-        return drawn(sources(release, self.source, 1, rng)[0], rng)
+        return drawn(sources(release, self.source, 1, rng)[0], rng, clusters_of(release))
 
 
 def sources(release: Any, source: str, m: int, rng: np.random.Generator) -> list[Any]:
@@ -237,9 +252,8 @@ class OneRelease:
 
     def sample(self, m: int, rng: np.random.Generator) -> list[dps.PointPattern]:
         mean = self.source == "mean"
-        self.sets = [
-            drawn(each, rng) for each in ([self.intensity] * m if mean else sources(self.release, self.source, m, rng))
-        ]
+        found = [self.intensity] * m if mean else sources(self.release, self.source, m, rng)
+        self.sets = [drawn(each, rng, clusters_of(self.release)) for each in found]
         return [each.pattern for each in self.sets]
 
 
@@ -309,11 +323,18 @@ def posterior_draw(
 
 
 def posterior(
-    scenario: Scenario, epsilon: float, delta: float, n: int, *, mechanism: str = "tents", source: str = "draws"
+    scenario: Scenario,
+    epsilon: float,
+    delta: float,
+    n: int,
+    *,
+    mechanism: str = "tents",
+    source: str = "draws",
+    clusters: float | None = None,
 ) -> Any:
-    """Noised masses with a posterior: sets from single draws of it, as `sample()` has them, or from its mean."""
-    delta = 0.0 if mechanism == "tents" else SMALL_DELTA
-    given = dps.LGCPSynthesizer(epsilon, scenario.alpha, mechanism=mechanism, delta=delta, inference="laplace")
+    """Noised masses with a posterior: sets from single draws of it or from its mean, with clusters where asked for."""
+    options = {"mechanism": mechanism, "delta": 0.0 if mechanism == "tents" else SMALL_DELTA, "clusters": clusters}
+    given = dps.LGCPSynthesizer(epsilon, scenario.alpha, inference="laplace", **options)
     return Once(given, source) if isinstance(scenario.domain, dps.Window) else Anew(given, source)
 
 
@@ -353,6 +374,7 @@ NEW = {
     "LGCP, posterior draw, small delta": partial(posterior_draw, small=True),
     "LGCP, tents + posterior, draws": posterior,
     "LGCP, tents + posterior, mean": partial(posterior, source="mean"),
+    "LGCP, tents + posterior, clusters": partial(posterior, source="mean", clusters=CLUSTERS),
     "Laplace, counts, n kept": counts,
     "Laplace, tents, n kept": tents,
 }
@@ -362,6 +384,7 @@ STREETS = {
     "LGCP, posterior draw, small delta": partial(posterior_draw, small=True),
     "LGCP, tents + posterior, draws": posterior,
     "LGCP, tents + posterior, mean": partial(posterior, source="mean"),
+    "LGCP, tents + posterior, clusters": partial(posterior, source="mean", clusters=CLUSTERS),
     "LGCP, field + posterior, draws": partial(posterior, mechanism="field"),
     "LGCP, field + posterior, mean": partial(posterior, mechanism="field", source="mean"),
     "Laplace, as printed": printed_laplace,
@@ -391,6 +414,7 @@ DELTAS = {
     "LGCP, posterior draw, small delta": "1e-6",
     "LGCP, tents + posterior, draws": "0",
     "LGCP, tents + posterior, mean": "0",
+    "LGCP, tents + posterior, clusters": "0",
     "LGCP, field + posterior, draws": "1e-6",
     "LGCP, field + posterior, mean": "1e-6",
     "Laplace, as printed": "0",

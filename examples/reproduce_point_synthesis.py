@@ -264,11 +264,13 @@ exception. Which intensity that is:
 
 - *LGCP, bound 3.8*, *bound 3.9* and *posterior draw*: the one posterior draw that is released.
 - *tents + posterior, draws* and *field + posterior, draws*: noised masses are released, and a posterior is found from
-  them. Each set comes from a single draw of it, as `sample()` makes them if nothing else is said. Draws carry the
-  uncertainty of the release, and lie farther from the truth than their mean.
+  them. Each set comes from a single draw of it, as `sample(source="draws")` makes them; `sample()` takes the posterior
+  median if nothing else is said. Draws carry the uncertainty of the release, and lie farther from the truth.
 - *tents + posterior, mean* and *field + posterior, mean*: the same mechanism, its sets from the posterior mean, as
   `sample(source="mean")` makes them. The exception: in windows all sets of an original in such a row, of draws or of
   the mean, come from one release.
+- *tents + posterior, clusters*: as *mean*, but three tenths of epsilon are for pair sums (`clusters=0.3`), and its sets
+  have clusters over the posterior mean, as that release's `sample(source="mean")` makes them.
 - *Laplace* and *homogeneous Poisson*: the estimate itself. *Kernel*: the expected intensity of its sets.
 """
 TEXTS = {
