@@ -58,6 +58,7 @@ from .release import load_release as load_release
 from .reporting import write_report as write_report
 from .spatial.domains import Window as Window
 from .spatial.mesh import Mesh as Mesh
+from .spatial.offset import Offset as Offset
 from .spatial.patterns import PointPattern as PointPattern
 
 __version__: str

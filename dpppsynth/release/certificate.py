@@ -24,6 +24,9 @@ from dpppsynth.spatial.domains import canonical_json
 # The sentences of a guarantee belong to the schema version: to reword one, raise it and keep the old sentence.
 SCHEMA_VERSION = 1
 FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "posterior.nc", "offset.geojson"
+# An offset of many cells is a raster; one file of the two holds the offset.
+OFFSET_RASTER = "offset.nc"
+OFFSETS = frozenset({OFFSET, OFFSET_RASTER})
 COUNTS, PAIR_SUMS = "counts.geojson", "pair_sums.csv"
 DOMAIN = "domain.geojson"
 REPORT = "report.html"

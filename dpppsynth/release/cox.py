@@ -17,11 +17,10 @@ from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress
-from dpppsynth.core.published_files import plain_text
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.release import folder_writing
-from dpppsynth.release.certificate import OFFSET, POSTERIOR
+from dpppsynth.release.certificate import POSTERIOR
 from dpppsynth.release.field_inference import FieldInference
+from dpppsynth.release.offset_file import write_offset
 from dpppsynth.release.posterior import FitNotes, Posterior
 from dpppsynth.release.release import StatisticRelease
 from dpppsynth.spatial.intensity import Intensity
@@ -87,7 +86,7 @@ class CoxRelease(StatisticRelease[L]):
         super().write(folder, start)
         offset = getattr(self.estimator, "offset", None)
         if offset is not None:
-            folder_writing.put(plain_text(offset.to_geojson()), folder / OFFSET)
+            write_offset(offset, folder)
         if self.draws is not None:
             model = self._field_model()
             (folder / (start + POSTERIOR)).write_bytes(self.draws.file(model.mesh, model.scales))

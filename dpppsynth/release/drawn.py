@@ -10,7 +10,7 @@ from dpppsynth.contract.estimator import Beside, Estimator
 from dpppsynth.contract.measurement import require
 from dpppsynth.core.json_types import JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.release.certificate import OFFSET
+from dpppsynth.release.certificate import OFFSETS
 from dpppsynth.release.estimators import offset_of, offset_rows
 from dpppsynth.spatial.intensity import LogLinear
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
@@ -53,7 +53,7 @@ class Drawn(Estimator[LatticePlan]):
         """The offset, where there is one."""
         require(stated.keys() == {"kind", "offset"}, "a drawn field has an offset and no other setting")
         offset = offset_of(stated)
-        return Beside(frozenset() if offset is None else frozenset({OFFSET}), offset)
+        return Beside(frozenset() if offset is None else OFFSETS, offset)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:

@@ -22,7 +22,7 @@ from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.release.certificate import OFFSET, POSTERIOR
+from dpppsynth.release.certificate import OFFSETS, POSTERIOR
 from dpppsynth.release.contents import require_posterior
 from dpppsynth.release.posterior import Posterior, read_posterior
 from dpppsynth.spatial.domains import Domain, canonical_json
@@ -180,7 +180,7 @@ def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
 
 def files_beside(mesh: Mesh, scales: Sequence[float], offset: str | None) -> Beside:
     """Posterior draws on a mesh, made with some of the length scales or ranges, and the offset where there is one."""
-    files = {POSTERIOR} | (set() if offset is None else {OFFSET})
+    files = {POSTERIOR} | (set() if offset is None else OFFSETS)
     check = partial(_require_posterior, mesh=mesh, scales=scales)
     return Beside(frozenset(files), offset, (Following(POSTERIOR, (), check),))
 

@@ -18,7 +18,8 @@ from dpppsynth.models.recipes import domain_of_release
 from dpppsynth.privacy.guarantee import guarantee_from_dict
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.release import certificate
-from dpppsynth.release.certificate import DOMAIN, OFFSET, STATISTIC, SYNTHETIC, Published, prefix
+from dpppsynth.release.certificate import DOMAIN, STATISTIC, SYNTHETIC, Published, prefix
+from dpppsynth.release.offset_file import offset_name, read_offset
 from dpppsynth.release.rederive import same_values
 from dpppsynth.release.release import Release
 from dpppsynth.release.stratified_release import StratifiedRelease
@@ -200,7 +201,7 @@ def plan_of(found: Published, domain: Domain, relation: Relation, name: str, par
     if not described.estimators:
         return PublishedPlan(name, plan, None)
     stated = parameters["estimator"]
-    offset = None if stated.get("offset") is None else Offset.from_geojson(_json(found, OFFSET))
+    offset = None if stated.get("offset") is None else _offset(found)
     estimator = described.estimator(stated["kind"]).from_dict(stated, plan, offset)
     return PublishedPlan(name, plan.with_offset(offset), estimator)
 
@@ -254,6 +255,15 @@ def _pattern(found: Published, name: str, domain: Domain, marks: list[str]) -> P
         return parse_synthetic(found.content(name), name, domain, marks=marks)
     except OSError:
         raise _lacking(name) from None
+
+
+def _offset(found: Published) -> Offset:
+    try:
+        return read_offset(found)
+    except (InputError, TooLargeError):
+        raise
+    except (OSError, TypeError, ValueError, RecursionError):
+        raise _lacking(offset_name(found.certificate["files"])) from None
 
 
 def _json(found: Published, name: str) -> JsonObject:

@@ -202,7 +202,9 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> De
     first = parts[0]
     # The offset is shared, a posterior each level's own.
     others = {
-        name if name == certificate.OFFSET else prefix(k) + name for k, part in enumerate(parts) for name in part.others
+        name if name in certificate.OFFSETS else prefix(k) + name
+        for k, part in enumerate(parts)
+        for name in part.others
     }
     return Derived(
         parallel([part.guarantee for part in parts], parameters["by"]),

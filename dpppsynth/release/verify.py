@@ -20,10 +20,10 @@ from dpppsynth.privacy.losses import DiscreteLosses
 from dpppsynth.privacy.relations import relation_from_dict
 from dpppsynth.privacy.truncated.bound_arguments import LARGEST
 from dpppsynth.release import certificate, contents, work
+from dpppsynth.release.offset_file import offset_name, read_offset
 from dpppsynth.release.rederive import Derived, has_form, knows, rederive, same_values, spends, stated_budget
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.mesh import Ints
-from dpppsynth.spatial.offset import Offset
 
 # Share by which an epsilon that was rounded up to six digits may be below the one found on another machine.
 LAST_DIGIT = 2e-5
@@ -141,12 +141,14 @@ def _check_files(found: certificate.Published, derived: "Derived | str | Check")
     wrong = [name for name, digest in listed.items() if not _unchanged(found, name, digest)]
     if isinstance(derived, Derived):
         known = {domain, *derived.released, *derived.others, *(_numbered(listed) if derived.has_patterns else ())}
+        # An offset is in one of its files.
+        known -= certificate.OFFSETS - {offset_name(listed)}
         # Files that a release is opened from must be listed: the required ones, and a posterior if there is one.
-        offset = [certificate.OFFSET] if derived.offset else []
+        offset = [offset_name(listed)] if derived.offset else []
         present = [name for name in derived.others if found.folder.has(name)]
         wrong += [name for name in {domain, *derived.released, *offset, *present} if name not in listed]
         if derived.offset and not wrong and _offset(found) != derived.offset:
-            wrong.append(certificate.OFFSET)
+            wrong.append(offset_name(listed))
         strange = [name for name in listed if name not in known]
         if strange:
             return Check("files", False, f"not part of such a release: {', '.join(strange)}.")
@@ -181,9 +183,7 @@ def _unchanged(found: certificate.Published, name: str, digest: str) -> bool:
 def _offset(found: certificate.Published) -> str | None:
     """Fingerprint of the offset in the folder, if it is one and nothing else is there."""
     try:
-        document = found.document(certificate.OFFSET)
-        offset = Offset.from_geojson(document)
-        return offset.fingerprint if canonical_json(document) == canonical_json(offset.to_geojson()) else None
+        return read_offset(found).fingerprint
     except (*UNUSABLE, ShapelyError):
         return None
 

@@ -10,7 +10,16 @@ from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
-from dpppsynth.release.certificate import FILENAME, OFFSET, PAIR_SUMS, POSTERIOR, STATISTIC, SYNTHETIC, file_hash
+from dpppsynth.release.certificate import (
+    FILENAME,
+    OFFSET,
+    OFFSET_RASTER,
+    PAIR_SUMS,
+    POSTERIOR,
+    STATISTIC,
+    SYNTHETIC,
+    file_hash,
+)
 from dpppsynth.release.rederive import stated_budget
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.subject import Subject, exact
@@ -198,6 +207,7 @@ def _purpose(name: str, domain: str, pattern: str) -> str:
         STATISTIC: "what the budget was spent on",
         POSTERIOR: "posterior draws",
         OFFSET: "public offset of the model",
+        OFFSET_RASTER: "public offset of the model, a raster",
         PAIR_SUMS: "the same as a table",
     }
     if found := SYNTHETIC.fullmatch(name):

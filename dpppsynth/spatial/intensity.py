@@ -178,7 +178,7 @@ class LogLinear(_OnMesh):
     def element_bound(self) -> Floats:
         """(T,) exp of the largest vertex value, times the largest offset."""
         highest = np.exp(self.log_values[self.mesh.elements].max(axis=1))
-        return highest if self.offset is None else highest * self.offset.values.max()
+        return highest if self.offset is None else highest * self.offset.bounds(self.mesh)
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
         """(n,) values at positions in the given elements."""
@@ -227,7 +227,7 @@ class LogLinearMean(_OnMesh):
     def element_bound(self) -> Floats:
         """(T,) average over draws of exp of the largest vertex value."""
         highest = np.exp(self.fields[:, self.mesh.elements].max(axis=2)).mean(axis=0)
-        return highest if self.offset is None else highest * self.offset.values.max()
+        return highest if self.offset is None else highest * self.offset.bounds(self.mesh)
 
     def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
         """(n,) posterior mean at positions in the given elements."""

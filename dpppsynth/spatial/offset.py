@@ -2,18 +2,28 @@
 
 import hashlib
 import json
+import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import shapely
 
+from dpppsynth.core.arguments import one_of
 from dpppsynth.core.errors import InputError
-from dpppsynth.spatial.domains import LARGEST, as_reals, canonical_json
+from dpppsynth.spatial.domains import Domain, Window, as_reals, canonical_json
+from dpppsynth.spatial.layers import PolygonLayer, RasterLayer, read_geotiff
+from dpppsynth.spatial.layers.public_layer import named, outside_value
+from dpppsynth.spatial.layers.rasters import Bounds, raster_bounds
 from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
+
+# Meanings of the values of a layer.
+MEANINGS = ("density", "counts")
+# Cells of a grid up to which it is kept as polygons, in GeoJSON that every map program opens.
+FEW_CELLS = 1000
 
 
 def weighted_pieces(mesh: Mesh, offset: "Offset | None") -> Pieces:
@@ -31,94 +41,190 @@ def require_somewhere(measure: Floats) -> None:
         raise InputError(msg)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Offset:
-    """Piecewise constant public intensity: a polygon layer, or a raster as its cells.
+    """Piecewise constant public intensity: polygons with a density each, or a raster.
 
-    Where no polygon lies the offset is zero, and no synthetic point is ever drawn there. The offset must be public: it
-    enters the release unprotected.
+    The offset must be public: it enters the release unprotected. `Offset(polygons, densities)` is zero where no polygon
+    lies, and no synthetic point is ever drawn there; made from a layer or a file, gaps are refused.
 
-    Attributes
+    Parameters
     ----------
     polygons : (P,) array of shapely polygons
         Non-overlapping, in the window's coordinates.
     values : (P,) array
-        Non-negative; only their proportions matter.
+        Densities, non-negative; only their proportions matter.
+
+    Raises
+    ------
+    InputError
     """
 
-    polygons: Any
-    values: Floats
+    layer: PolygonLayer | RasterLayer
+    meaning: str
+    _cut: weakref.WeakKeyDictionary[Mesh, Pieces]
+    _bounds: weakref.WeakKeyDictionary[Mesh, Floats | float]
 
-    def __post_init__(self) -> None:
-        polygons = np.array(self.polygons, dtype=object).reshape(-1)
-        values = as_reals(self.values, "offset: values must be real numbers.").reshape(-1)
-        if not all(isinstance(polygon, shapely.Geometry) for polygon in polygons):
-            msg = "offset: needs valid polygons of shapely, one for each value."
-            raise InputError(msg)
-        if not (np.abs(shapely.get_coordinates(polygons)) <= LARGEST).all():
-            msg = f"offset: coordinates must be finite, of size {LARGEST:g} at most."
-            raise InputError(msg)
-        if len(polygons) != len(values) or not len(values):
-            msg = "offset: needs one value per polygon, and at least one polygon."
-            raise InputError(msg)
-        if not np.all(np.isfinite(values)) or values.min() < 0 or values.max() == 0:
-            msg = "offset: values must be finite, non-negative and not all zero; fill gaps in the layer first."
-            raise InputError(msg)
-        if not np.all(shapely.is_valid(polygons)) or not np.all(shapely.get_dimensions(polygons) == 2):
-            msg = "offset: needs valid polygons; shapely.make_valid mends them."
-            raise InputError(msg)
-        total = shapely.area(polygons).sum()
-        if total > shapely.union_all(polygons).area * (1 + 1e-9):
-            msg = "offset: polygons must not overlap; dissolve or clip the layer first."
-            raise InputError(msg)
-        values.flags.writeable = False
-        object.__setattr__(self, "polygons", polygons)
-        object.__setattr__(self, "values", values)
+    def __init__(self, polygons: Any, values: npt.ArrayLike) -> None:
+        self.__setstate__(_settled(PolygonLayer(polygons, values, outside=0.0, label="offset"), "density"))
 
     @classmethod
-    def from_geodataframe(cls, layer: Any, column: str) -> "Offset":
-        """Offset from a GeoDataFrame of polygons and the name of a numeric column (a density, not a count)."""
-        if column not in layer.columns:
-            msg = f"offset: column {column!r} not found; the layer has {sorted(map(str, layer.columns))}."
-            raise InputError(msg)
-        return cls(np.asarray(layer.geometry.array), layer[column].to_numpy(dtype=float))
+    def of(cls, layer: PolygonLayer | RasterLayer, as_: str = "density") -> "Offset":
+        """Offset from the values of a layer, which are densities, or counts of its polygons or cells."""
+        made = cls.__new__(cls)
+        made.__setstate__(_settled(layer, one_of("as_", as_, MEANINGS)))
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was found on meshes, which is found again."""
+        return {"layer": self.layer, "meaning": self.meaning}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._cut, self._bounds = weakref.WeakKeyDictionary(), weakref.WeakKeyDictionary()
 
     @classmethod
-    def from_grid(cls, values: npt.ArrayLike, bounds: tuple[float, float, float, float]) -> "Offset":
-        """Offset from a raster (rows, columns), first row at the top, covering `bounds` = (x0, y0, x1, y1)."""
+    def from_geodataframe(cls, layer: Any, column: str, as_: str = "density", *, fill: float | None = None) -> "Offset":
+        """Offset from a GeoDataFrame of polygons and the name of a numeric column.
+
+        Parameters
+        ----------
+        layer : GeoDataFrame
+        column : str
+        as_ : {"density", "counts"}
+            Whether a value is a number per unit of area, or one of the whole polygon, such as its inhabitants.
+        fill : 0, optional
+            Takes places without a polygon, and polygons without a value, as empty; else both are refused.
+
+        Raises
+        ------
+        InputError
+        """
+        return cls.of(PolygonLayer.from_geodataframe(layer, column, fill=fill, label="offset"), as_)
+
+    @classmethod
+    def from_grid(
+        cls,
+        values: npt.ArrayLike,
+        bounds: Bounds,
+        as_: str = "density",
+        *,
+        crs: str | None = None,
+        fill: float | None = None,
+    ) -> "Offset":
+        """Offset from a raster (rows, columns), first row at the top, covering `bounds` = (x0, y0, x1, y1).
+
+        Parameters
+        ----------
+        values : array_like, shape (rows, columns)
+            NaN where a cell has none.
+        bounds : (float, float, float, float)
+        as_ : {"density", "counts"}
+            Whether a value is a number per unit of area, or one of the whole cell, such as its inhabitants.
+        crs : str, optional
+            Of the bounds; the domain's unless given.
+        fill : 0, optional
+            Takes places beyond the raster, and cells without a value, as empty; else both are refused.
+
+        Raises
+        ------
+        InputError
+        """
         raster = as_reals(values, "values: must be real numbers.")
-        if raster.ndim != 2:
-            msg = f"values: the raster needs two dimensions (rows, columns), got {raster.ndim}."
-            raise InputError(msg)
-        corners = as_reals(bounds, "bounds: must be four real numbers.")
-        if corners.shape != (4,) or not (np.abs(corners) <= LARGEST).all() or not (corners[:2] < corners[2:]).all():
-            msg = f"bounds: expected (x0, y0, x1, y1) with x0 < x1 and y0 < y1, got {bounds!r}."
-            raise InputError(msg)
-        x0, y0, x1, y1 = corners
-        rows, columns = raster.shape
-        x = np.linspace(x0, x1, columns + 1)
-        y = np.linspace(y1, y0, rows + 1)
-        cells = shapely.box(x[None, :-1], y[1:, None], x[None, 1:], y[:-1, None])
-        return cls(cells.ravel(), raster.ravel())
+        outside = outside_value(fill)
+        raster = np.where(np.isnan(raster), outside, raster)
+        made = RasterLayer(raster, bounds, outside=outside, crs=crs, label="offset")
+        few = raster.size <= FEW_CELLS and not np.isnan(raster).any()
+        return cls.of(_boxes(made) if few else made, as_)
+
+    @classmethod
+    def from_geotiff(
+        cls, path: str | Path, as_: str = "density", *, band: int = 1, fill: float | None = None
+    ) -> "Offset":
+        """Offset from a band of a GeoTIFF file, which needs `pip install "dpppsynth[raster]"`.
+
+        Parameters
+        ----------
+        path : str or Path
+        as_ : {"density", "counts"}
+            As in `from_grid`.
+        band : int
+            From 1 on.
+        fill : 0, optional
+            Takes places beyond the raster, and cells of its `nodata`, as empty; else both are refused.
+
+        Raises
+        ------
+        InputError
+        """
+        return cls.of(read_geotiff(path, band=band, fill=fill), as_)
+
+    def on(self, domain: Domain) -> "Offset":
+        """The offset on a domain, where it must have a value everywhere.
+
+        A raster is cropped to the domain. Counts are spread evenly over each polygon or cell, on networks along the
+        streets in it; where nobody can stand on a street, they are lost.
+
+        Raises
+        ------
+        InputError
+            When it is in other coordinates, or lacks values in the domain.
+        """
+        layer = self.layer
+        layer.require_whole("offset", domain)
+        streets = not isinstance(domain, Window) and self.meaning == "counts"
+        if isinstance(layer, RasterLayer):
+            layer = layer.cropped(domain.bounds)
+            known = np.nan_to_num(layer.values)
+            layer = layer if not streets and not np.isnan(layer.values).any() else layer.with_values(known, 0.0)
+        if streets:
+            length = layer.street_lengths(domain)
+            per = np.divide(layer.values * layer.sizes, length, out=np.zeros(length.shape), where=length > 0)
+            layer = layer.with_values(per, 0.0)
+        if layer is self.layer:
+            return self
+        if not layer.values.max() > 0:
+            require_somewhere(np.zeros(1))
+        return Offset.of(layer)
+
+    @property
+    def values(self) -> Floats:
+        """(P,) or (rows, columns) densities."""
+        return self.layer.values
+
+    @property
+    def polygons(self) -> Any:
+        """(P,) polygons; a raster of many cells has none."""
+        if isinstance(self.layer, PolygonLayer):
+            return self.layer.polygons
+        msg = "offset: a raster of many cells has no polygons; `layer` holds the raster."
+        raise InputError(msg)
 
     def __repr__(self) -> str:
+        if isinstance(self.layer, RasterLayer):
+            rows, columns = self.values.shape
+            return f"Offset({rows} x {columns} cells, fingerprint {self.fingerprint[:12]})"
         return f"Offset({len(self.values)} polygons, fingerprint {self.fingerprint[:12]})"
 
-    @cached_property
-    def _tree(self) -> shapely.STRtree:
-        return shapely.STRtree(self.polygons)
-
     def __call__(self, xy: Floats) -> Floats:
-        """(n,) offset at the points (n, 2); on a shared border the lower polygon number counts."""
-        query, found = self._tree.query(shapely.points(xy), predicate="intersects")
-        chosen = np.full(len(xy), len(self.values))
-        np.minimum.at(chosen, query, found)
-        return np.append(self.values, 0.0)[chosen]
+        """(n,) density at the points (n, 2); on a shared border the lower polygon number counts."""
+        return np.nan_to_num(self.layer(xy))
 
     def restrict(self, mesh: Mesh) -> Pieces:
-        """The mesh's pieces, cut by the offset's polygons, with the offset in their weights."""
-        pieces, polygon = mesh.cut(self.polygons, self._tree)
-        return Pieces(pieces.corners, pieces.element, pieces.weight * self.values[polygon])
+        """The mesh's pieces, cut by the polygons or the raster, with the offset in their weights."""
+        if mesh not in self._cut:
+            self._cut[mesh] = self.layer.restrict(mesh)
+        return self._cut[mesh]
+
+    def bounds(self, mesh: Mesh) -> Floats | float:
+        """Upper bounds on a mesh's elements (T,), or one for all."""
+        if mesh not in self._bounds:
+            self._bounds[mesh] = self.layer.bounds(mesh)
+        return self._bounds[mesh]
+
+    @property
+    def is_raster(self) -> bool:
+        """Whether it is kept as a raster, and not as polygons."""
+        return isinstance(self.layer, RasterLayer)
 
     def to_geojson(self) -> dict[str, Any]:
         """GeoJSON FeatureCollection with the property `offset`."""
@@ -141,5 +247,36 @@ class Offset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of the canonical GeoJSON: what a certificate quotes."""
-        return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
+        """SHA-256 of the canonical GeoJSON, or of a raster's bounds and numbers: what a certificate quotes."""
+        if not isinstance(self.layer, RasterLayer):
+            return hashlib.sha256(canonical_json(self.to_geojson()).encode()).hexdigest()
+        shape = np.array(self.values.shape, dtype="<i8").tobytes()
+        bounds = np.array(self.layer.bounds_of_cells, dtype="<f8").tobytes()
+        return hashlib.sha256(b"raster" + shape + bounds + self.values.astype("<f8").tobytes()).hexdigest()
+
+
+def _settled(layer: PolygonLayer | RasterLayer, meaning: str) -> dict[str, Any]:
+    """State of an offset: the layer with densities for values, and what these were."""
+    known = layer.values[~np.isnan(layer.values)]
+    if not len(known) or known.min() < 0 or known.max() == 0:
+        what = named("offset", layer.label)
+        msg = f"{what} values must be finite, non-negative and not all zero; fill gaps in the layer first."
+        raise InputError(msg)
+    if layer.outside > 0 or layer.outside < 0:
+        msg = f"fill: what an offset lacks can be filled with 0 alone, got {layer.outside:g}; fill the layer first."
+        raise InputError(msg)
+    if meaning == "counts":
+        layer = layer.with_values(layer.values / layer.sizes, layer.outside)
+    return {"layer": layer, "meaning": meaning}
+
+
+def _boxes(raster: RasterLayer) -> PolygonLayer:
+    """The cells of a small raster as polygons, row by row."""
+    x0, y0, x1, y1 = raster_bounds(raster.bounds_of_cells)
+    rows, columns = raster.values.shape
+    x = np.linspace(x0, x1, columns + 1)
+    y = np.linspace(y1, y0, rows + 1)
+    cells = shapely.box(x[None, :-1], y[1:, None], x[None, 1:], y[:-1, None])
+    return PolygonLayer(
+        cells.ravel(), raster.values.ravel(), outside=raster.outside, crs=raster.crs, label=raster.label
+    )

@@ -9,6 +9,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.seams import chance_for_nuts
 from support.settings import BUILD, RING, SQUARE, N, kernel, lgcp, plan, points
@@ -332,6 +333,23 @@ class TestForgeries:
         other = Offset.from_grid([[9.0, 2.0], [3.0, 0.5]], (0, 0, 1000, 1000))
         (folder / "offset.geojson").write_text(plain_text(other.to_geojson()))
         assert failed(folder, with_files(folder, "offset.geojson")) == {"files"}
+
+    def test_a_raster_is_the_one_offset_of_a_release(self, tmp_path):
+        values = np.random.default_rng(1).gamma(0.5, 1.0, (40, 40))
+        offset = Offset.from_grid(values, (0, 0, 1000, 1000))
+        folder = plan(lgcp("tents", offset=offset)).release(points()).save(tmp_path / "out")
+        assert verify(folder).holds
+        polygons = Offset.from_grid([[1.0, 2.0]], (0, 0, 1000, 1000))
+        (folder / "offset.geojson").write_text(plain_text(polygons.to_geojson()))
+        assert failed(folder, with_files(folder)) == {"files"}
+        assert failed(folder, with_files(folder, "offset.geojson")) == {"files"}
+        (folder / "offset.geojson").unlink()
+        content = (folder / "offset.nc").read_bytes()
+        for changed in (content[:-8] + content[-16:-8], content + b"12345678", content[:100]):
+            (folder / "offset.nc").write_bytes(changed)
+            cert = with_files(folder, "offset.nc")
+            cert["files"].pop("offset.geojson", None)
+            assert failed(folder, cert) == {"files"}
 
     @pytest.mark.parametrize(
         ("path", "value"),

@@ -43,7 +43,7 @@ MOST = 2**53
 TINY, HUGE = 1e-300, 1e300
 EPSILONS = (TINY, 1e-8, 45.0, HUGE)
 ENDS = (TINY, HUGE)
-AWAY = Offset.from_grid([[1.0]], (5000, 5000, 6000, 6000))
+AWAY = Offset.from_grid([[1.0]], (5000, 5000, 6000, 6000), fill=0)
 VAST = Offset.from_grid([[1.5e308]], (0, 0, 1000, 1000))
 
 

@@ -288,7 +288,11 @@ ENTRIES = {
     "Window.from_geojson": (dps.Window.from_geojson, {"document": SQUARE.to_geojson()}),
     "Window.contains": (SQUARE.contains, {"xy": [[1.0, 2.0]]}),
     "Offset": (Offset, {"polygons": [SQUARE.geometry], "values": [1.0]}),
-    "Offset.from_grid": (Offset.from_grid, {"values": [[1.0, 2.0]], "bounds": (0, 0, 1, 1)}),
+    "Offset.from_grid": (
+        Offset.from_grid,
+        {"values": [[1.0, 2.0]], "bounds": (0, 0, 1, 1), "as_": "counts", "crs": None, "fill": None},
+    ),
+    "Offset.from_geotiff": (Offset.from_geotiff, {"path": "none.tif", "as_": "counts", "band": 1, "fill": None}),
     "load_release": (dps.load_release, {"path": "none"}),
     "write_report": (dps.write_report, {"folder": "none", "out": None}),
     "recommend": (

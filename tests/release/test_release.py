@@ -440,3 +440,17 @@ class TestHonesty:
 
 def contents(path):
     return {p.name: p.read_bytes() for p in path.iterdir()}
+
+
+def test_an_offset_of_many_cells_comes_back(tmp_path):
+    """It is kept as a raster, cropped to the window."""
+    values = np.random.default_rng(4).gamma(0.5, 1.0, (50, 40))
+    offset = Offset.from_grid(values, (-200, -100, 1300, 1200), "counts")
+    release = LGCPSynthesizer(1.0, 25.0, prior="sparse", offset=offset).release(PATTERN)
+    folder = release.save(tmp_path / "out")
+    verify(folder).require()
+    assert {"offset.nc"} == {path.name for path in folder.iterdir() if path.name.startswith("offset")}
+    again = load_release(folder)
+    np.testing.assert_allclose(again.intensity(GRID), release.intensity(GRID), rtol=1e-6)
+    np.testing.assert_array_equal(again.estimator.offset(GRID), offset(GRID))
+    assert len(again.sample(1, 1, fixed_n=True)[0]) == len(PATTERN)

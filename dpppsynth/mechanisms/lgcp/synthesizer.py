@@ -165,7 +165,8 @@ class LGCPSynthesizer(LGCPSettings):
             if getattr(self, name) is not None:
                 positive(name, getattr(self, name))
         if self.offset is not None and not isinstance(self.offset, Offset):
-            msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {self.offset!r}."
+            got = type(self.offset).__name__
+            msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {got}."
             raise InputError(msg)
         for name, known in (
             ("prior", PRIORS),
@@ -185,7 +186,9 @@ class LGCPSynthesizer(LGCPSettings):
         require_true_lengths(domain)
         self.public_size(n, expected_n)
         self.require_delta(self.delta, n, expected_n)
-        return MECHANISMS[self.mechanism].plan(self, domain, n, expected_n)
+        offset = None if self.offset is None else self.offset.on(domain)
+        settled = self if offset is self.offset else replace(self, offset=offset)
+        return MECHANISMS[self.mechanism].plan(settled, domain, n, expected_n)
 
     def plan_by(
         self,

@@ -1,0 +1,82 @@
+"""The file of a public offset in a release: GeoJSON of polygons, or netCDF of a raster with many cells."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.published_files import plain_text
+from dpppsynth.release import netcdf
+from dpppsynth.release.certificate import OFFSET, OFFSET_RASTER, Published
+from dpppsynth.release.netcdf import Variable
+from dpppsynth.spatial.domains import canonical_json
+from dpppsynth.spatial.layers import RasterLayer
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.offset import Offset
+
+GROUP = "offset"
+
+
+def offset_name(listed: Iterable[str]) -> str:
+    """Name of the file of an offset among those that a certificate lists; that of polygons where there is none."""
+    names = set(listed)
+    return OFFSET_RASTER if OFFSET_RASTER in names and OFFSET not in names else OFFSET
+
+
+def write_offset(offset: Offset, folder: Path) -> None:
+    """Write an offset into the folder of a release."""
+    if isinstance(offset.layer, RasterLayer):
+        (folder / OFFSET_RASTER).write_bytes(_written(offset.layer))
+    else:
+        text = plain_text(offset.to_geojson())
+        (folder / OFFSET).write_text(text, encoding="utf-8", newline="\n")
+
+
+def read_offset(found: Published) -> Offset:
+    """The offset of a release.
+
+    Raises
+    ------
+    OSError, InputError, ValueError, TooLargeError
+        When its file is missing, or is no offset.
+    """
+    name = offset_name(found.certificate["files"])
+    if name == OFFSET_RASTER:
+        return _read(found.content(name))
+    document: JsonObject = dict(found.document(name))
+    offset = Offset.from_geojson(document)
+    if canonical_json(document) != canonical_json(offset.to_geojson()):
+        msg = f"release: {name} holds something else beside an offset."
+        raise InputError(msg)
+    return offset
+
+
+def _written(raster: RasterLayer) -> bytes:
+    bounds = np.array(raster.bounds_of_cells, dtype="<f8")
+    return netcdf.written(GROUP, _variables(raster.values, bounds), {"bounds": bounds})
+
+
+def _variables(values: Floats, bounds: Floats) -> dict[str, Variable]:
+    """Centres of columns and rows, and densities; so laid out, map programs open it."""
+    (rows, columns), (x0, y0, x1, y1) = values.shape, bounds
+    x = x0 + (np.arange(columns) + 0.5) * ((x1 - x0) / columns)
+    y = y1 - (np.arange(rows) + 0.5) * ((y1 - y0) / rows)
+    return {
+        "y": Variable(("y",), y.astype("<f8"), {}),
+        "x": Variable(("x",), x.astype("<f8"), {}),
+        "density": Variable(("y", "x"), np.ascontiguousarray(values, dtype="<f8"), {}),
+    }
+
+
+def _read(content: bytes) -> Offset:
+    """Raster of a file that is byte by byte what is written of it."""
+    like = _variables(np.zeros((1, 1)), np.array([0.0, 0.0, 1.0, 1.0]))
+    found, notes = netcdf.read(content, GROUP, like, {"bounds": np.zeros(4)})
+    x0, y0, x1, y1 = notes["bounds"].tolist()
+    raster = RasterLayer(found["density"], (x0, y0, x1, y1), outside=0.0, label=OFFSET_RASTER)
+    if _written(raster) != content:
+        msg = f"release: {OFFSET_RASTER} is no raster; its rows or columns do not follow from its bounds."
+        raise InputError(msg)
+    return Offset.of(raster)
