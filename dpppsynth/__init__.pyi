@@ -56,6 +56,7 @@ from .privacy import ReplaceOne as ReplaceOne
 from .release import CoxRelease as CoxRelease
 from .release import load_release as load_release
 from .reporting import write_report as write_report
+from .spatial.covariates import Covariates as Covariates
 from .spatial.domains import Window as Window
 from .spatial.mesh import Mesh as Mesh
 from .spatial.offset import Offset as Offset

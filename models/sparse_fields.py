@@ -55,6 +55,11 @@ class SparseField:
     mixed: ClassVar[bool] = False
 
     @property
+    def effects(self) -> int:
+        """Number of effects of covariates, which are the last unknowns."""
+        return 0
+
+    @property
     def size(self) -> int:
         """Number of unknowns."""
         return int(self.precision.shape[0])

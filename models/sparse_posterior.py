@@ -153,8 +153,13 @@ class SparsePosterior:
 
     def draw(self, k: int, rng: np.random.Generator) -> Floats:
         """(k, V) fields drawn from the approximation."""
+        return self.drawn(k, rng)[0]
+
+    def drawn(self, k: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """(k, V) fields and their (k, p) effects of covariates, drawn from the approximation."""
         unknowns = self.mode[:, None] + self.deviations(k, rng)
-        return np.asarray(self.centre + (self.prior.placement @ unknowns).T)
+        fields = np.asarray(self.centre + (self.prior.placement @ unknowns).T)
+        return fields, unknowns[self.prior.size - self.prior.effects :].T
 
     def deviations(self, k: int, rng: np.random.Generator) -> Floats:
         """(N, k) draws of the unknowns less the mode."""

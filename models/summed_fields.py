@@ -67,6 +67,45 @@ def moved(field: SparseField, basis: sp.csr_array) -> MovedField:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class FieldWithEffects(SparseField):
+    """A field plus effects times covariates, which are the last unknowns.
+
+    Attributes
+    ----------
+    field : SparseField
+    columns : (V, p) array
+        Covariates at the field's places.
+    """
+
+    field: SparseField = dataclasses.field(kw_only=True)
+    columns: Floats = dataclasses.field(kw_only=True)
+    mixed: ClassVar[bool] = True
+
+    @property
+    def effects(self) -> int:
+        """Number of covariates."""
+        return self.columns.shape[1]
+
+    def unknowns_of(self, field: Floats) -> Floats:
+        """(N,) unknowns that give about this field (V,): effects by least squares, and the rest."""
+        effects = np.linalg.lstsq(self.columns, field - field.mean(), rcond=None)[0]
+        return np.concatenate([self.field.unknowns_of(field - self.columns @ effects), effects])
+
+
+def with_effects(field: SparseField, columns: Floats, sd: float) -> FieldWithEffects:
+    """The field plus covariates (V, p) times effects `N(0, sd^2)`, one more unknown each."""
+    one = sp.eye_array(columns.shape[1], format="csc")
+    return FieldWithEffects(
+        sp.block_diag([field.precision, one / sd**2], format="csc"),
+        sp.block_diag([field.root, one / sd], format="csc"),
+        field.log_det - 2 * columns.shape[1] * float(np.log(sd)),
+        sp.hstack([field.placement, sp.csr_array(columns)], format="csr"),
+        field=field,
+        columns=columns,
+    )
+
+
 def scaled(field: SparseField, factor: float) -> SparseField:
     """The field times a number."""
     return SparseField(field.precision, field.root, field.log_det, factor * field.placement)

@@ -41,6 +41,11 @@ class Uninferred(Estimator[Measurement]):
         """Offset of the model, which is saved beside the statistic."""
         return getattr(self.model, "offset", None)
 
+    @property
+    def covariates(self) -> Any:
+        """Covariates of the model, likewise."""
+        return getattr(self.model, "covariates", None)
+
     def require(self, plan: Any) -> None:
         """As the model does."""
         self.model.require(plan)

@@ -9,6 +9,7 @@ refuses to put it into the folder of a release.
 from dpppsynth.plotting.curve import plot_epsilon_curve
 from dpppsynth.plotting.maps import plot_comparison, plot_heatmap, plot_intensity, plot_mesh, plot_pattern
 from dpppsynth.plotting.picture_files import refuse_release_folder, save_picture
+from dpppsynth.plotting.risk_maps import plot_relative_risk
 
 __all__ = [
     "plot_comparison",
@@ -17,6 +18,7 @@ __all__ = [
     "plot_intensity",
     "plot_mesh",
     "plot_pattern",
+    "plot_relative_risk",
     "refuse_release_folder",
     "save_picture",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +33,7 @@ def draw_surface(intensity: Intensity, ax: Axes) -> AxesImage:
     """Fill a window with the colours of an intensity."""
     window = intensity.mesh.domain
     steps = isinstance(intensity, PiecewiseConstant)
-    values = _raster(intensity, window, PIXELS * 3 if steps else PIXELS)
+    values = raster_of(intensity, window, PIXELS * 3 if steps else PIXELS)
     style: dict[str, Any] = {"interpolation": "nearest", "vmax": _spot_top(values)} if steps else {}
     return draw_raster(values, window, ax, **{"interpolation": "bilinear", **style})
 
@@ -50,8 +51,8 @@ def draw_raster(values: Floats, window: Domain, ax: Axes, **style: Any) -> AxesI
     return image
 
 
-def _raster(intensity: Intensity, window: Domain, pixels: int) -> Floats:
-    """(rows, columns) intensity at pixel centres, first row at the bottom; zero away from the window."""
+def raster_of(intensity: Callable[[Floats], Floats], window: Domain, pixels: int) -> Floats:
+    """(rows, columns) values at pixel centres, first row at the bottom; zero away from the window."""
     x0, y0, x1, y1 = window.bounds
     step = max(x1 - x0, y1 - y0) / pixels
     columns, rows = (max(2, round(side / step)) for side in (x1 - x0, y1 - y0))
@@ -100,7 +101,7 @@ def draw_along_streets(intensity: Intensity, ax: Axes) -> LineCollection:
     return drawn
 
 
-def street_values(intensity: Intensity) -> tuple[Floats, Floats]:
+def street_values(intensity: Any) -> tuple[Floats, Floats]:
     """Short stretches of the streets as lines (m, 2, 2), and the intensity in the middle of each (m,)."""
     mesh = intensity.mesh
     x0, y0, x1, y1 = frame(mesh.domain)

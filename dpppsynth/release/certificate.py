@@ -27,6 +27,7 @@ FILENAME, STATISTIC, POSTERIOR, OFFSET = "certificate.json", "statistic.json", "
 # An offset of many cells is a raster; one file of the two holds the offset.
 OFFSET_RASTER = "offset.nc"
 OFFSETS = frozenset({OFFSET, OFFSET_RASTER})
+COVARIATES = "covariates.nc"
 COUNTS, PAIR_SUMS = "counts.geojson", "pair_sums.csv"
 DOMAIN = "domain.geojson"
 REPORT = "report.html"

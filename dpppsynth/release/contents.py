@@ -62,8 +62,8 @@ def require_pattern(content: bytes, domain: Domain, by: str | None = None, level
     require(bool(near.all()), "points lie in the domain")
 
 
-def require_posterior(content: bytes, mesh: Mesh, length_scales: Sequence[float]) -> None:
-    """Refuse bytes that are not those of posterior draws on a mesh, made with some of the priors' length scales.
+def require_posterior(content: bytes, mesh: Mesh, length_scales: Sequence[float], effects: int = 0) -> None:
+    """Refuse bytes that are not those of posterior draws on a mesh, with length scales of the priors and all effects.
 
     The file must be what is written of what is read there, so that nothing lies between or behind.
 
@@ -71,12 +71,16 @@ def require_posterior(content: bytes, mesh: Mesh, length_scales: Sequence[float]
     ------
     ValueError
     """
-    if content.startswith(CLASSIC):
+    if content.startswith(CLASSIC) and not effects:
         _require_draws(_classic(content), mesh, length_scales)
         return
-    found, fits = read_file(content, len(length_scales))
+    found, fits = read_file(content, len(length_scales), effects)
     _require_draws(found, mesh, length_scales)
     require(np.array_equal(found["vertex"], np.arange(len(mesh.vertices))), "vertices are numbered")
+    if effects:
+        shape = (*found["length_scale"].shape, effects)
+        require(found["effect"].shape == shape and bool(np.isfinite(found["effect"]).all()), "effects are finite")
+        require(np.array_equal(found["covariate"], np.arange(effects)), "covariates are numbered")
     stated = np.array_equal(fits.length_scale, np.asarray(length_scales, dtype=np.float64))
     require(stated and _plain(fits), "what is known of the fits are numbers, one for each length scale of the model")
 

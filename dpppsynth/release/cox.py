@@ -13,15 +13,18 @@ from numpy.typing import ArrayLike
 from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
 from dpppsynth.contract.estimator import Estimator
 from dpppsynth.contract.result import Saved
-from dpppsynth.core.arguments import one_of
+from dpppsynth.core.arguments import one_of, probability, real_array
 from dpppsynth.core.errors import InputError, QualityError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
-from dpppsynth.release.certificate import POSTERIOR
+from dpppsynth.release.certificate import COVARIATES, POSTERIOR
+from dpppsynth.release.covariates_file import covariates_file
+from dpppsynth.release.effects import Effects, require_effects
 from dpppsynth.release.field_inference import FieldInference
 from dpppsynth.release.offset_file import write_offset
 from dpppsynth.release.posterior import FitNotes, Posterior
+from dpppsynth.release.relative_risk import RelativeRisk
 from dpppsynth.release.release import StatisticRelease
 from dpppsynth.spatial.intensity import Intensity
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -44,6 +47,15 @@ class CredibleInterval:
     lower: Floats
     upper: Floats
     level: float
+
+
+def _coordinates(xy: ArrayLike) -> Floats:
+    """(n, 2) coordinates, of one place or several."""
+    points = real_array(xy)
+    if points is None or points.ndim not in (1, 2) or points.shape[-1:] != (2,) or not np.isfinite(points).all():
+        msg = "xy: needs finite coordinates in an array (n, 2)."
+        raise InputError(msg)
+    return points.reshape(-1, 2)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,15 +90,20 @@ class CoxRelease(StatisticRelease[L]):
 
     def reopened(self, saved: Saved) -> Self:
         """The release with its posterior draws, where there are any."""
-        draws = self._field_model().draws(saved.content(POSTERIOR)) if self.estimator.has_posterior else None
-        return replace(self, draws=draws)
+        if not self.estimator.has_posterior:
+            return self
+        model = self._field_model().reopened(saved.content(COVARIATES))
+        return replace(self, estimator=model, draws=model.draws(saved.content(POSTERIOR)))
 
     def write(self, folder: Path, start: str = "") -> None:
-        """Write statistic, offset and posterior."""
+        """Write statistic, offset, covariates and posterior."""
         super().write(folder, start)
         offset = getattr(self.estimator, "offset", None)
         if offset is not None:
             write_offset(offset, folder)
+        covariates = getattr(self.estimator, "covariates", None)
+        if covariates is not None and covariates.values is not None:
+            (folder / (start + COVARIATES)).write_bytes(covariates_file(covariates.values))
         if self.draws is not None:
             model = self._field_model()
             (folder / (start + POSTERIOR)).write_bytes(self.draws.file(model.mesh, model.scales))
@@ -120,6 +137,45 @@ class CoxRelease(StatisticRelease[L]):
         """
         mesh = self._field_model().mesh
         return self._require_draws().to_xarray(mesh)
+
+    @property
+    def effects(self) -> Effects:
+        """Posterior draws of the effects of covariates, by name; `effects.summary()` is a table.
+
+        Raises
+        ------
+        InputError
+            Without covariates.
+        """
+        design = require_effects(getattr(self.estimator, "covariates", None))
+        effects = self._require_draws().effects
+        # A posterior of a model with covariates has them.
+        return Effects(design, cast(Floats, effects).reshape(-1, len(design.names)))
+
+    @cached_property
+    def risk(self) -> RelativeRisk:
+        """Posterior of the relative risk: the intensity without the offset, on average 1 over the population."""
+        model = self._field_model()
+        return RelativeRisk(model.mesh, self._require_draws().flat.astype(float), model.offset)
+
+    def relative_risk(self, xy: ArrayLike) -> Floats:
+        """(n,) posterior mean of the relative risk at coordinates (n, 2): `release.risk` has more.
+
+        `exp(effects + field)` without the offset, divided in every draw by its average over the offset: 1 is the
+        average risk of the population, or without an offset the average intensity over the area.
+        """
+        return self.risk(_coordinates(xy))
+
+    def risk_interval(self, xy: ArrayLike, level: float = 0.9) -> CredibleInterval:
+        """Pointwise credible interval of the relative risk at coordinates (n, 2)."""
+        probability("level", level)
+        tail = (1 - level) / 2
+        lower, upper = self.risk.quantiles(_coordinates(xy), np.array([tail, 1 - tail]))
+        return CredibleInterval(lower, upper, level)
+
+    def exceedance(self, threshold: float, xy: ArrayLike) -> Floats:
+        """(n,) posterior probability that the relative risk is above a threshold at coordinates (n, 2)."""
+        return self.risk.exceedance(threshold)(_coordinates(xy))
 
     @property
     def diagnostics(self) -> Any:

@@ -5,9 +5,12 @@ No bound depends on it, so nothing else would notice what a forger adds here.
 
 import re
 
+import numpy as np
+
 from dpppsynth.contract.measurement import require
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
+from dpppsynth.spatial.covariates import MEASURES, MOST, Design, is_name
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.offset import Offset
 
@@ -25,6 +28,42 @@ def offset_of(estimator: JsonRead) -> str | None:
     known = offset is None or (isinstance(offset, str) and DIGEST.fullmatch(offset) is not None)
     require(known, "the offset is null or a SHA-256")
     return None if offset is None else str(offset)
+
+
+def covariates_of(estimator: JsonRead) -> Design | None:
+    """Covariates that a field states, without their values, which have a file of their own."""
+    if "covariates" not in estimator:
+        return None
+    stated = estimator["covariates"]
+    fields = {"names", "mean", "sd", "over", "prior_sd", "fingerprint"}
+    require(isinstance(stated, dict) and stated.keys() == fields, f"covariates state {', '.join(sorted(fields))}")
+    names, mean, sd = (stated[name] for name in ("names", "mean", "sd"))
+    lists = all(isinstance(each, list) and len(each) == len(names) for each in (names, mean, sd))
+    require(lists and 0 < len(names) <= MOST, f"there are 1 to {MOST} covariates, each with its mean and its sd")
+    require(all(map(is_name, names)) and len(set(names)) == len(names), "covariates have names of their own")
+    numbers = all(isinstance(each, float) and np.isfinite(each) for each in (*mean, *sd, stated["prior_sd"]))
+    require(numbers and min(*sd, stated["prior_sd"]) > 0, "means are finite, and standard deviations positive")
+    require(stated["over"] in MEASURES, f"covariates are standardised over {', '.join(MEASURES)}")
+    digest = stated["fingerprint"]
+    require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the fingerprint is a SHA-256")
+    return Design(tuple(names), tuple(mean), tuple(sd), stated["over"], stated["prior_sd"], None, digest)
+
+
+def covariates_stated(covariates: Design | None) -> JsonObject:
+    """Entry of a certificate for covariates; none where there are none, as on older ones."""
+    return {} if covariates is None else {"covariates": covariates.to_dict()}
+
+
+def covariate_rows(covariates: Design | None) -> Rows:
+    """Rows of a table with the covariates and how they were standardised."""
+    if covariates is None:
+        return []
+    each = (
+        f"{name} (mean {mean:.4g}, sd {sd:.4g})"
+        for name, mean, sd in zip(covariates.names, covariates.mean, covariates.sd, strict=True)
+    )
+    prior = f"normal effects of sd {covariates.prior_sd:g} per sd over the {covariates.over}"
+    return [("covariates", "; ".join(each)), ("effects", f"{prior}, fingerprint {covariates.fingerprint[:12]}")]
 
 
 def offset_rows(offset: Offset | None) -> Rows:

@@ -13,6 +13,7 @@ from dpppsynth.release.matern_inference import MaternInference
 from dpppsynth.release.projection import POSTPROCESSES as PROJECTIONS
 from dpppsynth.release.projection import Projection
 from dpppsynth.release.street_inference import StreetInference
+from dpppsynth.spatial.covariates import Covariates
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
@@ -50,7 +51,11 @@ def estimator_by_rule(postprocess: str, plan: StatisticPlan) -> Projection | Mat
 
 
 def field_by_rule(
-    plan: StatisticPlan, *, range_: float | None = None, offset: Offset | None = None
+    plan: StatisticPlan,
+    *,
+    range_: float | None = None,
+    offset: Offset | None = None,
+    covariates: Covariates | None = None,
 ) -> MaternInference | StreetInference:
     """The posterior of a Matern field in the plane, or of a field along streets.
 
@@ -60,6 +65,7 @@ def field_by_rule(
     range_ : float, optional
         Of the field in the plane, instead of an average over public ones.
     offset : Offset, optional
+    covariates : Covariates, optional
 
     Raises
     ------
@@ -67,16 +73,21 @@ def field_by_rule(
         When there are too many cells, tents or streets for it.
     """
     if isinstance(plan.domain, LinearNetwork):
-        return _along_streets(plan, plan.domain, range_, offset)
+        return _along_streets(plan, plan.domain, range_, offset, covariates)
     rule = rules.planar_rules
     mesh = rule.matern_cells_mesh(plan.mesh) if plan.basis == "cells" else rule.matern_mesh(plan.mesh)
     ranges = (range_,) if range_ else rule.matern_ranges(plan.mesh)
     # Whoever gives a range has a prior of their own.
-    return MaternInference(mesh, ranges, rule.matern_smoothness(mesh), offset=offset, even=range_ is None)
+    smoothness, design = rule.matern_smoothness(mesh), None if covariates is None else covariates.on(mesh, offset)
+    return MaternInference(mesh, ranges, smoothness, offset=offset, even=range_ is None, covariates=design)
 
 
 def _along_streets(
-    plan: StatisticPlan, network: LinearNetwork, range_: float | None, offset: Offset | None
+    plan: StatisticPlan,
+    network: LinearNetwork,
+    range_: float | None,
+    offset: Offset | None,
+    covariates: Covariates | None,
 ) -> StreetInference:
     """The posterior of a field on the plan's own segments, or on those of the rule."""
     rule, extent, mesh = rules.network_rules, network.extent, plan.mesh
@@ -92,12 +103,14 @@ def _along_streets(
             msg = "expected_n: a field along streets behind tents takes a public guess of a secret number of points."
             raise NoFieldError(msg)
         mesh = rule.street_cells(network, size, plan.mass_epsilon, plan.relation)
+    cells = SegmentCells.of(mesh)
     return StreetInference(
-        SegmentCells.of(mesh),
+        cells,
         rule.street_plane(network),
         (range_,) if range_ else tuple(extent * share for share in rule.PLANE_RANGES),
         rule.STREET_SIGMAS,
         tuple(extent * share for share in rule.STREET_RANGES),
         tuple(extent * share for share in rule.DETOURS),
         offset=offset,
+        covariates=None if covariates is None else covariates.on(cells, offset),
     )

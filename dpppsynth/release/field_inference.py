@@ -22,9 +22,11 @@ from dpppsynth.core.progress import Progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.recipes import mesh_from_recipe
-from dpppsynth.release.certificate import OFFSETS, POSTERIOR
+from dpppsynth.release.certificate import COVARIATES, OFFSETS, POSTERIOR
 from dpppsynth.release.contents import require_posterior
+from dpppsynth.release.covariates_file import read_covariates
 from dpppsynth.release.posterior import Posterior, read_posterior
+from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Domain, canonical_json
 from dpppsynth.spatial.intensity import Intensity, LogLinear, LogLinearMean
 from dpppsynth.spatial.loglinear_integrals import integrate_exp
@@ -53,10 +55,13 @@ class FieldInference(Estimator[LatticePlan]):
         Mesh of the field.
     offset : Offset or None
         Public base intensity.
+    covariates : Design or None
+        Public covariates; dense priors have none.
     """
 
     mesh: Mesh
     offset: Offset | None
+    covariates: Design | None = None
     inference: str
     has_posterior: ClassVar[bool] = True
     # Settings that `CoxRelease.infer` may change.
@@ -154,7 +159,15 @@ class FieldInference(Estimator[LatticePlan]):
 
     def draws(self, content: bytes | None) -> Posterior | None:
         """Posterior draws in the file of a saved release, where there is one."""
-        return None if content is None else read_posterior(content, len(self.mesh.vertices), self.scales)
+        effects = 0 if self.covariates is None else len(self.covariates.names)
+        return None if content is None else read_posterior(content, len(self.mesh.vertices), self.scales, effects)
+
+    def reopened(self, content: bytes | None) -> Self:
+        """The estimator with the covariates in the file of a saved release, where there is one."""
+        if self.covariates is None or content is None:
+            return self
+        design = read_covariates(content, self.covariates, len(self.mesh.vertices))
+        return replace(self, covariates=design)  # type: ignore[type-var]
 
 
 def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
@@ -178,15 +191,26 @@ def field_mesh(recipe: Json, tents: Mesh) -> Mesh:
     return mesh_from_recipe(recipe, tents.domain)
 
 
-def files_beside(mesh: Mesh, scales: Sequence[float], offset: str | None) -> Beside:
-    """Posterior draws on a mesh, made with some of the length scales or ranges, and the offset where there is one."""
-    files = {POSTERIOR} | (set() if offset is None else OFFSETS)
-    check = partial(_require_posterior, mesh=mesh, scales=scales)
-    return Beside(frozenset(files), offset, (Following(POSTERIOR, (), check),))
+def files_beside(mesh: Mesh, scales: Sequence[float], offset: str | None, covariates: Design | None = None) -> Beside:
+    """Posterior draws on a mesh, made with some of the length scales or ranges, offset and covariates where there are.
+
+    These are as they are stated.
+    """
+    files = {POSTERIOR} | (set() if offset is None else OFFSETS) | (set() if covariates is None else {COVARIATES})
+    effects = 0 if covariates is None else len(covariates.names)
+    follow = [Following(POSTERIOR, (), partial(_require_posterior, mesh=mesh, scales=scales, effects=effects))]
+    if covariates is not None:
+        check = partial(_require_covariates, design=covariates, vertices=len(mesh.vertices))
+        follow.append(Following(COVARIATES, (), check))
+    return Beside(frozenset(files), offset, tuple(follow))
 
 
-def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, scales: Sequence[float]) -> None:
-    require_posterior(content, mesh, scales)
+def _require_posterior(content: bytes, _: Ints, *, mesh: Mesh, scales: Sequence[float], effects: int) -> None:
+    require_posterior(content, mesh, scales, effects)
+
+
+def _require_covariates(content: bytes, _: Ints, *, design: Design, vertices: int) -> None:
+    read_covariates(content, design, vertices)
 
 
 def require_as_written(model: FieldInference, stated: JsonRead, rule: str) -> None:

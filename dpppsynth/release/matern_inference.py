@@ -23,7 +23,7 @@ from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.models.summed_fields import constant
-from dpppsynth.release.estimators import offset_of, offset_rows
+from dpppsynth.release.estimators import covariate_rows, covariates_of, covariates_stated, offset_of, offset_rows
 from dpppsynth.release.field_inference import (
     EVEN,
     INTERCEPT_SD,
@@ -39,6 +39,7 @@ from dpppsynth.release.field_inference import (
 from dpppsynth.release.matern_search import MaternSearch
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
+from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
@@ -66,7 +67,9 @@ class MaternInference(SparseInference):
         Public base intensity.
     inference : {"laplace"}
     even : bool
-        Whether an even field is one more prior.
+        Whether an even field is one more prior; with covariates one that is even but for their effects.
+    covariates : Design, optional
+        Public covariates at the mesh's vertices.
     """
 
     mesh: Mesh
@@ -76,6 +79,7 @@ class MaternInference(SparseInference):
     offset: Offset | None = None
     inference: str = "laplace"
     even: bool = False
+    covariates: Design | None = None
     kind: ClassVar[str] = "matern"
     adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", "ranges", "smoothness", "inference", "even"})
 
@@ -149,6 +153,7 @@ class MaternInference(SparseInference):
             None if plan.n is not None else INTERCEPT_SD,
             say,
             start,
+            explained=self.explained,
         )
         places = {
             self.smoothness.index(s) * len(self.ranges) + self.ranges.index(r): fit
@@ -156,7 +161,7 @@ class MaternInference(SparseInference):
         }
         if self.even:
             others = len(self.scales) - 1
-            even = constant(len(self.mesh.vertices), INTERCEPT_SD)
+            even = self.explained(constant(len(self.mesh.vertices), INTERCEPT_SD))
             level = sparse_posterior(likelihood, even, self.centre(plan), start=start)
             places[others] = replace(level, log_evidence=level.log_evidence + float(np.log(EVEN * others)))
         say("draws")
@@ -170,6 +175,7 @@ class MaternInference(SparseInference):
             ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
             ("inference", self.inference),
             *offset_rows(self.offset),
+            *covariate_rows(self.covariates),
         ]
 
     def public_numbers(self) -> JsonObject:
@@ -183,15 +189,19 @@ class MaternInference(SparseInference):
 
     def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
-        return {
-            "kind": self.kind,
-            "mesh": self.mesh.recipe,
-            "ranges": list(self.ranges),
-            "smoothness": list(self.smoothness),
-            "sigma": self.sigma,
-            "offset": None if self.offset is None else self.offset.fingerprint,
-            "inference": self.inference,
-        } | even_stated(self.even)
+        return (
+            {
+                "kind": self.kind,
+                "mesh": self.mesh.recipe,
+                "ranges": list(self.ranges),
+                "smoothness": list(self.smoothness),
+                "sigma": self.sigma,
+                "offset": None if self.offset is None else self.offset.fingerprint,
+                "inference": self.inference,
+            }
+            | even_stated(self.even)
+            | covariates_stated(self.covariates)
+        )
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
@@ -202,14 +212,17 @@ class MaternInference(SparseInference):
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
         """The posterior draws, and the offset where there is one."""
         require_even(stated)
-        require(stated.keys() - {"even"} == STATED, f"a Matern field states exactly {', '.join(sorted(STATED))}")
+        require(
+            stated.keys() - {"even", "covariates"} == STATED,
+            f"a Matern field states exactly {', '.join(sorted(STATED))}",
+        )
         require_scales(stated, "ranges")
         if plan.basis != "cells":
             field_mesh(stated["mesh"], plan.mesh)
         model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "a Matern field's ranges and smoothness are numbers as they are written")
         model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated))
+        return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
@@ -222,4 +235,5 @@ class MaternInference(SparseInference):
             offset=offset,
             inference=stated["inference"],
             even="even" in stated,
+            covariates=covariates_of(stated),
         )

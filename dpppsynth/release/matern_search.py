@@ -49,6 +49,8 @@ class MaternSearch:
         Field from which the first mode is searched.
     unknowns : Mesh, optional
         Mesh on which the unknowns live, where it is another; between its vertices the field is linear.
+    explained : callable
+        Adds the effects of covariates to a prior.
     """
 
     likelihood: MassLikelihood
@@ -61,6 +63,7 @@ class MaternSearch:
     say: Progress
     start: Floats | None = None
     unknowns: Mesh | None = None
+    explained: Callable[[SparseField], SparseField] = lambda prior: prior
 
     def posteriors(self) -> dict[Key, SparsePosterior]:
         """Posteriors that carry weight.
@@ -104,7 +107,7 @@ class MaternSearch:
         prior: SparseField = SparseMatern(self.sigma, range_, smoothness).on(mesh)
         prior = prior if self.intercept_sd is None else prior.with_intercept(self.intercept_sd)
         prior = prior if self.unknowns is None else moved(prior, self._basis)
-        return sparse_posterior(self.likelihood, prior, self.centre, start=start)
+        return sparse_posterior(self.likelihood, self.explained(prior), self.centre, start=start)
 
     @cached_property
     def _basis(self) -> sp.csr_array:

@@ -78,11 +78,14 @@ class Posterior:
         Length scale, or range, that each draw was made with.
     fits : FitNotes or None
         None where nothing is known.
+    effects : (chains, draws, p) array or None
+        Effects of covariates, per standard deviation of each, that went into the fields; None without covariates.
     """
 
     fields: NDArray[np.float32]
     length_scale: Floats
     fits: FitNotes | None = None
+    effects: Floats | None = None
 
     @property
     def flat(self) -> NDArray[np.float32]:
@@ -93,30 +96,33 @@ class Posterior:
         """The same draws, those of every chain in random order."""
         order = np.stack([rng.permutation(self.fields.shape[1]) for _ in self.fields])
         chain = np.arange(len(order))[:, None]
-        return Posterior(self.fields[chain, order], self.length_scale[chain, order], self.fits)
+        effects = None if self.effects is None else self.effects[chain, order]
+        return Posterior(self.fields[chain, order], self.length_scale[chain, order], self.fits, effects)
 
     def variables(self, mesh: Mesh) -> dict[str, Variable]:
         """Arrays by name, with their dimensions, as they are saved."""
         xy, (chains, draws, vertices) = mesh.vertices, self.fields.shape
-        return _variables(
+        made = _variables(
             *(np.arange(size, dtype="<i4") for size in (chains, draws, vertices)),
             *(np.ascontiguousarray(column, dtype="<f8") for column in (xy[:, 0], xy[:, 1], self.length_scale)),
             np.ascontiguousarray(self.fields, dtype="<f4"),
         )
+        return made if self.effects is None else made | _effects(self.effects)
 
     def to_xarray(self, mesh: Mesh) -> Any:
         """`xarray.Dataset` in ArviZ layout: `log_intensity` (chain, draw, vertex), `length_scale` (chain, draw)."""
         import xarray as xr
 
         made = {name: (each.dimensions, each.values) for name, each in self.variables(mesh).items()}
-        coords = {name: made.pop(name) for name in ("chain", "draw", "vertex", "x", "y")}
+        named = ("chain", "draw", "vertex", "x", "y", *(() if self.effects is None else ("covariate",)))
+        coords = {name: made.pop(name) for name in named}
         return xr.Dataset(made, coords=coords, attrs={} if self.fits is None else self.fits.notes)
 
     def file(self, mesh: Mesh, scales: Sequence[float]) -> bytes:
         """A netCDF-4 file with the group `posterior` of draws made with some of these length scales.
 
         It takes 4 bytes for each number of a field, 8 for each draw and chain, 20 for each vertex, 4 for each number of
-        a draw within its chain, and no more than 16 KiB beside.
+        a draw within its chain, 8 for each effect of a draw, and no more than 16 KiB beside.
         """
         fits = self.fits or FitNotes.unknown(scales)
         return netcdf.written(GROUP, self.variables(mesh), fits.notes)
@@ -138,8 +144,16 @@ def _variables(*values: Any) -> dict[str, Variable]:
     return {name: Variable(each, array, notes.get(name, {})) for (name, each), array in named}
 
 
-def read_file(content: bytes, fits: int) -> tuple[Mapping[str, Any], FitNotes]:
-    """Arrays of a saved posterior by name, and what is known of so many fits.
+def _effects(effects: Floats) -> dict[str, Variable]:
+    """Effects (chains, draws, p) by name, with the numbers of their covariates."""
+    return {
+        "covariate": Variable(("covariate",), np.arange(effects.shape[-1], dtype="<i4"), {}),
+        "effect": Variable(("chain", "draw", "covariate"), np.ascontiguousarray(effects, dtype="<f8"), {}),
+    }
+
+
+def read_file(content: bytes, fits: int, effects: int = 0) -> tuple[Mapping[str, Any], FitNotes]:
+    """Arrays of a saved posterior by name, with so many effects of covariates, and what is known of so many fits.
 
     Raises
     ------
@@ -148,23 +162,27 @@ def read_file(content: bytes, fits: int) -> tuple[Mapping[str, Any], FitNotes]:
     """
     kinds = zip(("<i4",) * 3 + ("<f8",) * 3 + ("<f4",), (1, 1, 1, 1, 1, 2, 3), strict=True)
     like = _variables(*(np.zeros((1,) * rank, dtype=kind) for kind, rank in kinds))
+    like |= _effects(np.zeros((1, 1, 1))) if effects else {}
     found, told = netcdf.read(content, GROUP, like, FitNotes.unknown([0.0] * fits).notes)
     return found, FitNotes(**{name.removeprefix("fit_"): values for name, values in told.items()})
 
 
-def read_posterior(content: bytes, vertices: int, scales: Sequence[float]) -> Posterior:
-    """Draws at so many vertices, made with some of these length scales, from a netCDF file.
+def read_posterior(content: bytes, vertices: int, scales: Sequence[float], effects: int = 0) -> Posterior:
+    """Draws at so many vertices, made with some of these length scales and so many covariates, from a netCDF file.
 
     Raises
     ------
     InputError
     """
     try:
-        posterior = _classic(content) if content.startswith(CLASSIC) else _present(content, len(scales))
+        posterior = _classic(content) if content.startswith(CLASSIC) else _present(content, len(scales), effects)
         shape = posterior.fields.shape
         whole = shape == (*shape[:2], vertices) and posterior.length_scale.shape == shape[:2]
         finite = np.isfinite(posterior.fields).all() and np.isfinite(posterior.length_scale).all()
         whole = whole and posterior.fields.size > 0 and bool(finite)
+        if posterior.effects is not None or effects:
+            whole = whole and posterior.effects is not None and posterior.effects.shape == (*shape[:2], effects)
+            whole = whole and bool(np.isfinite(posterior.effects).all())
     except TooLargeError:
         raise
     except Exception:  # noqa: BLE001 - the reader of old files raises whatever a broken header leads to
@@ -175,9 +193,9 @@ def read_posterior(content: bytes, vertices: int, scales: Sequence[float]) -> Po
     return posterior
 
 
-def _present(content: bytes, fits: int) -> Posterior:
-    found, known = read_file(content, fits)
-    return Posterior(found["log_intensity"], found["length_scale"], known)
+def _present(content: bytes, fits: int, effects: int) -> Posterior:
+    found, known = read_file(content, fits, effects)
+    return Posterior(found["log_intensity"], found["length_scale"], known, found.get("effect"))
 
 
 def _classic(content: bytes) -> Posterior:

@@ -8,10 +8,13 @@ import scipy.sparse as sp
 import scipy.special
 from numpy.typing import NDArray
 
+from dpppsynth.core.errors import QualityError
 from dpppsynth.models.approximation_checks import check_approximation
 from dpppsynth.models.kept_masses import kept_masses
 from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.sparse_fields import SparseField
 from dpppsynth.models.sparse_posterior import SparsePosterior
+from dpppsynth.models.summed_fields import with_effects
 from dpppsynth.release.field_inference import FieldInference, apportion
 from dpppsynth.release.posterior import FitNotes, Posterior
 from dpppsynth.spatial.loglinear_integrals import gauss_rule
@@ -42,11 +45,11 @@ class SparseInference(FieldInference):
         draws = int(np.clip(KEPT_NUMBERS // len(self.mesh.vertices), FEWEST_DRAWS, MOST_DRAWS))
         count = apportion(scipy.special.softmax(log_weight), draws)
         totals = np.split(drawn_totals(likelihood, draws, rng), np.cumsum(count)[:-1])
-        fields = np.concatenate(
-            [self._draw(fit, likelihood, own, rng) for fit, own in zip(fits.values(), totals, strict=True)]
-        )
+        drawn = [self._draw(fit, likelihood, own, rng) for fit, own in zip(fits.values(), totals, strict=True)]
+        fields, effects = (np.concatenate(each)[None] for each in zip(*drawn, strict=True))
         scales = np.repeat([self.scales[place] for place in fits], count)
-        return Posterior(fields[None], scales[None], self._notes(fits, count / draws, likelihood, rng)).mixed(rng)
+        known = self._notes(fits, count / draws, likelihood, rng)
+        return Posterior(fields, scales[None], known, effects if self.covariates else None).mixed(rng)
 
     def _notes(
         self,
@@ -65,12 +68,25 @@ class SparseInference(FieldInference):
 
     def _draw(
         self, fit: SparsePosterior, likelihood: NoisyMasses, totals: Floats, rng: np.random.Generator
-    ) -> NDArray[np.float32]:
-        """(k, V) draws with the given totals (k,), in single precision."""
-        none = np.empty((0, len(self.mesh.vertices)), dtype=np.float32)
-        parts = [totals[start : start + BATCH] for start in range(0, len(totals), BATCH)]
-        drawn = (self.bent(likelihood, fit.field_mode, fit.draw(len(part), rng)) for part in parts)
-        return np.concatenate([none, *(self.normalise(each, part) for each, part in zip(drawn, parts, strict=True))])
+    ) -> tuple[NDArray[np.float32], Floats]:
+        """(k, V) draws with the given totals (k,), in single precision, and their (k, p) effects."""
+        fields = [np.empty((0, len(self.mesh.vertices)), dtype=np.float32)]
+        effects = [np.empty((0, fit.prior.effects))]
+        for part in (totals[start : start + BATCH] for start in range(0, len(totals), BATCH)):
+            drawn, own = fit.drawn(len(part), rng)
+            fields.append(self.normalise(self.bent(likelihood, fit.field_mode, drawn), part))
+            effects.append(own)
+        return np.concatenate(fields), np.concatenate(effects)
+
+    def explained(self, prior: SparseField) -> SparseField:
+        """A prior of the field with the effects of covariates, where there are any."""
+        design = self.covariates
+        if design is None:
+            return prior
+        if design.values is None:
+            msg = "covariates: the release states their fingerprint alone; take one that was opened with its files."
+            raise QualityError(msg)
+        return with_effects(prior, design.values, design.prior_sd)
 
     def started(self, likelihood: NoisyMasses, centre: float) -> Floats | None:
         """Even field of the noised total, from which a mode is searched where a guess of n is larger."""

@@ -29,13 +29,14 @@ from dpppsynth.models.regular_meshes import regular_triangulation
 from dpppsynth.models.sparse_fields import SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeting, street_ties
-from dpppsynth.models.summed_fields import SummedField, constant, moved, scaled, summed
+from dpppsynth.models.summed_fields import constant, moved, scaled, summed
 from dpppsynth.models.trace import around
-from dpppsynth.release.estimators import offset_of, offset_rows
+from dpppsynth.release.estimators import covariate_rows, covariates_of, covariates_stated, offset_of, offset_rows
 from dpppsynth.release.field_inference import INTERCEPT_SD, files_beside, require_as_written
 from dpppsynth.release.matern_search import FORGOTTEN
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
+from dpppsynth.spatial.covariates import Design
 from dpppsynth.spatial.domains import Domain, Window, canonical_json
 from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset, require_somewhere
@@ -76,6 +77,8 @@ class StreetInference(SparseInference):
     offset : Offset, optional
         Public base intensity.
     inference : {"laplace"}
+    covariates : Design, optional
+        Public covariates, averaged along each segment.
     """
 
     mesh: SegmentCells
@@ -87,6 +90,7 @@ class StreetInference(SparseInference):
     sigma: float = MATERN_SIGMA
     offset: Offset | None = None
     inference: str = "laplace"
+    covariates: Design | None = None
     kind: ClassVar[str] = "streets"
     adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "inference"})
 
@@ -182,12 +186,13 @@ class StreetInference(SparseInference):
 
     def _prior(
         self, plan: LatticePlan, range_: float, street_sigma: float, detour: float, street_range: float
-    ) -> SummedField:
-        """Prior on the segments, with an intercept where n is secret."""
+    ) -> SparseField:
+        """Prior on the segments, with an intercept where n is secret, and effects of covariates."""
         plane = moved(self._plane_prior(range_).on(self.grid), self._placed)
         streets = scaled(self._streets(detour, street_range), street_sigma)
         parts = [plane, streets]
-        return summed(*parts, *([] if plan.n is not None else [constant(len(self.mesh.elements), INTERCEPT_SD)]))
+        level = [] if plan.n is not None else [constant(len(self.mesh.elements), INTERCEPT_SD)]
+        return self.explained(summed(*parts, *level))
 
     def _streets(self, detour: float, street_range: float) -> SparseField:
         """The field along streets with unit variance, whose variances take time and are found once."""
@@ -219,6 +224,7 @@ class StreetInference(SparseInference):
             ("along streets", along),
             ("inference", self.inference),
             *offset_rows(self.offset),
+            *covariate_rows(self.covariates),
         ]
 
     def public_numbers(self) -> JsonObject:
@@ -240,7 +246,7 @@ class StreetInference(SparseInference):
             "sigma": self.sigma,
             "offset": None if self.offset is None else self.offset.fingerprint,
             "inference": self.inference,
-        }
+        } | covariates_stated(self.covariates)
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
@@ -250,7 +256,10 @@ class StreetInference(SparseInference):
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
         """The posterior draws, and the offset where there is one."""
-        require(stated.keys() == STATED, f"a field along streets states exactly {', '.join(sorted(STATED))}")
+        require(
+            stated.keys() - {"covariates"} == STATED,
+            f"a field along streets states exactly {', '.join(sorted(STATED))}",
+        )
         require(
             all(isinstance(stated[name], list) for name in (*AVERAGED, "plane")),
             "what is averaged over stands in lists",
@@ -258,7 +267,7 @@ class StreetInference(SparseInference):
         model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "settings of a field along streets are numbers as they are written")
         model.require(plan)
-        return files_beside(model.mesh, model.scales, offset_of(stated))
+        return files_beside(model.mesh, model.scales, offset_of(stated), model.covariates)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
@@ -270,6 +279,7 @@ class StreetInference(SparseInference):
             sigma=stated["sigma"],
             offset=offset,
             inference=stated["inference"],
+            covariates=covariates_of(stated),
         )
 
 

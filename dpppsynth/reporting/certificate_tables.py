@@ -11,6 +11,7 @@ from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.relations import CappedRelation, GeoIndistinguishability, Relation
 from dpppsynth.release.certificate import (
+    COVARIATES,
     FILENAME,
     OFFSET,
     OFFSET_RASTER,
@@ -207,6 +208,7 @@ def _purpose(name: str, domain: str, pattern: str) -> str:
         STATISTIC: "what the budget was spent on",
         POSTERIOR: "posterior draws",
         OFFSET: "public offset of the model",
+        COVARIATES: "public covariates of the model, standardised",
         OFFSET_RASTER: "public offset of the model, a raster",
         PAIR_SUMS: "the same as a table",
     }

@@ -46,7 +46,7 @@ ASKED = {
     "trajectories": [*REPORTS, "--cells", 4],
 }
 # Fields that are given in other forms: an object is made of several options.
-OBJECTS = {"mesh", "relation", "covariance", "offset", "window"}
+OBJECTS = {"mesh", "relation", "covariance", "offset", "covariates", "window"}
 OFFERS = [pytest.param(each, id=each.method) for options in offered().values() for each in options]
 
 

@@ -237,7 +237,7 @@ ENTRIES = {
         {
             "epsilon": 1.0, "alpha": 25.0, "mechanism": "field", "delta": 1e-6, "sigma": None, "length_scale": 400.0,
             "covariance": None, "sampler": "auto", "mesh": MESH, "inference": "laplace", "engine": "nutpie",
-            "offset": None, "relation": None, "allow_large_delta": False,
+            "offset": None, "covariates": None, "relation": None, "allow_large_delta": False,
         },
     ),
     "LGCPSynthesizer.check": (
@@ -292,6 +292,7 @@ ENTRIES = {
         Offset.from_grid,
         {"values": [[1.0, 2.0]], "bounds": (0, 0, 1, 1), "as_": "counts", "crs": None, "fill": None},
     ),
+    "Covariates": (dps.Covariates, {"layers": {"east": lambda xy: xy[:, 0]}}),
     "Offset.from_geotiff": (Offset.from_geotiff, {"path": "none.tif", "as_": "counts", "band": 1, "fill": None}),
     "load_release": (dps.load_release, {"path": "none"}),
     "write_report": (dps.write_report, {"folder": "none", "out": None}),

@@ -8,7 +8,16 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GUIDES = [
     f"docs/{name}.md"
-    for name in ("auditing", "bounded_error", "heatmaps", "inference", "ledger", "local", "privacy_promise")
+    for name in (
+        "auditing",
+        "bounded_error",
+        "covariates",
+        "heatmaps",
+        "inference",
+        "ledger",
+        "local",
+        "privacy_promise",
+    )
 ]
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 

@@ -23,6 +23,7 @@ class LGCPSettings(PointSynthesizer[CoxRelease[LatticePlan]]):
     inference: str
     engine: str
     offset: Offset | None
+    covariates: Any
     clusters: float | None
     cluster_radii: Any
     cluster_caps: Any

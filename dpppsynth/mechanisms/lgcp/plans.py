@@ -80,7 +80,7 @@ class LGCPRequest:
         """Whether the field behind noised tents has a sparse precision."""
         s, planar = self.settings, isinstance(self.domain, Window)
         own = s.covariance is not None and not isinstance(s.covariance, Covariance)
-        if s.prior == "sparse" or own:
+        if s.prior == "sparse" or own or s.covariates is not None:
             require_no_nuts(s)
             return True
         return self.free and planar and self.size >= SPARSE_FROM and self.rules.filled(self.domain) >= FILLED
@@ -104,7 +104,7 @@ class LGCPRequest:
         if isinstance(network, Window) or s.mesh is not None or s.covariance is not None:
             return "tents"
         rule = self.free and self.rules.streets_tell(network, self.size, self.epsilon, s.neighbouring())
-        return "cells" if s.prior == "sparse" or rule else "tents"
+        return "cells" if s.prior == "sparse" or s.covariates is not None or rule else "tents"
 
 
 def require_no_nuts(settings: LGCPSettings) -> None:
@@ -191,12 +191,30 @@ class LGCPVariant:
         if s.prior not in self.priors:
             msg = f"prior: mechanism {name!r} cannot take {s.prior!r}; leave it out, or take mechanism 'tents'."
             raise InputError(msg)
+        if s.covariates is not None:
+            self._require_effects(s)
         if s.sampler not in self.samplers:
             known = ", ".join(self.samplers)
             msg = (
                 f"sampler: mechanism {name!r} cannot take {s.sampler!r}; leave {mention('sampler')} out, or give one "
                 f"of {known}."
             )
+            raise InputError(msg)
+
+    def _require_effects(self, s: LGCPSettings) -> None:
+        """Refuse covariates where no sparse field follows a private statistic."""
+        if "sparse" not in self.priors:
+            msg = (
+                f"covariates: mechanism {s.mechanism!r} spends its budget on the field itself, which has no effects "
+                "apart from it; take mechanism 'tents'."
+            )
+            raise InputError(msg)
+        if s.prior == "dense" or s.inference == "nuts":
+            given = mention("prior" if s.prior == "dense" else "inference")
+            msg = f"covariates: they go with a sparse prior and its Laplace approximation; leave {given} out."
+            raise InputError(msg)
+        if s.covariance is not None:
+            msg = f"covariates: they go with the prior by the rule; leave {mention('covariance')} out."
             raise InputError(msg)
 
     def plan(self, settings: LGCPSettings, domain: Domain, n: int | None, expected_n: float | None) -> Plan:
@@ -218,7 +236,9 @@ def _cells(request: LGCPRequest) -> Plan:
     require_no_nuts(s)
     mesh = _segments(request) if s.mesh is None else segments(covering(network, s.mesh))
     statistic = _measured(request, "cells", mesh)
-    return _planned(statistic, field_by_rule(statistic, range_=s.length_scale, offset=s.offset))
+    return _planned(
+        statistic, field_by_rule(statistic, range_=s.length_scale, offset=s.offset, covariates=s.covariates)
+    )
 
 
 def _measured(request: LGCPRequest, basis: str, mesh: Mesh) -> StatisticPlan:
@@ -274,7 +294,7 @@ def _sparse(request: LGCPRequest, statistic: StatisticPlan) -> MaternInference |
         mesh = tents if isinstance(request.domain, LinearNetwork) else request.rules.matern_mesh(tents)
         return MaternInference(mesh, (own.range,), (own.smoothness,), own.sigma, offset=s.offset)
     if own is None:
-        return field_by_rule(statistic, range_=s.length_scale, offset=s.offset)
+        return field_by_rule(statistic, range_=s.length_scale, offset=s.offset, covariates=s.covariates)
     if s.mesh is None:
         msg = "mesh: a precision of one's own belongs to the vertices of a mesh; give mesh= with covariance=."
         raise InputError(msg)

@@ -24,6 +24,7 @@ from dpppsynth.privacy.bounds import PUBLISHED, require_small_delta
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import CappedRelation
 from dpppsynth.release.lgcp_inference import ENGINES, INFERENCES
+from dpppsynth.spatial.covariates import Covariates
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
@@ -74,6 +75,9 @@ class LGCPSynthesizer(LGCPSettings):
         Implementation of NUTS.
     offset : Offset, optional
         Public base intensity, such as population density, that multiplies the fitted one.
+    covariates : Covariates or mapping, optional
+        Public layers by name, such as the distance to a place, whose effects on the intensity are found with the field
+        ("tents" and "cells", sparse prior): `release.effects`.
     clusters : float, optional
         Share of epsilon, such as 0.3, for sums over pairs of near points ("tents" and "cells"). From them follows how
         the points huddle, and synthetic points huddle like them; without, they repeat the intensity alone.
@@ -124,6 +128,7 @@ class LGCPSynthesizer(LGCPSettings):
     )
     engine: str = setting("nutpie", help="Who runs NUTS", choices=ENGINES, panel=EXPERT)
     offset: Offset | None = None
+    covariates: Any = None
     clusters: float | None = setting(
         None, help="Share of epsilon for how the points cluster, such as 0.3", otherwise="none", panel=METHOD
     )
@@ -168,6 +173,8 @@ class LGCPSynthesizer(LGCPSettings):
             got = type(self.offset).__name__
             msg = f"offset: needs an Offset, for instance Offset.from_grid(values, bounds), got {got}."
             raise InputError(msg)
+        if self.covariates is not None and not isinstance(self.covariates, Covariates):
+            object.__setattr__(self, "covariates", Covariates(self.covariates))
         for name, known in (
             ("prior", PRIORS),
             ("inference", ("auto", *INFERENCES)),

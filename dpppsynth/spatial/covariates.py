@@ -1,0 +1,251 @@
+"""Public covariates: what may explain where points are, such as the distance to a place or the deprivation of an area.
+
+`Covariates` are layers by name. On a field's mesh they become a `Design`: standardised columns, one for each.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import spsolve
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject
+from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.layers import FunctionLayer, PolygonLayer, PublicLayer
+from dpppsynth.spatial.layers.public_layer import SLIVERS, gap
+from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
+from dpppsynth.spatial.offset import Offset
+
+# Standard deviation of the prior of an effect, per standard deviation of its covariate, on the log scale.
+EFFECT_SD = 2.0
+# Measures over which covariates are standardised.
+MEASURES = ("window", "network", "offset")
+# Covariates that a model may have, and characters of a name.
+MOST, LONGEST_NAME = 20, 80
+# Places at which covariates are looked at, about, and along a side of a triangle or a segment at most.
+PLACES, MOST_ALONG = 200_000, 16
+# Share of the lumped mass that is added to the mass matrix: vertices with next to no measure keep to the average.
+RIDGE = 0.01
+# Least eigenvalue of the covariates' correlations, and least standard deviation as a share of the largest value.
+TELL_APART, VARIES = 1e-6, 1e-9
+
+
+class Covariates(Mapping[str, PublicLayer]):
+    """Public layers by name, which a field's intensity may follow: `log intensity = field + sum of effect * covariate`.
+
+    Parameters
+    ----------
+    layers : mapping
+        By name: a `RasterLayer`, a `PolygonLayer`, a pair of a GeoDataFrame of polygons and a column, or a function
+        from coordinates (n, 2) to values (n,). All of it must be public.
+
+    Raises
+    ------
+    InputError
+
+    Examples
+    --------
+    >>> pump = np.array([529396.0, 181025.0])
+    >>> Covariates({"distance to pump": lambda xy: np.hypot(*(xy - pump).T)})
+    Covariates('distance to pump')
+    """
+
+    def __init__(self, layers: Mapping[str, Any]) -> None:
+        if not isinstance(layers, Mapping) or not 0 < len(layers) <= MOST:
+            msg = f'covariates: needs 1 to {MOST} layers by name, such as {{"distance to pump": function}}.'
+            raise InputError(msg)
+        for name in layers:
+            if not is_name(name):
+                msg = f"covariates: a name needs 1 to {LONGEST_NAME} printable characters, got {type(name).__name__}."
+                raise InputError(msg)
+        self._layers = {name: _layer(name, given) for name, given in layers.items()}
+
+    def __getitem__(self, name: str) -> PublicLayer:
+        return self._layers[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._layers)
+
+    def __len__(self) -> int:
+        return len(self._layers)
+
+    def __repr__(self) -> str:
+        return f"Covariates({', '.join(map(repr, self))})"
+
+    def require_whole(self, domain: Domain) -> None:
+        """Refuse layers in other coordinates than the domain's, or without values somewhere in it.
+
+        Raises
+        ------
+        InputError
+        """
+        for name, layer in self.items():
+            layer.require_whole(f"covariates: {name!r}", domain)
+
+    def on(self, mesh: Mesh, offset: Offset | None = None) -> "Design":
+        """Standardised columns at the vertices of a field's mesh.
+
+        A covariate finer than the mesh becomes the function on the mesh that has its averages over all tents. Its mean
+        is 0 and its standard deviation 1 over the domain, or over the offset: its population.
+
+        Raises
+        ------
+        InputError
+            When one lacks values, is the same everywhere, or follows from the others.
+        """
+        self.require_whole(mesh.domain)
+        places = _Places.of(mesh)
+        raw = np.column_stack([self._values(name, places, mesh.domain) for name in self])
+        weight = places.weight if offset is None else places.weight * offset(places.xy)
+        weight = weight / weight.sum()
+        mean = weight @ raw
+        sd = np.sqrt(weight @ (raw - mean) ** 2)
+        for name, column, spread in zip(self, raw.T, sd, strict=True):
+            if not spread > VARIES * np.abs(column).max():
+                where = "the domain" if offset is None else "the offset"
+                msg = f"covariates: {name!r} is the same everywhere over {where}, and has no effect; leave it out."
+                raise InputError(msg)
+        standard = (raw - mean) / sd
+        self._require_apart(standard.T @ (weight[:, None] * standard))
+        over = "offset" if offset is not None else "window" if isinstance(mesh.domain, Window) else "network"
+        return Design(tuple(self), tuple(mean.tolist()), tuple(sd.tolist()), over).holding(places.projected(standard))
+
+    def _values(self, name: str, places: "_Places", domain: Domain) -> Floats:
+        values = self[name](places.xy)
+        unknown = ~np.isfinite(values)
+        share = float(places.weight[unknown].sum() / places.weight.sum())
+        if share > SLIVERS:
+            raise InputError(gap(f"covariates: {name!r}", self[name].label, share, domain))
+        return np.where(unknown, values[~unknown].mean(), values)
+
+    def _require_apart(self, correlation: Floats) -> None:
+        size, vectors = np.linalg.eigh(correlation)
+        if size[0] < TELL_APART:
+            alike = ", ".join(repr(name) for name, part in zip(self, vectors[:, 0], strict=True) if abs(part) > 0.1)
+            msg = f"covariates: {alike} tell the same, so that their effects cannot be told apart; leave one out."
+            raise InputError(msg)
+
+
+def is_name(name: object) -> bool:
+    """Whether a covariate may be called so."""
+    return isinstance(name, str) and name.isprintable() and 0 < len(name.strip()) <= LONGEST_NAME
+
+
+def _layer(name: str, given: Any) -> PublicLayer:
+    """The layer that users mean by what they give."""
+    label = f"covariates: {name!r}"
+    if isinstance(given, PublicLayer):
+        return given
+    if isinstance(given, tuple) and len(given) == 2:
+        return PolygonLayer.from_geodataframe(*given, label=label)
+    if callable(given) and not isinstance(given, Offset):
+        return FunctionLayer(given, label=label)
+    msg = (
+        f"{label}: needs a layer, a function of coordinates, or a pair (GeoDataFrame, column), got "
+        f"{type(given).__name__}."
+    )
+    raise InputError(msg)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Standardised covariates on a mesh: all that inference needs of them.
+
+    Attributes
+    ----------
+    names : tuple of str
+    mean, sd : tuple of float
+        Of each covariate, before it was standardised.
+    over : {"window", "network", "offset"}
+        Measure of means and standard deviations.
+    prior_sd : float
+        Standard deviation of the effects' normal prior, per standard deviation of a covariate.
+    values : (V, p) array or None
+        At the mesh's vertices; None where only a certificate has been read.
+    fingerprint : str
+        SHA-256 of names and values.
+    """
+
+    names: tuple[str, ...]
+    mean: tuple[float, ...]
+    sd: tuple[float, ...]
+    over: str
+    prior_sd: float = EFFECT_SD
+    values: Floats | None = None
+    fingerprint: str = ""
+
+    def holding(self, values: Floats) -> "Design":
+        """With values (V, p), and their fingerprint."""
+        return replace(self, values=values, fingerprint=fingerprint(self.names, values))
+
+    def to_dict(self) -> JsonObject:
+        """JSON form, as it stands on a certificate."""
+        return {
+            "names": list(self.names),
+            "mean": list(self.mean),
+            "sd": list(self.sd),
+            "over": self.over,
+            "prior_sd": self.prior_sd,
+            "fingerprint": self.fingerprint,
+        }
+
+
+def fingerprint(names: tuple[str, ...], values: Floats) -> str:
+    """SHA-256 of names and standardised values (V, p)."""
+    content = json.dumps(names).encode() + np.ascontiguousarray(values, dtype="<f8").tobytes()
+    return hashlib.sha256(content).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Public places all over a domain, with their shares of it, and the basis functions of a mesh there."""
+
+    xy: Floats
+    weight: Floats
+    basis: sp.csr_array
+
+    @classmethod
+    def of(cls, mesh: Mesh) -> "_Places":
+        positions, element, weight = _within(mesh.pieces)
+        basis = mesh.gather(element, np.clip(mesh.weights(element, positions), 0, None))
+        return cls(mesh.domain.coordinates(positions), weight, basis)
+
+    def projected(self, values: Floats) -> Floats:
+        """(V, p) values at the vertices of the functions on the mesh with the averages of values (n, p) over tents."""
+        weighed = (sp.diags_array(self.weight) @ self.basis).tocsc()
+        size = weighed.sum(axis=0)
+        held = np.flatnonzero(size > 0)
+        weighed, basis, size = weighed[:, held], self.basis.tocsc()[:, held], size[held]
+        average = (weighed.T @ values) / size[:, None]
+        mass = (weighed.T @ basis + RIDGE * sp.diags_array(size)).tocsc()
+        change = spsolve(mass, weighed.T @ (values - basis @ average)).reshape(average.shape)
+        out = np.zeros((self.basis.shape[1], values.shape[1]))
+        out[held] = average + change
+        return out
+
+
+def _within(pieces: Pieces) -> tuple[Floats, Any, Floats]:
+    """Positions (n, 2) within pieces, their elements (n,) and weights (n,): centres of equal parts of each piece."""
+    share = _parts(len(pieces.weight), pieces.sides)
+    positions = np.einsum("pc,qcd->qpd", share, pieces.corners).reshape(-1, 2)
+    count = len(share)
+    return positions, np.repeat(pieces.element, count), np.repeat(pieces.weight / count, count)
+
+
+def _parts(pieces: int, sides: int) -> Floats:
+    """(p, sides) barycentric coordinates of the centres of equal parts of a simplex."""
+    if sides == 2:
+        along = int(np.clip(PLACES / pieces, 2, MOST_ALONG))
+        share = (np.arange(along) + 0.5) / along
+        return np.column_stack([1 - share, share])
+    along = int(np.clip(np.sqrt(PLACES / pieces), 1, MOST_ALONG))
+    i, j = (each.ravel() for each in np.mgrid[:along, :along])
+    upright = np.column_stack([i, j])[i + j < along] + 1 / 3
+    turned = np.column_stack([i, j])[i + j < along - 1] + 2 / 3
+    first = np.concatenate([upright, turned]) / along
+    return np.column_stack([first, 1 - first.sum(axis=1)])
