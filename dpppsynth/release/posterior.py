@@ -180,9 +180,9 @@ def read_posterior(content: bytes, vertices: int, scales: Sequence[float], effec
         whole = shape == (*shape[:2], vertices) and posterior.length_scale.shape == shape[:2]
         finite = np.isfinite(posterior.fields).all() and np.isfinite(posterior.length_scale).all()
         whole = whole and posterior.fields.size > 0 and bool(finite)
-        if posterior.effects is not None or effects:
-            whole = whole and posterior.effects is not None and posterior.effects.shape == (*shape[:2], effects)
-            whole = whole and bool(np.isfinite(posterior.effects).all())
+        told = posterior.effects
+        whole = whole and (told is None) == (effects == 0)
+        whole = whole and (told is None or (told.shape == (*shape[:2], effects) and bool(np.isfinite(told).all())))
     except TooLargeError:
         raise
     except Exception:  # noqa: BLE001 - the reader of old files raises whatever a broken header leads to

@@ -42,7 +42,7 @@ class TestDesign:
         np.testing.assert_allclose(design.values[held, 0], want, atol=0.03)
 
     def test_averages_over_tents_are_kept(self):
-        """Of a raster finer than the mesh: the integral over the window, and mean and standard deviation before."""
+        """A raster finer than the mesh: its integral over the window, and mean and standard deviation before."""
         mesh = regular_triangulation(SQUARE, shape=(6, 5))
         design = Covariates({"rough": ROUGH}).on(mesh)
         assert design.mean[0] == pytest.approx(ROUGH.values.mean(), abs=0.02)

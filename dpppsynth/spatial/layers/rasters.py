@@ -160,7 +160,7 @@ class RasterLayer(PublicLayer):
         return out
 
     def restrict(self, mesh: Mesh) -> Pieces:
-        """Where the raster's mass lies on a mesh: points with weights, gathered at their centres of mass.
+        """The raster's mass on a mesh: points with weights, gathered at their centres of mass.
 
         Over a window every cell stands for equal points within, those in the window counting: integrals of a function
         that is linear on an element are those of these points. Along streets the points lie at equal distances.
@@ -204,8 +204,8 @@ class RasterLayer(PublicLayer):
         mass = value * pieces.weight[piece] / count[piece]
         total: Floats = np.bincount(piece, mass, len(count)).astype(np.float64)
         some = total > 0
-        centre = np.column_stack([np.bincount(piece, mass * each, len(count)) for each in at.T])[some]
-        centre = centre / total[some, None]
+        moments = np.column_stack([np.bincount(piece, mass * each, len(count)) for each in at.T])
+        centre = moments[some] / total[some, None]
         # The edge's number is the same at all of its points, to the last bit.
         centre[:, 0] = pieces.corners[some, 0, 0]
         return Pieces(np.repeat(centre[:, None], 2, axis=1), pieces.element[some], total[some])
