@@ -1,11 +1,19 @@
 """`dpppsynth check`: guarantee of a planned release, from public parameters."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.console import show_json
+from dpppsynth.cli.console import show_json, show_text
 from dpppsynth.cli.domain_options import DomainOptions
 from dpppsynth.cli.method_options import MethodOptions
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.cli.pattern_options import PatternOptions
+from dpppsynth.core.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.privacy.crowds import Crowd
+    from dpppsynth.spatial.domains import Domain
 
 
 @option_groups
@@ -14,16 +22,41 @@ def check(
     place: DomainOptions,
     people: PatternOptions,
     patterns: o.PaidPatternsOption = 1,
+    population: o.PopulationOption = None,
+    population_column: o.PopulationColumnOption = None,
     json: o.JsonOption = False,
 ) -> None:
     """Check the guarantee from public parameters alone; no data file is opened.
 
-    Prints what is promised, every public parameter, and what an attacker can tell apart by distance.
+    Prints what is promised, every public parameter, and what an attacker can tell apart by distance; with a public
+    population also how many people live within the privacy radius.
     """
     from dpppsynth.cli.describe import plan_json, show_plan
 
-    plan = people.plan(method, place.domain(), patterns)
+    domain = place.domain()
+    crowd = _crowd(method, domain, population, population_column)
+    plan = people.plan(method, domain, patterns)
     if json:
-        show_json(plan_json(plan))
-    else:
-        show_plan(plan)
+        show_json(plan_json(plan) | ({} if crowd is None else {"crowd": crowd.to_dict()}))
+        return
+    show_plan(plan)
+    if crowd is not None:
+        show_text(f"\n{crowd.words(plan.guarantee.epsilon())}")
+
+
+def _crowd(method: MethodOptions, domain: "Domain", file: Path | None, column: str | None) -> "Crowd | None":
+    """Inhabitants within the privacy radius, where a population is given."""
+    if file is None:
+        if column is not None:
+            msg = "population_column: goes with --population; give both"
+            raise InputError(msg)
+        return None
+    from dpppsynth.io.layers import read_layer
+    from dpppsynth.privacy.crowds import people_within, require_reach
+    from dpppsynth.spatial.offset import Offset
+
+    reach = require_reach(method.neighbours())
+    layer = read_layer(
+        file, domain, column=column, option="--population", column_option="--population-column", fill=0, counts=True
+    )
+    return people_within(Offset.of(layer, "counts"), domain, reach)

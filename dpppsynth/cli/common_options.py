@@ -214,4 +214,16 @@ SubsetOption = Annotated[
         rich_help_panel=PRIVACY,
     ),
 ]
+PopulationOption = Annotated[
+    Path | None,
+    Option(
+        "--population",
+        help="Public inhabitants, as a GeoTIFF or polygons: how many live within the privacy radius.",
+        rich_help_panel=PRIVACY,
+    ),
+]
+PopulationColumnOption = Annotated[
+    str | None,
+    Option("--population-column", help="Column of --population, where that is polygons.", rich_help_panel=PRIVACY),
+]
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON object.", rich_help_panel=WRITING)]

@@ -27,10 +27,12 @@ from dpppsynth.core.randomness import RngLike
 from dpppsynth.core.wording import mention
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
+from dpppsynth.privacy.crowds import Crowd, people_within, require_reach
 from dpppsynth.privacy.guarantee import Guarantee, Profile
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mesh import Mesh
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 
 R_co = TypeVar("R_co", bound=MechanismResult, covariant=True)
@@ -136,6 +138,17 @@ class PointSynthesizer(Synthesizer[R_co]):
         allowed = getattr(self, "allow_large_delta", False)
         public: dict[str, Any] = {"expected_n": expected_n, "allow_large_delta": allowed}
         require_small_delta(delta, n, **public, remedy=self.smaller_delta)
+
+    def crowd(self, domain: Domain, population: Offset) -> Crowd:
+        """How many people live within the privacy radius, from a public population alone; see `people_within`.
+
+        `crowd.words(epsilon)` says it, with the meaning of epsilon for them.
+
+        Raises
+        ------
+        InputError
+        """
+        return people_within(population, domain, require_reach(self.neighbouring()))
 
     def require_levels(self) -> None:
         """Refuse to release by the levels of a mark what cannot be released so; all but tracks can."""

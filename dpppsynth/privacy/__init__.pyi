@@ -46,6 +46,8 @@ from dpppsynth.privacy.bounds import require_small_delta as require_small_delta
 from dpppsynth.privacy.bounds import tents as tents
 from dpppsynth.privacy.bounds import tents_sensitivity as tents_sensitivity
 from dpppsynth.privacy.composition import parallel as parallel
+from dpppsynth.privacy.crowds import Crowd as Crowd
+from dpppsynth.privacy.crowds import people_within as people_within
 from dpppsynth.privacy.guarantee import Guarantee as Guarantee
 from dpppsynth.privacy.guarantee import guarantee_from_dict as guarantee_from_dict
 from dpppsynth.privacy.losses import DiscreteLosses as DiscreteLosses

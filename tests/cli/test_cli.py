@@ -731,3 +731,61 @@ def test_demo(tmp_path, monkeypatch):
     assert not (out / "public" / "old").exists()
     assert {path.parent.name for path in out.rglob("*.png")} == {"pictures", "CONFIDENTIAL"}
     run("verify", out / "public")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    import geopandas
+    import rasterio
+
+    folder = tmp_path_factory.mktemp("layers")
+    people = np.random.default_rng(1).poisson(2.0, (100, 100)).astype("float64")
+    place = {"crs": "EPSG:27700", "transform": rasterio.transform.from_bounds(0, 0, 1000, 1000, 100, 100)}
+    form = {"driver": "GTiff", "count": 1, "dtype": "float64", "height": 100, "width": 100}
+    with rasterio.open(folder / "people.tif", "w", **form, **place) as out:
+        out.write(people, 1)
+    halves = [shapely.box(0, 0, 500, 1000), shapely.box(500, 0, 1000, 1000)]
+    layer = geopandas.GeoDataFrame({"score": [1.0, 2.0]}, geometry=halves, crs="EPSG:27700")
+    layer.to_file(folder / "areas.gpkg")
+    return folder
+
+
+class TestLayers:
+    """Public layers on the command line: GeoTIFF and polygons."""
+
+    WORDS = ("check", "--window", "0,0,1000,1000", "--crs", "EPSG:27700", "--n", 2000, "--mechanism", "lgcp-tents")
+    WORDS += ("--epsilon", 1, "--alpha", 20)
+
+    def test_a_population_covariates_and_the_crowd(self, files):
+        people = files / "people.tif"
+        words = ["--offset-file", people, "--offset-as", "counts", "--population", people]
+        words += ["--covariates", f"score={files / 'areas.gpkg'}:score,people={people}"]
+        told = json.loads(run(*self.WORDS, *words, "--json").stdout)
+        estimator = told["parameters"]["estimator"]
+        assert estimator["covariates"]["names"] == ["score", "people"]
+        assert estimator["covariates"]["over"] == "offset"
+        assert estimator["covariates"]["sd"][0] == pytest.approx(0.5, rel=0.01)
+        assert len(estimator["offset"]) == 64
+        assert told["crowd"]["typical"] == pytest.approx(2 * np.pi * 4, rel=0.2)
+        assert "of a typical inhabitant live about 25 people" in spoken(run(*self.WORDS, *words))
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["--covariates", "score={}/areas.gpkg:none"], "there is no column 'none'"),
+            (["--covariates", "score={}/areas.gpkg"], "give FILE:COLUMN"),
+            (["--covariates", "{}/people.tif"], "needs NAME=FILE.tif"),
+            (["--offset-file", "{}/people.tif", "--offset-column", "a"], "a GeoTIFF has no columns"),
+            (["--offset-as", "counts"], "give both --offset-file and --offset-column"),
+            (["--population-column", "a"], "goes with --population"),
+            (["--offset-file", "{}/none.tif"], "there is no such file"),
+        ],
+    )
+    def test_refused(self, files, words, said):
+        assert said in spoken(run(*self.WORDS, *(word.format(files) for word in words), code=2))
+
+    def test_a_layer_that_does_not_cover_the_window(self, files):
+        wide = [each if each != "0,0,1000,1000" else "0,0,1200,1000" for each in self.WORDS]
+        words = ["--offset-file", files / "people.tif"]
+        assert "people.tif: 17 % of the window has no value" in spoken(run(*wide, *words, code=2))
+        run(*wide, *words, "--offset-fill", 0)

@@ -3,21 +3,18 @@
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-import shapely
-
 from dpppsynth.contract.mechanism_options import Given
 from dpppsynth.contract.mesh_options import RESOLUTION, MeshOptions, tent_mesh
 from dpppsynth.contract.settings import CAP, EXPERT, RELATION, SPACING, Setting
-from dpppsynth.core.crs import reproject, same_crs
 from dpppsynth.core.errors import InputError
+from dpppsynth.io.layers import RASTERS, read_layer
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer
 from dpppsynth.models.covariances import Covariance, GeneralisedCauchy, Matern, PoweredExponential
 from dpppsynth.privacy.relations import CappedRelation
+from dpppsynth.spatial.covariates import Covariates
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.offset import Offset
-from dpppsynth.spatial.tables.formats import read_table
 
 COVARIANCE = (
     Setting(
@@ -61,14 +58,38 @@ OFFSET = (
         option="--offset-file",
         argument="offset",
         kind=Path,
-        help="Polygons with a public density, such as population, that multiplies the field",
+        help="Polygons or GeoTIFF with a public density or counts, such as population, that multiplies the field",
     ),
     Setting(
         name="offset_column",
         option="--offset-column",
         kind=str,
-        help="Numeric column of --offset-file: a density, not a count",
+        help="Numeric column of --offset-file, where that holds polygons",
     ),
+    Setting(
+        name="offset_as",
+        option="--offset-as",
+        kind=str,
+        choices=("density", "counts"),
+        help="Whether values of --offset-file are per unit of area, or of a whole polygon or cell",
+        otherwise="density",
+    ),
+    Setting(
+        name="offset_fill",
+        option="--offset-fill",
+        kind=float,
+        help="0 takes places without a value in --offset-file as empty",
+        otherwise="they are refused",
+        panel=EXPERT,
+    ),
+)
+COVARIATES = Setting(
+    name="covariate_files",
+    option="--covariates",
+    argument="covariates",
+    kind=str,
+    metavar="NAME=FILE[:COLUMN],...",
+    help="Public layers whose effects are found with the field: GeoTIFF files, or polygons and a column",
 )
 BASIS = Setting(name="basis", option="--basis", kind=str, choices=("tents", "cells"), help="Tents", hidden=True)
 MESH = Setting(name="spacing", option="--spacing", kind=float, **SPACING)
@@ -81,7 +102,7 @@ INFERRED = ("auto", "tents", "cells", "field")
 class LGCPOptions(MeshOptions):
     """Options of a log-Gaussian Cox mechanism."""
 
-    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP, MESH, RESOLUTION, *COVARIANCE, *OFFSET, BASIS)
+    extra: ClassVar[tuple[Setting, ...]] = (RELATION, CAP, MESH, RESOLUTION, *COVARIANCE, *OFFSET, COVARIATES, BASIS)
 
     def require(self, given: Given) -> None:
         """Refuse what does not belong to the mechanism, and parameters of another covariance; InputError."""
@@ -107,6 +128,7 @@ class LGCPOptions(MeshOptions):
         covariance = covariance_of(given, domain)
         instead = {} if covariance is None else {"sigma": None, "length_scale": None}
         made = {"covariance": covariance, "mesh": tent_mesh(given, domain), "offset": _offset(given, domain)}
+        made["covariates"] = _covariates(given, domain)
         # Without a name the domain and the number of points decide.
         chosen = {} if given.named or self.preset["mechanism"] != "tents" else {"mechanism": "auto"}
         return made | instead | chosen
@@ -143,43 +165,45 @@ def covariance_of(given: Given, domain: Domain) -> Covariance | None:
 
 
 def _offset(given: Given, domain: Domain) -> Offset | None:
-    file, column = given["offset_file"], given["offset_column"]
-    if file is None and column is None:
+    """The public base intensity of a file, if there is one."""
+    file, column, meaning = given["offset_file"], given["offset_column"], given["offset_as"]
+    if file is None:
+        for name in ("offset_column", "offset_as", "offset_fill"):
+            if given[name] is not None:
+                msg = "offset: give both --offset-file and --offset-column"
+                raise InputError(msg)
         return None
-    if file is None or column is None:
-        msg = "offset: give both --offset-file and --offset-column"
-        raise InputError(msg)
-    return read_offset(file, column, domain)
+    layer = read_layer(
+        file,
+        domain,
+        column=column,
+        option="--offset-file",
+        column_option="--offset-column",
+        fill=given["offset_fill"],
+        counts=meaning == "counts",
+    )
+    return Offset.of(layer, meaning or "density")
 
 
-def read_offset(path: Path, column: str, domain: Domain) -> Offset:
-    """Read a public base intensity from a polygon layer, re-projected to the domain's CRS where the file names one.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read, lacks the column, or holds values or polygons that an offset cannot have.
-    """
-    if path.suffix.lower() == ".csv":
-        msg = "--offset-file: polygons are needed, which CSV does not hold; give a .geojson, .gpkg or .parquet file"
-        raise InputError(msg)
-    table = read_table(path)
-    try:
-        values = np.asarray(table.column(column, argument="--offset-column"), dtype=float)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        msg = f"--offset-column: {column!r} must hold numbers only"
-        raise InputError(msg) from None
-    shapes = shapely.force_2d(table.geometry)
-    source, target = table.crs, domain.crs
-    if source is not None and target is None:
-        msg = "--offset-file: it names a coordinate system and the domain has none; give --crs"
-        raise InputError(msg)
-    if source is not None and target is not None and not same_crs(source, target):
-        shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))
-    parts, row = shapely.get_parts(shapes, return_index=True)
-    return Offset(parts, values[row])
+def _covariates(given: Given, domain: Domain) -> Covariates | None:
+    """Covariates of files: `NAME=FILE` for a raster, `NAME=FILE:COLUMN` for polygons, one after the other."""
+    if given["covariate_files"] is None:
+        return None
+    layers = {}
+    for part in given["covariate_files"].split(","):
+        name, _, place = part.partition("=")
+        if not name.strip() or not place or name.strip() in layers:
+            msg = "--covariates: needs NAME=FILE.tif or NAME=FILE:COLUMN, each name once, with commas between"
+            raise InputError(msg)
+        file, _, column = (place, "", "") if place.lower().endswith(RASTERS) else place.rpartition(":")
+        layers[name.strip()] = read_layer(
+            Path(file or column),
+            domain,
+            column=column if file and column else None,
+            option="--covariates",
+            column_option="--covariates",
+        )
+    return Covariates(layers)
 
 
 def _of(mechanism: str) -> LGCPOptions:

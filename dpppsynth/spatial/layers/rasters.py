@@ -168,11 +168,11 @@ class RasterLayer(PublicLayer):
         if not isinstance(mesh.domain, Window):
             return self._along(mesh)
         sums = _Gathered(mesh)
-        for xy, mass in self._points(mesh.domain):
+        for xy, mass in self.points(mesh.domain):
             sums.add(xy, mass)
         return sums.pieces()
 
-    def _points(self, window: Window) -> Any:
+    def points(self, window: Domain) -> Any:
         """Batches of points (n, 2) in a window with their masses (n,)."""
         part = self.cropped(window.bounds)
         row, column = np.nonzero(np.nan_to_num(part.values))
@@ -188,7 +188,7 @@ class RasterLayer(PublicLayer):
             y = y1 - (r[:, None] + dy) * height
             mass = np.repeat(part.values[r, c] * width * height / along**2, along**2)
             xy = np.column_stack([x.ravel(), y.ravel()])
-            inside = window.contains(xy)
+            inside = window.holds(xy)
             yield xy[inside], mass[inside]
 
     def _along(self, mesh: Mesh) -> Pieces:

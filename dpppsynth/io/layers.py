@@ -1,0 +1,84 @@
+"""Public layers from files: polygons with a column, or GeoTIFF rasters."""
+
+from pathlib import Path
+
+import numpy as np
+import shapely
+
+from dpppsynth.core.crs import reproject, same_crs
+from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.layers import PolygonLayer, RasterLayer, read_geotiff
+from dpppsynth.spatial.layers.polygons import filled
+from dpppsynth.spatial.layers.public_layer import outside_value
+from dpppsynth.spatial.tables.formats import read_table
+
+RASTERS = (".tif", ".tiff")
+
+
+def read_layer(
+    path: Path,
+    domain: Domain,
+    *,
+    column: str | None,
+    option: str,
+    column_option: str,
+    fill: float | None = None,
+    label: str | None = None,
+    counts: bool = False,
+) -> PolygonLayer | RasterLayer:
+    """Read a public layer for a domain; polygons are re-projected to its CRS where the file names one.
+
+    Parameters
+    ----------
+    path : Path
+        A GeoTIFF (.tif), or a .geojson, .gpkg or .parquet file of polygons.
+    domain : Window or LinearNetwork
+    column : str or None
+        Numeric column of polygons; rasters have none.
+    option, column_option : str
+        Names of the arguments, for messages.
+    fill : float, optional
+        Value of what has none.
+    label : str, optional
+        Name in messages, in place of that of the file.
+    counts : bool
+        Whether values are counts, of which each part of a multi-polygon gets a share by its area.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, lacks the column, or holds values or polygons that a layer cannot have.
+    """
+    if path.suffix.lower() in RASTERS:
+        if column is not None:
+            msg = f"{column_option}: a GeoTIFF has no columns; leave it out"
+            raise InputError(msg)
+        return read_geotiff(path, fill=fill)
+    if column is None:
+        both = "FILE:COLUMN" if option == column_option else f"both {option} and {column_option}"
+        msg = f"{column_option}: polygons need the name of a numeric column; give {both}"
+        raise InputError(msg)
+    if path.suffix.lower() == ".csv":
+        msg = f"{option}: polygons are needed, which CSV does not hold; give a .geojson, .gpkg, .parquet or .tif file"
+        raise InputError(msg)
+    table = read_table(path)
+    try:
+        values = np.asarray(table.column(column, argument=column_option), dtype=float)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        msg = f"{column_option}: {column!r} must hold numbers only"
+        raise InputError(msg) from None
+    outside = outside_value(fill)
+    values = filled(values, outside, f"{column_option}: {column!r}", "polygons")
+    shapes = shapely.force_2d(table.geometry)
+    source, target = table.crs, domain.crs
+    if source is not None and target is None:
+        msg = f"{option}: it names a coordinate system and the domain has none; give --crs"
+        raise InputError(msg)
+    if source is not None and target is not None and not same_crs(source, target):
+        shapes = shapely.transform(shapes, lambda xy: reproject(xy, source, target))
+    parts, row = shapely.get_parts(shapes, return_index=True)
+    share = shapely.area(parts) / shapely.area(shapes)[row] if counts else 1.0
+    return PolygonLayer(parts, values[row] * share, outside=outside, label=label or path.name)

@@ -1,0 +1,195 @@
+"""How many people live within the privacy radius: the crowd in which a protected place is hidden.
+
+All of it is computed from a public population, none from the points that are protected.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.signal
+
+from dpppsynth.core.arguments import instance, positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject
+from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.linear_network.street_places import UNITS, StreetPlaces
+from dpppsynth.privacy.relations import Relation
+from dpppsynth.spatial.domains import Domain, require_domain
+from dpppsynth.spatial.layers import PolygonLayer, RasterLayer
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.offset import Offset
+
+# Cells of the grid along a radius, at most; along the longer side of a window; and parts of a cell's side that tell
+# which share of it a circle covers.
+FINE, MOST_CELLS, PARTS = 8, 1500, 9
+# Steps of a network's places along a radius, and places at most.
+STEPS, MOST_PLACES = 8, 400_000
+# Share of the population below which a cell is empty but for rounding.
+NOBODY = 1e-12
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Inhabitants within a radius of inhabited places.
+
+    Attributes
+    ----------
+    radius : float
+    unit : str
+    inhabitants : float
+        In all of the domain.
+    typical : float
+        Within the radius of half of the inhabitants no more live, and of the other half no fewer.
+    fewest : float
+        Within the radius of the most isolated place where anybody lives.
+    along_streets : bool
+        Whether distances run along streets; else they are straight, and the circle is cut by the window.
+    """
+
+    radius: float
+    unit: str
+    inhabitants: float
+    typical: float
+    fewest: float
+    along_streets: bool
+
+    def words(self, epsilon: float) -> str:
+        """The crowd, and the meaning of epsilon for who lives there."""
+        near, way = f"{self.radius:g} {self.unit}", " along the streets" if self.along_streets else ""
+        return (
+            f"Within {near}{way} of a typical inhabitant live {_people(self.typical)}; of the most isolated inhabited "
+            f"place, {_people(self.fewest)}. Whoever sees the release, whatever else they know, can raise the odds of "
+            f"one place against another within {near} by a factor of at most {math.exp(epsilon):.3g}."
+        )
+
+    def to_dict(self) -> JsonObject:
+        """JSON form."""
+        return {
+            "radius": self.radius,
+            "unit": self.unit,
+            "inhabitants": self.inhabitants,
+            "typical": self.typical,
+            "fewest": self.fewest,
+            "along_streets": self.along_streets,
+        }
+
+
+def _people(number: float) -> str:
+    if number < 1:
+        return "fewer than one person"
+    if number < 1.5:
+        return "about 1 person"
+    return f"about {float(f'{number:.2g}'):,.0f} people"
+
+
+def people_within(population: Offset, domain: Domain, radius: float) -> Crowd:
+    """How many people live within a radius of a typical and of the most isolated inhabited place of a domain.
+
+    On a window distances are straight, and nobody outside counts; cells of a grid, an eighth of the radius wide where
+    that is possible, stand for the people in them. Along a network distances are those of shortest paths, between
+    stretches of an eighth of the radius.
+
+    Parameters
+    ----------
+    population : Offset
+        Inhabitants, made from counts: `Offset.from_geotiff("people.tif", "counts")`.
+    domain : Window or LinearNetwork
+    radius : float
+        Such as alpha, in the domain's unit.
+
+    Raises
+    ------
+    InputError
+        When the population has no counts, or no values somewhere in the domain.
+    """
+    instance("population", population, Offset, 'such as Offset.from_grid(values, bounds, "counts")')
+    require_domain(domain)
+    positive("radius", radius)
+    if population.meaning != "counts":
+        msg = 'population: needs numbers of people, not densities; give "counts" where the layer is made.'
+        raise InputError(msg)
+    settled = population.on(domain)
+    if isinstance(domain, LinearNetwork):
+        mass, near = _along(settled, domain, radius)
+    else:
+        mass, near = _around(settled.layer, domain, radius)
+    inhabited = mass > NOBODY * mass.sum()
+    people, near = mass[inhabited], np.maximum(near[inhabited], 0.0)
+    order = np.argsort(near)
+    half = np.searchsorted(np.cumsum(people[order]), people.sum() / 2)
+    typical = float(near[order][min(half, len(order) - 1)])
+    found = float(mass.sum()), typical, float(near.min())
+    return Crowd(float(radius), domain.unit, *found, isinstance(domain, LinearNetwork))
+
+
+def require_reach(relation: Relation) -> float:
+    """The privacy radius of a relation, which must have one.
+
+    Raises
+    ------
+    InputError
+    """
+    if not math.isfinite(relation.reach):
+        msg = "population: a crowd is that within a privacy radius, which this relation lacks; give alpha."
+        raise InputError(msg)
+    return float(relation.reach)
+
+
+def _around(layer: PolygonLayer | RasterLayer, window: Domain, radius: float) -> tuple[Floats, Floats]:
+    """People in the cells of a grid over a window, and those within the radius of each cell."""
+    x0, y0, x1, y1 = window.bounds
+    step = max(radius / FINE, max(x1 - x0, y1 - y0) / MOST_CELLS)
+    shape = math.ceil((y1 - y0) / step), math.ceil((x1 - x0) / step)
+    grid = np.zeros(shape)
+    for xy, mass in _placed(layer, window, step, shape):
+        row = np.clip(((xy[:, 1] - y0) / step).astype(np.int64), 0, shape[0] - 1)
+        column = np.clip(((xy[:, 0] - x0) / step).astype(np.int64), 0, shape[1] - 1)
+        grid += np.bincount(row * shape[1] + column, mass, grid.size).reshape(shape)
+    near = scipy.signal.fftconvolve(grid, _disk(radius / step), mode="same")
+    return grid.ravel(), near.ravel()
+
+
+def _placed(
+    layer: PolygonLayer | RasterLayer, window: Domain, step: float, shape: tuple[int, int]
+) -> Iterator[tuple[Floats, Floats]]:
+    """Batches of places (n, 2) in a window with people (n,)."""
+    if isinstance(layer, RasterLayer) and layer.step.max() <= step:
+        yield from layer.points(window)
+        return
+    x0, y0, _, _ = window.bounds
+    for row in range(shape[0]):
+        xy = np.column_stack([x0 + (np.arange(shape[1]) + 0.5) * step, np.full(shape[1], y0 + (row + 0.5) * step)])
+        xy = xy[window.holds(xy)]
+        yield xy, np.nan_to_num(layer(xy)) * step**2
+
+
+def _disk(radius: float) -> Floats:
+    """(2k + 1, 2k + 1) shares of cells of side 1 that a circle around the middle of the central one covers."""
+    k = math.ceil(radius)
+    part = (np.arange((2 * k + 1) * PARTS) + 0.5) / PARTS - k - 0.5
+    inside = (part[:, None] ** 2 + part**2 <= radius**2).astype(float)
+    return np.asarray(inside.reshape(2 * k + 1, PARTS, 2 * k + 1, PARTS).mean(axis=(1, 3)))
+
+
+def _along(population: Offset, network: LinearNetwork, radius: float) -> tuple[Floats, Floats]:
+    """People on short stretches of a network's streets, and those within the radius of each along streets."""
+    step = max(radius / STEPS, float(network.lengths.sum()) / MOST_PLACES)
+    mesh = network_mesh(network, step)
+    pieces = population.restrict(mesh)
+    mass = np.bincount(pieces.element, pieces.weight, len(mesh.element_measure)).astype(np.float64)
+    held = np.flatnonzero(mass > 0)
+    # Middles of stretches are rounded to a quarter of a step.
+    streets = StreetPlaces(network, step / 4)
+    place = streets.places(np.column_stack([mesh.edge, (mesh.start + mesh.end) / 2])[held])
+    known, where = np.unique(place, axis=0, return_inverse=True)
+    people = np.bincount(where.ravel(), mass[held])
+    pairs = streets.near(known, math.ceil(4 * radius / step) + 2)
+    apart = pairs.apart / UNITS * step / 4
+    # Of a stretch that the circle ends in, a share.
+    share = np.clip((radius - apart) / step + 0.5, 0, 1)
+    near = people.copy()
+    near += np.bincount(pairs.first, share * people[pairs.second], len(people))
+    near += np.bincount(pairs.second, share * people[pairs.first], len(people))
+    return people, near

@@ -1,0 +1,102 @@
+"""People within the privacy radius, against counting them one by one."""
+
+import geopandas
+import numpy as np
+import pytest
+import shapely
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.privacy.crowds import people_within
+from dpppsynth.privacy.relations import ReplaceOne
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.layers import RasterLayer
+from dpppsynth.spatial.offset import Offset
+from dpppsynth.synthesizers import LGCPSynthesizer
+
+SIDE = 2000.0
+SQUARE = Window.rectangle(0, 0, SIDE, SIDE, "EPSG:27700")
+DISK = Window.polygon(shapely.Point(1000, 1000).buffer(900), "EPSG:27700")
+
+
+def counted(values, window, radius):
+    """Crowds around the centres of inhabited cells, each cell's people in its centre."""
+    rows, columns = values.shape
+    step = SIDE / columns
+    x, y = np.meshgrid((np.arange(columns) + 0.5) * step, SIDE - (np.arange(rows) + 0.5) * step)
+    xy, people = np.column_stack([x.ravel(), y.ravel()]), values.ravel()
+    held = (people > 0) & window.contains(xy)
+    xy, people = xy[held], people[held]
+    near = np.array([people[np.hypot(*(xy - each).T) <= radius].sum() for each in xy])
+    order = np.argsort(near)
+    return near[order][np.searchsorted(people[order].cumsum(), people.sum() / 2)], near.min(), people.sum()
+
+
+@pytest.mark.parametrize("window", [SQUARE, DISK], ids=["square", "disk"])
+def test_a_fine_raster_is_counted(window):
+    values = np.random.default_rng(1).poisson(0.4, (200, 200)).astype(float)
+    values[:90, :90] = 0
+    values[30, 60] = 5
+    crowd = people_within(Offset.of(RasterLayer(values, (0, 0, SIDE, SIDE)), "counts"), window, 150.0)
+    typical, fewest, total = counted(values, window, 150.0)
+    assert crowd.inhabitants == pytest.approx(total, rel=2e-3)
+    assert crowd.typical == pytest.approx(typical, rel=0.03)
+    assert crowd.fewest == pytest.approx(fewest, abs=1.5)
+
+
+@pytest.mark.parametrize("raster", [True, False])
+def test_within_coarse_cells_people_are_spread(raster):
+    """An even population: a circle's area, and a quarter of it in the corner."""
+    people = Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts")
+    people = Offset.of(RasterLayer(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE)), "counts") if raster else people
+    crowd = people_within(people, SQUARE, 100.0)
+    density = 16_000 / SIDE**2
+    assert crowd.typical == pytest.approx(density * np.pi * 100**2, rel=0.01)
+    assert density * np.pi * 100**2 / 4 <= crowd.fewest < 1.25 * density * np.pi * 100**2 / 4
+
+
+def test_a_radius_below_the_grid_keeps_the_density():
+    people = Offset.from_grid(np.full((4, 4), 1e6), (0, 0, SIDE, SIDE), "counts")
+    crowd = people_within(people, SQUARE, 0.5)
+    assert crowd.typical == pytest.approx(16e6 / SIDE**2 * np.pi * 0.25, rel=0.05)
+
+
+def test_along_streets():
+    """Two parallel streets 50 m apart, joined at one end: near in the plane and far along them."""
+    network = LinearNetwork([[1, 20], [1001, 20], [1001, 70], [1, 70]], [[0, 1], [1, 2], [2, 3]], "EPSG:27700")
+    people = Offset.from_grid([[1050.0]], (0, 0, 1002, 100), "counts")
+    crowd = people_within(people, network, 80.0)
+    assert crowd.along_streets
+    assert crowd.inhabitants == pytest.approx(1050 * 2050 / 2050, rel=0.01)
+    per_metre = 1050 / 2050
+    assert crowd.typical == pytest.approx(160 * per_metre, rel=0.05)
+    assert crowd.fewest == pytest.approx(80 * per_metre, rel=0.1)
+
+
+def test_words():
+    crowd = people_within(Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
+    said = crowd.words(1.0)
+    assert "Within 100 metre of a typical inhabitant live about 130 people" in said
+    assert "by a factor of at most 2.72" in said
+
+
+def test_of_a_synthesizer():
+    people = Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts")
+    assert LGCPSynthesizer(1.0, 100.0).crowd(SQUARE, people) == people_within(people, SQUARE, 100.0)
+    with pytest.raises(InputError, match=r"^population: a crowd is that within a privacy radius"):
+        LGCPSynthesizer(1.0, relation=ReplaceOne()).crowd(SQUARE, people)
+
+
+def test_refused():
+    density = Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE))
+    with pytest.raises(InputError, match=r"^population: needs numbers of people, not densities"):
+        people_within(density, SQUARE, 100.0)
+    part = geopandas.GeoDataFrame({"n": [5.0]}, geometry=[shapely.box(0, 0, 1000, 2000)], crs="EPSG:27700")
+    with pytest.raises(InputError, match=r"50 % of the window has no value"):
+        people_within(Offset.from_geodataframe(part, "n", "counts"), SQUARE, 100.0)
+    people = Offset.from_geodataframe(part, "n", "counts", fill=0)
+    assert people_within(people, SQUARE, 100.0).inhabitants == pytest.approx(5)
+    with pytest.raises(InputError, match=r"^radius: "):
+        people_within(people, SQUARE, 0.0)
+    with pytest.raises(InputError, match=r"^population: "):
+        people_within(3, SQUARE, 100.0)
