@@ -184,12 +184,12 @@ def _along(population: Offset, network: LinearNetwork, radius: float) -> tuple[F
     streets = StreetPlaces(network, step / 4)
     place = streets.places(np.column_stack([mesh.edge, (mesh.start + mesh.end) / 2])[held])
     known, where = np.unique(place, axis=0, return_inverse=True)
-    people = np.bincount(where.ravel(), mass[held])
+    people = np.bincount(where.ravel(), mass[held]).astype(np.float64)
     pairs = streets.near(known, math.ceil(4 * radius / step) + 2)
     apart = pairs.apart / UNITS * step / 4
     # Of a stretch that the circle ends in, a share.
     share = np.clip((radius - apart) / step + 0.5, 0, 1)
-    near = people.copy()
+    near: Floats = people.copy()
     near += np.bincount(pairs.first, share * people[pairs.second], len(people))
     near += np.bincount(pairs.second, share * people[pairs.first], len(people))
     return people, near

@@ -127,7 +127,11 @@ class LGCPOptions(MeshOptions):
         """The mesh, covariance and offset."""
         covariance = covariance_of(given, domain)
         instead = {} if covariance is None else {"sigma": None, "length_scale": None}
-        made = {"covariance": covariance, "mesh": tent_mesh(given, domain), "offset": _offset(given, domain)}
+        made: dict[str, Any] = {
+            "covariance": covariance,
+            "mesh": tent_mesh(given, domain),
+            "offset": _offset(given, domain),
+        }
         made["covariates"] = _covariates(given, domain)
         # Without a name the domain and the number of points decide.
         chosen = {} if given.named or self.preset["mechanism"] != "tents" else {"mechanism": "auto"}
