@@ -140,7 +140,7 @@ class PointSynthesizer(Synthesizer[R_co]):
         require_small_delta(delta, n, **public, remedy=self.smaller_delta)
 
     def crowd(self, domain: Domain, population: Offset) -> Crowd:
-        """How many people live within the privacy radius, from a public population alone; see `people_within`.
+        """Number of people within the privacy radius, from a public population alone; see `people_within`.
 
         `crowd.words(epsilon)` says it, with the meaning of epsilon for them.
 

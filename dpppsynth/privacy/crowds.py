@@ -1,4 +1,4 @@
-"""How many people live within the privacy radius: the crowd in which a protected place is hidden.
+"""People within the privacy radius: the crowd in which a protected place is hidden.
 
 All of it is computed from a public population, none from the points that are protected.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.signal
+import scipy.fft
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
@@ -85,7 +85,7 @@ def _people(number: float) -> str:
 
 
 def people_within(population: Offset, domain: Domain, radius: float) -> Crowd:
-    """How many people live within a radius of a typical and of the most isolated inhabited place of a domain.
+    """Number of people within a radius of a typical and of the most isolated inhabited place of a domain.
 
     On a window distances are straight, and nobody outside counts; cells of a grid, an eighth of the radius wide where
     that is possible, stand for the people in them. Along a network distances are those of shortest paths, between
@@ -147,8 +147,15 @@ def _around(layer: PolygonLayer | RasterLayer, window: Domain, radius: float) ->
         row = np.clip(((xy[:, 1] - y0) / step).astype(np.int64), 0, shape[0] - 1)
         column = np.clip(((xy[:, 0] - x0) / step).astype(np.int64), 0, shape[1] - 1)
         grid += np.bincount(row * shape[1] + column, mass, grid.size).reshape(shape)
-    near = scipy.signal.fftconvolve(grid, _disk(radius / step), mode="same")
-    return grid.ravel(), near.ravel()
+    return grid.ravel(), _summed(grid, _disk(radius / step)).ravel()
+
+
+def _summed(grid: Floats, kernel: Floats) -> Floats:
+    """(rows, columns) sums over the kernel's cells around each cell of a grid."""
+    sides = [scipy.fft.next_fast_len(a + b - 1, real=True) for a, b in zip(grid.shape, kernel.shape, strict=True)]
+    both = scipy.fft.rfft2(grid, sides) * scipy.fft.rfft2(kernel, sides)
+    k = len(kernel) // 2
+    return np.asarray(scipy.fft.irfft2(both, sides)[k : k + grid.shape[0], k : k + grid.shape[1]])
 
 
 def _placed(

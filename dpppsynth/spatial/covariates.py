@@ -10,15 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from scipy.sparse.linalg import spsolve
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.spatial.domains import Domain, Window
 from dpppsynth.spatial.layers import FunctionLayer, PolygonLayer, PublicLayer
 from dpppsynth.spatial.layers.public_layer import SLIVERS, gap
-from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 from dpppsynth.spatial.offset import Offset
 
 # Standard deviation of the prior of an effect, per standard deviation of its covariate, on the log scale.
@@ -29,8 +27,6 @@ MEASURES = ("window", "network", "offset")
 MOST, LONGEST_NAME = 20, 80
 # Places at which covariates are looked at, about, and along a side of a triangle or a segment at most.
 PLACES, MOST_ALONG = 200_000, 16
-# Share of the lumped mass that is added to the mass matrix: vertices with next to no measure keep to the average.
-RIDGE = 0.01
 # Least eigenvalue of the covariates' correlations, and least standard deviation as a share of the largest value.
 TELL_APART, VARIES = 1e-6, 1e-9
 
@@ -90,8 +86,8 @@ class Covariates(Mapping[str, PublicLayer]):
     def on(self, mesh: Mesh, offset: Offset | None = None) -> "Design":
         """Standardised columns at the vertices of a field's mesh.
 
-        A covariate finer than the mesh becomes the function on the mesh that has its averages over all tents. Its mean
-        is 0 and its standard deviation 1 over the domain, or over the offset: its population.
+        Over the domain, or over the offset (its population), a covariate's mean becomes 0 and its standard deviation 1.
+        A vertex has the average over its cell: the places where its basis function is the largest.
 
         Raises
         ------
@@ -113,7 +109,7 @@ class Covariates(Mapping[str, PublicLayer]):
         standard = (raw - mean) / sd
         self._require_apart(standard.T @ (weight[:, None] * standard))
         over = "offset" if offset is not None else "window" if isinstance(mesh.domain, Window) else "network"
-        return Design(tuple(self), tuple(mean.tolist()), tuple(sd.tolist()), over).holding(places.projected(standard))
+        return Design(tuple(self), tuple(mean.tolist()), tuple(sd.tolist()), over).holding(places.averages(standard))
 
     def _values(self, name: str, places: "_Places", domain: Domain) -> Floats:
         values = self[name](places.xy)
@@ -203,30 +199,26 @@ def fingerprint(names: tuple[str, ...], values: Floats) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Public places all over a domain, with their shares of it, and the basis functions of a mesh there."""
+    """Public places all over a domain, with their shares of it, and the vertices of a mesh in whose cells they lie."""
 
     xy: Floats
     weight: Floats
-    basis: sp.csr_array
+    vertex: Ints
+    count: int
 
     @classmethod
     def of(cls, mesh: Mesh) -> "_Places":
         positions, element, weight = _within(mesh.pieces)
-        basis = mesh.gather(element, np.clip(mesh.weights(element, positions), 0, None))
-        return cls(mesh.domain.coordinates(positions), weight, basis)
+        # Cells whose sizes are the integrals of the basis functions, which a field's masses are taken with.
+        largest = np.argmax(mesh.weights(element, positions), axis=1)
+        xy = mesh.domain.coordinates(positions)
+        return cls(xy, weight, mesh.elements[element, largest], len(mesh.vertices))
 
-    def projected(self, values: Floats) -> Floats:
-        """(V, p) values at the vertices of the functions on the mesh with the averages of values (n, p) over tents."""
-        weighed = (sp.diags_array(self.weight) @ self.basis).tocsc()
-        size = weighed.sum(axis=0)
-        held = np.flatnonzero(size > 0)
-        weighed, basis, size = weighed[:, held], self.basis.tocsc()[:, held], size[held]
-        average = (weighed.T @ values) / size[:, None]
-        mass = (weighed.T @ basis + RIDGE * sp.diags_array(size)).tocsc()
-        change = spsolve(mass, weighed.T @ (values - basis @ average)).reshape(average.shape)
-        out = np.zeros((self.basis.shape[1], values.shape[1]))
-        out[held] = average + change
-        return out
+    def averages(self, values: Floats) -> Floats:
+        """(V, p) averages of values (n, p) over the vertices' cells; zero where a cell has no part of the domain."""
+        size = np.bincount(self.vertex, self.weight, self.count)[:, None]
+        total = np.column_stack([np.bincount(self.vertex, self.weight * each, self.count) for each in values.T])
+        return np.divide(total, size, out=np.zeros_like(total), where=size > 0)
 
 
 def _within(pieces: Pieces) -> tuple[Floats, Any, Floats]:
