@@ -51,12 +51,8 @@ def _crowd(method: MethodOptions, domain: "Domain", file: Path | None, column: s
             msg = "population_column: goes with --population; give both"
             raise InputError(msg)
         return None
-    from dpppsynth.io.layers import read_layer
+    from dpppsynth.io.layers import read_population
     from dpppsynth.privacy.crowds import people_within, require_reach
-    from dpppsynth.spatial.offset import Offset
 
     reach = require_reach(method.neighbours())
-    layer = read_layer(
-        file, domain, column=column, option="--population", column_option="--population-column", fill=0, counts=True
-    )
-    return people_within(Offset.of(layer, "counts"), domain, reach)
+    return people_within(read_population(file, column, domain), domain, reach)

@@ -18,7 +18,13 @@ OutOption = Annotated[
 ]
 
 
-def report(release: o.ReleaseArgument, out: OutOption = None, no_limit: o.NoLimitOption = False) -> None:
+def report(
+    release: o.ReleaseArgument,
+    out: OutOption = None,
+    population: o.PopulationOption = None,
+    population_column: o.PopulationColumnOption = None,
+    no_limit: o.NoLimitOption = False,
+) -> None:
     """Write one self-contained page: what was released, the guarantee in words and numbers, maps, how to verify.
 
     It needs no network, opens in any browser and prints well. Only the public folder is read.
@@ -26,11 +32,16 @@ def report(release: o.ReleaseArgument, out: OutOption = None, no_limit: o.NoLimi
     Exit code 0: written; 2: there is no readable release, or no place for the page; 3: the certificate does not hold,
     and nothing is written.
     """
-    from dpppsynth.release import certificate
+    from dpppsynth.io.layers import read_population
+    from dpppsynth.release import certificate, load_release
     from dpppsynth.reporting import write_report
 
     with progress() as say:
-        written = write_report(release, out, progress=say, limit=not no_limit)
+        people = None
+        if population is not None:
+            domain = load_release(release, limit=not no_limit).domain
+            people = read_population(population, population_column, domain)
+        written = write_report(release, out, population=people, progress=say, limit=not no_limit)
     warning = certificate.read(release, limit=not no_limit)["warning"]
     if warning is not None:
         note(f"this release must not be published, and its report says so. {warning}")

@@ -11,6 +11,7 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.layers import PolygonLayer, RasterLayer, read_geotiff
 from dpppsynth.spatial.layers.polygons import filled
 from dpppsynth.spatial.layers.public_layer import outside_value
+from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.tables.formats import read_table
 
 RASTERS = (".tif", ".tiff")
@@ -82,3 +83,11 @@ def read_layer(
     parts, row = shapely.get_parts(shapes, return_index=True)
     share = shapely.area(parts) / shapely.area(shapes)[row] if counts else 1.0
     return PolygonLayer(parts, values[row] * share, outside=outside, label=label or path.name)
+
+
+def read_population(path: Path, column: str | None, domain: Domain) -> Offset:
+    """Read public inhabitants; nobody lives where a file has no value. Errors as in `read_layer`."""
+    layer = read_layer(
+        path, domain, column=column, option="--population", column_option="--population-column", fill=0, counts=True
+    )
+    return Offset.of(layer, "counts")

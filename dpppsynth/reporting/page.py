@@ -8,12 +8,14 @@ from typing import Any
 from dpppsynth.contract.result import HeatMapped
 from dpppsynth.core.rounding import upward
 from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.privacy.crowds import people_within, require_reach
 from dpppsynth.release import Release
 from dpppsynth.release.certificate import FILENAME
 from dpppsynth.reporting import cautions, certificate_tables, distance_text, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.gathering import gathering
 from dpppsynth.reporting.subject import Subject
+from dpppsynth.spatial.offset import Offset
 
 TEMPLATE = "report.html.jinja"
 # Mark that identifies a file as a report.
@@ -28,7 +30,7 @@ CORRECTIONS = {
 }
 
 
-def page(subject: Subject, progress: Callable[[str], object] | None = None) -> str:
+def page(subject: Subject, progress: Callable[[str], object] | None = None, population: Offset | None = None) -> str:
     """Fill the template for a release; the same release gives the same text.
 
     What is no character (half of a surrogate pair, which JSON may hold) is shown by its number.
@@ -44,12 +46,20 @@ def page(subject: Subject, progress: Callable[[str], object] | None = None) -> s
     )
     template = (files("dpppsynth.reporting") / TEMPLATE).read_text(encoding="utf-8")
     with report_pictures.house_style():
-        shown = _words(subject) | _tables(subject) | _pictures(subject, progress or (lambda _step: None))
+        shown = _words(subject, population) | _tables(subject) | _pictures(subject, progress or (lambda _step: None))
     text = environment.from_string(template).render(mark=MARK, **shown)
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _words(subject: Subject) -> dict[str, Any]:
+def _crowd(subject: Subject, population: Offset | None) -> list[str]:
+    """Paragraph on how many people live within the privacy radius, where a population is given."""
+    if population is None:
+        return []
+    guarantee = subject.guarantee
+    return [people_within(population, subject.domain, require_reach(guarantee.relation)).words(guarantee.epsilon())]
+
+
+def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:
     cert, guarantee = subject.certificate, subject.guarantee
     words, plan = subject.words, subject.loosest
     return {
@@ -66,7 +76,8 @@ def _words(subject: Subject) -> dict[str, Any]:
         "weakened": bool(cautions.cautions(guarantee, cert["parameters"])),
         "opening": local.opening(guarantee.relation),
         "reports": words.reports(subject.release.plans),
-        "promise": promise.promise(guarantee, subject.domain, cert["parameters"], words.costs(plan, guarantee)),
+        "promise": promise.promise(guarantee, subject.domain, cert["parameters"], words.costs(plan, guarantee))
+        + _crowd(subject, population),
         "not_promised": promise.not_promised(guarantee, subject.domain, subject.by, moved=words.moved),
         "by_distance": distance_text.explained(guarantee, subject.domain),
         "distance_caption": distance_text.caption(guarantee),

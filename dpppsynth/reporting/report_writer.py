@@ -9,6 +9,7 @@ from dpppsynth.release import certificate
 from dpppsynth.release.folder import release_folder
 from dpppsynth.reporting.page import MARK, page
 from dpppsynth.reporting.subject import open_subject
+from dpppsynth.spatial.offset import Offset
 
 FILENAME = certificate.REPORT
 # Where the mark of a report stands, in bytes from the beginning.
@@ -19,6 +20,7 @@ def write_report(
     folder: str | Path,
     out: str | Path | None = None,
     *,
+    population: Offset | None = None,
     progress: Callable[[str], object] | None = None,
     limit: bool = True,
 ) -> Path:
@@ -31,6 +33,8 @@ def write_report(
     out : str or Path, optional
         File to write, ending in .html; ``report.html`` in the folder unless given. An earlier report is replaced, any
         other file is not. Folders above it are made as needed.
+    population : Offset, optional
+        Public inhabitants, as counts: the page then says how many live within the privacy radius.
     progress : callable, optional
         Is told what is being done; large patterns take seconds.
     limit : bool
@@ -62,7 +66,7 @@ def write_report(
     """
     place = release_folder(folder)
     target = _place(place / FILENAME if out is None else out)
-    text = render_report(place, progress, limit=limit)
+    text = render_report(place, progress, population=population, limit=limit)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(target) as file:
@@ -74,9 +78,15 @@ def write_report(
     return target
 
 
-def render_report(folder: str | Path, progress: Callable[[str], object] | None = None, *, limit: bool = True) -> str:
+def render_report(
+    folder: str | Path,
+    progress: Callable[[str], object] | None = None,
+    *,
+    population: Offset | None = None,
+    limit: bool = True,
+) -> str:
     """The page that `write_report` writes, as text; errors as there, but for those of `out`."""
-    return page(open_subject(folder, progress, limit=limit), progress)
+    return page(open_subject(folder, progress, limit=limit), progress, population)
 
 
 def is_report(path: Path) -> bool:

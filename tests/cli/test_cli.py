@@ -789,3 +789,11 @@ class TestLayers:
         words = ["--offset-file", files / "people.tif"]
         assert "people.tif: 17 % of the window has no value" in spoken(run(*wide, *words, code=2))
         run(*wide, *words, "--offset-fill", 0)
+
+    def test_a_report_says_how_many_live_near(self, files, tmp_path):
+        window = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+        pattern = dps.PointPattern(np.random.default_rng(1).uniform(0, 1000, (200, 2)), window)
+        folder = dps.LaplaceSynthesizer(1.0, alpha=20.0).release(pattern).save(tmp_path / "out")
+        run("report", folder, "--population", files / "people.tif")
+        assert "of a typical inhabitant live about 25 people" in (folder / "report.html").read_text()
+        assert "--population-column" in spoken(run("report", folder, "--population", files / "areas.gpkg", code=2))

@@ -1,6 +1,7 @@
 """Public layers: polygons, rasters, GeoTIFF files and functions, and offsets made of them."""
 
 import pickle
+import sys
 import warnings
 
 import geopandas
@@ -167,6 +168,12 @@ class TestGeoTiff:
             Offset.from_geotiff(path).on(SQUARE)
         with pytest.raises(InputError, match="and the domain has none"):
             Offset.from_geotiff(path).on(Window.rectangle(*BOX))
+
+    def test_without_rasterio_the_remedy_is_named(self, tmp_path, monkeypatch):
+        path = tiff(tmp_path / "people.tif", VALUES)
+        monkeypatch.setitem(sys.modules, "rasterio", None)
+        with pytest.raises(InputError, match=r'need rasterio; install it with pip install "dpppsynth\[raster\]"'):
+            read_geotiff(path)
 
     def test_refused(self, tmp_path):
         good = tiff(tmp_path / "good.tif", VALUES)
