@@ -4,7 +4,7 @@ A square kilometre, privacy radius 20 m, public n. Two covariates: a gradient fr
 can be, and patches of 50 m by chance, as rough as a deprived block among others. True effects are drawn anew each time,
 normal with standard deviation 0.5 per standard deviation of the covariate, and so is the field, where there is one.
 
-    OMP_NUM_THREADS=1 python benchmarks/effects_coverage.py --repeats 60 --out docs/results/effects.md
+    OMP_NUM_THREADS=1 python benchmarks/effects_coverage.py --repeats 30 --out docs/results/effects.md
 """
 
 import numpy as np
@@ -62,7 +62,7 @@ def once(range_: float | None, n: int, seed: int) -> np.ndarray:
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--repeats", type=int, default=60)
+    parser.add_argument("--repeats", type=int, default=30)
     args = parser.parse_args()
     rows = []
     for n in SIZES:
