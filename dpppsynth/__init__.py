@@ -25,12 +25,14 @@ Where to look next:
 `BoundedErrorSynthesizer`  private counts of which none is off by more than a bound
 `PlanarLaplaceSynthesizer` the points themselves, each moved by noise: geomasking with a proof
 `HeatmapSynthesizer`       a private heat map, where a person has many points and all are hidden at once
+`MarkedSynthesizer`        points with types and times (`Marks`, `Types`, `Times`) from one private statistic
 `PairSums`                 how many points are near each other: a private second-order statistic
 `CoxRelease`               a private intensity to draw patterns from; `load_release` goes on from a saved one
 `PoissonRelease`           the patterns of the kernel synthesizer
 `PointRelease`             the moved points of the planar Laplace synthesizer; a track of them can be filtered
 `BoundedErrorRelease`      counts within their bound and the intensity; by months they are a series to filter
 `HeatmapRelease`           a distribution over a grid, its heat maps and patterns
+`MarkedRelease`            an intensity of places, times and types, and points with their marks
 `PairSumsRelease`          its sums by radius, with the noise of each
 `local`                    mechanisms whose clients randomise themselves: nobody is trusted with the points
 `LocalRelease`             shares of the cells of a grid, from reports; `GridRelease` answers range queries

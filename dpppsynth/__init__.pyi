@@ -42,6 +42,8 @@ from .mechanisms.laplace.synthesizer import LaplaceSynthesizer as LaplaceSynthes
 from .mechanisms.lgcp.synthesizer import LGCPSynthesizer as LGCPSynthesizer
 from .mechanisms.local.release import GridRelease as GridRelease
 from .mechanisms.local.release import LocalRelease as LocalRelease
+from .mechanisms.marked.release import MarkedRelease as MarkedRelease
+from .mechanisms.marked.synthesizer import MarkedSynthesizer as MarkedSynthesizer
 from .mechanisms.pairs.release import PairSumsRelease as PairSumsRelease
 from .mechanisms.pairs.synthesizer import PairSums as PairSums
 from .mechanisms.planar_laplace.release import PointRelease as PointRelease
@@ -58,6 +60,9 @@ from .release import load_release as load_release
 from .reporting import write_report as write_report
 from .spatial.covariates import Covariates as Covariates
 from .spatial.domains import Window as Window
+from .spatial.mark_space import Marks as Marks
+from .spatial.mark_space import Times as Times
+from .spatial.mark_space import Types as Types
 from .spatial.mesh import Mesh as Mesh
 from .spatial.offset import Offset as Offset
 from .spatial.patterns import PointPattern as PointPattern

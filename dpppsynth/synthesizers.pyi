@@ -9,5 +9,6 @@ from dpppsynth.mechanisms.heatmap.synthesizer import HeatmapSynthesizer as Heatm
 from dpppsynth.mechanisms.kernel.synthesizer import KernelSynthesizer as KernelSynthesizer
 from dpppsynth.mechanisms.laplace.synthesizer import LaplaceSynthesizer as LaplaceSynthesizer
 from dpppsynth.mechanisms.lgcp.synthesizer import LGCPSynthesizer as LGCPSynthesizer
+from dpppsynth.mechanisms.marked.synthesizer import MarkedSynthesizer as MarkedSynthesizer
 from dpppsynth.mechanisms.pairs.synthesizer import PairSums as PairSums
 from dpppsynth.mechanisms.planar_laplace.synthesizer import PlanarLaplaceSynthesizer as PlanarLaplaceSynthesizer

@@ -50,20 +50,28 @@ def cell_counts(mesh: Mesh, positions: Floats) -> Ints:
     return np.bincount(mesh.locate(positions), minlength=len(mesh.elements)).astype(np.int64)
 
 
-def lattice_masses(mesh: Mesh, positions: Floats, bits: int) -> Ints:
-    """(V,) tent masses in units of `2^-bits`, each point's basis values rounded to integers that sum to `2^bits`.
+def lattice_tents(mesh: Mesh, positions: Floats, bits: int) -> tuple[Ints, Ints]:
+    """(n, k) vertices about each position, and their basis values rounded to integers that sum to `2^bits`.
 
-    Largest remainders go up, so two points' roundings differ from their exact masses by little in L1 (docs/theory.md,
-    section 4). Integers add exactly: no floating-point sum touches sensitive values.
+    Largest remainders go up, so two points' roundings differ from their exact values by little in L1 (docs/theory.md,
+    section 4).
     """
     element, weight = mesh.values(positions)
-    vertices = mesh.elements[element]
     scaled = weight * 2**bits
     low = np.floor(scaled).astype(np.int64)
     rank = np.argsort(np.argsort(low - scaled, axis=1, kind="stable"), axis=1, kind="stable")
     low += rank < (2**bits - low.sum(axis=1))[:, None]
+    return mesh.elements[element], low
+
+
+def lattice_masses(mesh: Mesh, positions: Floats, bits: int) -> Ints:
+    """(V,) tent masses in units of `2^-bits`.
+
+    Integers add exactly: no floating-point sum touches sensitive values.
+    """
+    vertices, shares = lattice_tents(mesh, positions, bits)
     total = np.zeros(len(mesh.vertices), dtype=np.int64)
-    np.add.at(total, vertices.ravel(), low.ravel())
+    np.add.at(total, vertices.ravel(), shares.ravel())
     return total
 
 

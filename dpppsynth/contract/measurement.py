@@ -19,7 +19,7 @@ from dpppsynth.privacy.relations import CappedRelation, Relation
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mesh import Floats, Ints
 from dpppsynth.spatial.offset import Offset
-from dpppsynth.spatial.patterns import PointPattern
+from dpppsynth.spatial.patterns import PointPattern, require_match
 
 # From a pattern and a generator to a whole release.
 Releasing = Callable[[PointPattern, np.random.Generator], Result]
@@ -98,6 +98,8 @@ class Measurement:
     optional: ClassVar[frozenset[str]] = frozenset()
     # Whether neighbours differ by a capped number of points.
     capped: ClassVar[bool] = True
+    # Whether types and times of points are measured, of which the relation then says what is protected.
+    keeps_marks: ClassVar[bool] = False
     # Whether synthetic patterns are drawn from its releases, or paid for.
     has_patterns: ClassVar[bool] = True
     # Things whose number is n or guessed, and the measure of distance in rehearsals.
@@ -138,6 +140,11 @@ class Measurement:
         """Mark that tells what n counts, such as trajectories; None counts points."""
         mark: str | None = getattr(self, "user", None)
         return mark
+
+    @property
+    def mark_names(self) -> tuple[str, ...]:
+        """Names of the marks that synthetic points have: none unless types or times are measured."""
+        return ()
 
     @property
     def size(self) -> int:
@@ -187,6 +194,16 @@ class Measurement:
         ------
         InputError, PrivacyCheckError
         """
+
+    def require_pattern(self, pattern: PointPattern) -> None:
+        """Refuse a pattern that is not the one the release was planned for, before anything is spent.
+
+        Raises
+        ------
+        InputError
+            When it has other marks than are needed, lives in another domain, or has another number of points.
+        """
+        require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
 
     def measure(self, pattern: PointPattern, rng: RngLike = None) -> Measured[Self]:
         """Spend the budget on a pattern.
@@ -259,6 +276,10 @@ class Measurement:
         noise, mesh = getattr(self, "noise_scale", None), getattr(self, "mesh", None)
         scale = {} if noise is None else {"noise_scale": noise}
         return scale if mesh is None else scale | {"mesh": mesh_json(mesh)}
+
+    def written(self, properties: bytes) -> bool:
+        """Whether these are the properties of a synthetic point, as JSON, that its releases write."""
+        return properties == b"{}"
 
     def with_offset(self, offset: Offset | None) -> Self:
         """The plan with the public offset, of which a certificate states the fingerprint with its estimator."""

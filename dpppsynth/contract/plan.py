@@ -1,5 +1,6 @@
 """`Plan`: a release settled from public parameters, and the one way to spend its budget."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpppsynth.contract.account import Account, Subset, authorise, record
@@ -8,11 +9,25 @@ from dpppsynth.contract.measurement import Measurement
 from dpppsynth.contract.registry import require_fit, require_known
 from dpppsynth.contract.rehearsal import Rehearsal, rehearse
 from dpppsynth.contract.result import Result
+from dpppsynth.core.errors import InputError
 from dpppsynth.core.progress import Progress, require_progress
 from dpppsynth.core.randomness import RngLike, generator
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.patterns import PointPattern, require_match
+from dpppsynth.spatial.patterns import PointPattern
+
+
+def require_unshared(marks: Sequence[str], subset: Subset) -> None:
+    """Refuse a subset by a mark that is measured: neighbouring patterns need not share its value.
+
+    Raises
+    ------
+    InputError
+    """
+    for mark in marks:
+        if subset and mark in subset:
+            msg = f"subset: {mark!r} is measured, so points of all its values are released at once; leave it out."
+            raise InputError(msg)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +127,8 @@ class Plan:
         """
         # What is public about a pattern, its domain, the names of its marks and n, costs nothing to get wrong.
         require_progress(progress)
-        require_match(pattern, self.domain, self.n if self.counted_by is None else None, self.counted_by)
+        self.statistic.require_pattern(pattern)
+        require_unshared(self.statistic.mark_names, subset)
         # A record that does not load must not cost the measurement.
         described = require_fit(self.mechanism, self.statistic)
         entry = authorise(self, ledger, entry, rng, subset=subset)

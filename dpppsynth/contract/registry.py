@@ -31,6 +31,7 @@ PLACES = {
     "kernel": f"{HOME}.kernel.mechanism:KERNEL",
     "kernel-diffusion": f"{HOME}.kernel.mechanism:DIFFUSION",
     "heatmap": f"{HOME}.heatmap.mechanism:HEATMAP",
+    "marked-tents": f"{HOME}.marked.mechanism:TENTS",
     "pair-sums": f"{HOME}.pairs.mechanism:POINTS",
     "pair-sums-persons": f"{HOME}.pairs.mechanism:PERSONS",
     "disk-area": f"{HOME}.local.mechanism:DISK_AREA",

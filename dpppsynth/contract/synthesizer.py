@@ -29,7 +29,7 @@ from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.privacy.bounds import require_small_delta
 from dpppsynth.privacy.crowds import Crowd, people_within, require_reach
 from dpppsynth.privacy.guarantee import Guarantee, Profile
-from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
+from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, MovedPoint, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mesh import Mesh
 from dpppsynth.spatial.offset import Offset
@@ -238,14 +238,17 @@ class PointSynthesizer(Synthesizer[R_co]):
         return public_size(self.neighbouring(), n, expected_n)
 
 
-def point_relation(relation: object, alpha: float | None) -> CappedRelation:
-    """The relation that is given, else alpha-neighbours, else replace-one."""
+def point_relation(relation: object, alpha: float | None, *, marks: bool = False) -> CappedRelation:
+    """The relation that is given, else alpha-neighbours, else replace-one; it may speak of `marks` where there are."""
     if relation is not None:
         if not isinstance(relation, AlphaNeighbours | ReplaceOne | AddRemove):
             msg = f"relation: expected a relation such as ReplaceOne() or AddRemove(), got {relation!r}."
             raise InputError(msg)
         if alpha is not None and not (isinstance(relation, AlphaNeighbours) and relation.alpha == alpha):
             msg = "relation: it contradicts alpha; give `alpha=` or `relation=`, not both."
+            raise InputError(msg)
+        if isinstance(relation, MovedPoint) and relation.has_marks and not marks:
+            msg = "relation: times and types are measured by MarkedSynthesizer alone; take that, or leave them out."
             raise InputError(msg)
         return relation
     return ReplaceOne() if alpha is None else AlphaNeighbours(alpha)

@@ -4,6 +4,7 @@ Here alone a true length becomes one on the map, or back.
 """
 
 import math
+from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from typing import Any
 
@@ -37,8 +38,7 @@ def on_map(relation: CappedRelation, domain: Domain | None) -> CappedRelation:
     """
     if not isinstance(relation, AlphaNeighbours) or domain is None:
         return relation
-    alpha = relation.alpha * _factor(domain)
-    return AlphaNeighbours(alpha, max_points_per_person=relation.max_points_per_person)
+    return replace(relation, alpha=relation.alpha * _factor(domain))
 
 
 def on_ground(curve: Any, domain: Domain | None) -> Curve:

@@ -5,7 +5,7 @@ contributes at most `max_points_per_person` points, a public cap; with a cap of 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
 from dpppsynth.core.arguments import entries, instance, one_of, positive, shown, whole, whole_number
@@ -87,14 +87,82 @@ class CappedRelation(Relation):
         return singular if k == 1 else plural.format(k=k)
 
 
-@dataclass(frozen=True)
-class AlphaNeighbours(CappedRelation):
+# Words for marks that never change, and that may change to any.
+PUBLIC, PROTECTED = "public", "protected"
+
+
+@dataclass(frozen=True, repr=False)
+class MovedPoint(CappedRelation):
+    """Base of relations under which a point moves, and its marks change with it as far as is said.
+
+    Attributes
+    ----------
+    time : float or {"public", "protected"}, optional
+        By how much its time changes at most, in the unit of the times; "public" not at all, "protected" to any. None
+        where points have no times.
+    types : {"public", "protected"}, optional
+        Whether its type stays ("public") or becomes any other ("protected"). None where points have no types.
+    """
+
+    time: float | str | None = field(default=None, kw_only=True)
+    types: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.types is not None:
+            one_of("types", self.types, (PUBLIC, PROTECTED))
+        if isinstance(self.time, str):
+            one_of("time", self.time, (PUBLIC, PROTECTED), ", or a number in the unit of the times")
+        elif self.time is not None:
+            rule = "be a positive finite number in the unit of the times, or 'public' or 'protected'"
+            object.__setattr__(self, "time", float(positive("time", self.time, rule=rule)))
+
+    def __repr__(self) -> str:
+        told = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in told if value is not None)})"
+
+    @property
+    def marks_reach(self) -> tuple[float, float]:
+        """Largest change of a time, and of a type: infinite where it may be any, 0 where it stays or there is none."""
+        reach = {None: 0.0, PUBLIC: 0.0, PROTECTED: float("inf")}
+        time = self.time if isinstance(self.time, float) else reach[self.time]
+        return time, reach[self.types]
+
+    @property
+    def has_marks(self) -> bool:
+        """Whether something is said of times or types."""
+        return self.time is not None or self.types is not None
+
+    def implies(self, other: Relation) -> bool:
+        """Whether the same bound under this relation is also a bound under `other` (more pairs protected here)."""
+        if not super().implies(other) or not isinstance(other, MovedPoint):
+            return False
+        return all(own >= theirs for own, theirs in zip(self.marks_reach, other.marks_reach, strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; marks stand in it where something is said of them."""
+        own = {"time": self.time, "types": self.types}
+        return super().to_dict() | {name: value for name, value in own.items() if value is not None}
+
+    @property
+    def _marks_told(self) -> str:
+        """End of a sentence about times and types."""
+        told = {PUBLIC: "stays", PROTECTED: "becomes any other"}
+        time = told[self.time] if isinstance(self.time, str) else f"changes by at most {self.time or 0:g}"
+        times = "" if self.time is None else f", the time {time}"
+        return times if self.types is None else f"{times}, the type {told[self.types]}"
+
+
+@dataclass(frozen=True, repr=False)
+class AlphaNeighbours(MovedPoint):
     """One point (or the points of one person) moves by at most `alpha`; the number of points is public.
 
     Attributes
     ----------
     alpha : float
         Privacy radius, in the domain's unit of length; positive.
+    time, types
+        Of points with marks, as in `MovedPoint`.
 
     Examples
     --------
@@ -108,10 +176,19 @@ class AlphaNeighbours(CappedRelation):
     alpha: float = float("nan")
     name: ClassVar[str] = "alpha-neighbours"
 
-    def __init__(self, alpha: float, *, max_points_per_person: int = 1) -> None:
+    def __init__(
+        self,
+        alpha: float,
+        *,
+        time: float | str | None = None,
+        types: str | None = None,
+        max_points_per_person: int = 1,
+    ) -> None:
         rule = "be a positive finite number in the domain's unit of length"
         object.__setattr__(self, "alpha", float(positive("alpha", alpha, rule=rule, remedy="such as 25.0")))
         object.__setattr__(self, "max_points_per_person", max_points_per_person)
+        object.__setattr__(self, "time", time)
+        object.__setattr__(self, "types", types)
         self.__post_init__()
 
     @property
@@ -124,7 +201,7 @@ class AlphaNeighbours(CappedRelation):
         who = self._who("one point moves", "up to {k} points of one person move")
         return (
             f"the number of points is public and {who} by at most {self.alpha:g} (in the unit of the domain's "
-            "coordinates) along a path inside the domain"
+            f"coordinates) along a path inside the domain{self._marks_told}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,16 +209,22 @@ class AlphaNeighbours(CappedRelation):
         return super().to_dict() | {"alpha": self.alpha}
 
 
-@dataclass(frozen=True)
-class ReplaceOne(CappedRelation):
-    """One point (or the points of one person) moves anywhere in the domain; the number of points is public."""
+@dataclass(frozen=True, repr=False)
+class ReplaceOne(MovedPoint):
+    """One point (or the points of one person) moves anywhere in the domain; the number of points is public.
+
+    Attributes
+    ----------
+    time, types
+        Of points with marks, as in `MovedPoint`.
+    """
 
     name: ClassVar[str] = "replace-one"
 
     def describe(self) -> str:
         """The relation in words."""
         who = self._who("one point moves", "up to {k} points of one person move")
-        return f"the number of points is public and {who} anywhere in the domain"
+        return f"the number of points is public and {who} anywhere in the domain{self._marks_told}"
 
 
 @dataclass(frozen=True)
@@ -306,11 +389,13 @@ def relation_from_dict(data: Mapping[str, Any]) -> Relation:
     if name == GeoIndistinguishability.name and "cells" in data:
         return GeoIndistinguishability(data["cells"])
     cap = data.get("max_points_per_person", 1)
+    marks = {mark: data[mark] for mark in ("time", "types") if mark in data}
     if name == AlphaNeighbours.name and "alpha" in data:
-        return AlphaNeighbours(data["alpha"], max_points_per_person=cap)
-    for simple in (ReplaceOne, AddRemove):
-        if name == simple.name:
-            return simple(cap)
+        return AlphaNeighbours(data["alpha"], max_points_per_person=cap, **marks)
+    if name == ReplaceOne.name:
+        return ReplaceOne(cap, **marks)
+    if name == AddRemove.name:
+        return AddRemove(cap)
     msg = (
         f"relation: {shown(name)} is not known; expected 'alpha-neighbours' with alpha, 'replace-one', 'add-remove', "
         "'add-remove-person' with user, 'local' or 'geo-indistinguishability' with cells."

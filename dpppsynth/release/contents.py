@@ -7,7 +7,7 @@ file with room for more is a place where raw data leave the house under a certif
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,8 @@ POSTERIOR = {
 }
 
 
-def require_pattern(content: bytes, domain: Domain, by: str | None = None, levels: Sequence[str] = ()) -> None:
-    """Refuse bytes that are not, line by line, those of a pattern in the domain, marked by one of the levels.
+def require_pattern(content: bytes, domain: Domain, written: Callable[[bytes], bool]) -> None:
+    """Refuse bytes that are not, line by line, those of a pattern in the domain, each with properties so `written`.
 
     Raises
     ------
@@ -50,9 +50,8 @@ def require_pattern(content: bytes, domain: Domain, by: str | None = None, level
     require(whole, "a pattern is a collection of features with the domain's CRS")
     lines = content[len(head.encode()) : -len(foot)]
     points = [POINT.fullmatch(line) for line in lines.split(b",\n")] if lines else []
-    known = {json.dumps({} if by is None else {by: level}).encode() for level in (levels or [""])}
-    marked = all(point is not None and point[1] in known for point in points)
-    require(marked, "a feature is a point, with the mark by which levels are told and no other property")
+    marked = all(point is not None and written(point[1]) for point in points)
+    require(marked, "a feature is a point, with the marks that the release keeps and no other property")
     numbers = [number for point in points if point is not None for number in point.group(2, 3)]
     # A coordinate has one way to be written, so digits behind it have no room.
     require(all(repr(float(number)).encode() == number for number in numbers), "coordinates are in their shortest form")

@@ -83,7 +83,7 @@ class OpenedRelease:
 
     def pattern(self, name: str, *, marked: bool = True) -> PointPattern:
         """One of them, marked by level where there are levels and it is wanted."""
-        marks = [self.release.by] if marked and isinstance(self.release, StratifiedRelease) else []
+        marks = list(self.release.mark_names) if marked else []
         return _pattern(self.published, name, self.release.domain, marks)
 
 

@@ -4,6 +4,7 @@ Parameters that are not exactly those of the mechanism are refused, so that a ce
 other than the one whose bound it states.
 """
 
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from dpppsynth.core.json_types import Json, JsonRead
 from dpppsynth.privacy.composition import parallel
 from dpppsynth.privacy.guarantee import Guarantee, PureDP
 from dpppsynth.privacy.profiles import ApproximateDP
-from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
 from dpppsynth.release import certificate
 from dpppsynth.release.certificate import prefix
 from dpppsynth.spatial.domains import Domain
@@ -52,8 +53,8 @@ class Derived:
         By file of statistics, refuses numbers (an array) that no run gives, where that follows from public parameters.
     following : tuple of Following
         Files that follow from the statistics, or whose form does from public parameters.
-    marks : tuple of (str, list of str), optional
-        The mark on synthetic patterns, and its levels.
+    written : callable
+        Whether bytes are the properties of a synthetic point, as JSON, that such a release writes.
     remark : str
         Text that must stand beside the bound.
     """
@@ -68,7 +69,7 @@ class Derived:
     offset: str | None = None
     possible: Mapping[str, Callable[[Ints], object]] = field(default_factory=dict)
     following: tuple[Following, ...] = ()
-    marks: tuple[str, list[str]] | None = None
+    written: Callable[[bytes], bool] = b"{}".__eq__
     remark: str = ""
 
     def source(self, *, seeded: bool) -> str:
@@ -127,6 +128,9 @@ def rederive(name: str, parameters: Parameters, relation: Relation, domain: Doma
     if described.plan.capped and not isinstance(relation, CappedRelation):
         msg = "relation: this mechanism needs a cap on the points of one person, which this relation lacks."
         raise InputError(msg)
+    if isinstance(relation, MovedPoint) and relation.has_marks and not described.plan.keeps_marks:
+        msg = "relation: this mechanism measures neither times nor types, of which it speaks."
+        raise InputError(msg)
     plan = described.plan.from_parameters(parameters, relation, domain, mechanism=name)
     beside = Beside()
     own = plan.parameters()
@@ -167,6 +171,7 @@ def _derived(plan: Measurement, beside: Beside) -> Derived:
         offset=beside.offset,
         possible={certificate.STATISTIC: plan.possible} if plan.size else {},
         following=(*plan.following, *beside.following),
+        written=plan.written,
     )
 
 
@@ -217,7 +222,7 @@ def _by_levels(parameters: Parameters, relation: Relation, domain: Domain) -> De
         offset=first.offset,
         possible={prefix(k) + name: check for k, part in enumerate(parts) for name, check in part.possible.items()},
         following=_following(parts),
-        marks=(parameters["by"], parameters["levels"]),
+        written={json.dumps({parameters["by"]: level}).encode() for level in parameters["levels"]}.__contains__,
     )
 
 

@@ -70,6 +70,11 @@ class Release:
         return self.statistic.plan.guarantee
 
     @property
+    def mark_names(self) -> tuple[str, ...]:
+        """Names of the marks on synthetic patterns."""
+        return self.statistic.plan.mark_names
+
+    @property
     def domain(self) -> Domain:
         """Public window."""
         return self.statistic.plan.domain

@@ -49,6 +49,11 @@ class StratifiedRelease:
         return f"StratifiedRelease(by={self.by!r}, {', '.join(map(repr, self.releases.values()))})"
 
     @property
+    def mark_names(self) -> tuple[str, ...]:
+        """Name of the mark on synthetic patterns."""
+        return (self.by,)
+
+    @property
     def domain(self) -> Domain:
         """Public window."""
         return self._first.domain

@@ -267,7 +267,7 @@ def _misplaced(found: certificate.Published, derived: Derived, released: Mapping
     domain = _domain(found)
     for name in filter(certificate.SYNTHETIC.fullmatch, listed):
         try:
-            contents.require_pattern(found.content(name), domain, *(derived.marks or ()))
+            contents.require_pattern(found.content(name), domain, derived.written)
         except UNUSABLE:
             return f"{name} is no synthetic pattern, or holds something else beside it."
     return None

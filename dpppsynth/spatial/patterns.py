@@ -16,7 +16,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from dpppsynth.core.arguments import elements
+from dpppsynth.core.arguments import elements, instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import either, mention
 from dpppsynth.spatial.domains import LARGEST, Domain, as_reals, require_domain
@@ -197,9 +197,7 @@ def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None 
         When it has other marks than the one that is needed, lives in another domain, or has another number of points
         than the public n.
     """
-    if not isinstance(pattern, PointPattern):
-        msg = f"pattern: needs a PointPattern, got {type(pattern).__name__}."
-        raise InputError(msg)
+    instance("pattern", pattern, PointPattern)
     if mark is None and pattern.marks:
         msg = "pattern: marks are not protected by this mechanism; pass `pattern.unmarked()`."
         raise InputError(msg)
@@ -209,6 +207,17 @@ def require_match(pattern: Any, domain: Domain, n: int | None, mark: str | None 
             f"{mention('user')}, or say {either('user=None', '--no-user')} where every point is a person of its own."
         )
         raise InputError(msg)
+    require_place(pattern, domain, n)
+
+
+def require_place(pattern: Any, domain: Domain, n: int | None) -> None:
+    """Refuse a pattern in another domain, or with another number of points, than a release was planned for.
+
+    Raises
+    ------
+    InputError
+    """
+    instance("pattern", pattern, PointPattern)
     if pattern.domain.fingerprint() != domain.fingerprint():
         msg = "pattern: its domain differs from the one the release was planned for; plan again with its own."
         raise InputError(msg)

@@ -193,6 +193,21 @@ def tents_shape(
     return best
 
 
+def tents_size(network: LinearNetwork, m: int, relation: CappedRelation) -> tuple[float, float]:
+    """Vertices near the network of tents with m along the longer side, and points that they change by under a move."""
+    bounds = around(network)
+    nx, ny = box_shape(bounds, m)
+    hx, hy = (bounds[2] - bounds[0]) / (nx - 1), (bounds[3] - bounds[1]) / (ny - 1)
+    courses = network_mesh(network, network.extent / STEPS)
+    moved = _moved(relation, 2 * math.hypot(1 / hx, 1 / hy)) / relation.max_points_per_person
+    return _touched(bounds, (nx, ny), courses.vertices), moved
+
+
+def sided_mesh(network: LinearNetwork, m: int) -> Mesh:
+    """Mesh of tents with m vertices along the longer side of the network's box."""
+    return trace_mesh(network, shape=box_shape(around(network), m))
+
+
 def _cell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> float:
     """Length of a segment that holds enough points."""
     need = CELLS_HOLD * _against_noise(relation, epsilon, math.inf)

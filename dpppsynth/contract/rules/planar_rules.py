@@ -120,6 +120,17 @@ def matern_tents_shape(window: Window, n: float, epsilon: float, relation: Cappe
     return best
 
 
+def tents_size(window: Window, m: int, relation: CappedRelation) -> tuple[float, float]:
+    """Vertices in the window of tents with m along the longer side, and points that they change by under a move."""
+    _, delta, vertices = _geometry(window, shape(window, m), relation)
+    return vertices, delta / relation.max_points_per_person
+
+
+def sided_mesh(window: Window, m: int) -> Mesh:
+    """Mesh of tents with m vertices along the longer side."""
+    return regular_triangulation(window, shape=shape(window, m))
+
+
 def matern_ranges(tents: Mesh) -> tuple[float, ...]:
     """Ranges of a Matern field behind tents, from twice their spacing to 1.6 sqrt(area)."""
     longest = LONGEST_RANGE * tents.domain.extent

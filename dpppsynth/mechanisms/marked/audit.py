@@ -1,0 +1,192 @@
+"""Audit of masses of points with marks."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from dpppsynth.contract.additive_noise import StatisticPlan
+from dpppsynth.contract.audits.added_noise import log_laplace
+from dpppsynth.contract.audits.additive_audits import AdditiveNoiseAudit, CountsAudit
+from dpppsynth.contract.audits.moves import within
+from dpppsynth.contract.audits.neighbouring_pairs import Pair
+from dpppsynth.contract.audits.noise_laws import DiscreteLaplace, StatedNoise
+from dpppsynth.contract.audits.plan_audit import UNKNOWN
+from dpppsynth.contract.audits.statistics import LaplaceRatio, Weighted, one_by_one
+from dpppsynth.contract.audits.target import Released, Statistic, Weakened, require_two
+from dpppsynth.contract.audits.weaker_noise import LessLaplace
+from dpppsynth.core.arguments import instance
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.marked.plan import MarkedPlan
+from dpppsynth.privacy.lengths import on_map
+from dpppsynth.privacy.profiles import Profile, PureDP
+from dpppsynth.privacy.relations import CappedRelation, MovedPoint, Relation
+from dpppsynth.spatial.mark_space import Marks
+from dpppsynth.spatial.mesh import Floats, Ints
+from dpppsynth.spatial.patterns import PointPattern
+
+# Times of changes are by this share of what is allowed, so that none is longer.
+SHORT = 1 - 1e-9
+Row = tuple[float, float, int, float]
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedAudit(AdditiveNoiseAudit):
+    """Masses of tents, hats and types, with discrete Laplace noise."""
+
+    plan: MarkedPlan
+
+    def pair(self, relation: Relation) -> Pair:
+        """The hardest pair of places, whose moved points change their marks as far as they may."""
+        pair = super().pair(relation)
+        if not relation.n_is_public:
+            return marked(pair[0], self.plan.marks, ()), marked(pair[1], self.plan.marks, ())
+        count = min(instance("relation", relation, CappedRelation).max_points_per_person, len(pair[0]))
+        return tuple(  # type: ignore[return-value]
+            marked(pattern, self.plan.marks, end, count)
+            for pattern, end in zip(pair, ends(self.plan.marks, relation), strict=True)
+        )
+
+    def separation(self, first: Floats, second: Floats) -> Floats:
+        """(P,) changes of the tents."""
+        return self._tents.separation(first, second)
+
+    def presence(self, at: Floats) -> Floats:
+        """(P,) changes of the tents."""
+        return self._tents.presence(at)
+
+    @property
+    def _tents(self) -> CountsAudit:
+        """Audit of the tents alone."""
+        p = self.plan
+        bare = replace(p.relation, time=None, types=None) if isinstance(p.relation, MovedPoint) else p.relation
+        return CountsAudit(StatisticPlan("tents", p.mesh, bare, p.n, p.expected_n, p.epsilon))
+
+    def neighbours(self, relation: Relation, pair: object = None) -> Pair:
+        """The pair given, if it is neighbouring with its marks, or else the hard pair.
+
+        Raises
+        ------
+        InputError
+        """
+        if pair is None:
+            return self.pair(relation)
+        one, other = (instance("pair", each, PointPattern, "give two patterns") for each in require_two(pair))
+        require_marked_neighbours((one, other), instance("relation", relation, CappedRelation), self.plan.marks)
+        return one, other
+
+    def statistics(self, pair: Pair) -> tuple[Statistic, ...]:
+        """The likelihood ratio; the matched filter for the change; the total; single numbers."""
+        first, second = self.exact(pair)
+        unit = 2.0**-self.plan.bits
+        return (
+            Statistic("likelihood ratio", self.likelihood_ratio(pair)),
+            Statistic("near", Weighted(np.asarray((first - second) * unit, dtype=np.float64), unit)),
+            Statistic("total", Weighted(np.ones(len(first)), unit)),
+            *one_by_one(len(first)),
+        )
+
+    def exact(self, pair: Pair) -> tuple[Ints, Ints]:
+        """Numbers of both patterns without noise."""
+        return self.plan.exact_numbers(pair[0]), self.plan.exact_numbers(pair[1])
+
+    def change(self, pair: Pair) -> Ints:
+        """Difference of the numbers, of the points in which the patterns differ."""
+        gone, came = differing(pair, self.plan.marks)
+        return self._of_rows(gone) - self._of_rows(came)
+
+    def _of_rows(self, rows: list[Row]) -> Ints:
+        table = np.array(rows, dtype=np.float64).reshape(-1, 4)
+        return self.plan.exact_at(table[:, :2], table[:, 2].astype(np.int64), table[:, 3])
+
+    @property
+    def law(self) -> StatedNoise:
+        """Discrete Laplace law."""
+        return DiscreteLaplace(self.plan.scale)
+
+    @property
+    def log_mode(self) -> float:
+        """Logarithm of the probability that a number has no noise."""
+        return log_laplace(self.plan.scale)
+
+    def likelihood_ratio(self, pair: Pair) -> Callable[[Released], float]:
+        """Likelihood ratio of discrete Laplace noise."""
+        return LaplaceRatio(*self.exact(pair), self.plan.scale)
+
+    def weakened(self, pair: Pair) -> Weakened:
+        """Simulated law of the numbers that change."""
+        change = self.change(pair)
+        return LessLaplace(change[change != 0], self.plan.scale)
+
+    def spent(self, pair: Pair, claim: Profile) -> tuple[float, float]:
+        """Epsilon: the L1 distance of the numbers in scales."""
+        found = float(np.abs(self.change(pair)).sum()) / self.plan.scale
+        return (found, claim.level) if isinstance(claim, PureDP) else UNKNOWN
+
+
+def ends(marks: Marks, relation: Relation) -> tuple[tuple[int, float], tuple[int, float]]:
+    """Type number and time of a moved point before and after, as far apart as the relation allows.
+
+    Its time begins at an instant with a hat, of which the change takes most.
+    """
+    time, types = relation.marks_reach if isinstance(relation, MovedPoint) else (0.0, 0.0)
+    if marks.times is None:
+        return (0, 0.0), (1 if types else 0, 0.0)
+    start = float(marks.times.nodes[0])
+    later = start + min(SHORT * time, marks.times.farthest)
+    return (0, start), (1 if types else 0, later)
+
+
+def marked(pattern: PointPattern, marks: Marks, end: tuple[int, float] | tuple[()], count: int = 0) -> PointPattern:
+    """The pattern with marks: the last `count` points have those of `end`, all others the first type and time."""
+    kinds = np.zeros(len(pattern), dtype=np.int64)
+    times = np.full(len(pattern), 0.0 if marks.times is None else marks.times.start)
+    if end and count:
+        kinds[-count:], times[-count:] = end
+    return PointPattern.at(pattern.positions, pattern.domain, marks.columns(kinds, times))
+
+
+def differing(pair: Pair, marks: Marks) -> tuple[list[Row], list[Row]]:
+    """Points of the first pattern alone, and of the second alone: position, type number and time."""
+    one, other = (Counter(_rows(pattern, marks)) for pattern in pair)
+    return [*(one - other).elements()], [*(other - one).elements()]
+
+
+def _rows(pattern: PointPattern, marks: Marks) -> list[Row]:
+    kinds, times = marks.require(pattern.marks)
+    return list(zip(*pattern.positions.T.tolist(), kinds.tolist(), times.tolist(), strict=True))
+
+
+def require_marked_neighbours(pair: Pair, relation: CappedRelation, marks: Marks) -> None:
+    """Refuse patterns that the relation does not call neighbouring, with their marks.
+
+    Raises
+    ------
+    InputError
+    """
+    gone, came = differing(pair, marks)
+    cap = relation.max_points_per_person
+    if relation.n_is_public:
+        allowed = len(gone) == len(came) <= cap and _matched(pair, gone, came, relation, marks)
+    else:
+        allowed = min(len(gone), len(came)) == 0 and max(len(gone), len(came)) <= cap
+    if not allowed:
+        msg = f"pair: its patterns are not neighbouring, which means that {relation.describe()}; pass such a pair."
+        raise InputError(msg)
+
+
+def _matched(pair: Pair, gone: list[Row], came: list[Row], relation: CappedRelation, marks: Marks) -> bool:
+    """Whether a one-to-one matching of points within reach exists, in space, time and type."""
+    count, domain = len(gone), pair[0].domain
+    before = np.repeat(np.array(gone).reshape(-1, 4), count, axis=0)
+    after = np.tile(np.array(came).reshape(-1, 4), (count, 1))
+    near = within(domain, before[:, :2], after[:, :2], on_map(relation, domain).reach)
+    time, types = relation.marks_reach if isinstance(relation, MovedPoint) else (0.0, 0.0)
+    if marks.times is not None:
+        near &= marks.times.distance(before[:, 3], after[:, 3]) <= time
+    near &= (before[:, 2] == after[:, 2]) | bool(types)
+    near = near.reshape(count, count)
+    rows, columns = linear_sum_assignment(~near)
+    return bool(near[rows, columns].all())

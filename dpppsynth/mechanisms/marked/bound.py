@@ -1,0 +1,127 @@
+"""Bound of masses of tents in space times hats in time times types (docs/theory/marks.md)."""
+
+import math
+
+from dpppsynth.core.arguments import instance, positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.privacy import bounds
+from dpppsynth.privacy.guarantee import Guarantee, PureDP
+from dpppsynth.privacy.lengths import on_ground
+from dpppsynth.privacy.relations import AddRemove, CappedRelation, MovedPoint
+from dpppsynth.spatial.mark_space import Marks, Times
+from dpppsynth.spatial.mesh import Mesh
+
+# Binary digits of the values of hats. Those of tents have digits of their own: the factors are rounded one by one, as a
+# rounded product may change by more than the bound of the factors.
+TIME_BITS = 14
+# Two roundings of a hat and its neighbour change their L1 distance by at most 2; the rest is room for floating point.
+TIME_ROUNDING = 4
+MARKS = "The types and the range of times were chosen without looking at the points."
+
+
+def marks_sensitivity(mesh: Mesh, marks: Marks, relation: CappedRelation, *, reach: float | None = None) -> int:
+    """L1 sensitivity of the masses in units of `2^-(20 + bits of hats)`.
+
+    With D_x and D_t the changes of the rounded tents and hats of one point, and 2^a and 2^b their sums, the products
+    change by at most `min(2 2^(a+b), 2^b D_x + 2^a D_t)` under a move, by `2 2^(a+b)` where the type may change, and by
+    `2^(a+b)` under add/remove; times the cap on points per person.
+
+    Parameters
+    ----------
+    mesh : Mesh
+    marks : Marks
+    relation : CappedRelation
+        Says of all marks whether they are protected, unless points come and go.
+    reach : float, optional
+        Distance moved on the map, by which alone points change, instead of all that the relation allows.
+
+    Raises
+    ------
+    InputError
+    """
+    instance("relation", relation, CappedRelation, bounds.EXAMPLE)
+    cap, bits = relation.max_points_per_person, time_bits(marks)
+    unit = 2 ** (bounds.LATTICE_BITS + bits)
+    if isinstance(relation, AddRemove):
+        return cap * unit
+    moved = require_told(relation, marks)
+    space = 2**bits * bounds.tents_sensitivity(mesh, relation, reach=reach) // cap
+    if reach is not None:
+        return cap * min(2 * unit, space)
+    time, types = moved.marks_reach
+    if types:
+        return cap * 2 * unit
+    return cap * min(2 * unit, space + 2**bounds.LATTICE_BITS * times_sensitivity(marks.times, time))
+
+
+def times_sensitivity(times: Times | None, reach: float) -> int:
+    """Largest change of one point's rounded hats, in units of `2^-TIME_BITS`, where its time changes by `reach`."""
+    if times is None or not reach:
+        return 0
+    unit = 2**TIME_BITS
+    change = unit * times.slope * min(reach, times.length)
+    return 2 * unit if change >= 2 * unit else min(2 * unit, math.floor(change * (1 + 1e-12)) + TIME_ROUNDING)
+
+
+def change_of_marks(marks: Marks, relation: CappedRelation) -> float:
+    """Points by which masses change at most where a point keeps its place and changes its marks, before rounding."""
+    if isinstance(relation, AddRemove):
+        return 0.0
+    time, types = require_told(relation, marks).marks_reach
+    slope = 0.0 if marks.times is None else marks.times.slope
+    return 2.0 if types else min(2.0, slope * time if time else 0.0)
+
+
+def time_bits(marks: Marks) -> int:
+    """Binary digits of the values of hats: none without times."""
+    return 0 if marks.times is None else TIME_BITS
+
+
+def marked_tents(mesh: Mesh, marks: Marks, relation: CappedRelation, *, scale: float) -> Guarantee:
+    """Guarantee of the masses with discrete Laplace noise of the given scale (lattice units)."""
+    scale = positive("scale", scale)
+    epsilon = marks_sensitivity(mesh, marks, relation) / scale
+    own = (bounds.DISCRETE, MARKS)
+    return Guarantee(
+        relation,
+        PureDP(epsilon),
+        "Theorem M (marked tents)",
+        bounds.assumptions(relation, own, domain=mesh.domain),
+        on_ground(_curve(mesh, marks, relation, scale), mesh.domain),
+    )
+
+
+def _curve(mesh: Mesh, marks: Marks, relation: CappedRelation, scale: float) -> list[tuple[float, float]]:
+    """(d, epsilon) for one point that moves by d on the map and keeps its marks."""
+    if isinstance(relation, AddRemove):
+        return []
+    cap = relation.max_points_per_person
+    farthest = min(mesh.domain.diameter, 2.5 / mesh.tent_slope)
+    lengths = [farthest * k / 40 for k in range(1, 41)]
+    return [(d, marks_sensitivity(mesh, marks, relation, reach=d) / cap / scale) for d in lengths]
+
+
+def require_told(relation: CappedRelation, marks: Marks) -> MovedPoint:
+    """The relation, refused unless it says of exactly the marks there are whether they are protected.
+
+    Raises
+    ------
+    InputError
+    """
+    moved: MovedPoint = instance("relation", relation, MovedPoint, "such as AlphaNeighbours(25.0, types='public')")
+    for name, there, said, example in (
+        ("time", marks.times is not None, moved.time is not None, "time=1.0 (protected within 1) or 'protected'"),
+        ("types", marks.types is not None, moved.types is not None, "types='public' or types='protected'"),
+    ):
+        if there and not said:
+            msg = f"relation: must say what is protected of the {name}; give {example}."
+            raise InputError(msg)
+        if said and not there:
+            msg = f"relation: speaks of {name}, which the points do not have here; leave it out."
+            raise InputError(msg)
+    if isinstance(moved.time, float) and marks.times is not None and moved.time > marks.times.length:
+        msg = (
+            f"relation: time must be at most the range's length, {marks.times.length:g}; 'protected' covers any change."
+        )
+        raise InputError(msg)
+    return moved

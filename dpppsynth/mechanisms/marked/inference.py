@@ -1,0 +1,244 @@
+"""`MarkedInference`: a field over places, times and types behind noised masses."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from operator import itemgetter
+from typing import ClassVar, Self, cast
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic
+from dpppsynth.contract.effort import mesh_work
+from dpppsynth.contract.estimator import Beside
+from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.rules import MATERN_SIGMA
+from dpppsynth.core.arguments import one_of
+from dpppsynth.core.json_types import Json, JsonObject, JsonRead
+from dpppsynth.core.progress import Progress
+from dpppsynth.core.wording import Rows
+from dpppsynth.mechanisms.marked.intensity import MarkedIntensity, MarkedMean
+from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
+from dpppsynth.mechanisms.marked.plan import MarkedPlan
+from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
+from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.marked_fields import MarkedPrior, clock_covariance
+from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
+from dpppsynth.models.sparse_posterior import sparse_posterior
+from dpppsynth.models.summed_fields import SummedField
+from dpppsynth.release.field_inference import INTERCEPT_SD, files_beside, require_as_written
+from dpppsynth.release.matern_search import FORGOTTEN
+from dpppsynth.release.posterior import Posterior
+from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
+from dpppsynth.release.street_inference import ROUGHLY, climb_grid, require_increasing
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.offset import Offset
+
+# Settings on a certificate.
+AVERAGED = ("ranges", "owns", "time_sigmas", "togethers")
+STATED = {"kind", *AVERAGED, "time_range", "sigma", "inference"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarkedInference(SparseInference):
+    """A field of places, times and types, averaged over its settings by evidence; Laplace approximation.
+
+    Attributes
+    ----------
+    grid : MarkedMesh
+        The statistic's own tents, hats and types.
+    ranges : tuple of float
+        Of the fields of places, Matern fields of smoothness 1, on networks 1/2. Like the next three in increasing order; of
+        all four the best values are found by climbing from the middle.
+    owns, time_sigmas, togethers : tuples of float
+        As in `MarkedPrior`; one value, 0, for what there is not.
+    time_range : float
+        Of the curves of times, in their unit; 0 where there are none.
+    sigma : float
+        Standard deviation of the field of places that all types share.
+    inference : {"laplace"}
+    """
+
+    grid: MarkedMesh
+    ranges: tuple[float, ...]
+    owns: tuple[float, ...]
+    time_sigmas: tuple[float, ...]
+    togethers: tuple[float, ...]
+    time_range: float
+    sigma: float = MATERN_SIGMA
+    inference: str = "laplace"
+    kind: ClassVar[str] = "marks"
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "time_range", "inference"})
+    offset: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        longest = LONGEST * self.grid.domain.extent
+        types, hats, _ = self.grid.shape
+        require_increasing("ranges", self.ranges, SHORTEST * longest, longest)
+        require_increasing("sigma", (self.sigma,), SMALLEST_PARAMETER, LARGEST_PARAMETER)
+        for name, there in (("owns", types > 1), ("time_sigmas", hats > 1), ("togethers", hats > 1)):
+            require_increasing(name, getattr(self, name), 0.0, LARGEST_PARAMETER if there else 0.0)
+        times = self.grid.marks.times
+        least, most = (0.0, 0.0) if times is None else (SHORTEST * times.length, LONGEST * times.length)
+        require_increasing("time_range", (self.time_range,), least, most)
+        for name in AVERAGED:
+            object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
+        one_of("inference", self.inference, INFERENCES)
+        places = self._space(self.ranges[-1]).unknowns(self.grid.space)
+        require_few_unknowns(places * (1 + (types > 1) * types + (hats > 1) * hats))
+
+    def __repr__(self) -> str:
+        return f"MarkedInference({self.grid.space!r}, {self.grid.marks!r}, ranges={self.ranges})"
+
+    # The base asks for the vertices of its mesh, their measure and a rule of integration, which the grid has.
+    @property
+    def mesh(self) -> MarkedMesh:  # type: ignore[override]
+        """Vertices at all instants, for all types."""
+        return self.grid
+
+    @cached_property
+    def measure(self) -> Floats:
+        """(C K V,) integrals of the products of basis functions."""
+        return self.grid.measure
+
+    @property
+    def rule(self) -> tuple[sp.csr_array, Floats]:  # type: ignore[override]
+        """Rule of integration over places, times and types."""
+        return self.grid.rule
+
+    @property
+    def scales(self) -> tuple[float, ...]:
+        """The ranges, once for each combination with the other settings."""
+        return tuple(values[0] for values in self._combined())
+
+    def _combined(self) -> Iterator[tuple[float, ...]]:
+        return product(*(getattr(self, name) for name in AVERAGED))
+
+    def require(self, plan: LatticePlan) -> None:
+        """Refuse statistics without marks."""
+        require(isinstance(plan, MarkedPlan), "a field of places, times and types stands behind marked tents")
+
+    def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> NoisyMasses:
+        """Likelihood of the field given the noised masses."""
+        plan = cast(MarkedPlan, statistic.plan)
+        return plan.likelihood(statistic, self.measure, sp.eye_array(plan.size, format="csr"))
+
+    def _space(self, range_: float) -> SparseMatern:
+        return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])
+
+    def _prior(self, plan: LatticePlan, range_: float, own: float, time: float, together: float) -> SummedField:
+        """Prior at all values, with an intercept where n is secret."""
+        space = self._space(range_).on(self.grid.space)
+        return MarkedPrior(own, time, together).on(
+            space, self._clock, self.grid.shape[0], None if plan.n is not None else INTERCEPT_SD
+        )
+
+    @cached_property
+    def _clock(self) -> Floats:
+        return clock_covariance(self.grid.marks.times, self.time_range)
+
+    def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
+        plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
+        tried: dict[tuple[float, ...], tuple[float, Floats]] = {}
+
+        def evidence(values: tuple[float, ...]) -> float:
+            say("field of " + ", ".join(f"{name} {value:.4g}" for name, value in zip(AVERAGED, values, strict=True)))
+            start = max(tried.values(), key=itemgetter(0))[1] if tried else self.started(likelihood, centre)
+            fit = sparse_posterior(likelihood, self._prior(plan, *values), centre, start=start, tolerance=ROUGHLY)
+            tried[values] = fit.log_evidence, fit.field_mode
+            return fit.log_evidence
+
+        climb_grid(evidence, tuple(getattr(self, name) for name in AVERAGED))
+        best = max(found for found, _ in tried.values())
+        likely = {values: mode for values, (found, mode) in tried.items() if found - best >= FORGOTTEN}
+        say("draws")
+        places = list(self._combined())
+        fits = {
+            places.index(values): sparse_posterior(likelihood, self._prior(plan, *values), centre, start=mode)
+            for values, mode in likely.items()
+        }
+        return self.average(fits, likelihood, rng)
+
+    def normalise(self, fields: Floats, n: float | Floats | None) -> NDArray[np.float32]:
+        """Log-intensities whose integral by the rule is n, or one number each, in single precision."""
+        if n is not None:
+            basis, weight = self.rule
+            flat = fields.reshape(-1, fields.shape[-1])
+            flat = flat - flat.max(axis=1, keepdims=True)
+            totals = np.array([weight @ np.exp(basis @ each) for each in flat])
+            fields = (flat + np.log(n / totals)[:, None]).reshape(fields.shape)
+        return fields.astype(np.float32)
+
+    def posterior_mean(self, posterior: Posterior) -> MarkedMean:  # type: ignore[override]
+        """Posterior mean intensity, from which single draws can be taken."""
+        return MarkedMean(self.grid, posterior.flat)
+
+    def posterior_median(self, posterior: Posterior, n: int | None) -> MarkedIntensity:  # type: ignore[override]
+        """The released intensity: exp of the median of its logarithm, with the public total, or that of the mean."""
+        median = np.median(posterior.flat, axis=0, keepdims=True).astype(float)
+        total = self.posterior_mean(posterior).total if n is None else float(n)
+        values = self.normalise(median, total)[0].astype(float)
+        return MarkedIntensity(self.grid, values.reshape(self.grid.shape))
+
+    def table_rows(self) -> Rows:
+        """Prior and inference."""
+        rows = [
+            ("field", f"Matern, sigma {self.sigma:g}, ranges {', '.join(f'{each:.4g}' for each in self.ranges)}"),
+            ("inference", self.inference),
+        ]
+        parts = []
+        if self.grid.shape[0] > 1:
+            parts.append(f"each type's own part {_listed(self.owns)} of it")
+        if self.grid.shape[1] > 1:
+            parts.append(f"times {_listed(self.time_sigmas)}, places with times of their own {_listed(self.togethers)}")
+        return [*rows[:1], *([("beside it", "; ".join(parts))] if parts else []), *rows[1:]]
+
+    def public_numbers(self) -> JsonObject:
+        """Size of the field, its prior and the way of inference."""
+        return {"field_vertices": len(self.grid.space.vertices), **{n: list(getattr(self, n)) for n in AVERAGED}}
+
+    def to_dict(self) -> JsonObject:
+        """JSON form, as it stands on a certificate."""
+        return {
+            "kind": self.kind,
+            **{name: list(getattr(self, name)) for name in AVERAGED},
+            "time_range": self.time_range,
+            "sigma": self.sigma,
+            "inference": self.inference,
+        }
+
+    @classmethod
+    def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
+        """Work of the mesh, which is the statistic's and made once more."""
+        return mesh_work(parameters.get("mesh"), domain)
+
+    @classmethod
+    def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
+        """The posterior draws."""
+        require(stated.keys() == STATED, f"a field with marks states exactly {', '.join(sorted(STATED))}")
+        require(all(isinstance(stated[name], list) for name in AVERAGED), "what is averaged over stands in lists")
+        model = cls.from_dict(stated, plan, None)
+        require_as_written(model, stated, "settings of a field with marks are numbers as they are written")
+        model.require(plan)
+        return files_beside(model.mesh, model.scales, None)
+
+    @classmethod
+    def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:
+        """The model that is stated."""
+        require(isinstance(plan, MarkedPlan), "a field of places, times and types stands behind marked tents")
+        marked = cast(MarkedPlan, plan)
+        return cls(
+            grid=MarkedMesh(marked.mesh, marked.marks),
+            **{name: tuple(stated[name]) for name in AVERAGED},
+            time_range=stated["time_range"],
+            sigma=stated["sigma"],
+            inference=stated["inference"],
+        )
+
+
+def _listed(values: tuple[float, ...]) -> str:
+    return " or ".join(f"{each:g}" for each in values)

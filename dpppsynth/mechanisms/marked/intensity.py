@@ -1,0 +1,260 @@
+"""Intensities of points with marks: log-linear in space and time for each type, and means of such."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpppsynth.core.arguments import one_of, real_array
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh, time_basis
+from dpppsynth.spatial.loglinear_integrals import mean_exp_segment
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarkedIntensity:
+    """Expected points per unit area (or length), per unit of time and for each type.
+
+    Attributes
+    ----------
+    grid : MarkedMesh
+    log_values : (C, K, V) array
+        Logarithm at all types, instants and vertices; linear between instants, and between vertices.
+    """
+
+    grid: MarkedMesh
+    log_values: Floats
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.grid.space!r}, {self.grid.marks!r})"
+
+    @property
+    def mesh(self) -> Mesh:
+        """Mesh in space."""
+        return self.grid.space
+
+    def __call__(self, xy: ArrayLike, *, time: ArrayLike | None = None, type: str | None = None) -> Floats:  # noqa: A002
+        """(n,) values at coordinates (n, 2).
+
+        Parameters
+        ----------
+        xy : (n, 2) array_like
+            A point outside the domain takes the value of the nearest element.
+        time : float or (n,) array_like, optional
+            Then per unit of time as well; else over all times.
+        type : str, optional
+            Then of this type alone; else of all.
+
+        Raises
+        ------
+        InputError
+        """
+        positions = self.mesh.domain.positions(coordinates(xy))
+        return self.at(*self.mesh.values(positions), positions, time=time, type=type)
+
+    def at(
+        self,
+        element: Ints,
+        weight: Floats,
+        positions: Floats,
+        *,
+        time: ArrayLike | None = None,
+        type: str | None = None,  # noqa: A002
+    ) -> Floats:
+        """(n,) values at positions in the given elements; other parameters as in a call."""
+        kinds = chosen_types(self.grid, type)
+        logs = np.einsum("nk,ctnk->ctn", weight, self.log_values[kinds][:, :, self.mesh.elements[element]])
+        if time is None:
+            return np.asarray(self._over_time(logs).sum(axis=0))
+        basis = time_basis(self.grid.marks.times, chosen_times(self.grid, time, len(element)))
+        at_time = np.einsum("nt,ctn->cn", basis.toarray(), logs)
+        return np.asarray(np.exp(at_time).sum(axis=0))
+
+    def _over_time(self, logs: Floats) -> Floats:
+        """(C, n) integrals over time of logarithms (C, K, n)."""
+        times = self.grid.marks.times
+        if times is None:
+            return np.exp(logs[:, 0])
+        later = np.roll(logs, -1, axis=1) if times.periodic else logs[:, 1:]
+        sooner = logs if times.periodic else logs[:, :-1]
+        pairs = np.stack([sooner, later], axis=-1)
+        return times.spacing * mean_exp_segment(pairs.reshape(-1, 2)).reshape(sooner.shape).sum(axis=1)
+
+    @cached_property
+    def masses(self) -> Floats:
+        """(C, K, V) expected points near each type, instant and vertex."""
+        basis, weight = self.grid.rule
+        near = basis.T @ (weight * np.exp(basis @ self.log_values.ravel()))
+        return np.asarray(near).reshape(self.log_values.shape)
+
+    @property
+    def total(self) -> float:
+        """Expected number of points."""
+        return float(self.masses.sum())
+
+    @cached_property
+    def element_bound(self) -> Floats:
+        """(T,) upper bounds on the elements, over all times and types."""
+        logs = self.log_values[:, :, self.mesh.elements].max(axis=-1)
+        return np.asarray(self._over_time(logs).sum(axis=0))
+
+    @cached_property
+    def piece_bound(self) -> Floats:
+        """(Q,) upper bounds on the mesh's pieces."""
+        return self.element_bound[self.mesh.pieces.element]
+
+    def draw_points(self, n: int, rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
+        """Positions (n, 2), type numbers (n,) and times (n,) of n independent points, exact by rejection."""
+        bound, cells = self._bounds, self._bounds.shape
+        chance = bound.ravel() / bound.sum()
+        found, have = list[tuple[Floats, Ints, Floats]](), 0
+        while have < n:
+            tries = int((n - have) * bound.sum() / self.total * 1.1) + 16
+            kept = self._thin(np.unravel_index(rng.choice(chance.size, size=tries, p=chance), cells), rng)
+            # Candidates come in random order, so keeping the first ones biases nothing.
+            found.append(tuple(part[: n - have] for part in kept))
+            have += len(found[-1][1])
+        if not found:
+            return np.empty((0, 2)), np.empty(0, dtype=np.int64), np.empty(0)
+        positions, kinds, times = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return positions, kinds, times
+
+    @cached_property
+    def _bounds(self) -> Floats:
+        """(C, cells in time, Q) upper bounds of the expected points in each type, time between instants and piece."""
+        times, pieces = self.grid.marks.times, self.mesh.pieces
+        corner = self.log_values[:, :, self.mesh.elements].max(axis=-1)
+        if times is not None:
+            corner = np.maximum(corner, np.roll(corner, -1, axis=1))
+            corner = corner if times.periodic else corner[:, :-1]
+        length = 1.0 if times is None else times.spacing
+        return np.asarray(np.exp(corner)[:, :, pieces.element] * pieces.weight * length)
+
+    def _thin(self, cell: tuple[Ints, ...], rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
+        """Uniform candidates in types, times and pieces, kept in proportion to the intensity and inside the domain."""
+        kind, interval, piece = cell
+        mesh, times = self.mesh, self.grid.marks.times
+        cuts = np.sort(rng.random((mesh.pieces.sides - 1, len(piece))), axis=0)
+        share = np.diff(cuts, axis=0, prepend=0.0, append=1.0)
+        positions = mesh.domain.on_grid(np.einsum("cn,ncd->nd", share, mesh.pieces.corners[piece]))
+        later = rng.random(len(piece))
+        element = mesh.pieces.element[piece]
+        weight = np.clip(mesh.weights(element, positions), 0, 1)
+        nodes = mesh.elements[element]
+        after = interval if times is None else (interval + 1) % times.hats
+        log = np.einsum(
+            "nk,nk->n", weight, (1 - later)[:, None] * self.log_values[kind[:, None], interval[:, None], nodes]
+        )
+        log += np.einsum("nk,nk->n", weight, later[:, None] * self.log_values[kind[:, None], after[:, None], nodes])
+        length = 1.0 if times is None else times.spacing
+        value = np.exp(log) * mesh.pieces.weight[piece] * length
+        kept = rng.random(len(piece)) * self._bounds[cell] < value
+        kept[kept] = mesh.domain.holds(positions[kept])
+        at = np.zeros(len(piece)) if times is None else times.start + times.spacing * (interval + later)
+        return positions[kept], kind[kept], at[kept]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarkedMean:
+    """Average of intensities, each given by its logarithms.
+
+    Attributes
+    ----------
+    grid : MarkedMesh
+    fields : (k, C K V) array
+    """
+
+    grid: MarkedMesh
+    fields: Floats
+
+    def draw(self, k: int) -> MarkedIntensity:
+        """The k-th intensity."""
+        return MarkedIntensity(self.grid, np.asarray(self.fields[k], dtype=np.float64).reshape(self.grid.shape))
+
+    def draws(self) -> Iterator[MarkedIntensity]:
+        """All intensities."""
+        return (self.draw(k) for k in range(len(self.fields)))
+
+    def __call__(self, xy: ArrayLike, *, time: ArrayLike | None = None, type: str | None = None) -> Floats:  # noqa: A002
+        """(n,) average values at coordinates (n, 2); parameters as in `MarkedIntensity`."""
+        return np.mean([each(xy, time=time, type=type) for each in self.draws()], axis=0)
+
+    @cached_property
+    def totals(self) -> Floats:
+        """(k,) expected numbers of points."""
+        basis, weight = self.grid.rule
+        return np.array([weight @ np.exp(basis @ field) for field in np.asarray(self.fields, dtype=np.float64)])
+
+    @property
+    def total(self) -> float:
+        """Average of the expected numbers of points."""
+        return float(self.totals.mean())
+
+    def draw_points(self, n: int, rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
+        """Points of the average: each of a draw of its own."""
+        counts = rng.multinomial(n, self.totals / self.totals.sum())
+        parts = [self.draw(int(k)).draw_points(int(counts[k]), rng) for k in np.flatnonzero(counts)]
+        if not parts:
+            return self.draw(0).draw_points(0, rng)
+        positions, kinds, times = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order = rng.permutation(n)
+        return positions[order], kinds[order], times[order]
+
+
+def marked_pattern(intensity: MarkedIntensity | MarkedMean, n: int, rng: np.random.Generator) -> PointPattern:
+    """`n` independent points of an intensity, with their marks."""
+    positions, kinds, times = intensity.draw_points(n, rng)
+    grid = intensity.grid
+    return PointPattern.at(positions, grid.domain, grid.marks.columns(kinds, times), synthetic=True)
+
+
+def coordinates(xy: ArrayLike) -> Floats:
+    """(n, 2) coordinates as numbers.
+
+    Raises
+    ------
+    InputError
+    """
+    places = real_array(xy)
+    if places is None or places.ndim != 2 or places.shape[1] != 2 or not np.isfinite(places).all():
+        msg = "xy: must be finite numbers of shape (n, 2): one row per point, one column per coordinate"
+        raise InputError(msg)
+    return places
+
+
+def chosen_types(grid: MarkedMesh, type_: str | None) -> Ints:
+    """Number of the type that is asked for, or of all.
+
+    Raises
+    ------
+    InputError
+    """
+    types = grid.marks.types
+    if type_ is None:
+        return np.arange(grid.shape[0])
+    if types is None:
+        msg = "type: the points have none; leave it out."
+        raise InputError(msg)
+    return np.array([types.values.index(one_of("type", type_, types.values))])
+
+
+def chosen_times(grid: MarkedMesh, time: ArrayLike, n: int) -> Floats:
+    """(n,) times that are asked for.
+
+    Raises
+    ------
+    InputError
+    """
+    times = grid.marks.times
+    if times is None:
+        msg = "time: the points have none; leave it out."
+        raise InputError(msg)
+    try:
+        return times.require(np.broadcast_to(np.asarray(time, dtype=np.float64), (n,)))
+    except (TypeError, ValueError):
+        msg = f"time: must be one number, or one for each of the {n} places."
+        raise InputError(msg) from None

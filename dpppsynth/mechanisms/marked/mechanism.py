@@ -1,0 +1,21 @@
+"""Record of marked tents."""
+
+from dpppsynth.contract.mechanism import Mechanism
+from dpppsynth.mechanisms.marked import examples, options, words
+from dpppsynth.mechanisms.marked.audit import MarkedAudit
+from dpppsynth.mechanisms.marked.inference import MarkedInference
+from dpppsynth.mechanisms.marked.plan import MarkedPlan
+from dpppsynth.mechanisms.marked.release import MarkedRelease
+from dpppsynth.mechanisms.marked.synthesizer import MarkedSynthesizer
+
+TENTS = Mechanism(
+    name="marked-tents",
+    settings=MarkedSynthesizer,
+    plan=MarkedPlan,
+    estimators=(MarkedInference,),
+    result=MarkedRelease,
+    audit=MarkedAudit,
+    options=(options.TENTS,),
+    words=words.TENTS,
+    examples=examples.tents,
+)

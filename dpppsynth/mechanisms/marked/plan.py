@@ -1,0 +1,219 @@
+"""`MarkedPlan`: masses of tents in space times hats in time times types, with discrete Laplace noise."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from dpppsynth.contract.additive_noise import LatticePlan, MeasurementPlan, PrivateStatistic, lattice_tents
+from dpppsynth.contract.measurement import Parameters, capped
+from dpppsynth.contract.mesh_sizes import mesh_words
+from dpppsynth.contract.parameter_forms import OBJECT, POSITIVE, Form, one_among
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject
+from dpppsynth.core.randomness import RngLike
+from dpppsynth.core.wording import Rows
+from dpppsynth.mechanisms.marked.bound import marked_tents, marks_sensitivity, time_bits
+from dpppsynth.models.likelihood import NoisyMasses
+from dpppsynth.models.recipes import mesh_from_recipe
+from dpppsynth.privacy.bounds import LATTICE_BITS, laplace_scale
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.noise import DiscreteNoise, OpenDPLaplace, SeededLaplace, laplace_noise, require_room
+from dpppsynth.privacy.relations import CappedRelation, Relation
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mark_space import Marks
+from dpppsynth.spatial.marks import column
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern, require_place
+
+# Numbers that a field behind them can have in the memory of a small machine.
+MOST_NUMBERS = 100_000
+# Points whose shares are taken at once.
+AT_ONCE = 50_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarkedPlan(MeasurementPlan):
+    """Masses of points with marks, and the bound they satisfy.
+
+    Numbers are in the order of types, of hats of each type, and of vertices of each hat.
+
+    Attributes
+    ----------
+    mesh : Mesh
+        Of the tents in space.
+    marks : Marks
+        Public types and range of times.
+    relation : CappedRelation
+    n : int or None
+        Public number of points; None when the relation keeps it secret.
+    expected_n : float or None
+        Public guess that stands in for n where n is secret.
+    epsilon : float
+        Budget asked for; the guarantee's own epsilon is at most this.
+    """
+
+    mesh: Mesh
+    marks: Marks
+    relation: CappedRelation
+    n: int | None
+    expected_n: float | None
+    epsilon: float
+    form: ClassVar[Form] = {
+        "mesh": OBJECT,
+        "marks": OBJECT,
+        "lattice_bits": one_among(LATTICE_BITS, LATTICE_BITS + 14),
+        "scale": POSITIVE,
+    }
+    keeps_marks: ClassVar[bool] = True
+    basis: ClassVar[str] = "tents"
+
+    def __post_init__(self) -> None:
+        require_few_numbers(self.mesh, self.marks)
+        require_room(self.scale, self.sensitivity, self.epsilon)
+
+    def __repr__(self) -> str:
+        return f"MarkedPlan({self.mesh!r}, {self.marks!r}, {self.relation!r}, epsilon={self.epsilon:g})"
+
+    @property
+    def bits(self) -> int:
+        """Binary digits of the lattice: those of tents, and of hats."""
+        return LATTICE_BITS + time_bits(self.marks)
+
+    @cached_property
+    def sensitivity(self) -> int:
+        """L1 sensitivity in lattice units."""
+        return marks_sensitivity(self.mesh, self.marks, self.relation)
+
+    @cached_property
+    def scale(self) -> float:
+        """Scale of the discrete Laplace noise in lattice units."""
+        return laplace_scale(self.sensitivity, self.epsilon)
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """The bound that `measure` satisfies."""
+        return marked_tents(self.mesh, self.marks, self.relation, scale=self.scale)
+
+    @classmethod
+    def from_parameters(cls, parameters: Parameters, relation: Relation, domain: Domain, *, mechanism: str) -> Self:
+        """The plan on a certificate."""
+        p = parameters
+        mesh, marks = mesh_from_recipe(p["mesh"], domain), Marks.from_dict(p["marks"])
+        return cls(mesh, marks, capped(relation), p["n"], p["expected_n"], p["epsilon"])
+
+    def parameters(self) -> JsonObject:
+        """Public parameters for the certificate: enough to derive the guarantee again."""
+        return {
+            "mesh": self.mesh.recipe,
+            "marks": self.marks.to_dict(),
+            "lattice_bits": self.bits,
+            "scale": self.scale,
+            "epsilon": self.epsilon,
+            "n": self.n,
+            "expected_n": self.expected_n,
+        }
+
+    @property
+    def mark_names(self) -> tuple[str, ...]:
+        """Names of types and times."""
+        return self.marks.names
+
+    def require_pattern(self, pattern: PointPattern) -> None:
+        """Refuse a pattern in another domain, with another number of points, or with marks outside the public ones."""
+        require_place(pattern, self.domain, self.n)
+        self.marks.require(pattern.marks)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Numbers of types, hats and vertices."""
+        return (*self.marks.shape, len(self.mesh.vertices))
+
+    @property
+    def size(self) -> int:
+        """Number of released numbers."""
+        return int(np.prod(self.shape))
+
+    def noise_name(self, *, seeded: bool = False) -> str:
+        """Name of the sampler."""
+        return (SeededLaplace if seeded else OpenDPLaplace).name
+
+    def table_rows(self) -> Rows:
+        """Statistic and noise."""
+        types, hats, _ = self.shape
+        scale = self.noise_scale
+        law = f"discrete Laplace of scale {scale:.4g} points, standard deviation {2**0.5 * scale:.4g}"
+        measured = f"tents on {mesh_words(self.mesh)}, times {hats} hats in time, times {types} types"
+        return [("measured", measured), ("noise", law)]
+
+    def measure(self, pattern: PointPattern, rng: RngLike = None) -> PrivateStatistic[Self]:
+        """Spend the budget: measure the pattern and add noise."""
+        self.require_pattern(pattern)
+        exact = self.exact_numbers(pattern)
+        noise = self.source(rng)
+        return PrivateStatistic(self, self.randomise(noise.add, exact), noise.name, noise.seeded)
+
+    def exact_numbers(self, pattern: PointPattern) -> Ints:
+        """(size,) masses of a pattern with marks, in lattice units, without noise."""
+        return self.exact_at(pattern.positions, *self.marks.require(pattern.marks))
+
+    def exact_at(self, positions: Floats, kinds: Ints, times: Floats) -> Ints:
+        """(size,) masses of points at positions (n, 2) with type numbers (n,) and times (n,), in lattice units."""
+        total = np.zeros(self.size, dtype=np.int64)
+        for start in range(0, len(positions), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            self._add(total, positions[part], kinds[part], times[part])
+        return total
+
+    def _add(self, total: Ints, positions: Floats, kinds: Ints, times: Floats) -> None:
+        """Add the shares of some points: the product of both factors, each rounded for itself."""
+        _, hats, places = self.shape
+        vertex, tent = lattice_tents(self.mesh, positions, LATTICE_BITS)
+        if self.marks.times is None:
+            hat, share = np.zeros((len(kinds), 1), dtype=np.int64), np.ones((len(kinds), 1), dtype=np.int64)
+        else:
+            hat, share = self.marks.times.lattice(times, time_bits(self.marks))
+        number = (kinds[:, None] * hats + hat)[:, :, None] * places + vertex[:, None, :]
+        np.add.at(total, number.ravel(), (share[:, :, None] * tent[:, None, :]).ravel())
+
+    def written(self, properties: bytes) -> bool:
+        """Whether these are the properties of a point with these marks."""
+        try:
+            found = json.loads(properties)
+            columns = {name: column([found[name]]) for name in self.marks.names}
+            self.marks.require(columns)
+        except (InputError, ValueError, LookupError, TypeError, RecursionError):
+            return False
+        # Times are numbers in their shortest form, types texts.
+        plain = all(
+            isinstance(found[t.name], kind) for t, kind in ((self.marks.types, str), (self.marks.times, float)) if t
+        )
+        return plain and json.dumps({name: found[name] for name in self.marks.names}).encode() == properties
+
+    def likelihood(self, statistic: PrivateStatistic[LatticePlan], measure: Floats, tents: sp.csr_array) -> NoisyMasses:
+        """Likelihood of a field given the noised masses."""
+        return NoisyMasses(statistic.masses, self.noise_scale, measure, tents, self.n)
+
+    def source(self, rng: RngLike) -> DiscreteNoise:
+        """Discrete Laplace noise."""
+        return laplace_noise(self.scale, sensitivity=self.sensitivity, epsilon=self.epsilon, rng=rng)
+
+
+def require_few_numbers(mesh: Mesh, marks: Marks) -> None:
+    """Refuse more numbers than a field can stand behind.
+
+    Raises
+    ------
+    InputError
+    """
+    types, hats = marks.shape
+    numbers = types * hats * len(mesh.vertices)
+    if numbers > MOST_NUMBERS:
+        msg = (
+            f"marks: {types} types times {hats} hats times {len(mesh.vertices)} vertices are {numbers:,} numbers, and "
+            f"{MOST_NUMBERS:,} the most; join rare types, or take fewer hats or a larger spacing."
+        )
+        raise InputError(msg)

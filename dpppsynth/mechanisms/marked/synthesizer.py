@@ -1,0 +1,140 @@
+"""`MarkedSynthesizer`: points with types and times from one private statistic (docs/theory/marks.md)."""
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+from dpppsynth.contract import rules
+from dpppsynth.contract.plan import Plan
+from dpppsynth.contract.rules import planar_rules
+from dpppsynth.contract.settings import EPSILON, SPACING, setting
+from dpppsynth.contract.synthesizer import (
+    PointSynthesizer,
+    covering,
+    exact_or_guess,
+    need_size,
+    point_relation,
+    require_true_lengths,
+)
+from dpppsynth.core.arguments import instance, positive
+from dpppsynth.core.errors import InputError
+from dpppsynth.mechanisms.marked.bound import require_told
+from dpppsynth.mechanisms.marked.inference import MarkedInference
+from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
+from dpppsynth.mechanisms.marked.plan import MarkedPlan
+from dpppsynth.mechanisms.marked.release import MarkedRelease
+from dpppsynth.mechanisms.marked.rule import tents_by_rule
+from dpppsynth.privacy.profiles import PureDP
+from dpppsynth.privacy.relations import PROTECTED, CappedRelation, ReplaceOne
+from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mark_space import Marks
+from dpppsynth.spatial.mesh import Mesh
+
+# Sizes of the parts of the field that are averaged over, as in `MarkedPrior`, and the range of curves of times as a
+# share of the range of times.
+OWNS, TIME_SIGMAS, TOGETHERS, TIME_RANGE = (0.1, 0.25, 0.6), (0.2, 0.6, 1.5), (0.0, 0.25, 0.6), 1 / 3
+
+
+@dataclass(frozen=True, eq=False)
+class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
+    """Synthetic points with types and times, from one private statistic of places, times and types together.
+
+    Parameters
+    ----------
+    epsilon : float
+        Budget; the release is (epsilon, 0)-differentially private.
+    marks : Marks
+        Public list of types, public range of times, or both.
+    relation : CappedRelation, optional
+        Neighbouring relation, which says what is protected of each mark:
+        `AlphaNeighbours(50.0, time=1.0, types="public")` for a move by at most 50 in space and 1 in time of a point
+        that keeps its type. Without it any point may become any other, `ReplaceOne`.
+    spacing : float, optional
+        Side of the tents' mesh, or longest segment on a network; None takes a public rule of domain, marks, n, epsilon
+        and relation.
+    mesh : Mesh, optional
+        Instead of a spacing.
+
+    Raises
+    ------
+    InputError
+
+    Examples
+    --------
+    >>> from dpppsynth.privacy.relations import AlphaNeighbours
+    >>> from dpppsynth.spatial.domains import Window
+    >>> from dpppsynth.spatial.mark_space import Marks, Times, Types
+    >>> marks = Marks(Types("offence", ["burglary", "theft"]), Times.day("hour"))
+    >>> near = AlphaNeighbours(50.0, time=1.0, types="public")
+    >>> MarkedSynthesizer(1.0, marks, relation=near).check(Window.rectangle(0, 0, 5000, 5000), n=2000).theorem
+    'Theorem M (marked tents)'
+    """
+
+    epsilon: float = setting(**EPSILON)
+    marks: Marks = None  # type: ignore[assignment]
+    _: KW_ONLY
+    relation: CappedRelation | None = None
+    spacing: float | None = setting(None, **SPACING)
+    mesh: Mesh | None = None
+
+    def __post_init__(self) -> None:
+        positive("epsilon", self.epsilon)
+        instance("marks", self.marks, Marks, "such as Marks(Types('offence', ['burglary', 'theft']))")
+        if self.spacing is not None:
+            positive("spacing", self.spacing)
+        if self.spacing is not None and self.mesh is not None:
+            msg = "mesh: it has a spacing of its own; give mesh= or spacing=, not both."
+            raise InputError(msg)
+        self.neighbouring()
+
+    def neighbouring(self) -> CappedRelation:
+        """The relation in force; a point that moves anywhere has any other marks as well, unless something is said."""
+        found = point_relation(self.relation, None, marks=True)
+        if isinstance(found, ReplaceOne):
+            told = {"time": found.time or PROTECTED, "types": found.types or PROTECTED}
+            there = {"time": self.marks.times, "types": self.marks.types}
+            found = replace(found, **{name: value for name, value in told.items() if there[name] is not None})
+        if found.n_is_public:
+            require_told(found, self.marks)
+        return found
+
+    def _ceiling(self, domain: Domain, **options: Any) -> PureDP:
+        return PureDP(float(self.epsilon))
+
+    def require_levels(self) -> None:
+        """Refuse to release by levels of a mark.
+
+        Raises
+        ------
+        InputError
+        """
+        msg = (
+            "by: types are released together, and a mark that follows from a time is protected with it; name the mark "
+            "among the types instead, or take another mechanism."
+        )
+        raise InputError(msg)
+
+    def plan(self, domain: Domain, *, n: int | None = None, expected_n: float | None = None) -> Plan:
+        """Settle every choice from public parameters alone; parameters as in `check`."""
+        require_true_lengths(domain)
+        size = self.public_size(n, expected_n)
+        relation = self.neighbouring()
+        if self.mesh is not None:
+            mesh = covering(domain, self.mesh)
+        elif self.spacing is not None:
+            mesh = rules.of(domain).spaced_mesh(domain, "tents", self.spacing)
+        else:
+            mesh = tents_by_rule(domain, self.marks, need_size(size), float(self.epsilon), relation)
+        statistic = MarkedPlan(mesh, self.marks, relation, *exact_or_guess(n, size), float(self.epsilon))
+        return Plan("marked-tents", statistic, self._estimator(mesh))
+
+    def _estimator(self, mesh: Mesh) -> MarkedInference:
+        types, hats = self.marks.shape
+        times = self.marks.times
+        return MarkedInference(
+            MarkedMesh(mesh, self.marks),
+            ranges=planar_rules.matern_ranges(mesh),
+            owns=OWNS if types > 1 else (0.0,),
+            time_sigmas=TIME_SIGMAS if hats > 1 else (0.0,),
+            togethers=TOGETHERS if hats > 1 else (0.0,),
+            time_range=0.0 if times is None else TIME_RANGE * times.length,
+        )

@@ -1,0 +1,351 @@
+"""Public description of the marks of points: their types, a finite list, and times, on a line or around a clock."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from dpppsynth.core.arguments import elements, finite, flag, instance, shown, whole, writable
+from dpppsynth.core.errors import InputError
+from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.spatial.marks import words
+from dpppsynth.spatial.mesh import Floats, Ints
+
+# Columns that files of points need for themselves.
+TAKEN = ("x", "y", "geometry", "edge", "offset")
+MOST_TYPES, MOST_HATS = 1000, 10_000
+# Times are told apart to this share of a hat's width at least; coarser numbers would make hats of rounding.
+RESOLUTION = 2.0**-30
+HOURS_OF_DAY, HOURS_OF_WEEK = 24.0, 168.0
+
+
+@dataclass(frozen=True)
+class Types:
+    """Public list of the types that points may have.
+
+    Parameters
+    ----------
+    name : str
+        Of the mark, as in a column of a file.
+    values : sequence of str
+        All types, chosen without looking at the points; at least two. Whole numbers are taken as their texts.
+
+    Raises
+    ------
+    InputError
+
+    Examples
+    --------
+    >>> Types("offence", ["burglary", "theft"]).indices(["theft", "burglary", "theft"])
+    array([1, 0, 1])
+    """
+
+    name: str
+    values: tuple[str, ...]
+
+    def __init__(self, name: str, values: Any) -> None:
+        found = elements(values)
+        if isinstance(values, str) or found is None or not 2 <= len(found) <= MOST_TYPES:
+            msg = f"types: needs 2 to {MOST_TYPES} values, such as ['burglary', 'theft'], got {shown(values)}."
+            raise InputError(msg)
+        texts = tuple(words(found).tolist())
+        for text in texts:
+            if not text or not writable(text):
+                msg = f"types: every value must be a text that can be written, got {shown(text)}."
+                raise InputError(msg)
+        if len(set(texts)) < len(texts):
+            msg = "types: values must differ from each other; leave out repeated ones."
+            raise InputError(msg)
+        object.__setattr__(self, "name", mark_name("types", name))
+        object.__setattr__(self, "values", texts)
+
+    def indices(self, column: Any) -> Ints:
+        """(n,) number of each point's type in the list.
+
+        Raises
+        ------
+        InputError
+            When a point has a type that is not in the list; the message does not say which.
+        """
+        given = words(column)
+        place = {value: k for k, value in enumerate(self.values)}
+        found = np.array([place.get(value, -1) for value in given.tolist()], dtype=np.int64)
+        if (found < 0).any():
+            msg = f"{self.name}: a point has a type that is not in the public list; complete the list, or leave it out."
+            raise InputError(msg)
+        return found
+
+    def to_dict(self) -> JsonObject:
+        """JSON form."""
+        return {"name": self.name, "values": list(self.values)}
+
+
+@dataclass(frozen=True)
+class Times:
+    """Public range of the times that points may have, with hat functions on it.
+
+    Parameters
+    ----------
+    name : str
+        Of the mark, as in a column of a file.
+    start, end : float
+        In the unit; around a clock the end is the start again.
+    hats : int
+        Number of hat functions: one for each of so many even instants, linear in between.
+    periodic : bool
+        Whether the range is a clock.
+    unit : str
+
+    Raises
+    ------
+    InputError
+
+    Examples
+    --------
+    >>> Times.day("hour", hats=4).nodes
+    array([ 0.,  6., 12., 18.])
+    >>> Times("year", 2010, 2020, hats=6, unit="years").nodes
+    array([2010., 2012., 2014., 2016., 2018., 2020.])
+    """
+
+    name: str
+    start: float
+    end: float
+    hats: int
+    periodic: bool = False
+    unit: str = ""
+    FEWEST: ClassVar[int] = 3
+
+    def __post_init__(self) -> None:
+        mark_name("time", self.name)
+        start, end = (
+            float(finite(f"time {word}", value)) for word, value in (("start", self.start), ("end", self.end))
+        )
+        if not start < end:
+            msg = f"time: its start must come before its end, got {start:g} and {end:g}."
+            raise InputError(msg)
+        whole("hats", self.hats, self.FEWEST, most=MOST_HATS)
+        flag("periodic", self.periodic)
+        if not writable(instance("unit", self.unit, str)):
+            msg = f"unit: must be a text that can be written, got {shown(self.unit)}."
+            raise InputError(msg)
+        object.__setattr__(self, "start", start)
+        object.__setattr__(self, "end", end)
+        if max(abs(start), abs(end)) * np.finfo(float).eps > self.spacing * RESOLUTION:
+            msg = (
+                "time: its range is too narrow for numbers of that size; count from a later start, or take fewer hats."
+            )
+            raise InputError(msg)
+
+    @classmethod
+    def day(cls, name: str, hats: int = 8) -> Self:
+        """Hour of the day, from 0 to 24."""
+        return cls(name, 0.0, HOURS_OF_DAY, hats, periodic=True, unit="hours")
+
+    @classmethod
+    def week(cls, name: str, hats: int = 14) -> Self:
+        """Hour of the week, from 0 on Monday to 168."""
+        return cls(name, 0.0, HOURS_OF_WEEK, hats, periodic=True, unit="hours")
+
+    @property
+    def length(self) -> float:
+        """Length of the range."""
+        return self.end - self.start
+
+    @property
+    def spacing(self) -> float:
+        """Distance of one instant with a hat to the next."""
+        return self.length / (self.hats if self.periodic else self.hats - 1)
+
+    @property
+    def slope(self) -> float:
+        """Largest change of the hats' values together, for a unit of time."""
+        return 2 / self.spacing
+
+    @property
+    def farthest(self) -> float:
+        """Largest distance of two times."""
+        return self.length / 2 if self.periodic else self.length
+
+    @cached_property
+    def nodes(self) -> Floats:
+        """(K,) instants at which each hat is one."""
+        return self.start + self.spacing * np.arange(self.hats)
+
+    @cached_property
+    def measure(self) -> Floats:
+        """(K,) integrals of the hats."""
+        found = np.full(self.hats, self.spacing)
+        if not self.periodic:
+            found[[0, -1]] /= 2
+        return found
+
+    def require(self, column: Any) -> Floats:
+        """(n,) times as numbers.
+
+        Raises
+        ------
+        InputError
+            When one is no number, or lies outside the range; the message does not say which.
+        """
+        try:
+            times = np.asarray(column, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            times = np.array([np.nan])
+        if times.ndim != 1 or not np.isfinite(times).all():
+            msg = f"{self.name}: every point needs a time, a finite number; repair or leave out the others."
+            raise InputError(msg)
+        # The end of a clock is its start; rounded hours may say either.
+        if not ((times >= self.start) & (times <= self.end)).all():
+            msg = (
+                f"{self.name}: every time must lie between {self.start:g} and {self.end:g}; widen the public range, or "
+                "leave these points out."
+            )
+            raise InputError(msg)
+        return times
+
+    def values(self, times: Floats) -> tuple[Ints, Floats]:
+        """(n, 2) numbers of the two hats about each time, and their values (n, 2)."""
+        cells = self.hats if self.periodic else self.hats - 1
+        at = (times - self.start) / self.spacing
+        cell = np.clip(np.floor(at).astype(np.int64), 0, cells - 1)
+        later = np.clip(at - cell, 0.0, 1.0)
+        return np.column_stack([cell, (cell + 1) % self.hats]), np.column_stack([1 - later, later])
+
+    def lattice(self, times: Floats, bits: int) -> tuple[Ints, Ints]:
+        """(n, 2) numbers of the two hats about each time, and their values in whole units of `2^-bits`."""
+        hat, value = self.values(times)
+        later = np.rint(value[:, 1] * 2**bits).astype(np.int64)
+        return hat, np.column_stack([2**bits - later, later])
+
+    def distance(self, first: Floats, second: Floats) -> Floats:
+        """(n,) distances of times, around the clock where there is one."""
+        apart = np.abs(first - second)
+        return np.asarray(np.minimum(apart, self.length - apart) if self.periodic else apart, dtype=np.float64)
+
+    def to_dict(self) -> JsonObject:
+        """JSON form."""
+        return {
+            "name": self.name,
+            "start": self.start,
+            "end": self.end,
+            "hats": self.hats,
+            "periodic": self.periodic,
+            "unit": self.unit,
+        }
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Public description of the marks that a release keeps: types, times or both.
+
+    Attributes
+    ----------
+    types : Types, optional
+    times : Times, optional
+
+    Raises
+    ------
+    InputError
+
+    Examples
+    --------
+    >>> Marks(Types("offence", ["burglary", "theft"]), Times.day("hour")).shape
+    (2, 8)
+    """
+
+    types: Types | None = None
+    times: Times | None = None
+
+    def __post_init__(self) -> None:
+        for name, kind in (("types", Types), ("times", Times)):
+            value = getattr(self, name)
+            if value is not None:
+                instance(name, value, kind, "such as Types('offence', ['burglary', 'theft']) or Times.day('hour')")
+        if not self.names:
+            msg = "marks: needs types, times or both; without, take LGCPSynthesizer."
+            raise InputError(msg)
+        if len(set(self.names)) < len(self.names):
+            msg = "marks: types and times need names of their own."
+            raise InputError(msg)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the marks."""
+        return tuple(each.name for each in (self.types, self.times) if each is not None)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of types and of hats; one where there are none."""
+        return (1 if self.types is None else len(self.types.values), 1 if self.times is None else self.times.hats)
+
+    def require(self, marks: Mapping[str, npt.NDArray[Any]] | None) -> tuple[Ints, Floats]:
+        """(n,) type numbers and (n,) times of points with these marks; zeros for what there is not.
+
+        Raises
+        ------
+        InputError
+        """
+        given = marks or {}
+        if set(given) != set(self.names):
+            wanted = " and ".join(repr(name) for name in self.names)
+            msg = f"pattern: needs exactly the marks {wanted}, which the release describes; drop or name the others so."
+            raise InputError(msg)
+        n = len(next(iter(given.values())))
+        kinds = np.zeros(n, dtype=np.int64) if self.types is None else self.types.indices(given[self.types.name])
+        times = np.zeros(n) if self.times is None else self.times.require(given[self.times.name])
+        return kinds, times
+
+    def columns(self, kinds: Ints, times: Floats) -> dict[str, npt.NDArray[Any]]:
+        """Marks of points with these type numbers (n,) and times (n,)."""
+        found: dict[str, npt.NDArray[Any]] = {}
+        if self.types is not None:
+            found[self.types.name] = np.array(self.types.values)[kinds]
+        if self.times is not None:
+            found[self.times.name] = times
+        return found
+
+    def to_dict(self) -> JsonObject:
+        """JSON form."""
+        return {
+            "types": None if self.types is None else self.types.to_dict(),
+            "times": None if self.times is None else self.times.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: JsonRead) -> Self:
+        """Inverse of `to_dict`.
+
+        Raises
+        ------
+        InputError
+        """
+        try:
+            types, times = data["types"], data["times"]
+            made = cls(
+                None if types is None else Types(types["name"], types["values"]),
+                None if times is None else Times(**times),
+            )
+        except (LookupError, TypeError) as error:
+            msg = "marks: must have types and times, as a release describes them."
+            raise InputError(msg) from error
+        if made.to_dict() != data:
+            msg = "marks: must be written as a release describes them."
+            raise InputError(msg)
+        return made
+
+
+def mark_name(argument: str, name: object) -> str:
+    """The name of a mark.
+
+    Raises
+    ------
+    InputError
+    """
+    if not isinstance(name, str) or not name.strip() or not writable(name) or name in TAKEN:
+        msg = f"{argument}: needs the name of a column, none of {', '.join(TAKEN)}, got {shown(name)}."
+        raise InputError(msg)
+    return name
