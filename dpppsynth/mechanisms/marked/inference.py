@@ -35,7 +35,7 @@ from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
 from dpppsynth.release.street_inference import ROUGHLY, climb_grid, require_increasing
 from dpppsynth.spatial.domains import Domain
-from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.mesh import Floats, Mesh
 from dpppsynth.spatial.offset import Offset
 
 # Settings on a certificate.
@@ -52,8 +52,8 @@ class MarkedInference(SparseInference):
     grid : MarkedMesh
         The statistic's own tents, hats and types.
     ranges : tuple of float
-        Of the fields of places, Matern fields of smoothness 1, on networks 1/2. Like the next three in increasing order; of
-        all four the best values are found by climbing from the middle.
+        Of the fields of places, Matern fields of smoothness 1, along segments 1/2. Like the next three in increasing
+        order; of all four the best values are found by climbing from the middle.
     owns, time_sigmas, togethers : tuples of float
         As in `MarkedPrior`; one value, 0, for what there is not.
     time_range : float
@@ -73,7 +73,6 @@ class MarkedInference(SparseInference):
     inference: str = "laplace"
     kind: ClassVar[str] = "marks"
     adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "time_range", "inference"})
-    offset: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         longest = LONGEST * self.grid.domain.extent
@@ -109,6 +108,10 @@ class MarkedInference(SparseInference):
     def rule(self) -> tuple[sp.csr_array, Floats]:  # type: ignore[override]
         """Rule of integration over places, times and types."""
         return self.grid.rule
+
+    @property
+    def offset(self) -> None:  # type: ignore[override]
+        """None: there is no base intensity."""
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -224,7 +227,8 @@ class MarkedInference(SparseInference):
         model = cls.from_dict(stated, plan, None)
         require_as_written(model, stated, "settings of a field with marks are numbers as they are written")
         model.require(plan)
-        return files_beside(model.mesh, model.scales, None)
+        # Of the mesh the vertices are looked at.
+        return files_beside(cast(Mesh, model.mesh), model.scales, None)
 
     @classmethod
     def from_dict(cls, stated: JsonRead, plan: LatticePlan, offset: Offset | None) -> Self:

@@ -1,11 +1,11 @@
 """Intensities of points with marks: log-linear in space and time for each type, and means of such."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dpppsynth.core.arguments import one_of, real_array
 from dpppsynth.core.errors import InputError
@@ -13,6 +13,9 @@ from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh, time_basis
 from dpppsynth.spatial.loglinear_integrals import mean_exp_segment
 from dpppsynth.spatial.mesh import Floats, Ints, Mesh
 from dpppsynth.spatial.patterns import PointPattern
+
+# Positions (n, 2), type numbers (n,) and times (n,).
+Points = tuple[Floats, Ints, Floats]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,21 +110,18 @@ class MarkedIntensity:
         """(Q,) upper bounds on the mesh's pieces."""
         return self.element_bound[self.mesh.pieces.element]
 
-    def draw_points(self, n: int, rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
+    def draw_points(self, n: int, rng: np.random.Generator) -> Points:
         """Positions (n, 2), type numbers (n,) and times (n,) of n independent points, exact by rejection."""
         bound, cells = self._bounds, self._bounds.shape
         chance = bound.ravel() / bound.sum()
-        found, have = list[tuple[Floats, Ints, Floats]](), 0
+        parts, have = [self._thin(tuple(np.empty((3, 0), dtype=np.int64)), rng)], 0
         while have < n:
             tries = int((n - have) * bound.sum() / self.total * 1.1) + 16
-            kept = self._thin(np.unravel_index(rng.choice(chance.size, size=tries, p=chance), cells), rng)
+            positions, kinds, times = self._thin(np.unravel_index(rng.choice(chance.size, tries, p=chance), cells), rng)
             # Candidates come in random order, so keeping the first ones biases nothing.
-            found.append(tuple(part[: n - have] for part in kept))
-            have += len(found[-1][1])
-        if not found:
-            return np.empty((0, 2)), np.empty(0, dtype=np.int64), np.empty(0)
-        positions, kinds, times = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        return positions, kinds, times
+            parts.append((positions[: n - have], kinds[: n - have], times[: n - have]))
+            have += len(parts[-1][1])
+        return joined(parts)
 
     @cached_property
     def _bounds(self) -> Floats:
@@ -134,7 +134,7 @@ class MarkedIntensity:
         length = 1.0 if times is None else times.spacing
         return np.asarray(np.exp(corner)[:, :, pieces.element] * pieces.weight * length)
 
-    def _thin(self, cell: tuple[Ints, ...], rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
+    def _thin(self, cell: tuple[Ints, ...], rng: np.random.Generator) -> Points:
         """Uniform candidates in types, times and pieces, kept in proportion to the intensity and inside the domain."""
         kind, interval, piece = cell
         mesh, times = self.mesh, self.grid.marks.times
@@ -146,10 +146,8 @@ class MarkedIntensity:
         weight = np.clip(mesh.weights(element, positions), 0, 1)
         nodes = mesh.elements[element]
         after = interval if times is None else (interval + 1) % times.hats
-        log = np.einsum(
-            "nk,nk->n", weight, (1 - later)[:, None] * self.log_values[kind[:, None], interval[:, None], nodes]
-        )
-        log += np.einsum("nk,nk->n", weight, later[:, None] * self.log_values[kind[:, None], after[:, None], nodes])
+        sooner, later_on = (self.log_values[kind[:, None], at[:, None], nodes] for at in (interval, after))
+        log = np.einsum("nk,nk->n", weight, sooner + later[:, None] * (later_on - sooner))
         length = 1.0 if times is None else times.spacing
         value = np.exp(log) * mesh.pieces.weight[piece] * length
         kept = rng.random(len(piece)) * self._bounds[cell] < value
@@ -165,11 +163,11 @@ class MarkedMean:
     Attributes
     ----------
     grid : MarkedMesh
-    fields : (k, C K V) array
+    fields : (k, C K V) array of float32
     """
 
     grid: MarkedMesh
-    fields: Floats
+    fields: NDArray[np.float32]
 
     def draw(self, k: int) -> MarkedIntensity:
         """The k-th intensity."""
@@ -194,13 +192,11 @@ class MarkedMean:
         """Average of the expected numbers of points."""
         return float(self.totals.mean())
 
-    def draw_points(self, n: int, rng: np.random.Generator) -> tuple[Floats, Ints, Floats]:
+    def draw_points(self, n: int, rng: np.random.Generator) -> Points:
         """Points of the average: each of a draw of its own."""
         counts = rng.multinomial(n, self.totals / self.totals.sum())
-        parts = [self.draw(int(k)).draw_points(int(counts[k]), rng) for k in np.flatnonzero(counts)]
-        if not parts:
-            return self.draw(0).draw_points(0, rng)
-        positions, kinds, times = (np.concatenate(each) for each in zip(*parts, strict=True))
+        parts = [self.draw(k).draw_points(int(count), rng) for k, count in enumerate(counts) if count or not k]
+        positions, kinds, times = joined(parts)
         order = rng.permutation(n)
         return positions[order], kinds[order], times[order]
 
@@ -210,6 +206,12 @@ def marked_pattern(intensity: MarkedIntensity | MarkedMean, n: int, rng: np.rand
     positions, kinds, times = intensity.draw_points(n, rng)
     grid = intensity.grid
     return PointPattern.at(positions, grid.domain, grid.marks.columns(kinds, times), synthetic=True)
+
+
+def joined(parts: Sequence[Points]) -> Points:
+    """Points of all parts, one after the other."""
+    positions, kinds, times = zip(*parts, strict=True)
+    return np.concatenate(positions), np.concatenate(kinds), np.concatenate(times)
 
 
 def coordinates(xy: ArrayLike) -> Floats:

@@ -25,8 +25,8 @@ MARGINALS = ("types", "time")
 class MarkedRelease(CoxRelease[MarkedPlan]):
     """Result of a release of points with marks; attributes as in `CoxRelease`.
 
-    `intensity(xy)` is per unit of area (or length), `intensity(xy, time=17.5, type="theft")` per unit of time as well and
-    of that type alone.
+    `intensity(xy)` is per unit of area (or length), `intensity(xy, time=17.5, type="theft")` per unit of time as well
+    and of that type alone.
     """
 
     @property

@@ -9,7 +9,7 @@ from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Mesh
 
-# Standard deviations of the noise that a number holds at least on average: all share what types and times have in common.
+# Standard deviations of the noise that a number holds at least on average: types and times have much in common.
 HOLDS = 0.6
 # Numbers at most, for minutes of inference, and vertices along a side.
 MOST_BY_RULE, SIDES = 20_000, range(4, 61)

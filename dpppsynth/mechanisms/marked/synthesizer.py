@@ -90,9 +90,10 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         """The relation in force; a point that moves anywhere has any other marks as well, unless something is said."""
         found = point_relation(self.relation, None, marks=True)
         if isinstance(found, ReplaceOne):
-            told = {"time": found.time or PROTECTED, "types": found.types or PROTECTED}
-            there = {"time": self.marks.times, "types": self.marks.types}
-            found = replace(found, **{name: value for name, value in told.items() if there[name] is not None})
+            time = found.time if self.marks.times is None else found.time or PROTECTED
+            found = replace(
+                found, time=time, types=found.types if self.marks.types is None else found.types or PROTECTED
+            )
         if found.n_is_public:
             require_told(found, self.marks)
         return found
