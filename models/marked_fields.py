@@ -21,8 +21,8 @@ LEVEL_SD = 2.0
 class MarkedPrior:
     """Sizes of the parts of a field over V places, K hats and C types.
 
-    The logarithm of an intensity is a sum: a field of places that all types share, and is given, one of each type, a
-    curve of times that all share, one of each type, and what is special about a place at a time, the same for all types.
+    The logarithm of an intensity is a sum: a field of places that all types share, which is given, one of each type, a
+    curve of times that all share, one of each type, and what is special about a place at a time, for all types alike.
 
     Attributes
     ----------

@@ -105,7 +105,7 @@ class MarkedInference(SparseInference):
         return self.grid.measure
 
     @property
-    def rule(self) -> tuple[sp.csr_array, Floats]:  # type: ignore[override]
+    def rule(self) -> tuple[sp.csr_array, Floats]:
         """Rule of integration over places, times and types."""
         return self.grid.rule
 
