@@ -3,6 +3,7 @@
 Values stand in the order of types, of hats of each type, and of vertices of each hat.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,8 @@ from dpppsynth.spatial.mesh import Floats
 
 # Standard deviation of the level of each type.
 LEVEL_SD = 2.0
+# Distance, in units of the decay, at which a covariance is nothing.
+FARTHEST = 40.0
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,8 @@ def clock_covariance(times: Times | None, range_: float) -> Floats:
     kappa = np.sqrt(12.0) / range_
     apart = times.nodes[:, None] - times.nodes
     # Around a clock the sum over all turns is a covariance, which that of the shorter way need not be.
-    turns = np.arange(-3, 4)[:, None, None] * times.length if times.periodic else np.zeros((1, 1, 1))
+    most = math.ceil(FARTHEST / (kappa * times.length)) if times.periodic else 0
+    turns = np.arange(-most, most + 1)[:, None, None] * times.length
     scaled_by = kappa * np.abs(apart + turns)
     found = ((1 + scaled_by) * np.exp(-scaled_by)).sum(axis=0)
     return np.asarray(found / found[0, 0] + 1e-9 * np.eye(times.hats))

@@ -173,7 +173,7 @@ class Times:
     @cached_property
     def nodes(self) -> Floats:
         """(K,) instants at which each hat is one."""
-        return self.start + self.spacing * np.arange(self.hats)
+        return np.asarray(self.start + self.spacing * np.arange(self.hats), dtype=np.float64)
 
     @cached_property
     def measure(self) -> Floats:
@@ -223,7 +223,7 @@ class Times:
 
     def distance(self, first: Floats, second: Floats) -> Floats:
         """(n,) distances of times, around the clock where there is one."""
-        apart = np.abs(first - second)
+        apart: Floats = np.abs(first - second)
         return np.asarray(np.minimum(apart, self.length - apart) if self.periodic else apart, dtype=np.float64)
 
     def to_dict(self) -> JsonObject:

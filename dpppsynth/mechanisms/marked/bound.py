@@ -85,7 +85,7 @@ def marked_tents(mesh: Mesh, marks: Marks, relation: CappedRelation, *, scale: f
     return Guarantee(
         relation,
         PureDP(epsilon),
-        "Theorem M (marked tents)",
+        "Theorem P (marked tents)",
         bounds.assumptions(relation, own, domain=mesh.domain),
         on_ground(_curve(mesh, marks, relation, scale), mesh.domain),
     )

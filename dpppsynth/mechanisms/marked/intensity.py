@@ -255,8 +255,8 @@ def chosen_times(grid: MarkedMesh, time: ArrayLike, n: int) -> Floats:
     if times is None:
         msg = "time: the points have none; leave it out."
         raise InputError(msg)
-    try:
-        return times.require(np.broadcast_to(np.asarray(time, dtype=np.float64), (n,)))
-    except (TypeError, ValueError):
+    given = real_array(time)
+    if given is None or given.shape not in ((), (n,)):
         msg = f"time: must be one number, or one for each of the {n} places."
-        raise InputError(msg) from None
+        raise InputError(msg)
+    return times.require(np.broadcast_to(given, (n,)))

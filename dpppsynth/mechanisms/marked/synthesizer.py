@@ -66,7 +66,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
     >>> marks = Marks(Types("offence", ["burglary", "theft"]), Times.day("hour"))
     >>> near = AlphaNeighbours(50.0, time=1.0, types="public")
     >>> MarkedSynthesizer(1.0, marks, relation=near).check(Window.rectangle(0, 0, 5000, 5000), n=2000).theorem
-    'Theorem M (marked tents)'
+    'Theorem P (marked tents)'
     """
 
     epsilon: float = setting(**EPSILON)
@@ -91,9 +91,8 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         found = point_relation(self.relation, None, marks=True)
         if isinstance(found, ReplaceOne):
             time = found.time if self.marks.times is None else found.time or PROTECTED
-            found = replace(
-                found, time=time, types=found.types if self.marks.types is None else found.types or PROTECTED
-            )
+            types = found.types if self.marks.types is None else found.types or PROTECTED
+            found = replace(found, time=time, types=types)
         if found.n_is_public:
             require_told(found, self.marks)
         return found
