@@ -3,21 +3,19 @@
 Values stand in the order of types, of hats of each type, and of vertices of each hat.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 
+from dpppsynth.models.finite_elements import segment_elements
 from dpppsynth.models.sparse_fields import SparseField
+from dpppsynth.models.sparse_solver import SparseFactor
 from dpppsynth.models.summed_fields import SummedField, constant, scaled, summed
 from dpppsynth.spatial.mark_space import Times
-from dpppsynth.spatial.mesh import Floats
 
 # Standard deviation of the level of each type.
 LEVEL_SD = 2.0
-# Distance, in units of the decay, at which a covariance is nothing.
-FARTHEST = 40.0
 
 
 @dataclass(frozen=True)
@@ -41,20 +39,22 @@ class MarkedPrior:
     time: float
     together: float
 
-    def on(self, space: SparseField, clock: Floats, types: int, intercept_sd: float | None = None) -> SummedField:
+    def on(
+        self, space: SparseField, clock: SparseField | None, types: int, intercept_sd: float | None = None
+    ) -> SummedField:
         """The field at C K V values.
 
         Parameters
         ----------
         space : SparseField
             Field of places, at V vertices.
-        clock : (K, K) array
-            Covariance of a curve of times with unit variance.
+        clock : SparseField or None
+            Curve of times with unit variance, at K instants; None where there are no times.
         types : int
         intercept_sd : float, optional
             Of a constant, where the number of points is secret.
         """
-        hats, places = len(clock), space.placement.shape[0]
+        hats, places = 1 if clock is None else clock.size, space.placement.shape[0]
         at_all_hours = _repeated(space, hats)
         parts = [_repeated(at_all_hours, types)]
         if types > 1:
@@ -62,56 +62,47 @@ class MarkedPrior:
                 _independent(part, types)
                 for part in (constant(hats * places, LEVEL_SD), scaled(at_all_hours, self.own))
             ]
-        if hats > 1:
-            curve = scaled(_everywhere(dense_field(clock), places), self.time)
+        if clock is not None:
+            curve = scaled(_everywhere(clock, places), self.time)
             parts.append(_repeated(curve, types))
             parts += [_independent(scaled(curve, self.own), types)] if types > 1 else []
-        if hats > 1 and self.together:
+        if clock is not None and self.together:
             parts.append(_repeated(scaled(product_field(clock, space), self.together), types))
         if intercept_sd is not None:
             parts.append(constant(types * hats * places, intercept_sd))
         return summed(*parts)
 
 
-def dense_field(covariance: Floats) -> SparseField:
-    """A field at K places of a covariance (K, K), each of its unknowns a place."""
-    root = np.linalg.inv(np.linalg.cholesky(covariance)).T
-    count = len(covariance)
-    log_det = -float(np.linalg.slogdet(covariance)[1])
-    return SparseField(sp.csc_array(root @ root.T), sp.csc_array(root), log_det, sp.eye_array(count, format="csr"))
-
-
-def product_field(clock: Floats, space: SparseField) -> SparseField:
-    """The field at K V values whose covariance is the product of a clock's (K, K) and a field's (V, V)."""
-    times = dense_field(clock)
+def product_field(clock: SparseField, space: SparseField) -> SparseField:
+    """The field at K V values whose covariance is the product of those at K instants and at V vertices."""
     return SparseField(
-        sp.kron(times.precision, space.precision, format="csc"),
-        sp.kron(times.root, space.root, format="csc"),
-        space.size * times.log_det + times.size * space.log_det,
-        sp.kron(times.placement, space.placement, format="csr"),
+        sp.kron(clock.precision, space.precision, format="csc"),
+        sp.kron(clock.root, space.root, format="csc"),
+        space.size * clock.log_det + clock.size * space.log_det,
+        sp.kron(clock.placement, space.placement, format="csr"),
     )
 
 
-def clock_covariance(times: Times | None, range_: float) -> Floats:
-    """(K, K) Matern covariance of smoothness 3/2 and unit variance between the hats' instants, around a clock or not.
+def clock_field(times: Times, range_: float) -> SparseField:
+    """Matern field of smoothness 3/2 and unit variance at the hats' instants, on a line or around a clock.
+
+    Its precision is that of linear elements in time, `K C^-1 K`, so that fields of places and times stay sparse.
 
     Parameters
     ----------
-    times : Times or None
-        None where there are no times: one instant.
+    times : Times
     range_ : float
         Distance in time at which the correlation is about 0.14.
     """
-    if times is None:
-        return np.ones((1, 1))
-    kappa = np.sqrt(12.0) / range_
-    apart = times.nodes[:, None] - times.nodes
-    # Around a clock the sum over all turns is a covariance, which that of the shorter way need not be.
-    most = math.ceil(FARTHEST / (kappa * times.length)) if times.periodic else 0
-    turns = np.arange(-most, most + 1)[:, None, None] * times.length
-    scaled_by = kappa * np.abs(apart + turns)
-    found = ((1 + scaled_by) * np.exp(-scaled_by)).sum(axis=0)
-    return np.asarray(found / found[0, 0] + 1e-9 * np.eye(times.hats))
+    sooner = np.arange(times.hats if times.periodic else times.hats - 1)
+    ends = np.column_stack([sooner, (sooner + 1) % times.hats])
+    elements = segment_elements(ends, np.full(len(ends), times.spacing), times.hats)
+    operator = (sp.diags_array(12 / range_**2 * elements.mass) + elements.stiffness).tocsc()
+    root = (operator @ sp.diags_array(1 / np.sqrt(elements.mass))).tocsc()
+    precision = (root @ root.T).tocsc()
+    factor = SparseFactor(precision)
+    placement = sp.diags_array(1 / np.sqrt(factor.inverse_diagonal), format="csr")
+    return SparseField(precision, root, factor.log_det, placement)
 
 
 def _repeated(field: SparseField, count: int) -> SparseField:

@@ -55,8 +55,9 @@ SECRET = generator(None)
 STORED = Path(__file__).parents[1] / "data" / "releases_v1"
 NUTS, PERSONS = {"lgcp-kim-lim-3.8", "lgcp-kim-lim-3.9"}, {"heatmap"}
 LOCAL = {name for name in registry.names() if issubclass(registry.mechanism(name).plan, ReportsPlan)}
-# Put to the auditor in `test_auditing_bounded.py`, and in `test_pair_sums_release.py`.
+# Put to the auditor in `test_auditing_bounded.py`, `test_pair_sums_release.py` and `test_marked_release.py`.
 BOUNDED, PAIRS = {"bounded-cells", "planar-laplace"}, {"pair-sums", "pair-sums-persons"}
+MARKED = {"marked-tents"}
 TRIALS = {
     "laplace-cells": 60,
     "laplace-tents": 60,
@@ -171,7 +172,7 @@ CASES = [
 
 
 def test_every_registered_mechanism_is_audited():
-    assert set(TRIALS) | NUTS | PERSONS | LOCAL | BOUNDED | PAIRS == set(registry.names())
+    assert set(TRIALS) | NUTS | PERSONS | LOCAL | BOUNDED | PAIRS | MARKED == set(registry.names())
 
 
 @pytest.mark.parametrize(("mechanism", "relation", "epsilon", "domain"), CASES)

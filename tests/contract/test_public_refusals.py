@@ -21,10 +21,13 @@ from dpppsynth.contract.examples import N
 from dpppsynth.core.errors import InputError, PrivacyCheckError, QualityError
 from dpppsynth.ledger import Ledger
 from dpppsynth.linear_network import LinearNetwork, network_mesh
+from dpppsynth.mechanisms.marked.examples import BOTH
+from dpppsynth.mechanisms.marked.examples import marks as with_marks
 from dpppsynth.models import regular_triangulation, trace_mesh
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, ReplaceOne
 from dpppsynth.privacy.noise import OpenDPGaussian, OpenDPLaplace
 from dpppsynth.release.lgcp_inference import LGCPInference
+from dpppsynth.spatial.mark_space import Marks, Times
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import (
@@ -33,6 +36,7 @@ from dpppsynth.synthesizers import (
     KernelSynthesizer,
     LaplaceSynthesizer,
     LGCPSynthesizer,
+    MarkedSynthesizer,
     PairSums,
     PlanarLaplaceSynthesizer,
 )
@@ -58,6 +62,7 @@ class Extreme:
     n: float = FEW
     secret: bool = False
     user: str | None = None
+    marks: Callable | None = None
     options: dict = field(default_factory=dict)
 
     def plan(self):
@@ -67,6 +72,8 @@ class Extreme:
     def pattern(self):
         n = FEW if self.secret else self.n
         pattern = points(1, n, self.window)
+        if self.marks is not None:
+            return PointPattern(pattern.xy, self.window, self.marks(n))
         person = np.arange(n) // (3 if self.user == "user" else 1)
         return pattern if self.user is None else PointPattern(pattern.xy, self.window, {self.user: person})
 
@@ -262,7 +269,28 @@ def of_pairs():
         yield from varied("pair-sums-persons", persons, window, user="user", **lists)
 
 
-EXTREMES = [*of_counts(), *of_fields(), *of_kernels(), *of_persons(), *of_reports(), *of_pairs()]
+def of_marks():
+    near = AlphaNeighbours(25.0, time=1.0, types="public")
+    make = functools.partial(MarkedSynthesizer, epsilon=1.0, marks=BOTH, spacing=300.0)
+    ends = [
+        *(AlphaNeighbours(alpha, time=24.0, types="public") for alpha in ENDS),
+        AlphaNeighbours(TINY, time=TINY, types="public"),
+        AlphaNeighbours(25.0, time="public", types="protected"),
+        ReplaceOne(10**18),
+    ]
+    tight = [Marks(BOTH.types, Times("hour", 0.0, 24.0, hats=hats)) for hats in (3, 60)]
+    for window in (SQUARE, STREETS):
+        at = functools.partial(make, relation=near)
+        cases = [
+            *varied("marked-tents", at, window, epsilon=EPSILONS, spacing=(1e-9, None, HUGE), marks=tight),
+            *varied("marked-tents", make, window, relation=ends),
+            *sized("marked-tents", at, window),
+            *secret("marked-tents", make, window),
+        ]
+        yield from (replace(case, marks=with_marks) for case in cases)
+
+
+EXTREMES = [*of_marks(), *of_counts(), *of_fields(), *of_kernels(), *of_persons(), *of_reports(), *of_pairs()]
 
 
 @pytest.fixture(autouse=True)

@@ -33,6 +33,7 @@ few = settings(fuzz, max_examples=LOOKS or 6)
 SQUARE = dps.Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
 STREETS = dps.LinearNetwork([[0, 0], [400, 0], [400, 300], [0, 300]], [[0, 1], [1, 2], [2, 3], [3, 0]], "EPSG:27700")
 RNG = np.random.default_rng(1)
+MARKS = dps.Marks(dps.Types("a", [0, 1]))
 POINTS, OTHERS = (dps.PointPattern(RNG.uniform(0, 1000, (20, 2)), SQUARE) for _ in range(2))
 ON_STREETS = STREETS.pattern([0, 1, 1, 2], [0.1, 0.2, 0.8, 0.5])
 MESH = models.regular_triangulation(SQUARE, shape=(4, 4))
@@ -205,6 +206,23 @@ ENTRIES = {
     ),
     "HeatmapRelease.heatmap": (
         dps.HeatmapSynthesizer(1.0, shape=(8, 8)).release(PERSONS, 1).heatmap, {"bandwidth": 50.0},
+    ),
+    "MarkedSynthesizer": (
+        dps.MarkedSynthesizer,
+        {"epsilon": 1.0, "marks": MARKS, "relation": None, "spacing": 250.0, "mesh": None},
+    ),
+    "MarkedSynthesizer.check": (
+        dps.MarkedSynthesizer(1.0, MARKS, spacing=300.0).check,
+        {"domain": SQUARE, "n": 20, "expected_n": None},
+    ),
+    "MarkedSynthesizer.release": (
+        dps.MarkedSynthesizer(1.0, MARKS, spacing=500.0).release,
+        {"pattern": dps.PointPattern(POINTS.xy, SQUARE, {"a": np.arange(20) % 2}), "rng": 1},
+    ),
+    "Marks": (dps.Marks, {"types": dps.Types("a", [0, 1]), "times": dps.Times.day("b")}),
+    "Types": (dps.Types, {"name": "a", "values": ["b", "c"]}),
+    "Times": (
+        dps.Times, {"name": "a", "start": 0.0, "end": 1.0, "hats": 4, "periodic": True, "unit": "days"},
     ),
     "PairSums": (
         dps.PairSums,
@@ -433,7 +451,7 @@ MADE_ELSEWHERE = {
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
     "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "Estimate",
     "InfiniteHeatmap", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
-    "solve", "PairSumsRelease",
+    "solve", "PairSumsRelease", "MarkedRelease",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from dpppsynth.models import Matern, regular_triangulation
 from dpppsynth.privacy import AddRemove, AlphaNeighbours, Guarantee, ReplaceOne
 from dpppsynth.release import CoxRelease
 from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mark_space import Marks, Times, Types
 from dpppsynth.spatial.offset import Offset
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.synthesizers import (
@@ -34,6 +35,7 @@ from dpppsynth.synthesizers import (
     KernelSynthesizer,
     LaplaceSynthesizer,
     LGCPSynthesizer,
+    MarkedSynthesizer,
     PairSums,
     PlanarLaplaceSynthesizer,
 )
@@ -50,6 +52,7 @@ STREETS = LinearNetwork(CORNERS, [[0, 1], [1, 2], [2, 3], [3, 0], [0, 4], [4, 2]
 MESH, ALONG = regular_triangulation(WINDOW, shape=(4, 4)), network_mesh(STREETS, 100.0)
 ON_MESH: dict[str, Any] = {"length_scale": 400.0, "mesh": MESH, "inference": "laplace"}
 ON_STREETS: dict[str, Any] = {"covariance": Matern(0.05, 200.0, 0.3), "mesh": ALONG, "inference": "laplace"}
+MARKS = Marks(Types("offence", ["burglary", "theft"]), Times.day("hour", hats=4))
 HILL = Offset.from_grid(np.array([[1.0, 2.0], [3.0, 5.0]]), WINDOW.bounds)
 
 
@@ -70,6 +73,8 @@ class Described:
             release = self.synthesizer.release_by(marked(), by="year", levels=[2021, 2022], **paid)
         elif isinstance(self.synthesizer, HeatmapSynthesizer) or getattr(self.synthesizer, "user", None):
             release = self.synthesizer.release(of_persons(), **guess)
+        elif isinstance(self.synthesizer, MarkedSynthesizer):
+            release = self.synthesizer.release(typed(self.domain, self.synthesizer.marks), **guess)
         elif isinstance(self.synthesizer, local.LDPTrace):
             release = self.synthesizer.release(of_persons("trajectory"))
         else:
@@ -89,6 +94,12 @@ def made_up(domain: Domain) -> PointPattern:
 def marked() -> PointPattern:
     """The same with years, 14 and 10 points."""
     return PointPattern(made_up(WINDOW).xy, WINDOW, {"year": np.repeat([2021, 2022], [14, 10])})
+
+
+def typed(domain: Domain, marks: Marks) -> PointPattern:
+    """The same with types and times, as far as they are described."""
+    kinds, times = np.arange(POINTS) % 2, np.linspace(0.0, 23.0, POINTS)
+    return PointPattern.at(made_up(domain).positions, domain, marks.columns(kinds, times))
 
 
 def of_persons(user: str = "user") -> PointPattern:
@@ -175,6 +186,16 @@ RELEASES: dict[str, Described] = {
     "pair-sums-secret-n": Described(PairSums(1.0, [60.0], 3, relation=AddRemove(2), steps=8)),
     "pair-sums-streets": Described(PairSums(1.0, [60.0], 3, relation=NEAR_STREETS), STREETS),
     "pair-sums-persons": Described(PairSums(1.0, [100.0], 4, user="user")),
+    "marked-tents": Described(
+        MarkedSynthesizer(1.0, MARKS, relation=AlphaNeighbours(25.0, time=1.0, types="public"), spacing=350.0)
+    ),
+    "marked-tents-types": Described(MarkedSynthesizer(1.0, Marks(MARKS.types), relation=AddRemove(2), spacing=350.0)),
+    "marked-tents-streets": Described(
+        MarkedSynthesizer(
+            1.0, Marks(times=MARKS.times), relation=AlphaNeighbours(20.0, time="protected"), spacing=150.0
+        ),
+        STREETS,
+    ),
     "strata-bounded-cells": Described(
         BoundedErrorSynthesizer(delta=1e-6, max_error=25, spacing=250.0, alpha=25.0), by_year=True
     ),

@@ -25,11 +25,11 @@ from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
 from dpppsynth.mechanisms.marked.plan import MarkedPlan
 from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
-from dpppsynth.models.marked_fields import MarkedPrior, clock_covariance
-from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
+from dpppsynth.models.marked_fields import MarkedPrior, clock_field
+from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseField, SparseMatern, require_few_unknowns
 from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.models.summed_fields import SummedField
-from dpppsynth.release.field_inference import INTERCEPT_SD, files_beside, require_as_written
+from dpppsynth.release.field_inference import INTERCEPT_SD, field_mesh, files_beside, require_as_written
 from dpppsynth.release.matern_search import FORGOTTEN
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
@@ -40,7 +40,7 @@ from dpppsynth.spatial.offset import Offset
 
 # Settings on a certificate.
 AVERAGED = ("ranges", "owns", "time_sigmas", "togethers")
-STATED = {"kind", *AVERAGED, "time_range", "sigma", "inference"}
+STATED = {"kind", "mesh", *AVERAGED, "time_range", "sigma", "inference"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,7 +50,7 @@ class MarkedInference(SparseInference):
     Attributes
     ----------
     grid : MarkedMesh
-        The statistic's own tents, hats and types.
+        The statistic's hats and types, and its tents or a refinement of them.
     ranges : tuple of float
         Of the fields of places, Matern fields of smoothness 1, along segments 1/2. Like the next three in increasing
         order; of all four the best values are found by climbing from the middle.
@@ -128,7 +128,8 @@ class MarkedInference(SparseInference):
     def likelihood(self, statistic: PrivateStatistic[LatticePlan]) -> NoisyMasses:
         """Likelihood of the field given the noised masses."""
         plan = cast(MarkedPlan, statistic.plan)
-        return plan.likelihood(statistic, self.measure, sp.eye_array(plan.size, format="csr"))
+        each = sp.eye_array(self.grid.shape[0] * self.grid.shape[1])
+        return plan.likelihood(statistic, self.measure, sp.kron(each, self.grid.space.shares(plan.mesh), format="csr"))
 
     def _space(self, range_: float) -> SparseMatern:
         return SparseMatern(self.sigma, range_, SMOOTHNESS[1 if self.grid.space.kind == "segment" else 2][0])
@@ -141,8 +142,9 @@ class MarkedInference(SparseInference):
         )
 
     @cached_property
-    def _clock(self) -> Floats:
-        return clock_covariance(self.grid.marks.times, self.time_range)
+    def _clock(self) -> SparseField | None:
+        times = self.grid.marks.times
+        return None if times is None else clock_field(times, self.time_range)
 
     def _fit(self, statistic: PrivateStatistic[LatticePlan], rng: np.random.Generator, say: Progress) -> Posterior:
         plan, likelihood, centre = statistic.plan, self.likelihood(statistic), self.centre(statistic.plan)
@@ -208,6 +210,7 @@ class MarkedInference(SparseInference):
         """JSON form, as it stands on a certificate."""
         return {
             "kind": self.kind,
+            "mesh": self.grid.recipe,
             **{name: list(getattr(self, name)) for name in AVERAGED},
             "time_range": self.time_range,
             "sigma": self.sigma,
@@ -216,8 +219,8 @@ class MarkedInference(SparseInference):
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
-        """Work of the mesh, which is the statistic's and made once more."""
-        return mesh_work(parameters.get("mesh"), domain)
+        """Work of the field's mesh, which is made twice."""
+        return 2 * mesh_work(stated.get("mesh"), domain) if isinstance(stated, dict) else 0.0
 
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
@@ -236,7 +239,7 @@ class MarkedInference(SparseInference):
         require(isinstance(plan, MarkedPlan), "a field of places, times and types stands behind marked tents")
         marked = cast(MarkedPlan, plan)
         return cls(
-            grid=MarkedMesh(marked.mesh, marked.marks),
+            grid=MarkedMesh(field_mesh(stated["mesh"], marked.mesh), marked.marks),
             **{name: tuple(stated[name]) for name in AVERAGED},
             time_range=stated["time_range"],
             sigma=stated["sigma"],

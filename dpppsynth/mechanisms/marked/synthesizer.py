@@ -22,7 +22,7 @@ from dpppsynth.mechanisms.marked.inference import MarkedInference
 from dpppsynth.mechanisms.marked.marked_mesh import MarkedMesh
 from dpppsynth.mechanisms.marked.plan import MarkedPlan
 from dpppsynth.mechanisms.marked.release import MarkedRelease
-from dpppsynth.mechanisms.marked.rule import tents_by_rule
+from dpppsynth.mechanisms.marked.rule import field_mesh, tents_by_rule
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import PROTECTED, CappedRelation, ReplaceOne
 from dpppsynth.spatial.domains import Domain
@@ -131,7 +131,7 @@ class MarkedSynthesizer(PointSynthesizer[MarkedRelease]):
         types, hats = self.marks.shape
         times = self.marks.times
         return MarkedInference(
-            MarkedMesh(mesh, self.marks),
+            MarkedMesh(field_mesh(mesh, self.marks), self.marks),
             ranges=planar_rules.matern_ranges(mesh),
             owns=OWNS if types > 1 else (0.0,),
             time_sigmas=TIME_SIGMAS if hats > 1 else (0.0,),
