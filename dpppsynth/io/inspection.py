@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from dpppsynth.core.atomic_files import name_leftovers
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Domain, require_domain
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import words
 from dpppsynth.spatial.tables.formats import Table, as_path, read_table, there
-from dpppsynth.spatial.tables.points import person_column
+from dpppsynth.spatial.tables.points import described_columns, person_column
 from dpppsynth.spatial.tables.rows import Rows, examine_rows, require_snap
 from dpppsynth.spatial.tables.spreadsheets import guarded
 
@@ -39,7 +40,9 @@ class Inspection:
     rules : tuple of str
         The rules that the file breaks somewhere: "wrong number of fields", "not a number", "missing coordinate",
         "not a point", "not finite", "outside window" or on a network "too far from the network" (or nearer to an edge
-        that was left out of it), "bad count", "missing user", "unknown level"; and of all rows together "no points",
+        that was left out of it), "bad count", "missing user", "unknown level"; of types and times "missing
+        type", "unknown type", "missing time", "not a time", "a date without an hour" for a clock, "an offset, and no
+        time zone is stated", "time outside the range"; and of all rows together "no points",
         "a level without points", "another number of points".
     report : Path or None
         The confidential file with the offending rows; None when there is nothing to write.
@@ -66,6 +69,7 @@ def inspect_points(
     count: str | None = None,
     user: str | None = None,
     snap: float | None = None,
+    described: Marks | None = None,
     by: str | None = None,
     levels: Sequence[str] = (),
     n: int | Mapping[str, int] | None = None,
@@ -80,7 +84,7 @@ def inspect_points(
     ----------
     report_to : str or Path
         Existing folder that receives the report; one of an earlier inspection is replaced.
-    path, domain, x, y, crs, to_crs, count, user, snap
+    path, domain, x, y, crs, to_crs, count, user, snap, described
         As for `read_pattern`.
     by, levels : str and sequence of str, optional
         Column of a public mark, and all its values, as a release by levels takes them.
@@ -102,7 +106,8 @@ def inspect_points(
     name_leftovers(folder, SCRATCH, "it holds sensitive rows.")
     table = read_table(path, x=x, y=y, crs=crs)
     users = None if user is None else person_column(table, user)
-    rows = examine_rows(table, domain, count=count, to_crs=to_crs, snap=snap, users=users)
+    unfit = described_columns(table, described).broken
+    rows = examine_rows(table, domain, count=count, to_crs=to_crs, snap=snap, users=users, unfit=unfit)
     mark = None if by is None else words(table.column(by, argument="by"))
     broken = dict(rows.broken)
     if mark is not None and (unknown := _elsewhere(mark, rows, levels)).any():

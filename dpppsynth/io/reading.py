@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
@@ -13,8 +13,10 @@ from dpppsynth.core.crs import projected_crs, reproject
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import Domain, Window, require_domain, unite
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import Table, json_table, read_head, read_layer, read_table
+from dpppsynth.spatial.tables.mark_columns import require_columns
 from dpppsynth.spatial.tables.points import chosen_marks, refuse_broken
 from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs
 
@@ -34,6 +36,7 @@ def read_pattern(
     to_crs: CRSLike | None = None,
     count: str | None = None,
     marks: Iterable[str] = (),
+    described: Marks | None = None,
     user: str | None = None,
     snap: float | None = None,
 ) -> PointPattern:
@@ -55,7 +58,12 @@ def read_pattern(
     count : str, optional
         Column of non-negative integers: a row with k stands for k coincident points, 0 for none.
     marks : iterable of str
-        Columns kept as marks.
+        Columns kept as marks, as they stand.
+    described : Marks, optional
+        Public description of types and times, whose columns are kept as marks: types as text, of bins the bin of a
+        number; times as numbers in the unit. ISO dates and times ("2024-05-01T17:30") become hours of the clock, or
+        days since the date that times are counted from. One with an offset ("Z", "+01:00") is taken to the stated time
+        zone; one without is local time as it stands.
     user : str, optional
         Column that says whose point a row is, in texts or whole numbers; kept as a mark of text. No row may leave it
         out.
@@ -70,7 +78,8 @@ def read_pattern(
         rule. The message names the rules; `inspect_points` finds the rows.
     """
     columns = {"x": x, "y": y, "count": count, "user": user}
-    return PointPattern.from_file(path, domain, **columns, crs=crs, to_crs=to_crs, marks=marks, snap=snap)
+    reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap}
+    return PointPattern.from_file(path, domain, **columns, **reading, marks=marks, described=described)
 
 
 def require_head(
@@ -83,6 +92,7 @@ def require_head(
     to_crs: CRSLike | None = None,
     count: str | None = None,
     marks: Iterable[str] = (),
+    described: Marks | None = None,
     user: str | None = None,
 ) -> None:
     """Refuse a file whose columns or CRS `read_pattern` would refuse, without looking at a row.
@@ -102,6 +112,8 @@ def require_head(
     for argument, name in (("count", count), ("user", user), *(("marks", mark) for mark in marks)):
         if name is not None:
             head.column(name, argument=argument)
+    if described is not None:
+        require_columns(head, described)
 
 
 def pattern_from_geodataframe(
@@ -110,12 +122,14 @@ def pattern_from_geodataframe(
     *,
     count: str | None = None,
     marks: Iterable[str] = (),
+    described: Marks | None = None,
     user: str | None = None,
     to_crs: CRSLike | None = None,
     snap: float | None = None,
 ) -> PointPattern:
     """Take the points of a GeoDataFrame; see `PointPattern.from_geodataframe`."""
-    return PointPattern.from_geodataframe(gdf, domain, count=count, marks=marks, user=user, to_crs=to_crs, snap=snap)
+    reading: dict[str, Any] = {"count": count, "user": user, "to_crs": to_crs, "snap": snap}
+    return PointPattern.from_geodataframe(gdf, domain, marks=marks, described=described, **reading)
 
 
 def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:

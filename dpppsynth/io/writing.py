@@ -15,9 +15,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpppsynth.core.atomic_files import drafted
 from dpppsynth.core.crs import crs_member
 from dpppsynth.core.errors import InputError
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import as_path, there
 from dpppsynth.spatial.tables.spreadsheets import guarded
@@ -25,7 +28,7 @@ from dpppsynth.spatial.tables.spreadsheets import guarded
 LONG_AGO = "2000-01-01T00:00:00.000Z"
 
 
-def write_pattern(pattern: PointPattern, path: str | Path) -> None:
+def write_pattern(pattern: PointPattern, path: str | Path, *, described: Marks | None = None) -> None:
     """Write a pattern to a GeoJSON, CSV, GeoPackage or GeoParquet file, which is replaced if it exists.
 
     GeoJSON names the CRS in the ``crs`` member that GDAL and QGIS read; CSV has columns x, y and one per mark, and does
@@ -38,6 +41,8 @@ def write_pattern(pattern: PointPattern, path: str | Path) -> None:
         The pattern; a synthetic one may be empty.
     path : str or Path
         File ending in .geojson, .json, .csv, .gpkg or .parquet, in an existing folder.
+    described : Marks, optional
+        Of a release of points with types and times: days since a date are written as ISO dates and times then.
 
     Raises
     ------
@@ -56,10 +61,22 @@ def write_pattern(pattern: PointPattern, path: str | Path) -> None:
     if clash:
         msg = f"marks: the names {sorted(clash)} are taken by the coordinates; rename these marks"
         raise InputError(msg)
+    if described is not None:
+        pattern = _dated(pattern, described)
     # A half-written file never stands under the final name, and no layer of an older file survives.
     with drafted(target, "it holds points as they were being written.") as draft:
         writer(pattern, draft)
         draft.replace(target)
+
+
+def _dated(pattern: PointPattern, described: Marks) -> PointPattern:
+    """The pattern with dates instead of days since one."""
+    times, marks = described.times, pattern.marks or {}
+    described.require(marks or {name: np.empty(0) for name in described.names})
+    if times is None or not times.origin or not marks:
+        return pattern
+    dated = {**marks, times.name: times.dates(marks[times.name])}
+    return PointPattern.at(pattern.positions, pattern.domain, dated, synthetic=True)
 
 
 def geojson_text(pattern: PointPattern) -> str:

@@ -8,9 +8,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from dpppsynth.core.arguments import elements, finite, flag, instance, shown, whole, writable
+from dpppsynth.core.arguments import elements, finite, flag, instance, real_array, shown, whole, writable
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject, JsonRead
+from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.spatial.instants import days_between, later_days, require_zone
 from dpppsynth.spatial.marks import words
 from dpppsynth.spatial.mesh import Floats, Ints
 
@@ -32,6 +34,8 @@ class Types:
         Of the mark, as in a column of a file.
     values : sequence of str
         All types, chosen without looking at the points; at least two. Whole numbers are taken as their texts.
+    edges : sequence of float
+        Of bins, one more than there are types; none where types are no bins of numbers. See `bins`.
 
     Raises
     ------
@@ -45,8 +49,9 @@ class Types:
 
     name: str
     values: tuple[str, ...]
+    edges: tuple[float, ...] = ()
 
-    def __init__(self, name: str, values: Any) -> None:
+    def __init__(self, name: str, values: Any, edges: Any = ()) -> None:
         found = elements(values)
         if isinstance(values, str) or found is None or not 2 <= len(found) <= MOST_TYPES:
             msg = f"types: needs 2 to {MOST_TYPES} values, such as ['burglary', 'theft'], got {shown(values)}."
@@ -61,26 +66,76 @@ class Types:
             raise InputError(msg)
         object.__setattr__(self, "name", mark_name("types", name))
         object.__setattr__(self, "values", texts)
+        object.__setattr__(self, "edges", bin_edges(edges, texts))
+
+    @classmethod
+    def bins(cls, name: str, edges: Any, labels: Any = None) -> Self:
+        """Bins of numbers as types: half open, and the last one closed.
+
+        Numbers are rounded to their bin: what lies within is lost, and `numbers` spreads synthetic ones evenly over it.
+
+        Parameters
+        ----------
+        name : str
+        edges : sequence of float
+            Ascending, chosen without looking at the points.
+        labels : sequence of str, optional
+            One for each bin, none of them a number; unless given, such as "18 to <40".
+
+        Examples
+        --------
+        >>> Types.bins("age", [0, 18, 65, 120]).values
+        ('0 to <18', '18 to <65', '65 to 120')
+        """
+        ends = real_array(edges)
+        if ends is None or ends.ndim != 1 or len(ends) < 3:
+            msg = f"edges: needs three numbers or more, such as [0, 18, 40, 65, 120], got {shown(edges)}."
+            raise InputError(msg)
+        if labels is None:
+            pairs = list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+            labels = [f"{low:g} to <{high:g}" for low, high in pairs[:-1]] + [f"{pairs[-1][0]:g} to {pairs[-1][1]:g}"]
+        return cls(name, labels, ends.tolist())
+
+    def numbers(self, column: Any, rng: RngLike = None) -> Floats:
+        """(n,) numbers of points with these types, evenly spread over their bins: a public rule, free of charge.
+
+        Raises
+        ------
+        InputError
+        """
+        if not self.edges:
+            msg = f"{self.name}: its types are no bins of numbers; Types.bins makes such."
+            raise InputError(msg)
+        kinds, ends = self.indices(column), np.array(self.edges)
+        return np.asarray(generator(rng).uniform(ends[kinds], ends[kinds + 1]))
 
     def indices(self, column: Any) -> Ints:
-        """(n,) number of each point's type in the list.
+        """(n,) number of each point's type in the list; of bins, numbers have that in which they lie.
 
         Raises
         ------
         InputError
             When a point has a type that is not in the list; the message does not say which.
         """
-        given = words(column)
-        place = {value: k for k, value in enumerate(self.values)}
-        found = np.array([place.get(value, -1) for value in given.tolist()], dtype=np.int64)
+        found = self.places(column)
         if (found < 0).any():
             msg = f"{self.name}: a point has a type that is not in the public list; complete the list, or leave it out."
             raise InputError(msg)
         return found
 
+    def places(self, column: Any) -> Ints:
+        """(n,) number of each value's type in the list, -1 where there is none."""
+        given = np.asarray(column)
+        if self.edges and given.dtype.kind in "iuf":
+            ends = np.array(self.edges)
+            inside = (given >= ends[0]) & (given <= ends[-1])
+            return np.where(inside, np.clip(np.searchsorted(ends, given, "right") - 1, 0, len(ends) - 2), -1)
+        place = {value: k for k, value in enumerate(self.values)}
+        return np.array([place.get(value, -1) for value in words(column).tolist()], dtype=np.int64)
+
     def to_dict(self) -> JsonObject:
         """JSON form."""
-        return {"name": self.name, "values": list(self.values)}
+        return {"name": self.name, "values": list(self.values)} | ({"edges": list(self.edges)} if self.edges else {})
 
 
 @dataclass(frozen=True)
@@ -98,6 +153,11 @@ class Times:
     periodic : bool
         Whether the range is a clock.
     unit : str
+    origin : str
+        Date or instant, such as "2019-01-01", from which days are counted; none where times are plain numbers.
+    zone : str
+        Time zone of the clock or of the dates, such as "Europe/London": instants with an offset are taken there. Those
+        without are local time as they stand.
 
     Raises
     ------
@@ -117,6 +177,8 @@ class Times:
     hats: int
     periodic: bool = False
     unit: str = ""
+    origin: str = ""
+    zone: str = ""
     FEWEST: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
@@ -134,6 +196,9 @@ class Times:
             raise InputError(msg)
         object.__setattr__(self, "start", start)
         object.__setattr__(self, "end", end)
+        require_zone(instance("zone", self.zone, str))
+        if instance("origin", self.origin, str):
+            days_between(self.origin, self.origin)
         if max(abs(start), abs(end)) * np.finfo(float).eps > self.spacing * RESOLUTION:
             msg = (
                 "time: its range is too narrow for numbers of that size; count from a later start, or take fewer hats."
@@ -141,14 +206,46 @@ class Times:
             raise InputError(msg)
 
     @classmethod
-    def day(cls, name: str, hats: int = 8) -> Self:
+    def day(cls, name: str, hats: int = 8, *, zone: str = "") -> Self:
         """Hour of the day, from 0 to 24."""
-        return cls(name, 0.0, HOURS_OF_DAY, hats, periodic=True, unit="hours")
+        return cls(name, 0.0, HOURS_OF_DAY, hats, periodic=True, unit="hours", zone=zone)
 
     @classmethod
-    def week(cls, name: str, hats: int = 14) -> Self:
+    def week(cls, name: str, hats: int = 14, *, zone: str = "") -> Self:
         """Hour of the week, from 0 on Monday to 168."""
-        return cls(name, 0.0, HOURS_OF_WEEK, hats, periodic=True, unit="hours")
+        return cls(name, 0.0, HOURS_OF_WEEK, hats, periodic=True, unit="hours", zone=zone)
+
+    @classmethod
+    def between(cls, name: str, start: str, end: str, hats: int = 8, *, zone: str = "") -> Self:
+        """Days since a date, up to another one; `dates` tells which date a number is.
+
+        Parameters
+        ----------
+        name : str
+        start, end : str
+            ISO dates or local instants, such as "2019-01-01"; times may lie at both.
+        hats : int
+        zone : str
+
+        Examples
+        --------
+        >>> years = Times.between("when", "2019-01-01", "2024-01-01", hats=6)
+        >>> years.end, years.dates([365.5]).tolist()
+        (1826.0, ['2020-01-01T12:00:00'])
+        """
+        return cls(name, 0.0, days_between(start, end), hats, unit="days", origin=start, zone=zone)
+
+    def dates(self, times: Any) -> npt.NDArray[np.str_]:
+        """(n,) ISO dates and times, to the second, of numbers of days since the origin.
+
+        Raises
+        ------
+        InputError
+        """
+        if not self.origin:
+            msg = f"{self.name}: its times are not counted from a date; Times.between makes such."
+            raise InputError(msg)
+        return later_days(self.origin, self.require(times))
 
     @property
     def length(self) -> float:
@@ -228,6 +325,7 @@ class Times:
 
     def to_dict(self) -> JsonObject:
         """JSON form."""
+        dated = {name: value for name in ("origin", "zone") if (value := getattr(self, name))}
         return {
             "name": self.name,
             "start": self.start,
@@ -235,7 +333,7 @@ class Times:
             "hats": self.hats,
             "periodic": self.periodic,
             "unit": self.unit,
-        }
+        } | dated
 
 
 @dataclass(frozen=True)
@@ -326,7 +424,7 @@ class Marks:
         try:
             types, times = data["types"], data["times"]
             made = cls(
-                None if types is None else Types(types["name"], types["values"]),
+                None if types is None else Types(**types),
                 None if times is None else Times(**times),
             )
         except (LookupError, TypeError) as error:
@@ -336,6 +434,38 @@ class Marks:
             msg = "marks: must be written as a release describes them."
             raise InputError(msg)
         return made
+
+
+def bin_edges(edges: Any, labels: tuple[str, ...]) -> tuple[float, ...]:
+    """Edges of bins with these labels, or none.
+
+    Raises
+    ------
+    InputError
+    """
+    found = real_array(edges)
+    if found is not None and found.size == 0:
+        return ()
+    if (
+        found is None
+        or found.shape != (len(labels) + 1,)
+        or not np.isfinite(found).all()
+        or (np.diff(found) <= 0).any()
+    ):
+        msg = f"edges: needs {len(labels) + 1} ascending finite numbers for {len(labels)} bins, got {shown(edges)}."
+        raise InputError(msg)
+    if any(_is_number(label) for label in labels):
+        msg = "labels: must not be numbers, which are themselves put into bins; write '18 to 39' for 18."
+        raise InputError(msg)
+    return tuple(map(float, found))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def mark_name(argument: str, name: object) -> str:

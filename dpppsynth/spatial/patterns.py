@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import geopandas
 
     from dpppsynth.core.crs import CRSLike
+    from dpppsynth.spatial.mark_space import Marks
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,6 +115,7 @@ class PointPattern:
         *,
         count: str | None = None,
         marks: Iterable[str] = (),
+        described: Marks | None = None,
         user: str | None = None,
         to_crs: CRSLike | None = None,
         snap: float | None = None,
@@ -130,6 +132,8 @@ class PointPattern:
             Column of non-negative integers: a row with k stands for k coincident points, 0 for none.
         marks : iterable of str
             Columns kept as marks.
+        described : Marks, optional
+            Types and times, whose columns are kept as marks; see `dpppsynth.io.read_pattern`.
         user : str, optional
             Column that says whose point a row is, in texts or whole numbers; kept as a mark of text, and no row may
             leave it out.
@@ -145,7 +149,8 @@ class PointPattern:
             The CRS differs from the one of the domain, a column is missing, or a row breaks a rule (not a point,
             missing or infinite coordinate, outside the domain or too far from it, bad count).
         """
-        points = points_of_frame(gdf, domain, count=count, marks=marks, user=user, to_crs=to_crs, snap=snap)
+        reading: dict[str, Any] = {"count": count, "user": user, "to_crs": to_crs, "snap": snap}
+        points = points_of_frame(gdf, domain, marks=marks, described=described, **reading)
         return _pattern(points, domain, snap)
 
     @staticmethod

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import LEFT_OUT, Domain, require_domain
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import column
 from dpppsynth.spatial.persons import labels
 from dpppsynth.spatial.tables.formats import Table, from_geodataframe, read_table
+from dpppsynth.spatial.tables.mark_columns import MarkColumns, read_marks, unfit_marks
 from dpppsynth.spatial.tables.rows import FAR, Rows, examine_rows, require_snap
 
 if TYPE_CHECKING:
@@ -61,11 +64,19 @@ def points_of_frame(gdf: geopandas.GeoDataFrame, domain: Domain, *, snap: float 
 
 
 def _points(
-    table: Table, domain: Domain, name: str, *, marks: Iterable[str] = (), user: str | None = None, **rules: Any
+    table: Table,
+    domain: Domain,
+    name: str,
+    *,
+    marks: Iterable[str] = (),
+    described: Marks | None = None,
+    user: str | None = None,
+    **rules: Any,
 ) -> Points:
     users = None if user is None else person_column(table, user)
-    rows = examine_rows(table, domain, users=users, **rules)
-    kept = chosen_marks(table, rows, marks)
+    told = described_columns(table, described)
+    rows = examine_rows(table, domain, users=users, unfit=told.broken, **rules)
+    kept = chosen_marks(table, rows, marks) | {mark: values[rows.row] for mark, values in told.columns.items()}
     if user is not None and users is not None:
         kept[user] = users[rows.row]
     refuse_broken(rows, name)
@@ -73,6 +84,14 @@ def _points(
         msg = f"{name}: must hold at least one point; it holds none"
         raise InputError(msg)
     return Points(rows.xy, kept)
+
+
+def described_columns(table: Table, described: Marks | None) -> MarkColumns:
+    """Types and times of the rows, where they are described."""
+    if described is None:
+        return MarkColumns({}, {})
+    instance("described", described, Marks, "such as Marks(times=Times.day('hour'))")
+    return read_marks(table, described)
 
 
 def person_column(table: Table, name: str) -> NDArray[Any]:
@@ -108,6 +127,10 @@ def refuse_broken(rows: Rows, name: str) -> None:
             "(dpppsynth.io.inspect_points) writes them to a CONFIDENTIAL file; repair them, or choose a larger window "
             f"from public knowledge ({LEFT_OUT})"
         )
+        if unfit_marks(rows.broken):
+            msg += (
+                ", or complete the list of types, widen the range of times or state a time zone from public knowledge"
+            )
         if FAR in rows.broken:
             msg += f", or move nearby ones onto the network with a public tolerance, {mention('snap')}"
         raise InputError(msg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,12 +64,13 @@ def examine_rows(
     to_crs: CRSLike | None = None,
     snap: float | None = None,
     users: NDArray[Any] | None = None,
+    unfit: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Rows:
     """Apply the rules to every row.
 
     A row whose count is 0 stands for no point, so its location is not looked at. On a network a point may be `snap`
     away at most, and without it must lie on the network to rounding. `users` (rows,) says whose point a row is, or is
-    empty text where that is missing.
+    empty text where that is missing. `unfit` are rows (rows,) that break further rules, by their names.
 
     Raises
     ------
@@ -105,6 +107,7 @@ def examine_rows(
         FAR if isinstance(domain, Snapping) else "outside window": _rows_with(outside, row, n),
         "bad count": bad_count,
     } | ({} if users is None else {"missing user": (users == "") & (counts > 0)})
+    rules |= {rule: mask & (counts > 0) for rule, mask in (unfit or {}).items()}
     broken = {rule: mask for rule, mask in rules.items() if mask.any()}
     repeats = np.where(bad_count, 0, counts)[row]
     if repeats.sum() > LARGEST_COUNT:

@@ -1,0 +1,188 @@
+"""Columns of a table as types and times: texts, numbers, dates and instants, with or without an offset.
+
+A bad value breaks a rule of its row, as a bad coordinate does; no message holds it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpppsynth.spatial.instants import zone_of
+from dpppsynth.spatial.mark_space import HOURS_OF_DAY, Marks, Times, Types
+from dpppsynth.spatial.mesh import Floats
+from dpppsynth.spatial.tables.formats import Table, number
+
+INSTANT = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)(?P<clock>[T ]\d\d:\d\d(:\d\d([.]\d+)?)?(?P<offset> ?Z| ?[+-]\d\d(:?\d\d)?)?)?"
+)
+CLOCK = re.compile(r"(?P<hours>\d?\d):(?P<minutes>[0-5]\d)(:(?P<seconds>[0-5]\d))?")
+MISSING_TYPE, UNKNOWN_TYPE = "missing type", "unknown type"
+MISSING_TIME, NO_TIME = "missing time", "not a time"
+NO_HOUR = "a date without an hour"
+NO_ZONE = "an offset, and no time zone is stated"
+OUT_OF_RANGE = "time outside the range"
+SECONDS_OF_HOUR, SECONDS_OF_DAY = 3600.0, 86_400.0
+
+
+RULES = (MISSING_TYPE, UNKNOWN_TYPE, MISSING_TIME, NO_TIME, NO_HOUR, NO_ZONE, OUT_OF_RANGE)
+
+
+class MarkColumns(NamedTuple):
+    """Types as texts and times as numbers (rows,) by column, and for every rule the rows (rows,) that break it."""
+
+    columns: dict[str, NDArray[Any]]
+    broken: dict[str, NDArray[np.bool_]]
+
+
+def read_marks(table: Table, described: Marks) -> MarkColumns:
+    """Types and times of the rows of a table.
+
+    Raises
+    ------
+    InputError
+        A column is missing.
+    """
+    columns: dict[str, NDArray[Any]] = {}
+    broken: dict[str, NDArray[np.bool_]] = {}
+    for mark, read in ((described.types, _types), (described.times, _times)):
+        if mark is not None:
+            table.column(mark.name, argument="time" if isinstance(mark, Times) else "types")
+            reader: Callable[[Any, Sequence[Any]], tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]] = read
+            columns[mark.name], rules = reader(mark, list(table.cells(mark.name)))
+            broken |= rules
+    return MarkColumns(columns, broken)
+
+
+def unfit_marks(broken: Iterable[str]) -> bool:
+    """Whether some of these rules are about types or times."""
+    return not set(broken).isdisjoint(RULES)
+
+
+def require_columns(table: Table, described: Marks) -> None:
+    """Refuse a table without the columns of types and times, with an InputError."""
+    for argument, mark in (("types", described.types), ("time", described.times)):
+        if mark is not None:
+            table.column(mark.name, argument=argument)
+
+
+def _types(types: Types, cells: Sequence[Any]) -> tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]:
+    texts = [_text(cell) for cell in cells]
+    found = types.places(texts)
+    if types.edges:
+        values = [number(cell) for cell in cells]
+        numbers = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+        found = np.where(found < 0, types.places(numbers), found)
+    missing = np.array([text == "" for text in texts], dtype=bool)
+    labels = np.array(types.values)[np.maximum(found, 0)]
+    return labels, {MISSING_TYPE: missing, UNKNOWN_TYPE: (found < 0) & ~missing}
+
+
+def _text(cell: Any) -> str:
+    """A cell as text without blanks around it; a whole number that a file keeps as 3.0 is "3"."""
+    if isinstance(cell, str):
+        return cell.strip()
+    if _missing(cell):
+        return ""
+    if isinstance(cell, float | np.floating) and float(cell).is_integer():
+        return str(int(cell))
+    return str(cell)
+
+
+def _missing(cell: Any) -> bool:
+    value = cell if isinstance(cell, str) else number(cell) if not isinstance(cell, date | np.datetime64) else cell
+    if isinstance(value, str):
+        return not value.strip()
+    if isinstance(value, np.datetime64):
+        return bool(np.isnat(value))
+    # A pandas NaT calls itself a datetime.
+    return type(cell).__name__ in ("NaTType", "NAType") or (isinstance(value, float) and math.isnan(value))
+
+
+def _times(times: Times, cells: Sequence[Any]) -> tuple[NDArray[Any], dict[str, NDArray[np.bool_]]]:
+    """Numbers of rows, and the rules that they break: no more than one for a row."""
+    rule = np.full(len(cells), "", dtype=object)
+    found, dates, texts = np.full(len(cells), np.nan), [], []
+    for i, cell in enumerate(cells):
+        value: float | str = _time(times, cell)
+        if isinstance(value, float):
+            found[i] = value
+        elif INSTANT.fullmatch(value):
+            dates.append(i)
+            texts.append(value)
+        else:
+            rule[i] = value
+    if dates:
+        found[dates], rule[dates] = _instants(times, texts)
+    outside = (rule == "") & ~((found >= times.start) & (found <= times.end))
+    rule[outside] = OUT_OF_RANGE
+    return np.where(rule == "", found, times.start), {name: rule == name for name in RULES[2:]}
+
+
+def _time(times: Times, cell: Any) -> float | str:
+    """A number in the unit; the text of an instant; or the rule that a cell breaks."""
+    if _missing(cell):
+        return MISSING_TIME
+    if isinstance(cell, np.datetime64):
+        cell = str(np.datetime64(cell, "us"))
+    if isinstance(cell, date):
+        cell = cell.isoformat()
+    if not isinstance(cell, str):
+        value = None if isinstance(cell, bool | np.bool_) else number(cell)
+        return NO_TIME if value is None else value
+    return _time_of_text(times, cell.strip())
+
+
+def _time_of_text(times: Times, text: str) -> float | str:
+    if INSTANT.fullmatch(text):
+        return _instant_rule(times, text) or text
+    on_the_clock = CLOCK.fullmatch(text)
+    if on_the_clock and times.periodic and times.unit == "hours" and times.length == HOURS_OF_DAY:
+        hours, minutes, seconds = (int(on_the_clock[name] or 0) for name in ("hours", "minutes", "seconds"))
+        return hours + minutes / 60 + seconds / SECONDS_OF_HOUR
+    value = number(text)
+    return NO_TIME if value is None else value
+
+
+def _instant_rule(times: Times, text: str) -> str:
+    """The rule that an instant breaks for these times, if it does."""
+    told = INSTANT.fullmatch(text)
+    clock = times.periodic and times.unit == "hours"
+    if not clock and not times.origin:
+        return NO_TIME
+    if clock and told and not told["clock"]:
+        return NO_HOUR
+    return NO_ZONE if told and told["offset"] and not times.zone else ""
+
+
+def _instants(times: Times, texts: list[str]) -> tuple[Floats, NDArray[Any]]:
+    """Numbers in the unit of instants, and the rules that they break."""
+    import pandas as pd
+
+    local = pd.Series(pd.NaT, index=range(len(texts)), dtype="datetime64[us]")
+    told = [INSTANT.fullmatch(text) for text in texts]
+    abroad = np.array([bool(each and each["offset"]) for each in told], dtype=bool)
+    given = pd.Series([text.replace(" ", "T", 1).replace(" ", "") for text in texts], dtype=object)
+    options: dict[str, Any] = {"format": "ISO8601", "errors": "coerce"}
+    local[~abroad] = pd.to_datetime(given[~abroad], **options).astype("datetime64[us]")
+    if abroad.any():
+        there = pd.to_datetime(given[abroad], utc=True, **options)
+        local[abroad] = there.dt.tz_convert(zone_of(times.zone)).dt.tz_localize(None).astype("datetime64[us]")
+    return _in_unit(times, local), np.where(local.isna(), NO_TIME, "").astype(object)
+
+
+def _in_unit(times: Times, local: Any) -> Floats:
+    """Days since the origin, or hours of the day or week, of local instants."""
+    import pandas as pd
+
+    if times.origin:
+        return np.asarray((local - pd.Timestamp(times.origin)).dt.total_seconds() / SECONDS_OF_DAY, dtype=np.float64)
+    hour = (local - local.dt.normalize()).dt.total_seconds() / SECONDS_OF_HOUR
+    days = 0 if times.length == HOURS_OF_DAY else local.dt.day_of_week
+    return np.asarray(hour + HOURS_OF_DAY * days, dtype=np.float64)
