@@ -1,8 +1,12 @@
 """Validation of column names: each column of a file of points has one use."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpppsynth.core.errors import InputError
+
+if TYPE_CHECKING:
+    from dpppsynth.spatial.mark_space import Marks
 
 USES = {
     "x": "name the column of the coordinate",
@@ -10,11 +14,19 @@ USES = {
     "count": "name the column of whole numbers of points",
     "user": "name the column that tells whose point a row is",
     "by": "name the column of a public mark",
+    "types": "name the column of types",
+    "time": "name the column of times",
 }
 
 
+def columns_of(described: "Marks | None") -> dict[str, str]:
+    """Columns of types and times by their options."""
+    named = {} if described is None else {"types": described.types, "time": described.times}
+    return {option: mark.name for option, mark in named.items() if mark is not None}
+
+
 def require_own_columns(points: Path, x: str | None, y: str | None, **others: str | None) -> None:
-    """Refuse one column for two uses; `others` are --count, --user or --by, where they are given.
+    """Refuse one column for two uses; `others` are --count, --user, --by, --types or --time, where they are given.
 
     Raises
     ------

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.columns import require_own_columns
+from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import show_json, show_line
 from dpppsynth.cli.domain_options import DomainOptions, require_snap
+from dpppsynth.cli.mark_options import MarkOptions
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.cli.pattern_options import PatternOptions
 
@@ -27,6 +28,7 @@ def inspect(
     points: o.PointsArgument,
     place: DomainOptions,
     people: PatternOptions,
+    kept: MarkOptions,
     out: Annotated[
         Path | None,
         typer.Option(help="Private folder for the CONFIDENTIAL file of offending rows.", rich_help_panel=o.WRITING),
@@ -41,22 +43,23 @@ def inspect(
 ) -> None:
     """Name the rules that a file of points breaks, and write the offending rows to a CONFIDENTIAL file.
 
-    It takes the options of `synthesize` that say how rows are read, levels and numbers of points among them: a file
-    that passes is not refused there for its rows.
+    It takes the options of `synthesize` that say how rows are read, types, times, levels and numbers of points among
+    them: a file that passes is not refused there for its rows.
 
     Exit code 0: the file can be used; 2: it cannot.
     """
     from dpppsynth.io import inspect_points
     from dpppsynth.plotting import refuse_release_folder
 
+    described = kept.described()
     option, folder = o.private_folder(out, report_to, "--report-to")
     refuse_release_folder(folder, option)
-    require_own_columns(points, x, y, count=count, user=user, by=people.by)
+    require_own_columns(points, x, y, count=count, user=user, by=people.by, **columns_of(described))
     domain = place.domain()
     require_snap(domain, snap)
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
-    columns: dict[str, Any] = {"x": x, "y": y, "count": count, "user": user}
+    columns: dict[str, Any] = {"x": x, "y": y, "count": count, "user": user, "described": described}
     found = inspect_points(points, domain, report_to=folder, **columns, **crs, snap=snap, **people.stated_of_rows())
     if json:
         report = None if found.report is None else str(found.report)

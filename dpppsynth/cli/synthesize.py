@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.columns import require_own_columns
+from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import progress, show_json, show_line, show_text
 from dpppsynth.cli.domain_options import DomainOptions, require_snap, said_of
 from dpppsynth.cli.ledger_entry import LedgerEntry, require_readable, values_of
@@ -71,10 +71,11 @@ def synthesize(
     chosen = values_of(subset)
     people.require_other_mark(chosen)
     user = method.options.user(method.given)
-    require_own_columns(points, x, y, count=count, user=user, by=people.by)
+    described = method.options.described(method.given)
+    require_own_columns(points, x, y, count=count, user=user, by=people.by, **columns_of(described))
     marks = () if people.by is None else (people.by,)
     columns: dict[str, Any] = {"x": x, "y": y, "count": count, "marks": marks, "user": user}
-    columns |= {"crs": place.crs, "to_crs": place.to_crs}
+    columns |= {"crs": place.crs, "to_crs": place.to_crs, "described": described}
 
     from dpppsynth.io import read_pattern, require_head
 

@@ -11,6 +11,7 @@ from dpppsynth.contract.settings import CAP, RELATION, Setting, Settings, settin
 from dpppsynth.core.errors import InputError
 from dpppsynth.privacy.relations import AddRemove, AlphaNeighbours, CappedRelation, Relation, ReplaceOne
 from dpppsynth.spatial.domains import Domain, Window
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
 
 # Declared by mechanisms that refuse them for a reason of their own.
@@ -130,6 +131,10 @@ class MechanismOptions:
 
     def user(self, given: Given) -> str | None:
         """The column that tells the persons; None where none is read."""
+        return None
+
+    def described(self, given: Given) -> Marks | None:
+        """Types and times, as the columns of a file are read; None where none are."""
         return None
 
     def number(self, given: Given, pattern: PointPattern) -> int:

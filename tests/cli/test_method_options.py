@@ -41,12 +41,13 @@ ASKED = {
     "kernel": SPENDS,
     "kernel-diffusion": SPENDS,
     "heatmap": ["--epsilon", 1, "--shape", "8,8"],
+    "marked-tents": [*REPORTS, "--types", "offence=burglary,theft"],
     "pair-sums": [*NEAR, "--radii", "15,40", "--pair-cap", "10"],
     "pair-sums-persons": ["--epsilon", 1, "--radii", "15,40", "--pair-cap", "10,20"],
     "trajectories": [*REPORTS, "--cells", 4],
 }
 # Fields that are given in other forms: an object is made of several options.
-OBJECTS = {"mesh", "relation", "covariance", "offset", "covariates", "window"}
+OBJECTS = {"mesh", "relation", "covariance", "offset", "covariates", "window", "marks"}
 OFFERS = [pytest.param(each, id=each.method) for options in offered().values() for each in options]
 
 
