@@ -8,7 +8,7 @@ from dpppsynth.contract.plan import Plan
 from dpppsynth.contract.stratified_plan import STRATA
 from dpppsynth.core.wording import Rows
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting.relation_words import what_changes
+from dpppsynth.plotting.relation_words import keeps_marks, what_changes
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import TRAJECTORY, CappedRelation, GeoIndistinguishability, Local
 from dpppsynth.privacy.truncated_profile import TruncatedLaplaceDP
@@ -47,7 +47,8 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
         show_text(f"Epsilon does not depend on distance: it is {epsilon:.4g} when {what}.")
         return
     shown = {pairs[math.ceil(len(pairs) / 2**k) - 1] for k in range(len(pairs).bit_length())}
-    if relation.unit == "point" and math.isfinite(relation.reach):
+    kept = keeps_marks(guarantee)
+    if relation.unit == "point" and math.isfinite(relation.reach) and not kept:
         shown.add((relation.reach, guarantee.epsilon()))
     largest: dict[str, float] = {}
     for distance, epsilon in shown:
@@ -58,7 +59,7 @@ def show_distances(guarantee: "Guarantee", domain: "Domain") -> None:
     ]
     header = f"epsilon at delta = {delta:g}" if delta else "epsilon"
     unit = "cells of the grid" if isinstance(relation, GeoIndistinguishability) else domain.unit + _along(domain)
-    moves = f"one point moves ({unit})"
+    moves = f"one point moves{', its marks kept' if kept else ''} ({unit})"
     show_table("What an attacker can tell apart", rows, (moves, header))
 
 

@@ -64,6 +64,8 @@ def plot(
 ) -> None:
     """Draw pattern, intensity, mesh and epsilon by distance; or the original beside a synthetic pattern.
 
+    A release of points with types and times has maps by type and by time, shares of types and a clock as well.
+
     A release by the levels of a mark also has a pattern, an intensity and a mesh for each level. A heat map release
     has a heat map in place of the mesh.
     """
@@ -132,14 +134,16 @@ def _public(
     from dpppsynth.release.certificate import prefix
 
     along = "the streets" if isinstance(release.domain, LinearNetwork) else None
-    axes = {"epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit, along=along)}
+    axes: dict[str, Axes | list[Axes]] = {
+        "epsilon": plot_epsilon_curve(release.guarantee, unit=release.domain.unit, along=along)
+    }
     if synthetic is not None:
         title = f"{_called(release)}, ε = {release.guarantee.epsilon():.3g}"
         axes["pattern"] = plot_pattern(synthetic, title=title, **marks)
     if isinstance(release, HeatMapped):
         axes |= _heat(release, bandwidth, marks)
     elif not isinstance(release, StratifiedRelease):
-        axes |= _intensity(release, "", marks)
+        axes |= _intensity(release, "", marks) | _marked(release, synthetic)
     else:
         for k, (level, part) in enumerate(release.releases.items()):
             pictures = _intensity(part, f", {release.by} {level}", marks)
@@ -169,6 +173,28 @@ def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str,
     axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.plan.basis}{of}")}
     if release.inferred:
         axes["intensity"] = plot_intensity(release.intensity, title=f"{words.title}{of}", of=words.counts, **marks)
+    return axes
+
+
+def _marked(release: "Release", synthetic: "PointPattern | None") -> "dict[str, Axes | list[Axes]]":
+    """Maps and shares of types and of times, where points have any."""
+    from dpppsynth.contract.result import has_marks
+    from dpppsynth.plotting import plot_by_time, plot_by_type, plot_marginal
+
+    if not has_marks(release) or not getattr(release, "inferred", False):
+        return {}
+    marked: Any = release
+    axes: dict[str, Axes | list[Axes]] = {}
+    if marked.marks.types is not None:
+        axes |= {
+            "by_type": plot_by_type(marked, pattern=synthetic),
+            "types": plot_marginal(marked, "types", title=marked.marks.types.name),
+        }
+    if marked.marks.times is not None:
+        axes |= {
+            "by_time": plot_by_time(marked, pattern=synthetic),
+            "times": plot_marginal(marked, "time", title=marked.marks.times.name),
+        }
     return axes
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, cast, runtime_checkable
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
@@ -12,6 +12,7 @@ from dpppsynth.core.wording import Rows
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.spatial.domains import Domain
 from dpppsynth.spatial.intensity import Intensity
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 
@@ -146,6 +147,25 @@ class HeatMapped(Protocol):
         """Comparison with the pattern that it was made from; as sensitive as the points."""
 
 
+class Marked(Protocol):
+    """A result whose points have types or times."""
+
+    @property
+    def domain(self) -> Domain:
+        """Public window or network."""
+
+    @property
+    def marks(self) -> Marks:
+        """Public types and range of times."""
+
+    @property
+    def intensity(self) -> Any:
+        """Callable at points (n, 2), also `time=` or `type=`."""
+
+    def marginal(self, mark: str, level: float = 0.9) -> Any:
+        """Table of expected points by type, or around each instant, with credible intervals."""
+
+
 class ExactMaps(Protocol):
     """Heat maps (nx, ny) of mass 1 under the same filter: of the original, as released, and of an even spread."""
 
@@ -207,3 +227,17 @@ def require_heat_map(release: object, remedy: str = "") -> HeatMapped:
         msg = f"release: needs a HeatmapRelease, got {type(release).__name__}{'; ' if remedy else ''}{remedy}."
         raise InputError(msg)
     return release
+
+
+def require_marked(release: object) -> Marked:
+    """The release, or an InputError where its points have no types or times."""
+    if not has_marks(release):
+        msg = f"release: needs a MarkedRelease, got {type(release).__name__}; MarkedSynthesizer makes one."
+        raise InputError(msg)
+    found: Any = release
+    return cast(Marked, found)
+
+
+def has_marks(release: object) -> bool:
+    """Whether a result's points have types or times; nothing is inferred to find out."""
+    return hasattr(type(release), "marginal") and hasattr(type(release), "marks")

@@ -82,7 +82,7 @@ def plot_intensity(
     streets = isinstance(domain, LinearNetwork)
     shown: Any = (draw_along_streets if streets else draw_surface)(intensity, ax)
     set_view(domain, ax)
-    _colour_bar(shown, ax, f"{of} per {domain.unit}" + ("" if streets else "²"))
+    colour_bar(shown, ax, f"{of} per {domain.unit}" + ("" if streets else "²"))
     if landmarks is not None:
         _landmarks(landmarks, domain, landmark_label, ax)
     return ax
@@ -120,7 +120,7 @@ def plot_heatmap(
     ax = draw_domain(window, ax or map_figure(window, beside=1.1).subplots(), title)
     shown = draw_raster(heat.T / heat.max(), window, ax, cmap="inferno", vmax=1.0, interpolation="bilinear")
     set_view(window, ax)
-    _colour_bar(shown, ax, "share of the maximum")
+    colour_bar(shown, ax, "share of the maximum")
     if landmarks is not None:
         _landmarks(landmarks, window, landmark_label, ax)
     return ax
@@ -136,9 +136,13 @@ def _heat(release: Any, bandwidth: float | None) -> tuple[Domain, Floats]:
     return Window.rectangle(0, 0, 1, 1), gaussian_heatmap(unit_masses(release, "release"), sigma)
 
 
-def _colour_bar(shown: Any, ax: Axes, label: str) -> None:
-    beyond = "max" if shown.get_array().max() > shown.get_clim()[1] else "neither"
-    bar: Any = ax.figure.colorbar(shown, ax=ax, shrink=0.8, pad=0.02, label=label, extend=beyond)
+def colour_bar(shown: Any, axes: Axes | list[Axes], label: str, *, beyond: bool | None = None) -> None:
+    """Draw a colour bar beside one map or several; `beyond` is whether some values exceed the scale."""
+    if beyond is None:
+        beyond = shown.get_array().max() > shown.get_clim()[1]
+    figure: Any = (axes[0] if isinstance(axes, list) else axes).figure
+    extend = "max" if beyond else "neither"
+    bar: Any = figure.colorbar(shown, ax=axes, shrink=0.8, pad=0.02, label=label, extend=extend)
     bar.outline.set_visible(False)
     bar.ax.ticklabel_format(axis="y", scilimits=(-2, 3))
 

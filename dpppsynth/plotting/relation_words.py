@@ -1,7 +1,7 @@
 """Neighbouring relations in words, for pictures, tables and reports."""
 
 from dpppsynth.privacy.guarantee import Guarantee
-from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistinguishability, Local
+from dpppsynth.privacy.relations import TRAJECTORY, AddRemovePerson, GeoIndistinguishability, Local, MovedPoint
 
 
 def what_changes(guarantee: Guarantee) -> str:
@@ -20,4 +20,10 @@ def distance_moved(guarantee: Guarantee, unit: str, along: str | None) -> str:
     """Description of a guarantee's distances, with their unit."""
     if isinstance(guarantee.relation, GeoIndistinguishability):
         return "distance between two places (squares of the public grid)"
-    return f"distance one point moves{'' if along is None else f' along {along}'} ({unit})"
+    kept = ", its marks kept" if keeps_marks(guarantee) else ""
+    return f"distance one point moves{'' if along is None else f' along {along}'}{kept} ({unit})"
+
+
+def keeps_marks(guarantee: Guarantee) -> bool:
+    """Whether distances are about a point that keeps its marks, which neighbours need not."""
+    return isinstance(guarantee.relation, MovedPoint) and guarantee.relation.has_marks

@@ -86,19 +86,27 @@ def draw_along_streets(intensity: Intensity, ax: Axes) -> LineCollection:
     lines, values = street_values(intensity)
     top = _visible_top(lines, values)
     order = np.argsort(values, kind="stable")
-    width = THIN + (THICK - THIN) * np.minimum(values / (top or 1.0), 1.0)
     drawn = LineCollection(
         list(lines[order]),
         array=values[order],
-        linewidths=width[order],
         # Dark is high, and its palest colours are left out: thin lines on white must be seen.
         cmap=ListedColormap(colormaps["YlGnBu"](np.linspace(PALEST, 1, 256))),
         capstyle="round",
         zorder=1,
     )
-    drawn.set_clim(0.0, top or 1.0)
+    rescale(drawn, top or 1.0)
     ax.add_collection(drawn, autolim=False)
     return drawn
+
+
+def rescale(drawn: AxesImage | LineCollection, top: float) -> None:
+    """Let colours end at `top`, and the width of streets with them."""
+    from matplotlib.collections import LineCollection
+
+    drawn.set_clim(0.0, top)
+    if isinstance(drawn, LineCollection):
+        values = np.asarray(drawn.get_array())
+        drawn.set_linewidths(THIN + (THICK - THIN) * np.minimum(values / top, 1.0))
 
 
 def street_values(intensity: Any) -> tuple[Floats, Floats]:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
-from dpppsynth.contract.result import HeatMapped
+from dpppsynth.contract.result import HeatMapped, has_marks
 from dpppsynth.core.rounding import upward
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.crowds import people_within, require_reach
@@ -156,6 +156,7 @@ def _maps(subject: Subject) -> dict[str, Any]:
         "levels_left_out": max(0, len(subject.levels) - LEVELS) if subject.by is not None else 0,
         **_heat_map(subject),
         "intensity_maps": _intensities(subject),
+        "mark_pictures": _mark_pictures(subject),
     }
 
 
@@ -171,6 +172,15 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
         "alarm": words.alarm(release),
         "heat_rows": [certificate_tables.Row(name, value) for name, value in release.made()],
     }
+
+
+def _mark_pictures(subject: Subject) -> list[tuple[str, report_pictures.Picture]]:
+    """Pictures of types and times, where points have any and something was inferred."""
+    release: Any = subject.release
+    if not has_marks(release) or not release.inferred:
+        return []
+    pattern = subject.patterns[0] if subject.patterns else None
+    return list(report_pictures.mark_pictures(release, pattern))
 
 
 def _intensities(subject: Subject) -> list[tuple[str, report_pictures.Picture]]:

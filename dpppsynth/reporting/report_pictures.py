@@ -15,14 +15,22 @@ import shapely
 from dpppsynth.core.rounding import upward
 from dpppsynth.core.units import short_unit
 from dpppsynth.linear_network import LinearNetwork
-from dpppsynth.plotting import plot_epsilon_curve, plot_heatmap, plot_intensity, plot_pattern
+from dpppsynth.plotting import (
+    plot_by_time,
+    plot_by_type,
+    plot_epsilon_curve,
+    plot_heatmap,
+    plot_intensity,
+    plot_marginal,
+    plot_pattern,
+)
 from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure
 from dpppsynth.reporting.promise import several
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from dpppsynth.contract.result import HeatMapped
+    from dpppsynth.contract.result import HeatMapped, Marked
     from dpppsynth.privacy.guarantee import Guarantee
     from dpppsynth.reporting.gathering import Gathering
     from dpppsynth.spatial.domains import Domain
@@ -81,6 +89,27 @@ def intensity_map(intensity: Intensity, alt: str, of: str = "points") -> Picture
     """Draw a released intensity of points or persons; always as PNG, since it is an image anyway."""
     figure = _map_figure(intensity.mesh.domain, MAP_SHARE, beside=1.1)
     return _picture(plot_intensity(intensity, figure.subplots(), of=of), alt, drawn=False)
+
+
+def mark_pictures(release: Marked, pattern: PointPattern | None) -> Iterator[tuple[str, Picture]]:
+    """Captions and pictures of types and times."""
+    types, times = release.marks.types, release.marks.times
+    if types is not None:
+        alt = f"Maps of the released intensity by {types.name}, under one colour scale."
+        yield (
+            f"Private intensity by {types.name}",
+            _picture(plot_by_type(release, pattern=pattern)[0], alt, drawn=False),
+        )
+        alt = f"Expected points by {types.name}, with credible intervals."
+        yield f"Expected points by {types.name}", _picture(plot_marginal(release, "types", title=types.name), alt)
+    if times is not None:
+        alt = f"Maps of the released intensity at several instants of {times.name}, under one colour scale."
+        yield (
+            f"Private intensity by {times.name}",
+            _picture(plot_by_time(release, pattern=pattern)[0], alt, drawn=False),
+        )
+        alt = f"Expected points by {times.name}, {'around the clock, ' * times.periodic}with credible intervals."
+        yield f"Expected points by {times.name}", _picture(plot_marginal(release, "time", title=times.name), alt)
 
 
 def heat_map(release: HeatMapped, alt: str) -> Picture:

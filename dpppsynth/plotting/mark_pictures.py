@@ -1,0 +1,283 @@
+"""Pictures of released marks: maps by type and by time under one colour scale, shares of types, a clock of times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dpppsynth.contract.result import Marked, require_marked
+from dpppsynth.core.arguments import one_of
+from dpppsynth.core.errors import InputError
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting.canvas import INK, POINT, draw_domain, frame, new_figure, set_title, set_view
+from dpppsynth.plotting.maps import colour_bar
+from dpppsynth.plotting.surfaces import draw_along_streets, draw_surface, rescale
+from dpppsynth.plotting.time_words import DAYS, told
+from dpppsynth.spatial.mark_space import HOURS_OF_WEEK, Times
+from dpppsynth.spatial.mesh import Floats, Ints, Mesh
+from dpppsynth.spatial.patterns import PointPattern
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Panels of a picture, and in a row of it; inches of each.
+PANELS, IN_ROW, PANEL = 12, 4, 2.6
+# Steps of a curve between two instants with a hat.
+STEPS = 12
+GRID = "#e4e1dc"
+
+
+@dataclass(frozen=True)
+class Part:
+    """An intensity of points with marks, of one type or at one instant."""
+
+    whole: Any
+    chosen: Mapping[str, Any]
+
+    @property
+    def mesh(self) -> Mesh:
+        """Mesh in space."""
+        found: Mesh = self.whole.mesh
+        return found
+
+    def __call__(self, xy: Floats) -> Floats:
+        """(n,) values at coordinates (n, 2)."""
+        return np.asarray(self.whole(xy, **self.chosen), dtype=np.float64)
+
+    def at(self, element: Ints, weight: Floats, positions: Floats) -> Floats:
+        """(n,) values at positions in the given elements."""
+        return np.asarray(self.whole.at(element, weight, positions, **self.chosen), dtype=np.float64)
+
+
+def plot_by_type(
+    release: Marked, types: Sequence[str] | None = None, *, pattern: PointPattern | None = None
+) -> list[Axes]:
+    """Draw the intensity of each type, all under one colour scale.
+
+    Parameters
+    ----------
+    release : MarkedRelease
+    types : sequence of str, optional
+        The first twelve unless given.
+    pattern : PointPattern, optional
+        Synthetic points of the release, drawn above the map of their type.
+
+    Raises
+    ------
+    InputError
+        The points have no types, or not these.
+    """
+    own = require_marked(release).marks.types
+    if own is None:
+        msg = "release: its points have no types; plot_by_time draws their times."
+        raise InputError(msg)
+    shown = [one_of("types", each, own.values) for each in (own.values[:PANELS] if types is None else types)]
+    places = [] if pattern is None else [_marked(pattern, own.name) == each for each in shown]
+    parts = {each: Part(release.intensity, {"type": each}) for each in shown}
+    return _panels(parts, _points(pattern, places), _unit(release))
+
+
+def plot_by_time(
+    release: Marked,
+    times: Sequence[float] | None = None,
+    *,
+    type: str | None = None,  # noqa: A002 - as in `intensity`
+    pattern: PointPattern | None = None,
+) -> list[Axes]:
+    """Draw the intensity at instants, all under one colour scale.
+
+    Parameters
+    ----------
+    release : MarkedRelease
+    times : sequence of float, optional
+        Unless given: eight, evenly spread over the range, or noon of each day of a week.
+    type : str, optional
+        Of this type alone.
+    pattern : PointPattern, optional
+        Synthetic points of the release, each drawn above the map of the nearest of these instants.
+
+    Raises
+    ------
+    InputError
+        The points have no times, or not these.
+    """
+    own = require_marked(release).marks.times
+    if own is None:
+        msg = "release: its points have no times; plot_by_type draws their types."
+        raise InputError(msg)
+    shown = _instants(own) if times is None else own.require(times)
+    places = []
+    if pattern is not None:
+        nearest = np.argmin([own.distance(_marked(pattern, own.name), each) for each in shown], axis=0)
+        mine = np.ones(len(pattern), dtype=bool)
+        if type is not None and release.marks.types is not None:
+            mine = _marked(pattern, release.marks.types.name) == type
+        places = [(nearest == k) & mine for k in range(len(shown))]
+    chosen = {} if type is None else {"type": type}
+    parts = {told(own, each): Part(release.intensity, {"time": float(each), **chosen}) for each in shown}
+    per = f" and {own.unit.removesuffix('s')}" if own.unit else ", per unit of time"
+    return _panels(parts, _points(pattern, places), _unit(release) + per)
+
+
+def plot_marginal(
+    release: Marked, mark: str, ax: Axes | None = None, *, level: float = 0.9, title: str | None = None
+) -> Axes:
+    """Draw expected points of each type, or by time around a clock or along a line, with credible intervals.
+
+    Parameters
+    ----------
+    release : MarkedRelease
+    mark : {"types", "time"}
+    ax : matplotlib.axes.Axes, optional
+        A polar one for a clock.
+    level : float
+        Probability of the intervals.
+    title : str, optional
+
+    Raises
+    ------
+    InputError
+    """
+    one_of("mark", mark, ("types", "time"))
+    table, times = require_marked(release).marginal(mark, level), release.marks.times
+    band = f"{level:.0%} credible"
+    if mark == "types" or times is None:
+        ax = _bars(table, ax, band)
+    elif times.periodic:
+        ax = _clock(table, times, ax, band)
+    else:
+        ax = _curve(table, times, ax, band)
+    set_title(ax, title or ("Types" if mark == "types" else "Times"))
+    return ax
+
+
+def _instants(times: Times) -> Floats:
+    if times.periodic and times.length == HOURS_OF_WEEK:
+        return np.arange(7) * 24.0 + 12
+    if times.periodic:
+        return times.start + times.length * np.arange(8) / 8
+    return times.start + times.length * (np.arange(8) + 0.5) / 8
+
+
+def _unit(release: Marked) -> str:
+    domain = release.domain
+    return f"points per {domain.unit}" + ("" if isinstance(domain, LinearNetwork) else "²")
+
+
+def _marked(pattern: PointPattern, name: str) -> Any:
+    if name not in (pattern.marks or {}):
+        msg = f"pattern: has no mark {name!r}; take one of release.sample()."
+        raise InputError(msg)
+    return (pattern.marks or {})[name]
+
+
+def _points(pattern: PointPattern | None, places: Sequence[Any]) -> list[Floats]:
+    return [] if pattern is None else [pattern.xy[each] for each in places]
+
+
+def _panels(parts: Mapping[str, Part], points: Sequence[Floats], unit: str) -> list[Axes]:
+    """Maps of equal size, side by side, with one colour bar."""
+    domain = next(iter(parts.values())).mesh.domain
+    x0, y0, x1, y1 = frame(domain)
+    ratio = float(np.clip((y1 - y0) / (x1 - x0), 0.4, 2.0))
+    columns = min(IN_ROW, len(parts))
+    rows = math.ceil(len(parts) / columns)
+    figure = new_figure(columns * PANEL / math.sqrt(ratio) + 1.2, rows * (PANEL * math.sqrt(ratio) + 0.5))
+    every = np.ravel(figure.subplots(rows, columns, squeeze=False)).tolist()
+    drawn = [_panel(part, ax, name) for (name, part), ax in zip(parts.items(), every, strict=False)]
+    for ax in every[len(parts) :]:
+        ax.set_axis_off()
+    top = max(each.get_clim()[1] for each in drawn)
+    for each in drawn:
+        rescale(each, top)
+    for ax, xy in zip(every, points, strict=False):
+        ax.scatter(*xy.T, s=5, color="white", edgecolors=INK, linewidths=0.35, zorder=3)
+    colour_bar(drawn[0], every, unit, beyond=any(each.get_array().max() > top for each in drawn))
+    return every[: len(parts)]
+
+
+def _panel(part: Part, ax: Axes, name: str) -> Any:
+    domain = part.mesh.domain
+    draw_domain(domain, ax, None)
+    ax.set_title(name, loc="left", fontsize=11, color=INK, pad=4)
+    shown: Any = (draw_along_streets if isinstance(domain, LinearNetwork) else draw_surface)(part, ax)  # type: ignore[arg-type]
+    set_view(domain, ax)
+    return shown
+
+
+def _bars(table: Any, ax: Axes | None, band: str) -> Axes:
+    ax = new_figure(5.6, 1.4 + 0.34 * len(table)).subplots() if ax is None else ax
+    place = np.arange(len(table))
+    ax.barh(place, table["points"], color=POINT, alpha=0.35, height=0.7)
+    ax.hlines(place, table["lower"], table["upper"], color=INK, linewidth=1.6, label=band)
+    ax.set_yticks(place, list(table.index))
+    ax.invert_yaxis()
+    ax.set(xlabel="expected points", xlim=(0, None))
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, fontsize=10)
+    return ax
+
+
+def _rates(table: Any, times: Times) -> tuple[Floats, dict[str, Floats]]:
+    """Instants (m,), once around where there is a clock, and expected points for a unit of time at them."""
+    nodes = np.append(times.nodes, times.end) if times.periodic else times.nodes
+    fine = np.linspace(nodes[0], nodes[-1], STEPS * (len(nodes) - 1) + 1)
+    found = {}
+    for name in ("points", "lower", "upper"):
+        rate = table[name].to_numpy() / times.measure
+        found[name] = np.interp(fine, nodes, np.append(rate, rate[0]) if times.periodic else rate)
+    return fine, found
+
+
+def _draw_rates(ax: Axes, at: Floats, rates: Mapping[str, Floats], band: str) -> None:
+    ax.fill_between(at, rates["lower"], rates["upper"], color=POINT, alpha=0.22, linewidth=0, label=band)
+    ax.plot(at, rates["points"], color=POINT, linewidth=2.0, label="released")
+
+
+def _clock(table: Any, times: Times, ax: Axes | None, band: str) -> Axes:
+    polar: Any = new_figure(5.0, 5.2).subplots(subplot_kw={"projection": "polar"}) if ax is None else ax
+    fine, rates = _rates(table, times)
+    polar.set_theta_zero_location("N")
+    polar.set_theta_direction(-1)
+    _draw_rates(polar, 2 * np.pi * (fine - times.start) / times.length, rates, band)
+    top = 1.08 * float(rates["upper"].max())
+    parts = 7 if times.length == HOURS_OF_WEEK else 8
+    if parts == 7:
+        # A day lies between two lines, and its name outside in its middle.
+        labels = [""] * parts
+        for k, day in enumerate(DAYS):
+            polar.text(2 * np.pi * (k + 0.5) / parts, 1.1 * top, day, ha="center", va="center")
+    else:
+        labels = [told(times, times.start + times.length * k / parts) for k in range(parts)]
+    polar.set_xticks(2 * np.pi * np.arange(parts) / parts, labels)
+    polar.set_ylim(0, top)
+    polar.set_rlabel_position(0 if parts == 7 else 360 / parts / 2)
+    polar.grid(color=GRID, linewidth=0.8)
+    polar.spines["polar"].set_color(GRID)
+    polar.tick_params(axis="y", labelsize=8, colors="#6b6660")
+    unit = f"points per {times.unit.removesuffix('s')}" if times.unit else "points per unit of time"
+    polar.set_xlabel(unit, labelpad=26 if parts == 7 else 6)
+    polar.legend(loc="lower left", bbox_to_anchor=(-0.12, -0.16), frameon=False, fontsize=10)
+    return polar
+
+
+def _curve(table: Any, times: Times, ax: Axes | None, band: str) -> Axes:
+    ax = new_figure(6.4, 3.6).subplots() if ax is None else ax
+    fine, rates = _rates(table, times)
+    _draw_rates(ax, fine, rates, band)
+    ax.set(xlim=(times.start, times.end), ylim=(0, 1.08 * rates["upper"].max()))
+    unit = times.unit.removesuffix("s") or "unit of time"
+    ax.set(ylabel=f"points per {unit}", xlabel=times.name + (f" ({times.unit})" if not times.origin else ""))
+    if times.origin:
+        ticks = np.unique(np.rint(np.linspace(times.start, times.end, 6)))
+        ax.set_xticks(ticks, [told(times, each) for each in ticks])
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="y", color=GRID, linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, fontsize=10)
+    return ax

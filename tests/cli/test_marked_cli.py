@@ -1,0 +1,186 @@
+"""Points with types and times on the command line."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from support.command_line import run, spoken
+
+from dpppsynth.io import read_synthetic
+from dpppsynth.release import load_release
+from dpppsynth.spatial.domains import Window
+
+SQUARE = ["--window", "0,0,1000,1000"]
+MARKED = ["--method", "marked", "--types", "offence=burglary,theft"]
+TIMED = [*MARKED, "--time", "when", "--period", "day", "--hats", 4, "--time-zone", "Europe/London"]
+NEAR = ["--epsilon", 4, "--alpha", 50, "--protect-time", 1, "--no-protect-types", "--spacing", 500]
+
+
+def checked(*words):
+    """JSON that `check` prints."""
+    return json.loads(run("check", *words, *SQUARE, "--json").stdout)
+
+
+def refused(*words, command="check"):
+    """The message of a refusal."""
+    return spoken(run(command, *words, code=2)).removeprefix("Error: ")
+
+
+@pytest.fixture(scope="module")
+def points(tmp_path_factory):
+    """Sixty points with offences and instants."""
+    rng = np.random.default_rng(1)
+    path = tmp_path_factory.mktemp("points") / "points.csv"
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["x", "y", "offence", "when"])
+        for k in range(60):
+            place = rng.uniform(1, 999, 2).round(1)
+            writer.writerow([*place, ("burglary", "theft")[k % 2], f"2024-07-{k % 28 + 1:02d}T{k % 24:02d}:30:00Z"])
+    return path
+
+
+@pytest.fixture(scope="module")
+def released(points, tmp_path_factory):
+    """A folder of a release."""
+    out = tmp_path_factory.mktemp("released") / "public"
+    run("synthesize", points, *TIMED, *NEAR, *SQUARE, "--n", 60, "--out", out)
+    return out
+
+
+class TestSettings:
+    def test_types_and_times_are_public_parameters(self):
+        parameters = checked(*TIMED, *NEAR, "--n", 60)["parameters"]
+        assert parameters["marks"]["types"] == {"name": "offence", "values": ["burglary", "theft"]}
+        times = parameters["marks"]["times"]
+        assert (times["name"], times["end"], times["hats"], times["periodic"]) == ("when", 24.0, 4, True)
+        assert times["zone"] == "Europe/London"
+
+    @pytest.mark.parametrize(
+        ("words", "time", "types"),
+        [
+            (["--protect-time", "1.5", "--no-protect-types"], 1.5, "public"),
+            (["--protect-time", "all", "--protect-types"], "protected", "protected"),
+            (["--protect-time", "none", "--no-protect-types"], "public", "public"),
+        ],
+    )
+    def test_protection_reaches_the_relation(self, words, time, types):
+        relation = checked(*TIMED, "--epsilon", 1, "--alpha", 50, "--n", 60, *words)["guarantee"]["relation"]
+        assert (relation["name"], relation["time"], relation["types"]) == ("alpha-neighbours", time, types)
+
+    def test_everything_is_protected_under_replace_one(self):
+        relation = checked(*TIMED, "--epsilon", 1, "--n", 60)["guarantee"]["relation"]
+        assert (relation["name"], relation["time"], relation["types"]) == ("replace-one", "protected", "protected")
+
+    def test_add_remove_says_nothing_of_marks(self):
+        words = [*TIMED, "--epsilon", 1, "--relation", "add-remove", "--expected-n", 60]
+        assert "time" not in checked(*words)["guarantee"]["relation"]
+        said = refused(*words, "--protect-types", *SQUARE)
+        assert said.startswith("--protect-types: under add-remove points come and go")
+
+    def test_ranges_are_numbers_or_dates(self):
+        words = ["--method", "marked", "--time", "when", "--epsilon", 1, "--n", 60, "--time-range"]
+        dates = checked(*words, "2019-01-01,2024-01-01", "--hats", 6)["parameters"]["marks"]["times"]
+        assert (dates["origin"], dates["end"], dates["unit"], dates["hats"]) == ("2019-01-01", 1826.0, "days", 6)
+        numbers = checked(*words, "-5,1e3")["parameters"]["marks"]["times"]
+        assert (numbers["start"], numbers["end"], numbers["hats"], numbers["periodic"]) == (-5.0, 1000.0, 8, False)
+
+    def test_bins_are_types(self):
+        words = ["--method", "marked", "--type-bins", "age=0,18,65,120", "--epsilon", 1, "--n", 60]
+        assert checked(*words)["parameters"]["marks"]["types"]["edges"] == [0.0, 18.0, 65.0, 120.0]
+
+    @pytest.mark.parametrize(
+        ("words", "said"),
+        [
+            (["--method", "marked"], "--types: --method marked needs types, times or both"),
+            (["--method", "marked", "--types", "offence"], "--types: needs a column and its values"),
+            (["--method", "marked", "--types", "offence=a"], "--types: needs 2 to 1000 values"),
+            ([*MARKED, "--type-bins", "age=0,1,2"], "--type-bins: points have one type"),
+            (["--method", "marked", "--type-bins", "age=0,x"], "--type-bins: needs numbers"),
+            (["--method", "marked", "--type-bins", "age=0,2,1"], "--type-bins: needs 3 ascending"),
+            ([*MARKED, "--period", "day"], "--period: goes with --time"),
+            ([*MARKED, "--time", "when"], "--period: times need --period day"),
+            ([*MARKED, "--time", "when", "--period", "none"], "--period: times need --period day"),
+            ([*MARKED, "--time", "when", "--period", "day", "--time-range", "0,9"], "--time-range: a clock has"),
+            ([*MARKED, "--time", "when", "--time-range", "0"], "--time-range: needs two numbers or two dates"),
+            ([*MARKED, "--time", "when", "--time-range", "0,a"], "--time-range: needs numbers"),
+            ([*MARKED, "--time", "offence", "--period", "day"], "marks: types and times need names"),
+            ([*MARKED, "--time", "when", "--period", "day", "--time-zone", "Mars"], "--time-zone: must be the name"),
+            ([*MARKED, "--time", "when", "--period", "day", "--hats", 2], "--hats: "),
+            ([*TIMED, "--alpha", 50], "--protect-time: with a privacy radius"),
+            ([*TIMED, "--alpha", 50, "--protect-time", 1], "--protect-types: with a privacy radius"),
+            ([*TIMED, "--alpha", 50, "--protect-time", "much", "--protect-types"], "--protect-time: needs a number"),
+            ([*MARKED, "--alpha", 50, "--protect-time", 1, "--protect-types"], "--protect-time: goes with --time"),
+            ([*MARKED, "--by", "year", "--levels", "1,2", "--n-by", "3,4"], "--by: types are released together"),
+        ],
+    )
+    def test_what_does_not_go_together_is_refused(self, words, said):
+        n = [] if "--by" in words else ["--n", 60]
+        assert refused(*words, "--epsilon", 1, *n, *SQUARE).startswith(said)
+
+
+class TestShell:
+    def test_columns_come_out_as_they_came_in(self, released):
+        pattern = read_synthetic(
+            released / "synthetic_000.geojson", Window.rectangle(0, 0, 1000, 1000), marks=["offence", "when"]
+        )
+        assert set(pattern.marks["offence"]) <= {"burglary", "theft"}
+        assert 0 <= pattern.marks["when"].min() <= pattern.marks["when"].max() <= 24
+
+    def test_verify_sample_report_and_plot(self, released, tmp_path):
+        run("verify", released)
+        run("sample", released, "--patterns", 2, "--out", tmp_path / "more")
+        assert len(list((tmp_path / "more").glob("*.geojson"))) == 2
+        run("report", released, "--out", tmp_path / "report.html")
+        page = (tmp_path / "report.html").read_text(encoding="utf-8")
+        for caption in ("Private intensity by offence", "Expected points by when", "Types and times"):
+            assert caption in page
+        run("plot", released, "--out", tmp_path / "pictures")
+        assert {"by_type.png", "by_time.png", "types.png", "times.png", "intensity.png"} <= {
+            path.name for path in (tmp_path / "pictures").iterdir()
+        }
+
+    def test_hours_are_those_of_the_stated_zone(self, released, points):
+        """In July London is an hour ahead: times with an offset of zero are moved."""
+        marks = load_release(released).marks
+        from dpppsynth.io import read_pattern
+
+        hours = read_pattern(points, Window.rectangle(0, 0, 1000, 1000), described=marks).marks["when"]
+        assert hours[:3].tolist() == [1.5, 2.5, 3.5]
+
+    def test_the_table_by_distance_is_of_points_that_keep_their_marks(self):
+        said = spoken(run("check", *TIMED, *NEAR, *SQUARE, "--n", 60))
+        assert "one point moves, its marks kept (unit)" in said
+        rows = said.partition("its marks kept")[2].split("epsilon")[1].split()
+        numbers = [float(word) for word in rows if word.replace(".", "").isdigit()]
+        assert numbers[1::2] == sorted(numbers[1::2])
+
+    def test_rows_are_refused_before_anything_is_written(self, points, tmp_path):
+        bad = tmp_path / "bad.csv"
+        bad.write_text(points.read_text(encoding="utf-8").replace("theft", "arson", 3), encoding="utf-8")
+        words = [*TIMED, *NEAR, *SQUARE, "--n", 60, "--out", tmp_path / "out"]
+        said = refused(bad, *words, command="synthesize")
+        assert "some rows break the rules (unknown type)" in said
+        assert "arson" not in said
+        assert not (tmp_path / "out").exists()
+        reading = [*MARKED[2:], "--time", "when", "--period", "day", "--time-zone", "Europe/London"]
+        told = run("inspect", bad, *reading, *SQUARE, "--out", tmp_path / "private", "--json", code=2)
+        assert json.loads(told.stdout)["rules"] == ["unknown type"]
+        assert "arson" in next((tmp_path / "private").glob("CONFIDENTIAL_*.csv")).read_text(encoding="utf-8")
+        run("inspect", points, *reading, *SQUARE, "--n", 60, "--out", tmp_path / "private")
+        without = [word for word in reading if word not in ("--time-zone", "Europe/London")]
+        told = run("inspect", points, *without, *SQUARE, "--out", tmp_path / "private", "--json", code=2)
+        assert json.loads(told.stdout)["rules"] == ["an offset, and no time zone is stated"]
+
+    def test_columns_are_asked_for_before_rows_are_read(self, points, tmp_path):
+        words = ["--method", "marked", "--types", "crime=burglary,theft", "--epsilon", 1, *SQUARE, "--n", 60]
+        said = refused(points, *words, "--out", tmp_path / "out", command="synthesize")
+        assert said.startswith("--types: there is no column 'crime'; the columns are 'x', 'y', 'offence', 'when'")
+        words[3] = "x1=burglary,theft"
+        said = refused(points, *words, "--x", "x1", "--out", tmp_path / "out", command="synthesize")
+        assert said.startswith("--types: column 'x1' is read as --x")
+
+    def test_a_period_that_is_none_is_refused_by_inspect(self, points, tmp_path):
+        said = refused(points, "--time", "when", "--period", "year", *SQUARE, "--out", tmp_path, command="inspect")
+        assert said.startswith("--period: needs one of day, week, none")

@@ -1,0 +1,167 @@
+"""Pictures of types and times."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+
+from dpppsynth import InputError, LaplaceSynthesizer, MarkedSynthesizer, PointPattern, Window
+from dpppsynth.linear_network import LinearNetwork
+from dpppsynth.plotting import plot_by_time, plot_by_type, plot_epsilon_curve, plot_marginal, save_picture
+from dpppsynth.plotting.time_words import told
+from dpppsynth.privacy import AlphaNeighbours
+from dpppsynth.spatial.mark_space import Marks, Times, Types
+
+SQUARE = Window.rectangle(0, 0, 1000, 1000, "EPSG:27700")
+STREETS = LinearNetwork([(0, 0), (1000, 0), (1000, 1000), (0, 1000)], [(0, 1), (1, 2), (2, 3), (3, 0)], "EPSG:27700")
+OFFENCES = Types("offence", ["burglary", "theft"])
+CLOCK = Marks(OFFENCES, Times.day("hour", hats=4))
+
+
+def released(domain, marks, n=400):
+    """A release of burglaries by night in the west, and twice as many thefts by day in the east."""
+    rng = np.random.default_rng(3)
+    kinds = np.array(["theft", "theft", "burglary"])[np.arange(n) % 3]
+    xy = np.column_stack([np.where(kinds == "theft", 750, 250) + rng.uniform(-200, 200, n), rng.uniform(0, 1000, n)])
+    columns = {"offence": kinds, "hour": np.where(kinds == "theft", 12.0, 0.0) + rng.uniform(0, 3, n)}
+    columns = {name: columns[name] for name in marks.names}
+    positions = xy if domain is SQUARE else domain.positions(domain.coordinates(domain.positions(xy)))
+    says = {"time": 1.0 if marks.times else None, "types": "public" if marks.types else None}
+    near = AlphaNeighbours(50.0, **says)
+    pattern = PointPattern.at(positions, domain, columns)
+    return MarkedSynthesizer(8.0, marks, relation=near, spacing=500.0).release(pattern, rng=1)
+
+
+@pytest.fixture(scope="module")
+def square():
+    return released(SQUARE, CLOCK)
+
+
+@pytest.fixture(scope="module")
+def streets():
+    return released(STREETS, CLOCK)
+
+
+def surface(ax):
+    """The image or the streets of a panel."""
+    return ax.images[0] if ax.images else next(c for c in ax.collections if c.get_array() is not None)
+
+
+def dots(ax):
+    """Places of the points above a map."""
+    return np.vstack([c.get_offsets() for c in ax.collections if isinstance(c, PathCollection)])
+
+
+@pytest.mark.parametrize("place", ["square", "streets"])
+def test_panels_share_a_scale_that_holds_all_values(place, request):
+    release = request.getfixturevalue(place)
+    for axes in (plot_by_type(release), plot_by_time(release)):
+        shown = [surface(ax) for ax in axes]
+        assert len({each.get_clim() for each in shown}) == 1
+        top = shown[0].get_clim()[1]
+        if place == "square":
+            assert top == max(each.get_array().max() for each in shown)
+        # The scale is that of the largest panel, so others do not reach it.
+        assert min(each.get_array().max() for each in shown) < 0.9 * top
+        assert sum(bool(ax.get_label() == "<colorbar>") for ax in axes[0].figure.axes) == 1
+
+
+def test_streets_of_equal_value_have_equal_width(streets):
+    found = {}
+    for ax in plot_by_type(streets):
+        lines = surface(ax)
+        assert isinstance(lines, LineCollection)
+        found |= dict(zip(np.asarray(lines.get_array()), lines.get_linewidths(), strict=True))
+    values = sorted(found)
+    assert (np.diff([found[value] for value in values]) >= 0).all()
+
+
+def test_maps_show_the_intensity_of_the_type(square):
+    for ax, name in zip(plot_by_type(square), OFFENCES.values, strict=True):
+        assert ax.get_title(loc="left") == name
+        values = surface(ax).get_array()
+        rows, columns = values.shape
+        xy = [((130 + 0.5) * 1000 / columns, (70 + 0.5) * 1000 / rows)]
+        assert values[70, 130] == pytest.approx(square.intensity(xy, type=name)[0])
+
+
+def test_maps_show_the_intensity_at_the_instant(square):
+    axes = plot_by_time(square, [0.0, 13.5], type="theft")
+    assert [ax.get_title(loc="left") for ax in axes] == ["00:00", "13:30"]
+    for ax, time in zip(axes, (0.0, 13.5), strict=True):
+        values = surface(ax).get_array()
+        xy = [((130 + 0.5) * 1000 / values.shape[1], (70 + 0.5) * 1000 / values.shape[0])]
+        assert values[70, 130] == pytest.approx(square.intensity(xy, time=time, type="theft")[0])
+
+
+def test_each_synthetic_point_is_drawn_once_where_it_belongs(square):
+    pattern = square.sample(1, rng=2)[0]
+    kinds, hours = pattern.marks["offence"], pattern.marks["hour"]
+    by_type = [dots(ax) for ax in plot_by_type(square, pattern=pattern)]
+    assert [len(each) for each in by_type] == [(kinds == name).sum() for name in OFFENCES.values]
+    np.testing.assert_array_equal(by_type[0], pattern.xy[kinds == "burglary"])
+    by_time = [dots(ax) for ax in plot_by_time(square, [0.0, 12.0], pattern=pattern)]
+    midnight = np.minimum(hours, 24 - hours) < np.abs(hours - 12)
+    np.testing.assert_array_equal(by_time[0], pattern.xy[midnight])
+    assert sum(map(len, by_time)) == len(pattern)
+
+
+def test_a_clock_has_the_marginal_and_closes(square, tmp_path):
+    ax = plot_marginal(square, "time")
+    table = square.marginal("time")
+    angle, rate = ax.lines[0].get_data()
+    assert ax.name == "polar"
+    assert (angle[0], angle[-1]) == (0, pytest.approx(2 * np.pi))
+    assert rate[0] == rate[-1]
+    np.testing.assert_allclose(rate[:-1:12], table["points"] / CLOCK.times.measure)
+    assert ax.get_theta_direction() == -1
+    assert save_picture(ax, tmp_path / "clock.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(("times", "polar"), [(Times.week("hour"), True), (Times("hour", 0, 24, 5), False)])
+def test_weeks_are_clocks_and_ranges_are_curves(times, polar):
+    release = released(SQUARE, Marks(times=times))
+    ax = plot_marginal(release, "time")
+    assert (ax.name == "polar") == polar
+    assert {"Mon", "Sun"} <= {text.get_text() for text in ax.texts} or not polar
+    panels = plot_by_time(release)
+    assert len(panels) == (7 if polar else 8)
+    with pytest.raises(InputError, match="have no types"):
+        plot_by_type(release)
+
+
+def test_bars_are_the_types(square):
+    ax = plot_marginal(square, "types")
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(OFFENCES.values)
+    np.testing.assert_allclose([bar.get_width() for bar in ax.patches], square.marginal("types")["points"])
+
+
+def test_others_are_refused(square):
+    plain = LaplaceSynthesizer(1.0, alpha=50.0).release(PointPattern([[1.0, 1.0]], SQUARE), rng=1)
+    for draw in (plot_by_type, plot_by_time):
+        with pytest.raises(InputError, match=r"^release: needs a MarkedRelease, got CoxRelease"):
+            draw(plain)
+    with pytest.raises(InputError, match=r"^types:"):
+        plot_by_type(square, ["arson"])
+    with pytest.raises(InputError, match=r"^pattern: has no mark 'offence'"):
+        plot_by_type(square, pattern=square.sample(1, rng=1)[0].unmarked())
+
+
+def test_the_curve_by_distance_says_that_marks_are_kept(square):
+    ax = plot_epsilon_curve(square.guarantee)
+    assert "its marks kept" in ax.get_xlabel()
+    assert any("marks changed" in text.get_text() for text in ax.texts)
+
+
+@pytest.mark.parametrize(
+    ("times", "time", "text"),
+    [
+        (Times.day("t"), 23.999, "00:00"),
+        (Times.week("t"), 167.9999, "Mon 00:00"),
+        (Times.week("t"), 30.25, "Tue 06:15"),
+        (Times.between("t", "2020-01-01", "2020-01-11"), 1.5, "2020-01-02 12:00"),
+        (Times.between("t", "2020-01-01", "2021-01-01"), 31.5, "2020-02-01"),
+        (Times("t", 2000, 2020, 5, unit="years"), 2001.5, "2001.5 years"),
+    ],
+)
+def test_instants_in_words(times, time, text):
+    assert told(times, time) == text
