@@ -39,5 +39,5 @@ class MarkOptions:
 
     def described(self) -> "Marks | None":
         """Types and times; None where there are neither."""
-        add_options({each.argument or each.name: each.option for each in DESCRIBED})
+        add_options({name: each.option for each in DESCRIBED for name in (each.argument, each.name) if name})
         return described_marks(asdict(self) | {"hats": None})

@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from dpppsynth.spatial.mark_space import Marks, Times, Types
 
 PERIODS = ("day", "week", "none")
+# Of a range without a clock, unless given.
+HATS = 8
 WHOLE_RANGE, NOTHING = "all", "none"
 DESCRIBED = (
     Setting(
         name="types",
         option="--types",
         kind=str,
+        argument="marks",
         metavar="COLUMN=A,B,...",
         help="Column of types, and all types that points may have, chosen without looking at them",
     ),
@@ -28,7 +31,14 @@ DESCRIBED = (
         metavar="COLUMN=A,B,C,...",
         help="Instead of types: column of numbers, and the edges of the bins they are put into",
     ),
-    Setting(name="time", option="--time", kind=str, metavar="COLUMN", help="Column of times: numbers or ISO dates"),
+    Setting(
+        name="time",
+        option="--time",
+        kind=str,
+        argument="marks",
+        metavar="COLUMN",
+        help="Column of times: numbers or ISO dates",
+    ),
     Setting(
         name="period",
         option="--period",
@@ -178,11 +188,12 @@ def _line(name: str, text: str, more: Mapping[str, int], zone: str) -> "Times":
         msg = f"time_range: needs two numbers or two dates with a comma between them, got {text!r}"
         raise InputError(msg)
     if any("-" in each[1:] and "e-" not in each.lower() for each in ends):
-        return Times.between(name, *ends, **more, zone=zone)
+        return Times.between(name, ends[0], ends[1], more.get("hats", HATS), zone=zone)
     if zone:
         msg = "time_zone: goes with a clock or with dates; leave it out"
         raise InputError(msg)
-    return Times(name, *_numbers("time_range", ends), **{"hats": 8, **more})
+    start, end = _numbers("time_range", ends)
+    return Times(name, start, end, more.get("hats", HATS))
 
 
 def _named(argument: str, text: str, example: str) -> tuple[str, list[str]]:

@@ -77,7 +77,7 @@ def read_pattern(
         The file is missing or unreadable, lacks a column, has another CRS than the domain, or holds a row that breaks a
         rule. The message names the rules; `inspect_points` finds the rows.
     """
-    columns = {"x": x, "y": y, "count": count, "user": user}
+    columns: dict[str, Any] = {"x": x, "y": y, "count": count, "user": user}
     reading: dict[str, Any] = {"crs": crs, "to_crs": to_crs, "snap": snap}
     return PointPattern.from_file(path, domain, **columns, **reading, marks=marks, described=described)
 

@@ -157,10 +157,10 @@ def plot_marginal(
 
 def _instants(times: Times) -> Floats:
     if times.periodic and times.length == HOURS_OF_WEEK:
-        return np.arange(7) * 24.0 + 12
+        return np.arange(12.0, HOURS_OF_WEEK, 24.0)
     if times.periodic:
-        return times.start + times.length * np.arange(8) / 8
-    return times.start + times.length * (np.arange(8) + 0.5) / 8
+        return np.asarray(times.start + times.length * np.arange(8) / 8, dtype=np.float64)
+    return np.asarray(times.start + times.length * (np.arange(8) + 0.5) / 8, dtype=np.float64)
 
 
 def _unit(release: Marked) -> str:

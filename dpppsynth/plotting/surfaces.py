@@ -106,7 +106,7 @@ def rescale(drawn: AxesImage | LineCollection, top: float) -> None:
     drawn.set_clim(0.0, top)
     if isinstance(drawn, LineCollection):
         values = np.asarray(drawn.get_array())
-        drawn.set_linewidths(THIN + (THICK - THIN) * np.minimum(values / top, 1.0))
+        drawn.set_linewidth((THIN + (THICK - THIN) * np.minimum(values / top, 1.0)).tolist())
 
 
 def street_values(intensity: Any) -> tuple[Floats, Floats]:

@@ -105,7 +105,7 @@ class TestSettings:
             ([*MARKED, "--time", "when", "--period", "day", "--time-range", "0,9"], "--time-range: a clock has"),
             ([*MARKED, "--time", "when", "--time-range", "0"], "--time-range: needs two numbers or two dates"),
             ([*MARKED, "--time", "when", "--time-range", "0,a"], "--time-range: needs numbers"),
-            ([*MARKED, "--time", "offence", "--period", "day"], "marks: types and times need names"),
+            ([*MARKED, "--time", "offence", "--period", "day"], "--types, --time: types and times need names"),
             ([*MARKED, "--time", "when", "--period", "day", "--time-zone", "Mars"], "--time-zone: must be the name"),
             ([*MARKED, "--time", "when", "--period", "day", "--hats", 2], "--hats: "),
             ([*TIMED, "--alpha", 50], "--protect-time: with a privacy radius"),

@@ -130,7 +130,7 @@ def _time(times: Times, cell: Any) -> float | str:
     if _missing(cell):
         return MISSING_TIME
     if isinstance(cell, np.datetime64):
-        cell = str(np.datetime64(cell, "us"))
+        cell = str(cell.astype("datetime64[us]"))
     if isinstance(cell, date):
         cell = cell.isoformat()
     if not isinstance(cell, str):
