@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from dpppsynth.cli import common_options as o
-from dpppsynth.cli.columns import require_own_columns
+from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import note, progress, show_json, show_line
 from dpppsynth.cli.domain_options import DomainOptions, require_snap
 from dpppsynth.cli.option_groups import option_groups
@@ -18,6 +18,7 @@ from dpppsynth.core.errors import InputError
 if TYPE_CHECKING:
     from dpppsynth.contract.result import HeatMapped
     from dpppsynth.spatial.domains import Domain
+    from dpppsynth.spatial.mark_space import Marks
     from dpppsynth.spatial.patterns import PointPattern
 
 SENTENCE = (
@@ -96,7 +97,8 @@ def evaluate(
     """Score synthetic patterns against the original, and write a confidential report.
 
     The screen shows no figure unless --show is given. Of a heat map release, the heat map is scored too: the original
-    must have the column that tells the persons.
+    must have the column that tells the persons. Of points with types and times these are compared as well: the
+    original must have their columns.
     """
     from dpppsynth.evaluation.private_folder import contents, require_private_folder, save
 
@@ -108,16 +110,18 @@ def evaluate(
 
     with progress() as say:
         say("reading the synthetic patterns")
-        domain, patterns, release = _patterns(synthetic, place, x, y, limit=not no_limit)
+        domain, patterns, release, described = _patterns(synthetic, place, x, y, limit=not no_limit)
         require_snap(domain, snap)
         say("reading the points")
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
         user = None if release is None else release.user
         with _said_of_persons(user):
-            require_own_columns(points, x, y, count=count, user=user)
-            original = read_pattern(points, domain, x=x, y=y, **crs, count=count, user=user, snap=snap)
+            require_own_columns(points, x, y, count=count, user=user, **columns_of(described))
+            reading: dict[str, Any] = {"count": count, "user": user, "snap": snap, "described": described}
+            original = read_pattern(points, domain, x=x, y=y, **crs, **reading)
         say("comparing")
-        report = compare(original, patterns, side=side, bandwidth=bandwidth, release=release)
+        more: dict[str, Any] = {"release": release, "described": described}
+        report = compare(original, patterns, side=side, bandwidth=bandwidth, **more)
         say("writing the report")
         save(report, folder, option)
     if json:
@@ -131,8 +135,8 @@ def evaluate(
 
 def _patterns(
     synthetic: list[Path], place: Elsewhere, x: str | None, y: str | None, *, limit: bool
-) -> "tuple[Domain, list[PointPattern], HeatMapped | None]":
-    """The public domain, the patterns of a release or of files, and the release if it is of heat maps."""
+) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":
+    """The public domain, the patterns of a release or of files; a release if it is of heat maps, and its marks."""
     from dpppsynth.release.certificate import FILENAME
 
     for path in synthetic:
@@ -143,7 +147,7 @@ def _patterns(
     if not releases:
         place.require_one()
         domain = place.domain()
-        return domain, [_pattern(path, domain, x, y) for path in synthetic], None
+        return domain, [_pattern(path, domain, x, y) for path in synthetic], None, None
     if len(synthetic) > 1:
         msg = "SYNTHETIC: give the folder of one release, or files of synthetic points"
         raise InputError(msg)
@@ -168,13 +172,15 @@ def _pattern(path: Path, domain: "Domain", x: str | None, y: str | None) -> "Poi
     return PointPattern.at(found.positions, domain, synthetic=True)
 
 
-def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatMapped | None]":
-    """Domain and synthetic patterns of a saved release, without marks; and itself if it is of heat maps."""
-    from dpppsynth.contract.result import HeatMapped
+def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":
+    """Domain and synthetic patterns of a saved release; itself if it is of heat maps, and its types and times."""
+    from dpppsynth.contract.result import HeatMapped, has_marks, require_marked
     from dpppsynth.release.folder import open_release
 
     with open_release(path, limit=limit) as found:
-        release, patterns = found.release, [found.pattern(name, marked=False) for name in found.patterns]
+        release = found.release
+        described = require_marked(release).marks if has_marks(release) else None
+        patterns = [found.pattern(name, marked=described is not None) for name in found.patterns]
     domain = release.domain
     heat = release if isinstance(release, HeatMapped) else None
     if heat is not None:
@@ -182,7 +188,7 @@ def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], 
     if not patterns:
         msg = f"SYNTHETIC: {path} holds no synthetic pattern; see dpppsynth sample"
         raise InputError(msg)
-    return domain, patterns, heat
+    return domain, patterns, heat, described
 
 
 @contextmanager

@@ -109,7 +109,7 @@ class Comparison:
     @cached_property
     def k(self) -> KFunction:
         """K-function of the original."""
-        return k_function(self.original.part(_kept(self.original, self.rng)), self.r)
+        return k_function(self.original.part(kept_for_k(self.original, self.rng)), self.r)
 
     @cached_property
     def intensity(self) -> KernelIntensity | None:
@@ -134,15 +134,19 @@ class Comparison:
 
     def score(self, pattern: PointPattern, released: Density | None = None) -> Scored:
         """Score one pattern; `released` is the intensity it was drawn from, where there is one."""
-        kept = pattern.part(_kept(pattern, self.rng), synthetic=True)
+        kept = pattern.part(kept_for_k(pattern, self.rng), synthetic=True)
         return self._scored(pattern, self._k(kept), released)
 
     def uniform(self) -> Scored:
         """Score a homogeneous Poisson pattern of the same mean, the reference without data."""
+        return self.score(self.uniform_pattern())
+
+    def uniform_pattern(self) -> PointPattern:
+        """A homogeneous Poisson pattern of the same mean."""
         domain = self.original.domain
         mesh = _coarse_mesh(domain)
         level = np.full(len(mesh.elements), len(self.original) / domain.size)
-        return self.score(poisson_pattern(PiecewiseConstant(mesh, level), self.rng))
+        return poisson_pattern(PiecewiseConstant(mesh, level), self.rng)
 
     def resampled(self) -> Scored:
         """Score a bootstrap sample of the original's points, the reference for sampling variation.
@@ -152,11 +156,9 @@ class Comparison:
         domain, n = self.original.domain, len(self.original)
         source = self.rng.integers(n, size=n)
         pattern = PointPattern.at(self.original.positions[source], domain)
-        kept = np.flatnonzero(_kept(pattern, self.rng))
-        copies = np.unique(source[kept], return_counts=True)[1]
-        pairs = (copies * (copies - 1)).sum() / (len(kept) * (len(kept) - 1))
+        kept = np.flatnonzero(kept_for_k(pattern, self.rng))
         k = self._k(PointPattern.at(pattern.positions[kept], domain))
-        return self._scored(pattern, replace(k, k=frozen(np.maximum(k.k - pairs * domain.size, 0.0))), None)
+        return self._scored(pattern, without_copies(k, source[kept], domain), None)
 
     def _k(self, pattern: PointPattern) -> KFunction:
         """K of a pattern; without pairs of points it is zero."""
@@ -201,6 +203,13 @@ class Comparison:
         return np.asarray(intensity(xy) * weight)
 
 
+def without_copies(k: KFunction, source: npt.NDArray[np.int64], domain: Domain) -> KFunction:
+    """K of points that are copies of others, told by their sources (n,), without pairs of copies of one point."""
+    copies = np.unique(source, return_counts=True)[1]
+    pairs = (copies * (copies - 1)).sum() / (len(source) * (len(source) - 1))
+    return replace(k, k=frozen(np.maximum(k.k - pairs * domain.size, 0.0)))
+
+
 def least_bandwidth(domain: Domain) -> float:
     """Smallest kernel bandwidth: a cell of the quadrature, between whose nodes far narrower kernels fall."""
     return quadrature_cell(domain)
@@ -217,7 +226,7 @@ def thins(pattern: PointPattern) -> bool:
     return len(pattern) > _largest(pattern.domain)
 
 
-def _kept(pattern: PointPattern, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def kept_for_k(pattern: PointPattern, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
     """(n,) a random choice of as many points as a K-function may be made of."""
     chosen = np.full(len(pattern), not thins(pattern))
     if thins(pattern):

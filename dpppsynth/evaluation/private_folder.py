@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dpppsynth.core.errors import InputError
+from dpppsynth.evaluation.mark_scores import MarkScores
 from dpppsynth.evaluation.metrics import METRICS, KComparison
 from dpppsynth.plotting import refuse_release_folder, save_picture
 from dpppsynth.spatial.domains import Domain
@@ -48,6 +49,10 @@ class SavedReport(Protocol):
     @property
     def values(self) -> dict[str, Floats]:
         """Values of the metrics, pattern by pattern."""
+
+    @property
+    def marks(self) -> MarkScores | None:
+        """Shares of types and times."""
 
     @property
     def side(self) -> float:
@@ -128,6 +133,10 @@ def _write(report: SavedReport, work: Path) -> None:
     start, mode = (PREFIX, 0o600) if report.confidential else ("", 0o666)
     document = json.dumps(contents(report), indent=2, allow_nan=False) + "\n"
     texts = {"evaluation.json": document, "summary.csv": report.table.to_csv(), "k.csv": _k_csv(report)}
+    for name in ("types", "times"):
+        shares = getattr(report.marks, name, None)
+        if shares is not None:
+            texts[f"{name}.csv"] = shares.to_csv()
     for name, text in texts.items():
         handle = os.open(work / (start + name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:

@@ -15,15 +15,18 @@ import numpy as np
 import numpy.typing as npt
 
 from dpppsynth.contract.result import HeatMapped, require_heat_map
-from dpppsynth.core.arguments import elements, flag, positive
+from dpppsynth.core.arguments import elements, flag, instance, positive
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.randomness import RngLike, generator
+from dpppsynth.evaluation import mark_scores
 from dpppsynth.evaluation.distances import Density
 from dpppsynth.evaluation.heatmap_scores import NOTE, PERSONS_NOTE, HeatScores, score_heat
 from dpppsynth.evaluation.kfunction import default_distances
+from dpppsynth.evaluation.mark_scores import MarkComparison, MarkScores, Told, score_marks, told
 from dpppsynth.evaluation.metric_table import aligned, averages
 from dpppsynth.evaluation.metrics import METRICS, Comparison, KComparison, least_bandwidth, thins, transport_method
 from dpppsynth.spatial.domains import Domain
+from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.second_order import checked_distances, frozen
@@ -71,6 +74,8 @@ class UtilityReport:
     confidential : bool
     heat : HeatScores or None
         Of a heat map release: four more rows, and none about the number of points, which is no aim of it.
+    marks : MarkScores or None
+        Of points with types and times: more rows, and tables `marks.types` and `marks.times` of shares.
     """
 
     original: PointPattern
@@ -82,6 +87,7 @@ class UtilityReport:
     notes: tuple[str, ...]
     confidential: bool
     heat: HeatScores | None = None
+    marks: MarkScores | None = None
 
     @property
     def domain(self) -> Domain:
@@ -94,19 +100,22 @@ class UtilityReport:
 
         "original" is what the original itself scores, which is no aim: publishing it would score best.
         """
-        found = averages(self.values, len(self.original), self.domain.unit)
-        if self.heat is None:
-            return found
         import pandas as pd
 
+        found = averages(self.values, len(self.original), self.domain.unit)
+        if self.marks is not None:
+            found = pd.concat([found, self.marks.table()])
+        if self.heat is None:
+            return found
         return pd.concat([self.heat.table(), found.drop(index=METRICS[0].name)])
 
     def save(self, folder: str | Path) -> Path:
         """Write the report into a new or empty folder that only its owner can open, outside every release.
 
-        Files: evaluation.json, summary.csv, k.csv, k.png and patterns.png, each name begun by ``CONFIDENTIAL_``. Only
-        patterns.png shows points. Folders above it that do not exist yet are made for the owner alone, too. What a
-        killed process leaves behind is a hidden folder beside it, ``.NAME-*.unfinished``; the next save clears it away.
+        Files: evaluation.json, summary.csv, k.csv, k.png and patterns.png, and types.csv and times.csv where there are
+        marks, each name begun by ``CONFIDENTIAL_``. Only patterns.png shows points. Folders above it that do not exist
+        yet are made for the owner alone, too. What a killed process leaves behind is a hidden folder beside it,
+        ``.NAME-*.unfinished``; the next save clears it away.
 
         Raises
         ------
@@ -159,6 +168,7 @@ def evaluate(
     bandwidth: float | None = None,
     synthetic_intensity: Density | None = None,
     release: HeatMapped | None = None,
+    described: Marks | None = None,
     confidential: bool = True,
     rng: RngLike = 0,
 ) -> UtilityReport:
@@ -184,7 +194,8 @@ def evaluate(
     Parameters
     ----------
     original : PointPattern
-        At least two points; marks are not looked at, but for that of the persons where `release` is given.
+        At least two points; marks are not looked at, but for that of the persons where `release` is given, and types
+        and times where they are `described`.
     synthetic : PointPattern or sequence of PointPattern
         On the same domain; they may be empty.
     r : array_like, shape (b,), optional
@@ -201,6 +212,10 @@ def evaluate(
     release : HeatmapRelease, optional
         The heat map release that the synthetic patterns were drawn from. Its heat map is set against that of the
         original's persons, who must be marked as in the release, by earth mover's distance, SIM, CC and KL.
+    described : Marks, optional
+        Types and times, which the original and the synthetic patterns have then: `release.marks` of a release of points
+        with marks. Rows for shares of types, histograms and distances of times, K by type and misplaced shares by mark
+        are added. The distance of times goes around a clock where there is one.
     confidential : bool
         False takes the warnings off. That is honest only where the original is no data about anybody: simulated, or
         published long ago.
@@ -227,6 +242,7 @@ def evaluate(
     patterns = _listed(synthetic)
     _require(original, patterns)
     heat = None if release is None else score_heat(require_heat_map(release), original)
+    told_marks = None if described is None else _told(original, patterns, described)
     domain = original.domain
     comparison = Comparison(
         original,
@@ -241,6 +257,7 @@ def evaluate(
         "uniform": [comparison.uniform() for _ in range(YARDSTICKS)],
         "resampled": [comparison.resampled() for _ in range(YARDSTICKS)],
     }
+    marks = None if told_marks is None or described is None else _score_marks(comparison, described, *told_marks)
     return UtilityReport(
         original,
         patterns,
@@ -248,10 +265,24 @@ def evaluate(
         {name: frozen(np.array([one.values for one in each])) for name, each in scored.items()},
         comparison.side,
         comparison.bandwidth,
-        _notes(comparison, patterns) + (() if heat is None else (NOTE, PERSONS_NOTE)),
+        _notes(comparison, patterns)
+        + (() if heat is None else (NOTE, PERSONS_NOTE))
+        + (() if marks is None else (mark_scores.NOTE,)),
         confidential,
         heat,
+        marks,
     )
+
+
+def _told(original: PointPattern, patterns: Sequence[PointPattern], described: Marks) -> tuple[Told, list[Told]]:
+    """Original and synthetic patterns with their types and times."""
+    instance("described", described, Marks, "such as release.marks")
+    return told(original, described, "original"), [told(each, described, "synthetic") for each in patterns]
+
+
+def _score_marks(comparison: Comparison, described: Marks, original: Told, patterns: list[Told]) -> MarkScores:
+    against = MarkComparison(original, described, comparison.side, comparison.r, comparison.rng)
+    return score_marks(against, patterns, [comparison.uniform_pattern() for _ in range(YARDSTICKS)])
 
 
 def _listed(synthetic: Any) -> tuple[Any, ...]:

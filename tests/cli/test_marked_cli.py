@@ -141,6 +141,16 @@ class TestShell:
             path.name for path in (tmp_path / "pictures").iterdir()
         }
 
+    def test_evaluation_compares_marks(self, released, points, tmp_path):
+        run("evaluate", points, released, "--out", tmp_path / "private")
+        assert {"CONFIDENTIAL_types.csv", "CONFIDENTIAL_times.csv"} <= {
+            path.name for path in (tmp_path / "private").iterdir()
+        }
+        bare = tmp_path / "bare.csv"
+        bare.write_text("x,y\n1,1\n2,2\n", encoding="utf-8")
+        said = refused(bare, released, "--out", tmp_path / "other", command="evaluate")
+        assert said.splitlines()[-1].find("there is no column 'offence'") > 0
+
     def test_hours_are_those_of_the_stated_zone(self, released, points):
         """In July London is an hour ahead: times with an offset of zero are moved."""
         marks = load_release(released).marks
