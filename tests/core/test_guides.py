@@ -16,6 +16,7 @@ GUIDES = [
         "inference",
         "ledger",
         "local",
+        "marks",
         "privacy_promise",
     )
 ]
