@@ -285,6 +285,19 @@ class Measurement:
         """The plan with the public offset, of which a certificate states the fingerprint with its estimator."""
         return self
 
+    def dressed(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
+        """A surrogate pattern with the marks that the plan asks for: of so many persons where it asks whose points are.
+
+        Parameters
+        ----------
+        pattern : PointPattern
+        rng : Generator
+        """
+        user = self.counted_by
+        if user is None:
+            return pattern
+        return PointPattern.at(pattern.positions, pattern.domain, {user: np.arange(len(pattern))})
+
     def trial(self, release: Releasing, pattern: PointPattern, rng: np.random.Generator) -> "Trial":
         """One run on a surrogate pattern, for a rehearsal.
 

@@ -117,16 +117,8 @@ def rehearse(
         if say is not None:
             say(f"surrogate pattern: {surrogate.name}")
         pattern = binomial_pattern(surrogate.intensity, round(size), rng)
-        runs.append(_run(plan, release, surrogate, _of_persons(pattern, plan), rng))
+        runs.append(_run(plan, release, surrogate, plan.dressed(pattern, rng), rng))
     return Rehearsal(mechanism, tuple(runs), plan.distance)
-
-
-def _of_persons(pattern: PointPattern, plan: Measurement) -> PointPattern:
-    """The same points, marked as those of so many persons where a plan asks whose they are."""
-    user = plan.counted_by
-    if user is None:
-        return pattern
-    return PointPattern.at(pattern.positions, pattern.domain, {user: np.arange(len(pattern))})
 
 
 def _run(

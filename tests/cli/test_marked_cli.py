@@ -141,6 +141,11 @@ class TestShell:
             path.name for path in (tmp_path / "pictures").iterdir()
         }
 
+    def test_rehearsals_draw_types_and_times(self):
+        told = json.loads(run("rehearse", *TIMED, *NEAR, *SQUARE, "--n", 60, "--json").stdout)
+        assert told["passed"]
+        assert len(told["runs"]) == 3
+
     def test_evaluation_compares_marks(self, released, points, tmp_path):
         run("evaluate", points, released, "--out", tmp_path / "private")
         assert {"CONFIDENTIAL_types.csv", "CONFIDENTIAL_times.csv"} <= {

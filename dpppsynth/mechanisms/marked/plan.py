@@ -179,6 +179,13 @@ class MarkedPlan(MeasurementPlan):
         number = (kinds[:, None] * hats + hat)[:, :, None] * places + vertex[:, None, :]
         np.add.at(total, number.ravel(), (share[:, :, None] * tent[:, None, :]).ravel())
 
+    def dressed(self, pattern: PointPattern, rng: np.random.Generator) -> PointPattern:
+        """A surrogate pattern with types and times that are spread evenly, wherever a point is."""
+        times, size = self.marks.times, len(pattern)
+        kinds = rng.integers(self.marks.shape[0], size=size)
+        at = np.zeros(size) if times is None else rng.uniform(times.start, times.end, size)
+        return PointPattern.at(pattern.positions, pattern.domain, self.marks.columns(kinds, at))
+
     def written(self, properties: bytes) -> bool:
         """Whether these are the properties of a point with these marks."""
         try:
