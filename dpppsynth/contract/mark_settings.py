@@ -104,7 +104,7 @@ def described_marks(values: Mapping[str, Any]) -> "Marks | None":
 
 
 def protection(values: Mapping[str, Any], marks: "Marks | None", *, near: bool) -> dict[str, Any]:
-    """What a relation says of types and times; `near` where a privacy radius is given, and all has to be said.
+    """Protection of types and times, as a relation says it; with a privacy radius (`near`) it has to be said of both.
 
     Raises
     ------
