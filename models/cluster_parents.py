@@ -1,4 +1,4 @@
-"""How much the numbers of clusters in regions vary, given what the released intensity shows of them already.
+"""Variance of the numbers of clusters in regions, given what the released intensity shows of them already.
 
 Noised masses tell how unevenly the points of the original lie: `sum_j m_j^2`, less its noise and what single points
 contribute, counts pairs of points under one tent (or in one cell). Of these the intensity explains some. Clusters over

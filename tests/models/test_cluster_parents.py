@@ -1,4 +1,4 @@
-"""How much numbers of clusters vary. False alarms of statistical tests are below 1e-6."""
+"""Variance of numbers of clusters. False alarms of statistical tests are below 1e-6."""
 
 import numpy as np
 import pytest

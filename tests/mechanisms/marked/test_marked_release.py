@@ -72,7 +72,7 @@ class TestPlan:
         assert (plan.exact_numbers(pattern) == whole).all()
 
     def test_noise_has_the_scale_of_the_plan(self):
-        """Of 2 x 6 x 36 numbers and eight runs: a Kolmogorov-Smirnov test, false alarms below 1e-6."""
+        """Kolmogorov-Smirnov test of 2 x 6 x 36 numbers and eight runs; false alarms below 1e-6."""
         plan, pattern = self.plan(), original()
         exact = plan.exact_numbers(pattern)
         noise = np.concatenate([plan.measure(pattern, seed).lattice - exact for seed in range(8)])
