@@ -310,6 +310,10 @@ ENTRIES = {
         Offset.from_grid,
         {"values": [[1.0, 2.0]], "bounds": (0, 0, 1, 1), "as_": "counts", "crs": None, "fill": None},
     ),
+    "people_within": (
+        privacy.people_within,
+        {"population": dps.Offset.from_grid([[1.0, 2.0]], (0, 0, 1000, 1000), "counts"), "domain": SQUARE, "radius": 50.0},
+    ),
     "Covariates": (dps.Covariates, {"layers": {"east": lambda xy: xy[:, 0]}}),
     "Offset.from_geotiff": (Offset.from_geotiff, {"path": "none.tif", "as_": "counts", "band": 1, "fill": None}),
     "load_release": (dps.load_release, {"path": "none"}),
@@ -451,7 +455,7 @@ MADE_ELSEWHERE = {
     "LaplacePosterior", "NoisyField", "NoisyMasses", "Sampler", "build_lgcp", "build_noise_aware", "diagnose",
     "laplace_posterior", "heatmaps", "HeatmapRelease", "Aggregation", "CellTree", "CheckIns", "Estimate",
     "InfiniteHeatmap", "Level", "Optimum", "compact_lp", "full_lp", "measure_tree", "objective",
-    "solve", "PairSumsRelease", "MarkedRelease",
+    "solve", "PairSumsRelease", "MarkedRelease", "Crowd",
 } | local_entries.MADE | bounded_entries.MADE  # fmt: skip
 
 
