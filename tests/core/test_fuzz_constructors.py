@@ -312,7 +312,10 @@ ENTRIES = {
     ),
     "people_within": (
         privacy.people_within,
-        {"population": dps.Offset.from_grid([[1.0, 2.0]], (0, 0, 1000, 1000), "counts"), "domain": SQUARE, "radius": 50.0},
+        {
+            "population": dps.Offset.from_grid([[1.0, 2.0]], (0, 0, 1000, 1000), "counts"), "domain": SQUARE,
+            "radius": 50.0,
+        },
     ),
     "Covariates": (dps.Covariates, {"layers": {"east": lambda xy: xy[:, 0]}}),
     "Offset.from_geotiff": (Offset.from_geotiff, {"path": "none.tif", "as_": "counts", "band": 1, "fill": None}),
