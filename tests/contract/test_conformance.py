@@ -19,7 +19,7 @@ import pytest
 import shapely
 from support.cases import SQUARE, Case, by_year, examples, parts, plans, points, refusals, released, save
 from support.reachable import sensitive
-from support.seams import blank, chance_for_nuts, few_simulations, randomised_by, recorded
+from support.seams import blank, chance_for_nuts, few_simulations, one_prior, randomised_by, recorded
 from support.traces import traces
 
 from dpppsynth.contract import registry
@@ -62,8 +62,8 @@ def seeded_folder(tmp_path_factory):
 
 @pytest.fixture(autouse=True, scope="module")
 def simulations_are_few():
-    """Clusters are inferred from few simulations."""
-    with few_simulations():
+    """Clusters are inferred from few simulations, fields behind marks by one prior."""
+    with few_simulations(), one_prior():
         yield
 
 

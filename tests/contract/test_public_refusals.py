@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 from support.cases import RING, SQUARE, STREETS, points
-from support.seams import chance_for_nuts, few_simulations
+from support.seams import chance_for_nuts, few_simulations, one_prior
 
 from dpppsynth import local
 from dpppsynth.contract import registry
@@ -278,7 +278,7 @@ def of_marks():
         AlphaNeighbours(25.0, time="public", types="protected"),
         ReplaceOne(10**18),
     ]
-    tight = [Marks(BOTH.types, Times("hour", 0.0, 24.0, hats=hats)) for hats in (3, 60)]
+    tight = [Marks(BOTH.types, Times("hour", 0.0, 24.0, hats=hats)) for hats in (3, 24)]
     for window in (SQUARE, STREETS):
         at = functools.partial(make, relation=near)
         cases = [
@@ -296,7 +296,7 @@ EXTREMES = [*of_marks(), *of_counts(), *of_fields(), *of_kernels(), *of_persons(
 @pytest.fixture(autouse=True)
 def nuts_is_quick():
     """Chance in the place of NUTS: the question is who refuses, and when."""
-    with chance_for_nuts(), few_simulations():
+    with chance_for_nuts(), few_simulations(), one_prior():
         yield
 
 

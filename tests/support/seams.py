@@ -38,6 +38,16 @@ def few_simulations():
 
 
 @contextmanager
+def one_prior():
+    """One size of each part of a field behind marks instead of three, where a test does not depend on its evidence."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, middle in (("OWNS", 0.25), ("TIME_SIGMAS", 0.6), ("TOGETHERS", 0.25)):
+            patch.setattr(f"dpppsynth.mechanisms.marked.synthesizer.{name}", (middle,))
+        patch.setattr("dpppsynth.contract.rules.planar_rules.RANGE_RATIO", 10.0)
+        yield
+
+
+@contextmanager
 def chance_for_nuts(sampler=Chance):
     """Chains of pure chance, or of the given sampler, in the place of NUTS, where a test does not depend on its law."""
     with pytest.MonkeyPatch.context() as patch:
