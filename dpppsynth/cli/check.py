@@ -41,7 +41,7 @@ def check(
         return
     show_plan(plan)
     if crowd is not None:
-        show_text(f"\n{crowd.words(plan.guarantee.epsilon())}")
+        show_text(f"\n{crowd.words(plan.guarantee)}")
 
 
 def _crowd(method: MethodOptions, domain: "Domain", file: Path | None, column: str | None) -> "Crowd | None":

@@ -142,7 +142,7 @@ class PointSynthesizer(Synthesizer[R_co]):
     def crowd(self, domain: Domain, population: Offset) -> Crowd:
         """Number of people within the privacy radius, from a public population alone; see `people_within`.
 
-        `crowd.words(epsilon)` says it, with the meaning of epsilon for them.
+        `crowd.words(guarantee)` says it, with the meaning of epsilon for them.
 
         Raises
         ------

@@ -15,6 +15,9 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import JsonObject
 from dpppsynth.linear_network import LinearNetwork, network_mesh
 from dpppsynth.linear_network.street_places import UNITS, StreetPlaces
+from dpppsynth.privacy.assumed import AVERAGED
+from dpppsynth.privacy.guarantee import Guarantee
+from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.layers import PolygonLayer, RasterLayer
@@ -28,6 +31,8 @@ FINE, MOST_CELLS, PARTS = 8, 1500, 9
 STEPS, MOST_PLACES = 8, 400_000
 # Share of the population below which a cell is empty but for rounding.
 NOBODY = 1e-12
+# Epsilon from which a factor is written as a power.
+LARGE = 30.0
 
 
 @dataclass(frozen=True)
@@ -55,13 +60,28 @@ class Crowd:
     fewest: float
     along_streets: bool
 
-    def words(self, epsilon: float) -> str:
-        """The crowd, and the meaning of epsilon for who lives there."""
+    def words(self, guarantee: Guarantee) -> str:
+        """The crowd, and the meaning of a guarantee for who lives there.
+
+        Odds are bounded by pure epsilon alone: a delta leaves some outcomes without a bound, and a bound on average
+        over a model says nothing about odds.
+        """
+        instance("guarantee", guarantee, Guarantee, "such as plan.guarantee")
         near, way = f"{self.radius:g} {self.unit}", " along the streets" if self.along_streets else ""
-        return (
+        people = (
             f"Within {near}{way} of a typical inhabitant live {_people(self.typical)}; of the most isolated inhabited "
-            f"place, {_people(self.fewest)}. Whoever sees the release, whatever else they know, can raise the odds of "
-            f"one place against another within {near} by a factor of at most {math.exp(epsilon):.3g}."
+            f"place, {_people(self.fewest)}."
+        )
+        if AVERAGED in guarantee.assumptions:
+            return f"{people} The guarantee holds on average over a model only, and bounds nobody's odds."
+        if not isinstance(guarantee.profile, PureDP):
+            return (
+                f"{people} The odds of one place against another within {near} have no bound that always holds, as the "
+                f"guarantee allows exceptions of probability delta = {guarantee.profile.at:g}."
+            )
+        return (
+            f"{people} Whoever sees the release, whatever else they know, can raise the odds of one place against "
+            f"another within {near} by a factor of at most {_factor(guarantee.epsilon())}."
         )
 
     def to_dict(self) -> JsonObject:
@@ -74,6 +94,10 @@ class Crowd:
             "fewest": self.fewest,
             "along_streets": self.along_streets,
         }
+
+
+def _factor(epsilon: float) -> str:
+    return f"{math.exp(epsilon):.3g}" if epsilon < LARGE else f"e^{epsilon:g}"
 
 
 def _people(number: float) -> str:

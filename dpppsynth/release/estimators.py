@@ -10,7 +10,7 @@ import numpy as np
 from dpppsynth.contract.measurement import require
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.wording import Rows
-from dpppsynth.spatial.covariates import MEASURES, MOST, Design, is_name
+from dpppsynth.spatial.covariates import EFFECT_SD, MEASURES, MOST, Design, is_name
 from dpppsynth.spatial.domains import canonical_json
 from dpppsynth.spatial.offset import Offset
 
@@ -43,7 +43,10 @@ def covariates_of(estimator: JsonRead) -> Design | None:
     require(all(map(is_name, names)) and len(set(names)) == len(names), "covariates have names of their own")
     numbers = all(isinstance(each, float) and np.isfinite(each) for each in (*mean, *sd, stated["prior_sd"]))
     require(numbers and min(*sd, stated["prior_sd"]) > 0, "means are finite, and standard deviations positive")
-    require(stated["over"] in MEASURES, f"covariates are standardised over {', '.join(MEASURES)}")
+    require(stated["prior_sd"] == EFFECT_SD, f"the prior standard deviation of effects is {EFFECT_SD:g}")
+    # That over a window or a network follows from the domain beside it.
+    over = {"offset"} if estimator.get("offset") is not None else {*MEASURES} - {"offset"}
+    require(stated["over"] in over, f"covariates are standardised over the {' or '.join(sorted(over))}")
     digest = stated["fingerprint"]
     require(isinstance(digest, str) and DIGEST.fullmatch(digest) is not None, "the fingerprint is a SHA-256")
     return Design(tuple(names), tuple(mean), tuple(sd), stated["over"], stated["prior_sd"], None, digest)

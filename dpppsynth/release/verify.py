@@ -146,7 +146,8 @@ def _check_files(found: certificate.Published, derived: "Derived | str | Check")
         # Files that a release is opened from must be listed: the required ones, and a posterior if there is one.
         offset = [offset_name(listed)] if derived.offset else []
         present = [name for name in derived.others if found.folder.has(name)]
-        wrong += [name for name in {domain, *derived.released, *offset, *present} if name not in listed]
+        stated = [name for name in derived.others if name.endswith(certificate.COVARIATES)]
+        wrong += [name for name in {domain, *derived.released, *offset, *stated, *present} if name not in listed]
         if derived.offset and not wrong and _offset(found) != derived.offset:
             wrong.append(offset_name(listed))
         strange = [name for name in listed if name not in known]

@@ -56,7 +56,7 @@ def _crowd(subject: Subject, population: Offset | None) -> list[str]:
     if population is None:
         return []
     guarantee = subject.guarantee
-    return [people_within(population, subject.domain, require_reach(guarantee.relation)).words(guarantee.epsilon())]
+    return [people_within(population, subject.domain, require_reach(guarantee.relation)).words(guarantee)]
 
 
 def _words(subject: Subject, population: Offset | None) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """People within the privacy radius, against counting them one by one."""
 
+import warnings
+
 import geopandas
 import numpy as np
 import pytest
 import shapely
 
-from dpppsynth.core.errors import InputError
+from dpppsynth.core.errors import InformationWarning, InputError
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.crowds import people_within
 from dpppsynth.privacy.relations import ReplaceOne
@@ -75,9 +77,30 @@ def test_along_streets():
 
 def test_words():
     crowd = people_within(Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
-    said = crowd.words(1.0)
+    said = crowd.words(LGCPSynthesizer(1.0, 100.0).check(SQUARE, n=50))
     assert "Within 100 metre of a typical inhabitant live about 130 people" in said
     assert "by a factor of at most 2.72" in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"mechanism": "field", "delta": 1e-6}, "have no bound that always holds, as the guarantee allows exceptions"),
+        ({"mechanism": "kim-lim-3.8", "delta": 1e-6}, "holds on average over a model only, and bounds nobody's odds"),
+    ],
+)
+def test_no_factor_is_stated_where_none_is_proved(settings, sentence):
+    crowd = people_within(Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InformationWarning)
+        said = crowd.words(LGCPSynthesizer(1.0, 100.0, length_scale=400.0, **settings).check(SQUARE, n=50))
+    assert sentence in said
+    assert "factor of at most" not in said
+
+
+def test_large_factors_are_powers():
+    crowd = people_within(Offset.from_grid(np.full((4, 4), 1000.0), (0, 0, SIDE, SIDE), "counts"), SQUARE, 100.0)
+    assert "at most e^800." in crowd.words(LGCPSynthesizer(800.0, 100.0).check(SQUARE, n=50))
 
 
 def test_of_a_synthesizer():

@@ -28,8 +28,9 @@ CANARIES = [TEXT, RAW, 347, 0.347]
 DECLARED = {"n", "expected_n", "epsilon", "sigma", "length_scales", "max_iter", "tolerance", "smoothing"}
 DECLARED |= {"margin", "bandwidth", "decay", "delta", "alpha", "length_scale", "power", "smoothness", "tail"}
 DECLARED |= {"street_sigmas", "street_ranges", "detours"}
+DECLARED |= {"owns", "time_sigmas", "togethers", "time_range", "start", "end"}
 # Names of marks, of their levels, and of the column that tells persons.
-NAMED = {"by", "user"}
+NAMED = {"by", "user", "name", "unit", "values"}
 # Of a list, as many entries as its ends show.
 SHOWN = 2
 
@@ -132,7 +133,7 @@ def declared(path, original):
     for key in path:
         value = value[key]
     names = {key for key in path if isinstance(key, str)}
-    named = path[-1] in NAMED or path[-2:-1] == ("levels",)
+    named = path[-1] in NAMED or path[-2:-1] in (("levels",), ("values",))
     number = bool(names & DECLARED) and (value is None or isinstance(value, int | float | list))
     # A picture may have any size, whatever cells were counted.
     picture = "measure" in original["parameters"] and path[1:3] == ("mesh", "shape")

@@ -149,7 +149,7 @@ def test_no_number_makes_it_build_much(name, monkeypatch, tmp_path):
 
 # Numbers that the custodian declares and no bound follows from.
 DECLARED = {"n", "expected_n", "sigma", "epsilon", "length_scale", "max_iter", "tolerance", "margin", "bandwidth"}
-DECLARED |= {"smoothing", "decay", "power", *range(20)}
+DECLARED |= {"smoothing", "decay", "power", "start", "end", "time_range", *range(20)}
 
 
 def test_a_domain_of_very_many_coordinates(tmp_path, monkeypatch):

@@ -274,3 +274,15 @@ class TestOthers:
     def test_polygons_of_real_numbers(self):
         layer = PolygonLayer([shapely.box(0, 0, 1, 1)], [-3.0])
         np.testing.assert_array_equal(layer(np.array([[0.5, 0.5], [2.0, 2.0]])), [-3.0, np.nan])
+
+
+@pytest.mark.parametrize("side", [2, 20])
+def test_cells_far_larger_than_the_window_fill_all_of_it(side):
+    """Of a cell that is larger than the window the part within counts, wherever the border lies."""
+    window = Window.rectangle(100, 100, 600, 600, "EPSG:27700")
+    values, bounds = np.arange(1.0, 1 + side**2).reshape(side, side), (-20000.0, -19000.0, 20000.0, 21000.0)
+    mesh = regular_triangulation(window, shape=(31, 31))
+    polygons, raster = Offset.from_grid(values, bounds), Offset.of(RasterLayer(values, bounds))
+    want, got = (mesh.integrate(each.restrict(mesh)) for each in (polygons, raster))
+    assert got.sum() == pytest.approx(want.sum(), rel=1e-9)
+    np.testing.assert_allclose(got, want, rtol=0.02)

@@ -64,7 +64,12 @@ class MarkedPlan(MeasurementPlan):
     epsilon: float
     form: ClassVar[Form] = {
         "mesh": OBJECT,
-        "marks": OBJECT,
+        "marks": {
+            "type": "object",
+            "required": ["types", "times"],
+            "additionalProperties": False,
+            "properties": {"types": {"type": ["object", "null"]}, "times": {"type": ["object", "null"]}},
+        },
         "lattice_bits": one_among(LATTICE_BITS, LATTICE_BITS + 14),
         "scale": POSITIVE,
     }

@@ -14,7 +14,7 @@ from dpppsynth.spatial.mesh import Floats, Ints, Mesh, Pieces
 
 Bounds = tuple[float, float, float, float]
 # Points at which a raster is integrated over a window, about, and at most along a cell's side.
-POINTS, MOST_ALONG = 500_000, 64
+POINTS, MOST_ALONG, MOST_WITHIN = 500_000, 64, 1000
 # Points along a piece of a network at least.
 FEWEST = 16
 # Centres of mass into which these are gathered, about.
@@ -176,20 +176,28 @@ class RasterLayer(PublicLayer):
         """Batches of points (n, 2) in a window with their masses (n,)."""
         part = self.cropped(window.bounds)
         row, column = np.nonzero(np.nan_to_num(part.values))
-        along = int(np.clip(np.sqrt(POINTS / max(1, len(row))), 1, MOST_ALONG))
+        along = int(np.clip(np.sqrt(POINTS / max(1, len(row))), 1, MOST_WITHIN))
         share = (np.arange(along) + 0.5) / along
         dx, dy = (each.ravel() for each in np.meshgrid(share, share))
-        x0, _, _, y1 = part.bounds_of_cells
-        width, height = part.step
+        # Of a cell that reaches beyond the window's box the part within: a cell may be larger than the window.
+        left, right, bottom, top = part.sides(window.bounds)
         batch = max(1, TOGETHER // along**2)
         for start in range(0, len(row), batch):
             r, c = row[start : start + batch], column[start : start + batch]
-            x = x0 + (c[:, None] + dx) * width
-            y = y1 - (r[:, None] + dy) * height
+            width, height = (right - left)[c], (top - bottom)[r]
+            x = left[c][:, None] + dx * width[:, None]
+            y = top[r][:, None] - dy * height[:, None]
             mass = np.repeat(part.values[r, c] * width * height / along**2, along**2)
             xy = np.column_stack([x.ravel(), y.ravel()])
             inside = window.holds(xy)
             yield xy[inside], mass[inside]
+
+    def sides(self, box: Bounds) -> tuple[Floats, Floats, Floats, Floats]:
+        """Left and right sides of the columns, bottoms and tops of the rows, as far as they lie in a box."""
+        (x0, _, _, y1), (rows, columns), (width, height) = self.bounds_of_cells, self.values.shape, self.step
+        x, y = x0 + width * np.arange(columns + 1), y1 - height * np.arange(rows + 1)
+        x, y = np.clip(x, box[0], box[2]), np.clip(y, box[1], box[3])
+        return x[:-1], x[1:], y[1:], y[:-1]
 
     def _along(self, mesh: Mesh) -> Pieces:
         """Points along each piece of a network's mesh, gathered at its centre of mass."""
