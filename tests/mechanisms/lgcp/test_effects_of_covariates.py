@@ -230,6 +230,7 @@ class TestOnDisk:
             {"over": "people"},
             {"fingerprint": "0" * 64},
             {"prior_sd": 0.0},
+            {"prior_sd": 1e9},
             {"note": "secret"},
         ],
     )
@@ -244,6 +245,19 @@ class TestOnDisk:
             for changed in (content + b"12345678", content[:-8] + b"\x00" * 6 + b"\xf8\x7f", content[:200]):
                 cert = json.loads((folder / "certificate.json").read_text())
                 assert not self.verified(folder, cert, tmp_path, {name: changed})
+
+    def test_covariates_must_be_listed_and_there(self, folder, tmp_path):
+        cert = json.loads((folder / "certificate.json").read_text())
+        del cert["files"]["covariates.nc"]
+        assert not self.verified(folder, cert, tmp_path)
+        (tmp_path / "covariates.nc").unlink()
+        assert wrong(tmp_path) == {"files"}
+
+    def test_the_measure_follows_from_the_offset(self, folder, tmp_path):
+        cert = json.loads((folder / "certificate.json").read_text())
+        stated = cert["parameters"]["estimator"]
+        stated["covariates"]["over"] = "window" if stated["offset"] else "offset"
+        assert not self.verified(folder, cert, tmp_path)
 
     def verified(self, folder, cert, place, changed=None):
         for path in folder.iterdir():
