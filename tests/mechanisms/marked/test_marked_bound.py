@@ -19,7 +19,7 @@ MESH = regular_triangulation(SQUARE, shape=(6, 6))
 UNIT = 2.0 ** -(bounds.LATTICE_BITS + bound.TIME_BITS)
 
 
-def changes(marks, relation, tries=6000, seed=1):
+def changes(marks, relation, tries=1200, seed=1):
     """Largest change of the numbers over random and steepest neighbouring points, in lattice units."""
     rng = np.random.default_rng(seed)
     plan = MarkedPlan(MESH, marks, relation, 10, None, 1.0)
