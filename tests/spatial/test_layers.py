@@ -278,7 +278,7 @@ class TestOthers:
 
 @pytest.mark.parametrize("side", [2, 20])
 def test_cells_far_larger_than_the_window_fill_all_of_it(side):
-    """Of a cell that is larger than the window the part within counts, wherever the border lies."""
+    """Parts of cells within the window count, however far the cells reach beyond it."""
     window = Window.rectangle(100, 100, 600, 600, "EPSG:27700")
     values, bounds = np.arange(1.0, 1 + side**2).reshape(side, side), (-20000.0, -19000.0, 20000.0, 21000.0)
     mesh = regular_triangulation(window, shape=(31, 31))
