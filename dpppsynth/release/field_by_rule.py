@@ -112,5 +112,7 @@ def _along_streets(
         tuple(extent * share for share in rule.STREET_RANGES),
         tuple(extent * share for share in rule.DETOURS),
         offset=offset,
+        # Whoever gives a range has a prior of their own.
+        even=range_ is None,
         covariates=None if covariates is None else covariates.on(cells, offset),
     )

@@ -1,7 +1,7 @@
 """`StreetInference`: a field along streets behind noisy counts or masses, which knows that streets carry on."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from operator import itemgetter
@@ -14,8 +14,9 @@ from dpppsynth.contract.additive_noise import LatticePlan, PrivateStatistic, Sta
 from dpppsynth.contract.effort import mesh_work
 from dpppsynth.contract.estimator import Beside
 from dpppsynth.contract.measurement import Parameters, require
+from dpppsynth.contract.mesh_sizes import mesh_words
 from dpppsynth.contract.rules import MATERN_SIGMA
-from dpppsynth.core.arguments import one_of
+from dpppsynth.core.arguments import flag, one_of
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.json_types import Json, JsonObject, JsonRead
 from dpppsynth.core.progress import Progress
@@ -32,7 +33,15 @@ from dpppsynth.models.street_fields import StreetMatern, Ties, require_few_meeti
 from dpppsynth.models.summed_fields import constant, moved, scaled, summed
 from dpppsynth.models.trace import around
 from dpppsynth.release.estimators import covariate_rows, covariates_of, covariates_stated, offset_of, offset_rows
-from dpppsynth.release.field_inference import INTERCEPT_SD, files_beside, require_as_written
+from dpppsynth.release.field_inference import (
+    EVEN,
+    INTERCEPT_SD,
+    NO_RANGE,
+    even_stated,
+    files_beside,
+    require_as_written,
+    require_even,
+)
 from dpppsynth.release.matern_search import FORGOTTEN
 from dpppsynth.release.posterior import Posterior
 from dpppsynth.release.sparse_inference import INFERENCES, LONGEST, SHORTEST, SparseInference
@@ -77,6 +86,8 @@ class StreetInference(SparseInference):
     offset : Offset, optional
         Public base intensity.
     inference : {"laplace"}
+    even : bool
+        Whether an even field is one more prior; with covariates one that is even but for their effects.
     covariates : Design, optional
         Public covariates, averaged along each segment.
     """
@@ -90,9 +101,10 @@ class StreetInference(SparseInference):
     sigma: float = MATERN_SIGMA
     offset: Offset | None = None
     inference: str = "laplace"
+    even: bool = False
     covariates: Design | None = None
     kind: ClassVar[str] = "streets"
-    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "inference"})
+    adjustable: ClassVar[frozenset[str]] = frozenset({"sigma", *AVERAGED, "inference", "even"})
 
     def __post_init__(self) -> None:
         whole = isinstance(self.plane, tuple) and len(self.plane) == 2 and all(type(each) is int for each in self.plane)
@@ -111,6 +123,7 @@ class StreetInference(SparseInference):
             object.__setattr__(self, name, tuple(map(float, getattr(self, name))))
         require_increasing("sigma", (self.sigma,), SMALLEST_PARAMETER, LARGEST_PARAMETER)
         one_of("inference", self.inference, INFERENCES)
+        flag("even", self.even)
         require_few_unknowns(len(self.mesh.elements) + self._plane_prior(self.ranges[-1]).unknowns(self.grid))
         require_few_meeting(self.mesh.domain)
         require_somewhere(self.measure)
@@ -169,6 +182,11 @@ class StreetInference(SparseInference):
             places.index(values): sparse_posterior(likelihood, self._prior(plan, *values), centre, start=mode)
             for values, mode in likely.items()
         }
+        if self.even:
+            even = self.explained(constant(len(self.mesh.elements), INTERCEPT_SD))
+            level = sparse_posterior(likelihood, even, centre, start=self.started(likelihood, centre))
+            share = float(np.log(EVEN * len(places)))
+            fits[len(places)] = replace(level, log_evidence=level.log_evidence + share)
         return self.average(fits, likelihood, rng)
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:
@@ -178,8 +196,11 @@ class StreetInference(SparseInference):
 
     @property
     def scales(self) -> tuple[float, ...]:
-        """The ranges of the field of the plane, once for each combination with the settings of that along streets."""
-        return tuple(values[0] for values in self._combined())
+        """The ranges of the field of the plane, once for each combination with the settings of that along streets.
+
+        One more number stands for an even field.
+        """
+        return tuple(values[0] for values in self._combined()) + self.even * (NO_RANGE,)
 
     def _combined(self) -> Iterator[tuple[float, ...]]:
         return product(*(getattr(self, name) for name in AVERAGED))
@@ -215,12 +236,13 @@ class StreetInference(SparseInference):
 
     def table_rows(self) -> Rows:
         """Prior and inference."""
+        segments = self.mesh.segments
         along = "sigma {}, range {}, detour {}".format(
             *(" or ".join(f"{each:.4g}" for each in getattr(self, name)) for name in AVERAGED[1:])
         )
         return [
-            ("field", f"Matern in the plane, sigma {self.sigma:g}, plus one along streets"),
-            ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges)),
+            ("field", f"Matern in the plane, sigma {self.sigma:g}, plus one along streets, on {mesh_words(segments)}"),
+            ("ranges", ", ".join(f"{each:.4g}" for each in self.ranges) + self.even * ", or an even field"),
             ("along streets", along),
             ("inference", self.inference),
             *offset_rows(self.offset),
@@ -238,15 +260,19 @@ class StreetInference(SparseInference):
 
     def to_dict(self) -> JsonObject:
         """JSON form, as it stands on a certificate."""
-        return {
-            "kind": self.kind,
-            "mesh": self.mesh.recipe,
-            "plane": list(self.plane),
-            **{name: list(getattr(self, name)) for name in AVERAGED},
-            "sigma": self.sigma,
-            "offset": None if self.offset is None else self.offset.fingerprint,
-            "inference": self.inference,
-        } | covariates_stated(self.covariates)
+        return (
+            {
+                "kind": self.kind,
+                "mesh": self.mesh.recipe,
+                "plane": list(self.plane),
+                **{name: list(getattr(self, name)) for name in AVERAGED},
+                "sigma": self.sigma,
+                "offset": None if self.offset is None else self.offset.fingerprint,
+                "inference": self.inference,
+            }
+            | even_stated(self.even)
+            | covariates_stated(self.covariates)
+        )
 
     @classmethod
     def work(cls, stated: Json, parameters: Parameters, domain: Domain) -> float:
@@ -256,8 +282,9 @@ class StreetInference(SparseInference):
     @classmethod
     def beside(cls, stated: JsonRead, plan: LatticePlan) -> Beside:
         """The posterior draws, and the offset where there is one."""
+        require_even(stated)
         require(
-            stated.keys() - {"covariates"} == STATED,
+            stated.keys() - {"even", "covariates"} == STATED,
             f"a field along streets states exactly {', '.join(sorted(STATED))}",
         )
         require(
@@ -279,6 +306,7 @@ class StreetInference(SparseInference):
             sigma=stated["sigma"],
             offset=offset,
             inference=stated["inference"],
+            even="even" in stated,
             covariates=covariates_of(stated),
         )
 

@@ -55,6 +55,7 @@ class TestCheck:
         for words in (
             "network LinearNetwork(229 vertices, 282 edges, length 13725.05925, EPSG:27700, metre)",
             "privacy radius 25 metre along the edges",
+            "Matern in the plane, sigma 2, plus one along streets",
             "segments",
             "none longer than",
             "Theorem 2 (tents)",

@@ -107,13 +107,18 @@ def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: Cap
     return network_mesh(network, max(shortest, network.length * _street_points(epsilon, relation) / n))
 
 
+def fits_along(network: LinearNetwork) -> bool:
+    """Whether the network is so small that a field along its streets stands behind tents."""
+    return _along_edges(network, MOST_FITTED) is not None
+
+
 def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> bool:
     """Whether counts along streets say more than tents over them.
 
     So it is where the dense field does not fit along the edges, and segments no longer than two mean edges hold
     enough points: `n / segments >= max(0.1, 0.3 sqrt2 Delta / epsilon)`.
     """
-    if _along_edges(network, MOST_FITTED) is not None:
+    if fits_along(network):
         return False
     coarse = network_mesh(network, EDGES * network.length / len(network.edges))
     return n / len(coarse.elements) >= _street_points(epsilon, relation)

@@ -78,12 +78,14 @@ class LGCPRequest:
     @property
     def sparse(self) -> bool:
         """Whether the field behind noised tents has a sparse precision."""
-        s, planar = self.settings, isinstance(self.domain, Window)
+        s = self.settings
         own = s.covariance is not None and not isinstance(s.covariance, Covariance)
         if s.prior == "sparse" or own or s.covariates is not None:
             require_no_nuts(s)
             return True
-        return self.free and planar and self.size >= SPARSE_FROM and self.rules.filled(self.domain) >= FILLED
+        if isinstance(self.domain, LinearNetwork):
+            return self.free and self.rules.fits_along(self.domain)
+        return self.free and self.size >= SPARSE_FROM and self.rules.filled(self.domain) >= FILLED
 
     @property
     def free(self) -> bool:
@@ -99,9 +101,10 @@ class LGCPRequest:
 
     @property
     def basis(self) -> str:
-        """Statistic of mechanism "auto": "cells" on networks whose streets the counts tell apart, else "tents"."""
+        """Statistic of mechanism "auto": "cells" on large networks whose streets counts tell apart, else "tents"."""
         s, network = self.settings, self.domain
-        if isinstance(network, Window) or s.mesh is not None or s.covariance is not None:
+        own = s.mesh is not None or s.covariance is not None
+        if isinstance(network, Window) or own or self.rules.fits_along(network):
             return "tents"
         rule = self.free and self.rules.streets_tell(network, self.size, self.epsilon, s.neighbouring())
         return "cells" if s.prior == "sparse" or s.covariates is not None or rule else "tents"

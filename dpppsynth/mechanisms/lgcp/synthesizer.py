@@ -67,7 +67,8 @@ class LGCPSynthesizer(LGCPSettings):
     prior : {"auto", "dense", "sparse"}
         Field behind noised tents. "dense": squared exponential, on networks exponential in the resistance metric;
         "sparse": Matern of sparse precision, as fine as many points allow; on networks one of the plane plus one along
-        the streets, whose posterior "cells" always has. "auto": sparse on windows from 1000 points on.
+        the streets, whose posterior "cells" always has. "auto": sparse on windows from 1000 points on, and on networks
+        of up to some 1500 segments.
     inference : {"auto", "nuts", "laplace"}
         After a private statistic: NUTS in PyMC, or a Laplace approximation (seconds faster, no diagnostics). "auto":
         NUTS behind a dense prior, the approximation behind a sparse one.

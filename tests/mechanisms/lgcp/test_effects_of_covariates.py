@@ -152,7 +152,8 @@ class TestEffects:
         drawn = found.effects["distance east"]
         assert abs(drawn.mean() - EAST) < 5 * drawn.std() + 0.02
 
-    def test_along_streets(self):
+    @pytest.mark.parametrize("mechanism", ["tents", "cells"])
+    def test_along_streets(self, mechanism):
         crossings = [[100.0 * i, 100.0 * j] for i in range(8) for j in range(8)]
         edges = [[8 * i + j, 8 * i + j + 1] for i in range(8) for j in range(7)]
         edges += [[8 * i + j, 8 * i + j + 8] for i in range(7) for j in range(8)]
@@ -162,8 +163,9 @@ class TestEffects:
         xy = network.coordinates(np.column_stack([edge, along * 100]))
         value = np.exp(EAST * (xy[:, 0] - 350) / 230)
         kept = np.flatnonzero(rng.random(60_000) < value / value.max())[:4000]
-        found = LGCPSynthesizer(2.0, 10.0, covariates={"east": east}).release(network.pattern(edge[kept], along[kept]))
-        assert found.mechanism == "lgcp-cells"
+        original = network.pattern(edge[kept], along[kept])
+        found = LGCPSynthesizer(2.0, 10.0, mechanism=mechanism, covariates={"east": east}).release(original)
+        assert found.mechanism == f"lgcp-{mechanism}"
         drawn, sd = found.effects["east"], found.estimator.covariates.sd[0]
         assert abs(drawn.mean() - EAST * sd / 230) < 5 * drawn.std() + 0.02
 

@@ -21,7 +21,7 @@ from dpppsynth import (
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models import regular_triangulation
 from dpppsynth.privacy import verify
-from dpppsynth.release import LGCPInference, MaternInference
+from dpppsynth.release import LGCPInference, MaternInference, StreetInference
 from dpppsynth.release.field_inference import MOST_SCALES
 from dpppsynth.spatial.offset import Offset
 
@@ -48,7 +48,7 @@ def distance(one, other):
 
 
 def test_a_thousand_points_get_a_sparse_field_unless_told():
-    """Public parameters alone decide; networks, NUTS, and a mesh or a length scale that is given keep the dense one."""
+    """Public parameters alone decide; NUTS, and a mesh or a length scale that is given, keep the dense one."""
 
     def kind(n=1000, domain=SQUARE, **settings):
         return type(LGCPSynthesizer(1.0, 5.0, **settings).plan(domain, n=n).estimator)
@@ -59,7 +59,8 @@ def test_a_thousand_points_get_a_sparse_field_unless_told():
     assert kind(n=999) is LGCPInference
     for settings in ({"prior": "dense"}, {"inference": "nuts"}, {"length_scale": 200.0}, {"mesh": TENTS}):
         assert kind(**settings) is LGCPInference, settings
-    assert kind(domain=street) is LGCPInference
+    assert kind(domain=street) is StreetInference
+    assert kind(domain=street, prior="dense") is LGCPInference
     assert kind(mechanism="field", delta=1e-6) is LGCPInference
     secret = LGCPSynthesizer(1.0, relation=AddRemove()).plan(SQUARE, expected_n=2000)
     assert isinstance(secret.estimator, MaternInference)

@@ -69,9 +69,23 @@ def plan(domain=SOHO, n=392, **settings):
     return LGCPSynthesizer(1.0, 25.0, **settings).plan(domain, n=n)
 
 
-def test_networks_that_a_dense_field_fits_keep_it():
-    made = plan(n=100_000)
-    assert (made.mechanism, type(made.estimator)) == ("lgcp-tents", LGCPInference)
+def test_small_networks_have_a_field_along_streets_behind_tents():
+    for n in (100, 100_000):
+        made = plan(n=n)
+        assert (made.mechanism, type(made.estimator)) == ("lgcp-tents", StreetInference)
+        assert made.estimator.even
+    for settings in ({"prior": "dense"}, {"inference": "nuts"}, {"length_scale": 200.0}):
+        assert type(plan(n=100, **settings).estimator) is LGCPInference, settings
+    assert not plan(n=100, prior="sparse", length_scale=200.0).estimator.even
+
+
+def test_an_even_original_along_streets_is_released_as_even():
+    """An even field among the priors outweighs those that make hills of noise; told not to take it they do."""
+    share = SOHO.lengths / SOHO.length
+    release = LGCPSynthesizer(1.0, 25.0).release(points(SOHO, share, 400), 4)
+    assert apart(release.intensity, SOHO, share) < 0.01
+    hills = release.infer(5, even=False)
+    assert apart(hills.intensity, SOHO, share) > 0.03
 
 
 @pytest.fixture
