@@ -12,6 +12,7 @@ from dpppsynth.cli import common_options as o
 from dpppsynth.cli.columns import columns_of, require_own_columns
 from dpppsynth.cli.console import note, progress, show_json, show_line
 from dpppsynth.cli.domain_options import DomainOptions, require_snap
+from dpppsynth.cli.mark_options import MarkOptions
 from dpppsynth.cli.option_groups import option_groups
 from dpppsynth.core.errors import InputError
 
@@ -82,6 +83,7 @@ def evaluate(
     points: o.PointsArgument,
     synthetic: SyntheticArgument,
     place: Elsewhere,
+    kept: MarkOptions,
     out: OutOption = None,
     confidential: o.ConfidentialOption = None,
     x: o.XOption = None,
@@ -98,7 +100,7 @@ def evaluate(
 
     The screen shows no figure unless --show is given. Of a heat map release, the heat map is scored too: the original
     must have the column that tells the persons. Of points with types and times these are compared as well: the
-    original must have their columns.
+    original must have their columns, which a release names, and of files --types and --time.
     """
     from dpppsynth.evaluation.private_folder import contents, require_private_folder, save
 
@@ -110,7 +112,7 @@ def evaluate(
 
     with progress() as say:
         say("reading the synthetic patterns")
-        domain, patterns, release, described = _patterns(synthetic, place, x, y, limit=not no_limit)
+        domain, patterns, release, described = _patterns(synthetic, place, kept.described(), x, y, limit=not no_limit)
         require_snap(domain, snap)
         say("reading the points")
         crs: dict[str, Any] = {"crs": place.crs, "to_crs": place.to_crs}
@@ -134,7 +136,7 @@ def evaluate(
 
 
 def _patterns(
-    synthetic: list[Path], place: Elsewhere, x: str | None, y: str | None, *, limit: bool
+    synthetic: list[Path], place: Elsewhere, described: "Marks | None", x: str | None, y: str | None, *, limit: bool
 ) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":
     """The public domain, the patterns of a release or of files; a release if it is of heat maps, and its marks."""
     from dpppsynth.release.certificate import FILENAME
@@ -147,29 +149,32 @@ def _patterns(
     if not releases:
         place.require_one()
         domain = place.domain()
-        return domain, [_pattern(path, domain, x, y) for path in synthetic], None, None
+        return domain, [_pattern(path, domain, described, x, y) for path in synthetic], None, described
     if len(synthetic) > 1:
         msg = "SYNTHETIC: give the folder of one release, or files of synthetic points"
         raise InputError(msg)
     if place.given:
         msg = f"{place.given[0]}: a release brings its own domain; leave it out"
         raise InputError(msg)
+    if described is not None:
+        msg = f"{'types' if described.types else 'time'}: a release brings its own types and times; leave it out"
+        raise InputError(msg)
     return _released(releases[0], limit=limit)
 
 
-def _pattern(path: Path, domain: "Domain", x: str | None, y: str | None) -> "PointPattern":
+def _pattern(path: Path, domain: "Domain", described: "Marks | None", x: str | None, y: str | None) -> "PointPattern":
     """Synthetic points of a file: of the columns that we write, or else of those that hold the sensitive points."""
     from dpppsynth.io import read_pattern, read_synthetic
     from dpppsynth.spatial.patterns import PointPattern
 
     try:
-        return read_synthetic(path, domain)
+        return read_synthetic(path, domain, described=described)
     except InputError as error:
         lacks_column = str(error).startswith(("x:", "y:"))
         if not lacks_column or (x is None and y is None):
             raise
-    found = read_pattern(path, domain, x=x, y=y)
-    return PointPattern.at(found.positions, domain, synthetic=True)
+    found = read_pattern(path, domain, x=x, y=y, described=described)
+    return PointPattern.at(found.positions, domain, found.marks, synthetic=True)
 
 
 def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":

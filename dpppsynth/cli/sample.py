@@ -1,5 +1,6 @@
 """`dpppsynth sample`: further patterns from a saved release, at no privacy cost."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,6 +23,24 @@ OutOption = Annotated[
         help="New folder for the patterns alone, or, with --inference, for the new release.", rich_help_panel=o.WRITING
     ),
 ]
+
+
+class Format(StrEnum):
+    """Formats of patterns alone."""
+
+    GEOJSON = "geojson"
+    CSV = "csv"
+    GPKG = "gpkg"
+    PARQUET = "parquet"
+
+
+FormatOption = Annotated[
+    Format | None,
+    Option(
+        help="Format of patterns written into --out alone; days since a date are dates there. Unless given: geojson.",
+        rich_help_panel=o.WRITING,
+    ),
+]
 AgainOption = Annotated[
     o.Inference | None, Option(help="Infer again from the saved private statistic first.", rich_help_panel=o.HOW)
 ]
@@ -35,6 +54,7 @@ def sample(
     inference: AgainOption = None,
     engine: o.EngineOption = None,
     out: OutOption = None,
+    format: FormatOption = None,  # noqa: A002
     no_limit: o.NoLimitOption = False,
     json: o.JsonOption = False,
 ) -> None:
@@ -47,6 +67,9 @@ def sample(
         raise InputError(msg)
     if inference is not None and out is None:
         msg = "--out: inference makes a new release; name a new folder for it"
+        raise InputError(msg)
+    if format is not None and (out is None or inference is not None):
+        msg = "format: goes with --out, for patterns alone; the patterns of a release are GeoJSON"
         raise InputError(msg)
     if out is not None:
         require_new_folder(out)
@@ -70,7 +93,7 @@ def sample(
         if inference is not None and out is not None:
             save(opened, out, drawn, named)
         elif out is not None:
-            _write(drawn, out, named)
+            _write(drawn, out, named, opened, format or Format.GEOJSON)
         else:
             append_patterns(folder, opened, drawn, named)
             failed = _renew_report(folder, say, limit=not no_limit)
@@ -78,7 +101,8 @@ def sample(
         note(f"the report in {folder} is out of date, and could not be made anew: {failed}")
     where = out or folder
     if json:
-        show_json({"out": str(where), "patterns": sorted(path.name for path in where.glob("synthetic_*.geojson"))})
+        kind = format or Format.GEOJSON
+        show_json({"out": str(where), "patterns": sorted(path.name for path in where.glob(f"synthetic_*.{kind}"))})
     else:
         show_line(f"Written to {where}: {patterns} synthetic pattern{'s' if patterns > 1 else ''}")
 
@@ -123,10 +147,13 @@ def _renew_report(folder: Path, say: "Callable[[str], object]", *, limit: bool) 
     return None
 
 
-def _write(patterns: "list[PointPattern]", folder: Path, source: str | None) -> None:
+def _write(patterns: "list[PointPattern]", folder: Path, source: str | None, release: Any, kind: Format) -> None:
+    from dpppsynth.contract.result import has_marks, require_marked
     from dpppsynth.io import write_pattern
     from dpppsynth.release.certificate import synthetic
 
     folder.mkdir(parents=True, exist_ok=True)
+    described = require_marked(release).marks if has_marks(release) else None
     for k, pattern in enumerate(patterns):
-        write_pattern(pattern, folder / synthetic(k, source))
+        path = (folder / synthetic(k, source)).with_suffix(f".{kind}")
+        write_pattern(pattern, path, described=described)

@@ -17,7 +17,7 @@ from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
 from dpppsynth.spatial.tables.formats import Table, json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.mark_columns import require_columns
-from dpppsynth.spatial.tables.points import chosen_marks, refuse_broken
+from dpppsynth.spatial.tables.points import chosen_marks, described_columns, refuse_broken
 from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs
 
 if TYPE_CHECKING:
@@ -132,8 +132,19 @@ def pattern_from_geodataframe(
     return PointPattern.from_geodataframe(gdf, domain, marks=marks, described=described, **reading)
 
 
-def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
+def read_synthetic(
+    path: str | Path, domain: Domain, *, marks: Iterable[str] = (), described: Marks | None = None
+) -> PointPattern:
     """Read a synthetic pattern that `write_pattern` wrote; it may be empty, and on a network lies on it to rounding.
+
+    Parameters
+    ----------
+    path : str or Path
+    domain : Window or LinearNetwork
+    marks : iterable of str
+        Columns kept as marks, as they stand.
+    described : Marks, optional
+        Types and times, read as by `read_pattern`.
 
     Raises
     ------
@@ -144,7 +155,7 @@ def read_synthetic(path: str | Path, domain: Domain, *, marks: Iterable[str] = (
     table = read_table(path)
     # Texts of sensitive files stay unchanged: "'=a" and "=a" may be two persons.
     table = table.restored() if Path(path).suffix.lower() == ".csv" else table
-    return _synthetic(table, domain, Path(path).name, marks)
+    return _synthetic(table, domain, Path(path).name, marks, described)
 
 
 def parse_synthetic(content: bytes, name: str, domain: Domain, *, marks: Iterable[str] = ()) -> PointPattern:
@@ -152,11 +163,16 @@ def parse_synthetic(content: bytes, name: str, domain: Domain, *, marks: Iterabl
     return _synthetic(json_table(content, name), domain, name, marks)
 
 
-def _synthetic(table: Table, domain: Domain, name: str, marks: Iterable[str]) -> PointPattern:
-    rows = examine_rows(table, domain)
-    refuse_broken(rows, name)
+def _synthetic(
+    table: Table, domain: Domain, name: str, marks: Iterable[str], described: Marks | None = None
+) -> PointPattern:
     # A file without points has no columns either.
-    return PointPattern.synthetic(rows.xy, domain, chosen_marks(table, rows, marks if len(rows.xy) else ()))
+    told = described_columns(table, described if len(table.geometry) else None)
+    rows = examine_rows(table, domain, unfit=told.broken)
+    refuse_broken(rows, name)
+    columns = chosen_marks(table, rows, marks if len(rows.xy) else ())
+    columns |= {name: values[rows.row] for name, values in told.columns.items()}
+    return PointPattern.synthetic(rows.xy, domain, columns)
 
 
 def read_window(path: str | Path, *, crs: CRSLike | None = None, to_crs: CRSLike | None = None) -> Window:

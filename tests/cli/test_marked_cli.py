@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from support.command_line import run, spoken
 
+from dpppsynth import AlphaNeighbours, MarkedSynthesizer, Marks, PointPattern, Times, Window
 from dpppsynth.io import read_synthetic
 from dpppsynth.release import load_release
-from dpppsynth.spatial.domains import Window
 
+UNIT = Window.rectangle(0, 0, 1000, 1000)
 SQUARE = ["--window", "0,0,1000,1000"]
 MARKED = ["--method", "marked", "--types", "offence=burglary,theft"]
 TIMED = [*MARKED, "--time", "when", "--period", "day", "--hats", 4, "--time-zone", "Europe/London"]
@@ -140,6 +141,31 @@ class TestShell:
         assert {"by_type.png", "by_time.png", "types.png", "times.png", "intensity.png"} <= {
             path.name for path in (tmp_path / "pictures").iterdir()
         }
+
+    def test_patterns_alone_have_dates_in_any_format(self, tmp_path):
+        """Days since a date go in as dates and come out as dates; files that are read again have the same days."""
+        days, place = Times.between("onset", "2020-01-01", "2021-01-01", hats=4), tmp_path / "dated"
+        rng = np.random.default_rng(3)
+        pattern = PointPattern(rng.uniform(0, 1000, (60, 2)), UNIT, {"onset": rng.uniform(0, 366, 60)})
+        near = AlphaNeighbours(100.0, time=7.0)
+        made = MarkedSynthesizer(2.0, Marks(times=days), relation=near).release(pattern)
+        made.save(place)
+        for kind in ("csv", "parquet", "gpkg", "geojson"):
+            told = json.loads(run("sample", place, "--format", kind, "--out", tmp_path / kind, "--json").stdout)
+            assert told["patterns"] == [f"synthetic_000.{kind}"]
+            read = read_synthetic(tmp_path / kind / f"synthetic_000.{kind}", UNIT, described=made.marks)
+            assert 0 <= read.marks["onset"].min() <= read.marks["onset"].max() <= 366
+        assert "2020-" in (tmp_path / "csv" / "synthetic_000.csv").read_text(encoding="utf-8")
+        assert "--format: goes with --out" in refused(place, "--format", "csv", command="sample")
+
+    def test_files_of_points_are_compared_by_types_and_times(self, released, points, tmp_path):
+        run("sample", released, "--format", "csv", "--out", tmp_path / "alone")
+        words = [points, tmp_path / "alone" / "synthetic_000.csv", *SQUARE, *MARKED[2:], "--time", "when"]
+        words += ["--period", "day", "--time-zone", "Europe/London"]
+        run("evaluate", *words, "--out", tmp_path / "private")
+        assert (tmp_path / "private" / "CONFIDENTIAL_times.csv").is_file()
+        said = refused(points, released, *MARKED[2:], "--out", tmp_path / "other", command="evaluate")
+        assert "a release brings its own types and times" in said
 
     def test_rehearsals_draw_types_and_times(self):
         told = json.loads(run("rehearse", *TIMED, *NEAR, *SQUARE, "--n", 60, "--json").stdout)
