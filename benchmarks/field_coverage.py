@@ -3,7 +3,7 @@
 The truth is the city of `benchmarks/city.py`, or drawn from the prior of the release itself, with a range that is known
 to nobody. Epsilon 1, privacy radius 100 m, public n. Where the prior is right, what is missing to 90 % is the Laplace
 approximation's, and that of averaging over ranges; in the city the prior is wrong as well. Streets are those of
-`benchmarks/streets.py`, privacy radius 30 m.
+`benchmarks/streets.py`, privacy radius 30 m, in towns an extent / 40.
 
     OMP_NUM_THREADS=1 python benchmarks/field_coverage.py --out docs/results/inference.md
 """
@@ -26,10 +26,12 @@ RUNS = {400: 6, 10**4: 3, 10**6: 1}
 SIDES, STEP = {"3 km": 30, "1 km": 10}, 1
 LEVEL = 0.9
 RANGE = 2
-# Numbers of points on streets, in cities of each kind, and sides of squares of whose streets masses are taken.
-STREETS = {"city": (50_000, 500_000), "equal streets": (20_000,), "narrow spots": (20_000,)}
-SQUARES = {"1 km": 1000.0, "300 m": 300.0}
-STREET_HEADS = ("streets", "n", "edges", *(f"in squares of {name}" for name in SQUARES), "single edges", "seconds")
+# Numbers of points on streets, in cities of each kind, and releases.
+STREETS = {"city": ((50_000, 500_000), 1), "equal streets": ((20_000,), 1), "narrow spots": ((20_000,), 1)}
+STREETS |= {"Soho": ((400, 2000), 6), "Arizona": ((400, 2000), 6)}
+# Sides of squares of whose streets masses are taken, in metres, and in extents of towns.
+SQUARES, OF_TOWNS = (1000.0, 300.0), (1 / 3, 1 / 10)
+STREET_HEADS = ("streets", "n", "releases", "edges", "large squares", "small squares", "single edges", "seconds")
 HEADS = ("truth", "n", "releases", *(f"cells of {name}" for name in SIDES), "Pareto k", "profile", "seconds")
 
 
@@ -85,14 +87,15 @@ def along_streets(name: str, n: int, seed: int) -> list[float]:
     network, share = streets.city(name, seed)
     rng = np.random.default_rng([seed, n])
     pattern = network.pattern(rng.choice(len(share), n, p=share), rng.random(n))
-    settings = dps.LGCPSynthesizer(1.0, alpha=30.0, mechanism="cells")
+    town = name in ("Soho", "Arizona")
+    settings = dps.LGCPSynthesizer(1.0, alpha=network.extent / 40 if town else 30.0)
     release, seconds = timed(lambda: settings.release(pattern, rng))
     mesh, edges = release.estimator.mesh, len(share)
     mass = np.exp(release.draws.flat.astype(float)) * mesh.measure
     mass = np.array([np.bincount(mesh.edge, each, edges) for each in mass])
     middle = network.vertices[network.edges].mean(axis=1)
     held = []
-    for side in (*SQUARES.values(), None):
+    for side in (*(share * network.extent for share in OF_TOWNS), None) if town else (*SQUARES, None):
         square = middle // side if side else np.arange(edges)[:, None]
         _, group = np.unique(square, axis=0, return_inverse=True)
         drawn = np.array([np.bincount(group, each) for each in mass / mass.sum(axis=1, keepdims=True)])
@@ -105,10 +108,11 @@ def along_streets(name: str, n: int, seed: int) -> list[float]:
 def on_streets(out: str | None) -> None:
     """Fill the table of streets."""
     rows = []
-    for name, numbers in STREETS.items():
+    for name, (numbers, releases) in STREETS.items():
         for n in numbers:
-            edges, *held, seconds = along_streets(name, n, 100)
-            rows.append((name, str(n), str(edges), *(f"{100 * each:.0f} %" for each in held), f"{seconds:.0f}"))
+            edges, *held, seconds = np.mean([along_streets(name, n, 100 + k) for k in range(releases)], axis=0)
+            shares = (f"{100 * each:.0f} %" for each in held)
+            rows.append((name, str(n), str(releases), f"{edges:.0f}", *shares, f"{seconds:.0f}"))
             print(*rows[-1], flush=True)
     fill(out, "street coverage", table(STREET_HEADS, rows))
 

@@ -81,9 +81,8 @@ class Candidate:
 # posterior first, then either, then neither.
 CANDIDATES = (
     Candidate("lgcp-tents", "noisy tent masses with a posterior behind them", {"mechanism": "tents"}, False, True),
-    # Without a field: as the study had them.
-    Candidate("laplace-tents", "noisy tent masses alone", {"basis": "tents", "postprocess": "plain"}, False, False),
-    Candidate("laplace-cells", "noisy counts alone", {"basis": "cells", "postprocess": "plain"}, False, False),
+    Candidate("laplace-tents", "noisy tent masses with a field behind them", {"basis": "tents"}, False, True),
+    Candidate("laplace-cells", "noisy counts with a field behind them", {"basis": "cells"}, False, True),
     Candidate(
         "lgcp-field", "noisy smooth functionals with a posterior behind them", {"mechanism": "field"}, True, True, True
     ),

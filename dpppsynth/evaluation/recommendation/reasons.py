@@ -13,6 +13,8 @@ from dpppsynth.spatial.domains import Domain, Window
 
 # Budget times points from which on sums over pairs are larger than their noise.
 CLUSTERS_FROM = 100
+# Mechanisms whose field is dense on windows with few points.
+NUTS_ON_WINDOWS = ("lgcp-tents", "lgcp-field")
 
 
 def reasons(chosen: Ranked, others: Sequence[Ranked], uniform: float, domain: Domain, case: Case) -> tuple[str, ...]:
@@ -111,14 +113,14 @@ def _lacks(other: Candidate, chosen: Candidate) -> str:
 def _approximations(candidate: Candidate, domain: Domain, case: Case) -> Iterator[str]:
     if candidate.has_posterior:
         yield (
-            "The study's figures are those of the posterior mean; the released median came closer by a tenth in one "
-            "comparison on windows. Single posterior draws lie 1.4 to 1.5 times as far off, because they carry the "
-            "release's uncertainty; sample() draws patterns from them with source='draws' (on the command line "
-            "--source draws)."
+            "The study's figures are those of the released intensity, the posterior's median. Single posterior draws "
+            "lie 1.3 to 1.5 times as far off, because they carry the release's uncertainty; sample() draws patterns "
+            "from them with source='draws' (on the command line --source draws)."
         )
+    if candidate.mechanism in NUTS_ON_WINDOWS and isinstance(domain, Window):
         yield (
-            "The study infers by Laplace approximation (inference='laplace'); NUTS is the default below 1000 points. "
-            "Both were compared on windows alone, in two rows, where NUTS came as close (docs/results/utility_nuts.md)."
+            "The study infers by Laplace approximation (inference='laplace'); on windows NUTS is the default below "
+            "1000 points. In two rows NUTS came as close (docs/results/utility_nuts.md)."
         )
     if isinstance(domain, Window) and not domain.is_rectangle:
         yield "The study's windows are squares; this one is compared by the square root of its area."
