@@ -29,6 +29,8 @@ MOST, LONGEST_NAME = 20, 80
 PLACES, MOST_ALONG = 200_000, 16
 # Least eigenvalue of the covariates' correlations, and least standard deviation as a share of the largest value.
 TELL_APART, VARIES = 1e-6, 1e-9
+# Largest size of a value: squares and their sums stay far below the largest float.
+LARGEST_VALUE = 1e100
 
 
 class Covariates(Mapping[str, PublicLayer]):
@@ -113,6 +115,12 @@ class Covariates(Mapping[str, PublicLayer]):
 
     def _values(self, name: str, places: "_Places", domain: Domain) -> Floats:
         values = self[name](places.xy)
+        if (np.abs(values) > LARGEST_VALUE).any():
+            msg = (
+                f"covariates: {name!r} has values that are infinite, or larger than {LARGEST_VALUE:g}; give it in "
+                "another unit, or its logarithm."
+            )
+            raise InputError(msg)
         unknown = ~np.isfinite(values)
         share = float(places.weight[unknown].sum() / places.weight.sum())
         if share > SLIVERS:

@@ -96,6 +96,11 @@ REFUSED = {
     "two that tell the same": ({"a": east, "b": lambda xy: 5 - 3 * xy[:, 0], "c": ROUGH}, r"'a', 'b' tell the same"),
     "wrong shape": ({"bad": lambda xy: xy}, r"must give one number for each"),
     "words": ({"bad": lambda xy: np.full(len(xy), "x")}, r"must be real numbers"),
+    "a function that raises": ({"bad": lambda xy: 1 // 0}, r"'bad': the function failed with ZeroDivisionError"),
+    "no number": ({"bad": lambda xy: np.full(len(xy), np.nan)}, r"'bad': 100 % of the window has no value"),
+    "infinite": ({"big": lambda xy: xy[:, 0] * np.inf}, r"'big' has values that are infinite, or larger than 1e\+100"),
+    "squares that overflow": ({"big": lambda xy: -1e154 * xy[:, 0]}, r"'big' has values that are infinite, or larger"),
+    "huge cells": ({"big": RasterLayer([[1e300, 1.0]], BOX)}, r"'big' has values that are infinite, or larger"),
 }
 
 
@@ -105,6 +110,11 @@ class TestRefusals:
         layers, message = REFUSED[case]
         with pytest.raises(InputError, match=rf"^covariates: .*{message}"):
             Covariates(layers).on(regular_triangulation(SQUARE, shape=(9, 8)))
+
+    def test_values_up_to_the_largest_are_standardised(self):
+        mesh = regular_triangulation(SQUARE, shape=(9, 8))
+        large, small = (Covariates({"a": lambda xy, k=k: k * xy[:, 0]}).on(mesh).values for k in (9e96, 1.0))
+        np.testing.assert_allclose(large, small, atol=1e-9)
 
     @pytest.mark.parametrize("given", [{}, None, [east], {"": east}, {1: east}, {"a\nb": east}, {"a": 3}, {"a": "b"}])
     def test_of_another_kind(self, given):

@@ -271,6 +271,11 @@ class TestOthers:
         with pytest.raises(InputError, match="needs a function"):
             FunctionLayer(3)
 
+    def test_what_a_function_raises_is_told_with_its_name_and_cause(self):
+        with pytest.raises(InputError, match=r"pump: the function failed with ZeroDivisionError.*n = 2") as told:
+            FunctionLayer(lambda xy: 1 // 0, label="pump")(np.zeros((2, 2)))
+        assert isinstance(told.value.__cause__, ZeroDivisionError)
+
     def test_polygons_of_real_numbers(self):
         layer = PolygonLayer([shapely.box(0, 0, 1, 1)], [-3.0])
         np.testing.assert_array_equal(layer(np.array([[0.5, 0.5], [2.0, 2.0]])), [-3.0, np.nan])

@@ -30,11 +30,22 @@ class FunctionLayer(PublicLayer):
 
     def __call__(self, xy: Floats) -> Floats:
         """(n,) values at coordinates (n, 2)."""
-        values = as_reals(self.function(np.array(xy)), f"{self.label}: values must be real numbers.")
+        values = as_reals(self._answer(xy), f"{self.label}: values must be real numbers.")
         if values.shape != (len(xy),):
             msg = f"{self.label}: must give one number for each of {len(xy)} places, got shape {values.shape}."
             raise InputError(msg)
         return values
+
+    def _answer(self, xy: Floats) -> Any:
+        """The function's own answer; whatever it raises is told with the function's name."""
+        try:
+            return self.function(np.array(xy))
+        except Exception as cause:
+            msg = (
+                f"{self.label}: the function failed with {type(cause).__name__}; it must take coordinates (n, 2), here "
+                f"n = {len(xy)}, and give values (n,)."
+            )
+            raise InputError(msg) from cause
 
     def missing(self, domain: Domain) -> float:
         """Zero: whether a function has a value is seen where it is asked."""

@@ -305,6 +305,12 @@ class TestRefusals:
         with pytest.raises(InputError, match=r"^covariates: 'hole': 10 % of the window has no value"):
             settings.check(SQUARE, n=2000)
 
+    def test_functions_that_raise_are_named_by_check(self):
+        settings = LGCPSynthesizer(1.0, 20.0, covariates={"pump": lambda xy: 1 // 0})
+        with pytest.raises(InputError, match=r"^covariates: 'pump': the function failed with Zero") as told:
+            settings.check(SQUARE, n=2000)
+        assert isinstance(told.value.__cause__, ZeroDivisionError)
+
     def test_releases_without_covariates(self):
         found = LGCPSynthesizer(1.0, 20.0, prior="sparse").release(pattern(300), 1)
         with pytest.raises(InputError, match=r"^effects: this release has no covariates"):
