@@ -6,6 +6,7 @@ All of it is computed from a public population, none from the points that are pr
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import scipy.fft
@@ -19,7 +20,7 @@ from dpppsynth.privacy.assumed import AVERAGED
 from dpppsynth.privacy.guarantee import Guarantee
 from dpppsynth.privacy.profiles import PureDP
 from dpppsynth.privacy.relations import Relation
-from dpppsynth.spatial.domains import Domain, require_domain
+from dpppsynth.spatial.domains import Domain, Window, require_domain
 from dpppsynth.spatial.layers import PolygonLayer, RasterLayer
 from dpppsynth.spatial.mesh import Floats
 from dpppsynth.spatial.offset import Offset
@@ -138,7 +139,7 @@ def people_within(population: Offset, domain: Domain, radius: float) -> Crowd:
     if isinstance(domain, LinearNetwork):
         mass, near = _along(settled, domain, radius)
     else:
-        mass, near = _around(settled.layer, domain, radius)
+        mass, near = _around(settled.layer, cast(Window, domain), radius)
     inhabited = mass > NOBODY * mass.sum()
     people, near = mass[inhabited], np.maximum(near[inhabited], 0.0)
     order = np.argsort(near)
@@ -161,11 +162,14 @@ def require_reach(relation: Relation) -> float:
     return float(relation.reach)
 
 
-def _around(layer: PolygonLayer | RasterLayer, window: Domain, radius: float) -> tuple[Floats, Floats]:
+def _around(layer: PolygonLayer | RasterLayer, window: Window, radius: float) -> tuple[Floats, Floats]:
     """People in the cells of a grid over a window, and those within the radius of each cell."""
     x0, y0, x1, y1 = window.bounds
     step = max(radius / FINE, max(x1 - x0, y1 - y0) / MOST_CELLS)
     shape = math.ceil((y1 - y0) / step), math.ceil((x1 - x0) / step)
+    if isinstance(layer, RasterLayer) and layer.step.max() > step:
+        grid = _spread(layer, window, step, shape)
+        return grid.ravel(), _summed(grid, _disk(radius / step)).ravel()
     grid = np.zeros(shape)
     for xy, mass in _placed(layer, window, step, shape):
         row = np.clip(((xy[:, 1] - y0) / step).astype(np.int64), 0, shape[0] - 1)
@@ -186,7 +190,7 @@ def _placed(
     layer: PolygonLayer | RasterLayer, window: Domain, step: float, shape: tuple[int, int]
 ) -> Iterator[tuple[Floats, Floats]]:
     """Batches of places (n, 2) in a window with people (n,)."""
-    if isinstance(layer, RasterLayer) and layer.step.max() <= step:
+    if isinstance(layer, RasterLayer):
         yield from layer.points(window)
         return
     x0, y0, _, _ = window.bounds
@@ -194,6 +198,26 @@ def _placed(
         xy = np.column_stack([x0 + (np.arange(shape[1]) + 0.5) * step, np.full(shape[1], y0 + (row + 0.5) * step)])
         xy = xy[window.holds(xy)]
         yield xy, np.nan_to_num(layer(xy)) * step**2
+
+
+def _spread(layer: RasterLayer, window: Window, step: float, shape: tuple[int, int]) -> Floats:
+    """(rows, columns) people in the cells of a fine grid, among which the wide cells of a raster are shared by area."""
+    x0, y0, _, _ = window.bounds
+    part = layer.cropped(window.bounds)
+    left, right, bottom, top = part.sides(window.bounds)
+    x: Floats = x0 + step * np.arange(shape[1] + 1.0)
+    y: Floats = y0 + step * np.arange(shape[0] + 1.0)
+    people: Floats = _overlaps(y, bottom, top) @ np.nan_to_num(part.values) @ _overlaps(x, left, right).T
+    if window.is_rectangle:
+        return people
+    across, up = np.meshgrid(x[:-1] + step / 2, y[:-1] + step / 2)
+    return np.where(window.holds(np.column_stack([across.ravel(), up.ravel()])).reshape(shape), people, 0.0)
+
+
+def _overlaps(edges: Floats, low: Floats, high: Floats) -> Floats:
+    """(cells, intervals) lengths that the cells between edges share with intervals."""
+    shared = np.minimum(edges[1:, None], high) - np.maximum(edges[:-1, None], low)
+    return np.clip(shared, 0.0, None)
 
 
 def _disk(radius: float) -> Floats:

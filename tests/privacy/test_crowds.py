@@ -57,6 +57,19 @@ def test_within_coarse_cells_people_are_spread(raster):
     assert density * np.pi * 100**2 / 4 <= crowd.fewest < 1.25 * density * np.pi * 100**2 / 4
 
 
+@pytest.mark.parametrize("radius", [30.0, 60.0, 90.0, 150.0, 200.0])
+def test_people_of_one_wide_cell_are_all_counted(radius):
+    """Whatever the radius is beside the cell's side: with every person inside it, or only those of its circle."""
+    window, values = Window.rectangle(0, 0, 1000, 800), np.zeros((8, 10))
+    values[3, 4] = 1001.0
+    crowd = people_within(Offset.of(RasterLayer(values, (0, 0, 1000, 800)), "counts"), window, radius)
+    assert crowd.inhabitants == pytest.approx(1001.0)
+    if radius >= 150:
+        assert crowd.typical == pytest.approx(1001.0, rel=1e-6)
+    else:
+        assert crowd.typical <= min(1001.0, 0.1001 * np.pi * radius**2 * 1.02) + 1e-6
+
+
 def test_a_radius_below_the_grid_keeps_the_density():
     people = Offset.from_grid(np.full((4, 4), 1e6), (0, 0, SIDE, SIDE), "counts")
     crowd = people_within(people, SQUARE, 0.5)
