@@ -11,7 +11,6 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from dpppsynth.linear_network.shortest_paths import to_ends
 from dpppsynth.linear_network.skeleton import Streets
@@ -75,6 +74,8 @@ def _covariances(network: Streets, rows: Ints, columns: Ints, edges: Floats, anc
 
 def _inverse(network: Streets, vertices: Ints, anchor: int) -> Iterator[tuple[Ints, Floats]]:
     """Blocks of increasing vertices (k,), with their columns (V, k) of the covariance of the anchored field."""
+    from scipy.sparse.linalg import splu
+
     size = len(network.vertices)
     solve = splu(_precision(network, anchor), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve
     for part in np.array_split(vertices, -(-len(vertices) // COLUMNS)):

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import dijkstra
 
 from dpppsynth.linear_network.skeleton import Streets
 
@@ -20,6 +19,8 @@ BLOCK = 2**23
 def vertex_distances(network: Streets, sources: Ints, limit: float = np.inf) -> Floats:
     """(k, V) lengths of the shortest paths from vertices (k,) to all; infinite beyond the limit."""
     # The matrix is symmetric: taken for that of a directed graph it is searched once, not twice.
+    from scipy.sparse.csgraph import dijkstra
+
     return np.asarray(dijkstra(network.adjacency, directed=True, indices=sources, limit=limit), dtype=np.float64)
 
 

@@ -7,7 +7,6 @@ numbers add exactly in any order, so the distance of two places depends on these
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import dijkstra
 
 from dpppsynth.linear_network.network import LinearNetwork
 from dpppsynth.linear_network.shortest_paths import BLOCK, Ints, edge_numbers
@@ -89,6 +88,8 @@ class StreetPlaces:
 
     def _between(self, vertices: Ints, limit: int) -> list[tuple[Ints, Ints, Ints]]:
         """Pairs of vertices (k,) nearer than a limit, by their places in the list, with distances; each pair once."""
+        from scipy.sparse.csgraph import dijkstra
+
         found = []
         for part in np.array_split(np.arange(len(vertices)), max(1, -(-len(vertices) * self.graph.shape[0] // BLOCK))):
             paths = dijkstra(self.graph, directed=True, indices=vertices[part], limit=float(limit))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.interpolate
+import scipy
 
 from dpppsynth.spatial.mesh import Floats, Ints
 

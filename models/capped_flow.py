@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from dpppsynth.spatial.near_pairs import Ints, NearPairs, products
 
@@ -242,6 +241,8 @@ def _saturated(graph: sp.csr_array) -> tuple[int, np.ndarray]:
 
     No path is left from source to sink: a flow of the solver that is not the largest is added to.
     """
+    from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
     total, left = 0, graph
     reached = np.full(graph.shape[0], True)
     while reached[1]:

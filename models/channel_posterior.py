@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models.channel_likelihood import Multinomial, ReportLikelihood

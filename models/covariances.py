@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, cast
 
 import numpy as np
-import scipy.linalg
+import scipy
 from scipy.special import gamma, kv
 
 from dpppsynth.core.arguments import LARGEST, entries, instance, one_of, positive, shown

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.linalg
+import scipy
 import threadpoolctl
 
 from dpppsynth.core.errors import QualityError, ReleaseBlocked

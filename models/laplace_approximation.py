@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
-import scipy.optimize
+import scipy
 
 from dpppsynth.core.arguments import instance
 from dpppsynth.core.errors import InputError, QualityError

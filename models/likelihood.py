@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
+import scipy
 import scipy.sparse as sp
 from scipy.special import log_ndtr
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
+import scipy
 from scipy.special import log_ndtr, logsumexp, ndtri_exp, softmax
 
 from dpppsynth.core.confidential import Confidential

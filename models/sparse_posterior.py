@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, cg
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.models.likelihood import MassLikelihood
@@ -240,6 +239,8 @@ def _newton_step(
     Conjugate gradients that take long have one of their own as well.
     """
     if near is not None:
+        from scipy.sparse.linalg import LinearOperator, cg
+
         size = (prior.size, prior.size)
         whole = LinearOperator(size, lambda change: prior.precision @ change + information.times(change), dtype=float)
         nearby = LinearOperator(size, near.solve, dtype=float)

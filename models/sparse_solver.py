@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.core.threads import in_threads
@@ -29,6 +28,8 @@ class SparseFactor:
     """
 
     def __init__(self, matrix: Any) -> None:
+        from scipy.sparse.linalg import splu
+
         try:
             self._lu = splu(
                 sp.csc_matrix(matrix),

@@ -7,7 +7,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from dpppsynth.core.errors import QualityError
 from dpppsynth.spatial.mesh import Floats

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import next_fast_len
+import scipy
 
 from dpppsynth.core.arguments import probability
 from dpppsynth.privacy.gaussian import smallest_epsilon
@@ -303,7 +303,7 @@ def _transform_noise(law: Any, norms: float) -> float:
 
     if isinstance(law, pld_pmf.SparsePLDPmf):
         return 0.0
-    points = next_fast_len(law.size, real=True)
+    points = scipy.fft.next_fast_len(law.size, real=True)
     return 1e-15 * math.log2(points) * math.sqrt(points) * norms
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-import scipy.fft
+import scipy
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 import shapely
-from scipy.spatial.distance import cdist
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import LARGEST, Domain, Window, as_reals
@@ -179,7 +179,7 @@ class PlanarMesh(Mesh, of_arrays=True):
     @property
     def metric(self) -> Floats:
         """(V, V) Euclidean distances between the vertices."""
-        return np.asarray(cdist(self.vertices, self.vertices), dtype=np.float64)
+        return np.asarray(scipy.spatial.distance.cdist(self.vertices, self.vertices), dtype=np.float64)
 
     @property
     def coordinate_size(self) -> float:
