@@ -5,7 +5,7 @@ exp(N(0, 0.6^2)) of common weights ("alike") or by weights of its own ("unlike")
 about which its points fall, with a standard deviation of 2 to 5 hours. Total variation distance to the truth over
 places, types and hours; privacy radius 25 m.
 
-    python benchmarks/marks.py --repeats 4 --out docs/results/marks.md
+    python benchmarks/marks.py --repeats 3 --first 11 --out docs/results/marks.md
 """
 
 from collections.abc import Sequence
@@ -244,6 +244,9 @@ def main() -> None:
     if args.case:
         run_case(args.case, size)
         return
+    # First, while this process is small: what it holds counts as the peak memory of those that it starts.
+    size_heads = ("vertices", "types", "hats", "numbers", "n", "release, s", "one pattern, s", "MB")
+    fill(args.out, "sizes", table(size_heads, size_rows()))
     heads = ("together", "split", "ratio (smallest to largest)")
     fill(args.out, "types", table(("types", "n", "eps", *heads), type_rows(args.repeats, args.first)))
     split = (
@@ -256,8 +259,6 @@ def main() -> None:
     fill(args.out, "hours", table(("n", "eps", *split), hour_rows(args.repeats, args.first)))
     shown = ("marks", "n", "originals", "intensity", "types")
     fill(args.out, "held", table(shown, held_rows(2 * args.repeats, args.first)))
-    size_heads = ("vertices", "types", "hats", "numbers", "n", "release, s", "one pattern, s", "MB")
-    fill(args.out, "sizes", table(size_heads, size_rows()))
 
 
 if __name__ == "__main__":
