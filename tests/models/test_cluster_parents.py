@@ -113,6 +113,14 @@ class TestRule:
             found.append(self.of_patterns(counts(pattern.positions), [pattern], noise))
         assert np.mean(found) < 0.35
 
+    def test_noise_makes_no_pairs(self):
+        """On average noised masses leave as many pairs as those without noise, within six standard errors."""
+        rng, even, variance, draws = np.random.default_rng(10), np.full(25, 80.0), 50.0, 4000
+        noised = [rule(even + rng.laplace(0, np.sqrt(variance / 2), 25), even, variance) for _ in range(draws)]
+        left = np.mean([each.left for each in noised]) - rule(even, even, 1e-9).left
+        assert abs(left) < 6 * noised[0].sd / np.sqrt(draws)
+        assert variance * 25 > 12 * noised[0].sd / np.sqrt(draws)
+
     def test_noise_that_drowns_the_masses_leaves_it_open(self):
         """Half of the pairs are missing then."""
         found = rule(np.full(25, 80.0), np.full(25, 80.0), 1e9).variance(self.LAW)
