@@ -1,5 +1,7 @@
 """Variance of numbers of clusters. False alarms of statistical tests are below 1e-6."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -116,8 +118,9 @@ class TestRule:
     def test_noise_makes_no_pairs(self):
         """On average noised masses leave as many pairs as those without noise, within six standard errors."""
         rng, even, variance, draws = np.random.default_rng(10), np.full(25, 80.0), 50.0, 4000
-        noised = [rule(even + rng.laplace(0, np.sqrt(variance / 2), 25), even, variance) for _ in range(draws)]
-        left = np.mean([each.left for each in noised]) - rule(even, even, 1e-9).left
+        made = partial(ParentRule.of, SharedTents.of(STEEP, in_cells, [5.0, 50.0]), fixed=True)
+        noised = [made(even + rng.laplace(0, np.sqrt(variance / 2), 25), variance, even) for _ in range(draws)]
+        left = np.mean([each.left for each in noised]) - made(even, 1e-9, even).left
         assert abs(left) < 6 * noised[0].sd / np.sqrt(draws)
         assert variance * 25 > 12 * noised[0].sd / np.sqrt(draws)
 
