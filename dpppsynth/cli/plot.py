@@ -164,7 +164,7 @@ def _called(release: "Release | StratifiedRelease") -> str:
 def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str, Axes]":
     """Mesh and intensity, where there are any."""
     from dpppsynth.contract import registry
-    from dpppsynth.plotting import plot_intensity, plot_mesh
+    from dpppsynth.plotting import plot_intensity, plot_mesh, plot_relative_risk
     from dpppsynth.release import CoxRelease
 
     if not isinstance(release, CoxRelease):
@@ -173,6 +173,8 @@ def _intensity(release: "Release", of: str, marks: dict[str, Any]) -> "dict[str,
     axes = {"mesh": plot_mesh(release.mesh, title=f"Mesh of the {release.statistic.plan.basis}{of}")}
     if release.inferred:
         axes["intensity"] = plot_intensity(release.intensity, title=f"{words.title}{of}", of=words.counts, **marks)
+    if release.has_risk:
+        axes["risk"] = plot_relative_risk(release.risk, title=f"Relative risk{of}")
     return axes
 
 

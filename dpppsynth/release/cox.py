@@ -152,6 +152,13 @@ class CoxRelease(StatisticRelease[L]):
         # A posterior of a model with covariates has them.
         return Effects(design, cast(Floats, effects).reshape(-1, len(design.names)))
 
+    @property
+    def has_risk(self) -> bool:
+        """Whether a posterior knows of an offset or covariates, so that the relative risk is not the intensity."""
+        model = self.estimator
+        public = getattr(model, "offset", None) is not None or getattr(model, "covariates", None) is not None
+        return public and model.has_posterior and self.inferred
+
     @cached_property
     def risk(self) -> RelativeRisk:
         """Posterior of the relative risk: the intensity without the offset, on average 1 over the population."""

@@ -5,12 +5,15 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
+
 from dpppsynth.contract.result import HeatMapped, has_marks
 from dpppsynth.core.rounding import upward
 from dpppsynth.linear_network import LinearNetwork
 from dpppsynth.privacy.crowds import people_within, require_reach
-from dpppsynth.release import Release
+from dpppsynth.release import CoxRelease, Release
 from dpppsynth.release.certificate import FILENAME
+from dpppsynth.release.effects import Effects
 from dpppsynth.reporting import cautions, certificate_tables, distance_text, promise, report_pictures
 from dpppsynth.reporting import local_privacy as local
 from dpppsynth.reporting.gathering import gathering
@@ -157,6 +160,7 @@ def _maps(subject: Subject) -> dict[str, Any]:
         **_heat_map(subject),
         "intensity_maps": _intensities(subject),
         "mark_pictures": _mark_pictures(subject),
+        **_risk(subject),
     }
 
 
@@ -172,6 +176,25 @@ def _heat_map(subject: Subject) -> dict[str, Any]:
         "alarm": words.alarm(release),
         "heat_rows": [certificate_tables.Row(name, value) for name, value in release.made()],
     }
+
+
+def _risk(subject: Subject) -> dict[str, Any]:
+    """Relative risk and effects of covariates, where the release has an offset or covariates."""
+    release = subject.release
+    if not isinstance(release, CoxRelease) or not release.has_risk:
+        return {"risk_map": None, "effect_rows": []}
+    model: Any = release.estimator
+    rows = [] if model.covariates is None else _effects(release.effects)
+    return {"risk_map": report_pictures.risk_map(release.risk), "effect_rows": rows}
+
+
+def _effects(effects: Effects) -> list[certificate_tables.Row]:
+    """Factors of the intensity for one standard deviation more of each covariate, with 90 % intervals."""
+    rows = []
+    for name, drawn in effects.items():
+        low, middle, high = np.exp(np.quantile(drawn, [0.05, 0.5, 0.95]))
+        rows.append(certificate_tables.Row(name, f"{middle:.3g} ({low:.3g} to {high:.3g})"))
+    return rows
 
 
 def _mark_pictures(subject: Subject) -> list[tuple[str, report_pictures.Picture]]:

@@ -23,6 +23,7 @@ from dpppsynth.plotting import (
     plot_intensity,
     plot_marginal,
     plot_pattern,
+    plot_relative_risk,
 )
 from dpppsynth.plotting.canvas import INK, POINT, map_figure, new_figure
 from dpppsynth.reporting.promise import several
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
     from dpppsynth.contract.result import HeatMapped, Marked
     from dpppsynth.privacy.guarantee import Guarantee
+    from dpppsynth.release.relative_risk import RelativeRisk
     from dpppsynth.reporting.gathering import Gathering
     from dpppsynth.spatial.domains import Domain
     from dpppsynth.spatial.intensity import Intensity
@@ -89,6 +91,13 @@ def intensity_map(intensity: Intensity, alt: str, of: str = "points") -> Picture
     """Draw a released intensity of points or persons; always as PNG, since it is an image anyway."""
     figure = _map_figure(intensity.mesh.domain, MAP_SHARE, beside=1.1)
     return _picture(plot_intensity(intensity, figure.subplots(), of=of), alt, drawn=False)
+
+
+def risk_map(risk: RelativeRisk) -> Picture:
+    """Draw the relative risk, with the places where it is above average for all but certain."""
+    figure = _map_figure(risk.mesh.domain, MAP_SHARE, beside=1.1)
+    alt = "Map of the relative risk; places where it is above average with probability .95 or more are marked."
+    return _picture(plot_relative_risk(risk, figure.subplots()), alt, drawn=False)
 
 
 def mark_pictures(release: Marked, pattern: PointPattern | None) -> Iterator[tuple[str, Picture]]:

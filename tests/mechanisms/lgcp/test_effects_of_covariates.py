@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from support.command_line import run
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.published_files import plain_text
@@ -16,6 +17,7 @@ from dpppsynth.models.sparse_posterior import sparse_posterior
 from dpppsynth.models.summed_fields import with_effects
 from dpppsynth.privacy import AddRemove, verify
 from dpppsynth.release import certificate, load_release
+from dpppsynth.reporting import write_report
 from dpppsynth.spatial.covariates import Covariates
 from dpppsynth.spatial.domains import Window
 from dpppsynth.spatial.offset import Offset
@@ -192,6 +194,17 @@ class TestRisk:
         held = release.risk_interval(at, 0.8)
         np.testing.assert_allclose(held.lower, np.quantile(risks, 0.1, axis=0), rtol=1e-4)
         np.testing.assert_allclose(held.upper, np.quantile(risks, 0.9, axis=0), rtol=1e-4)
+
+    def test_reports_and_pictures_show_it(self, release, folder, tmp_path):
+        """A table of factors with their intervals, and maps; a release without offset and covariates has neither."""
+        page = write_report(folder, tmp_path / "report.html").read_text(encoding="utf-8")
+        assert "Relative risk and effects of covariates" in page
+        low, middle, high = np.exp(np.quantile(release.effects["wave"], [0.05, 0.5, 0.95]))
+        assert f"{middle:.3g} ({low:.3g} to {high:.3g})" in page
+        run("plot", folder, "--out", tmp_path / "pictures")
+        assert (tmp_path / "pictures" / "risk.png").stat().st_size > 10_000
+        assert release.has_risk
+        assert not LGCPSynthesizer(1.0, 20.0, prior="sparse").release(pattern(200, 1)).has_risk
 
     def test_refused(self, release):
         for threshold in (0, -1, np.nan, "1"):
