@@ -123,6 +123,11 @@ def street_ties(mesh: NetworkMesh) -> Ties:
     return Ties(*(each[apart] for each in found))
 
 
+def most_meeting(network: LinearNetwork) -> int:
+    """Largest number of edges at one vertex."""
+    return int(np.bincount(network.edges.ravel()).max())
+
+
 def require_few_meeting(network: LinearNetwork) -> None:
     """Refuse crossings of so many edges that all pairs of them are too many.
 
@@ -130,7 +135,7 @@ def require_few_meeting(network: LinearNetwork) -> None:
     ------
     NoFieldError
     """
-    most = int(np.bincount(network.edges.ravel()).max())
+    most = most_meeting(network)
     if most > MOST_MEETING:
         msg = (
             f"network: {most} edges meet at one vertex, and a field along streets takes at most {MOST_MEETING}; "

@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 import scipy
+import shapely
 
 from dpppsynth.core.arguments import instance, positive
 from dpppsynth.core.errors import InputError
@@ -210,8 +211,25 @@ def _spread(layer: RasterLayer, window: Window, step: float, shape: tuple[int, i
     people: Floats = _overlaps(y, bottom, top) @ np.nan_to_num(part.values) @ _overlaps(x, left, right).T
     if window.is_rectangle:
         return people
+    return people * _shares_inside(window, x, y)
+
+
+def _shares_inside(window: Window, x: Floats, y: Floats) -> Floats:
+    """(rows, columns) shares of the cells between edges x and y that lie in a window."""
+    shape, step = (len(y) - 1, len(x) - 1), x[1] - x[0]
     across, up = np.meshgrid(x[:-1] + step / 2, y[:-1] + step / 2)
-    return np.where(window.holds(np.column_stack([across.ravel(), up.ravel()])).reshape(shape), people, 0.0)
+    share: Floats = window.holds(np.column_stack([across.ravel(), up.ravel()])).astype(np.float64)
+    # Cells on the border are cut; they are found by points a quarter of a cell apart along it.
+    border = shapely.get_coordinates(shapely.segmentize(window.geometry.boundary, step / 4))
+    column = np.clip(((border[:, 0] - x[0]) / step).astype(np.int64), 0, shape[1] - 1)
+    row = np.clip(((border[:, 1] - y[0]) / step).astype(np.int64), 0, shape[0] - 1)
+    cut = np.unique(row * shape[1] + column)
+    row, column = np.divmod(cut, shape[1])
+    # What reaches beyond the window's box has no people.
+    _, _, right, top = window.bounds
+    boxes = shapely.box(x[column], y[row], np.minimum(x[column + 1], right), np.minimum(y[row + 1], top))
+    share[cut] = shapely.area(shapely.intersection(boxes, window.geometry)) / shapely.area(boxes)
+    return share.reshape(shape)
 
 
 def _overlaps(edges: Floats, low: Floats, high: Floats) -> Floats:

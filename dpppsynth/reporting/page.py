@@ -182,10 +182,11 @@ def _risk(subject: Subject) -> dict[str, Any]:
     """Relative risk and effects of covariates, where the release has an offset or covariates."""
     release = subject.release
     if not isinstance(release, CoxRelease) or not release.has_risk:
-        return {"risk_map": None, "effect_rows": []}
+        return {"risk_map": None, "risk_offset": False, "effect_rows": []}
     model: Any = release.estimator
     rows = [] if model.covariates is None else _effects(release.effects)
-    return {"risk_map": report_pictures.risk_map(release.risk), "effect_rows": rows}
+    picture = report_pictures.risk_map(release.risk)
+    return {"risk_map": picture, "risk_offset": model.offset is not None, "effect_rows": rows}
 
 
 def _effects(effects: Effects) -> list[certificate_tables.Row]:

@@ -70,6 +70,16 @@ def test_people_of_one_wide_cell_are_all_counted(radius):
         assert crowd.typical <= min(1001.0, 0.1001 * np.pi * radius**2 * 1.02) + 1e-6
 
 
+@pytest.mark.parametrize("radius", [5.0, 20.0, 50.0, 200.0])
+def test_windows_with_holes_and_strips_keep_their_people(radius):
+    """Cells at the border count by what lies inside, however wide they are."""
+    people = Offset.of(RasterLayer(np.full((2, 2), 100.0), (0, 0, 100, 100)), "counts")
+    holed = shapely.box(0, 0, 100, 100).difference(shapely.box(30, 30, 70, 70))
+    assert people_within(people, Window.polygon(holed), radius).inhabitants == pytest.approx(336.0, rel=1e-3)
+    strip = Window.polygon(shapely.Polygon([(0, 0), (100, 0), (0, 1)]))
+    assert people_within(people, strip, radius).inhabitants == pytest.approx(2.0, rel=0.02)
+
+
 def test_a_radius_below_the_grid_keeps_the_density():
     people = Offset.from_grid(np.full((4, 4), 1e6), (0, 0, SIDE, SIDE), "counts")
     crowd = people_within(people, SQUARE, 0.5)

@@ -10,6 +10,7 @@ import numpy as np
 from dpppsynth.contract.rules.planar_rules import box_shape
 from dpppsynth.linear_network import LinearNetwork, NetworkMesh, network_mesh
 from dpppsynth.models.regular_meshes import Finder, regular_grid
+from dpppsynth.models.street_fields import MOST_MEETING, most_meeting
 from dpppsynth.models.trace import around, trace_mesh
 from dpppsynth.privacy.relations import AddRemove, CappedRelation
 from dpppsynth.spatial.mesh import Floats, Mesh
@@ -108,8 +109,13 @@ def street_cells(network: LinearNetwork, n: float, epsilon: float, relation: Cap
 
 
 def fits_along(network: LinearNetwork) -> bool:
-    """Whether the network is so small that a field along its streets stands behind tents."""
+    """Whether the network is so small that a field along its edges can be dense."""
     return _along_edges(network, MOST_FITTED) is not None
+
+
+def has_streets(network: LinearNetwork) -> bool:
+    """Whether a field along streets stands behind tents: small networks without hubs of very many edges."""
+    return fits_along(network) and most_meeting(network) <= MOST_MEETING
 
 
 def streets_tell(network: LinearNetwork, n: float, epsilon: float, relation: CappedRelation) -> bool:

@@ -84,7 +84,7 @@ class LGCPRequest:
             require_no_nuts(s)
             return True
         if isinstance(self.domain, LinearNetwork):
-            return self.free and self.rules.fits_along(self.domain)
+            return self.free and self.rules.has_streets(self.domain)
         return self.free and self.size >= SPARSE_FROM and self.rules.filled(self.domain) >= FILLED
 
     @property

@@ -79,6 +79,15 @@ def test_small_networks_have_a_field_along_streets_behind_tents():
     assert not plan(n=100, prior="sparse", length_scale=200.0).estimator.even
 
 
+def test_hubs_of_very_many_edges_keep_the_dense_field():
+    """All pairs of edges at a crossing are tied, so a field along streets has a limit that the dense one has not."""
+    for spokes, kind in ((64, StreetInference), (80, LGCPInference)):
+        angle = 2 * np.pi * np.arange(spokes) / spokes
+        ends = 500 * np.column_stack([np.cos(angle), np.sin(angle)])
+        star = LinearNetwork(np.vstack([[0, 0], ends]), [[0, k + 1] for k in range(spokes)])
+        assert type(plan(star, n=100).estimator) is kind
+
+
 def test_an_even_original_along_streets_is_released_as_even():
     """An even field among the priors outweighs those that make hills of noise; told not to take it they do."""
     share = SOHO.lengths / SOHO.length
