@@ -787,7 +787,8 @@ class TestLayers:
     def test_a_layer_that_does_not_cover_the_window(self, files):
         wide = [each if each != "0,0,1000,1000" else "0,0,1200,1000" for each in self.WORDS]
         words = ["--offset-file", files / "people.tif"]
-        assert "people.tif: 17 % of the window has no value" in spoken(run(*wide, *words, code=2))
+        said = spoken(run(*wide, *words, code=2))
+        assert "people.tif: 17 % of the window has no value; fill it, or give --offset-fill 0" in said
         run(*wide, *words, "--offset-fill", 0)
 
     def test_a_report_says_how_many_live_near(self, files, tmp_path):

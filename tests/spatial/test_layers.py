@@ -227,7 +227,7 @@ class TestOffsets:
             Offset.from_grid(np.ones((2, 2)), (0, 0, 1000, 500)).on(SQUARE)
 
     def test_values_that_are_missing_are_counted(self):
-        with pytest.raises(InputError, match=r"^offset: column 'people' has no value in 1 of 2 polygons; fill them"):
+        with pytest.raises(InputError, match=r"^offset: column 'people' has no value in 1 of 2 polygons; fill it"):
             Offset.from_geodataframe(self.layer((200.0, np.nan)), "people")
 
     @pytest.mark.parametrize(

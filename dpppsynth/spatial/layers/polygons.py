@@ -8,7 +8,7 @@ import shapely
 
 from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import LARGEST, Domain, as_reals
-from dpppsynth.spatial.layers.public_layer import PublicLayer, covered, outside_value
+from dpppsynth.spatial.layers.public_layer import PublicLayer, covered, filling, outside_value
 from dpppsynth.spatial.mesh import Floats, Mesh, Pieces
 
 
@@ -158,8 +158,9 @@ class PolygonLayer(PublicLayer):
 
 def filled(values: Floats, fill: float, whose: str, of: str) -> Floats:
     """Values with `fill` in the place of NaN, or an InputError that says how many have none."""
+    argument = whose.removeprefix("--")
     unknown = np.isnan(values)
     if np.isnan(fill) and unknown.any():
-        msg = f"{whose} has no value in {int(unknown.sum())} of {len(values)} {of}; fill them, or state fill=0."
+        msg = f"{whose} has no value in {int(unknown.sum())} of {len(values)} {of}; {filling(argument)}."
         raise InputError(msg)
     return np.where(unknown, fill, values)

@@ -8,6 +8,7 @@ import shapely
 from dpppsynth.core.arguments import real, shown
 from dpppsynth.core.crs import crs_label, same_crs
 from dpppsynth.core.errors import InputError
+from dpppsynth.core.wording import either
 from dpppsynth.spatial.domains import LARGEST, Domain, Window
 from dpppsynth.spatial.mesh import Floats
 
@@ -88,7 +89,12 @@ def gap(argument: str, label: str, share: float, domain: Domain) -> str:
     """Message about a layer without values in a share of the domain."""
     place = "window" if isinstance(domain, Window) else "network"
     percent = f"{100 * share:.2g}" if share < 0.995 else f"{100 * share:.3g}"
-    return f"{named(argument, label)} {percent} % of the {place} has no value; fill it, or state fill=0."
+    return f"{named(argument, label)} {percent} % of the {place} has no value; {filling(argument)}."
+
+
+def filling(argument: str) -> str:
+    """Remedy for a layer with gaps: on the command line only an offset's are filled by an option."""
+    return either("fill it, or state fill=0", "fill it" + ", or give --offset-fill 0" * argument.startswith("offset"))
 
 
 def named(argument: str, label: str) -> str:
