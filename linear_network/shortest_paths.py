@@ -18,9 +18,9 @@ BLOCK = 2**23
 
 def vertex_distances(network: Streets, sources: Ints, limit: float = np.inf) -> Floats:
     """(k, V) lengths of the shortest paths from vertices (k,) to all; infinite beyond the limit."""
-    # The matrix is symmetric: taken for that of a directed graph it is searched once, not twice.
     from scipy.sparse.csgraph import dijkstra
 
+    # The matrix is symmetric: taken for that of a directed graph it is searched once, not twice.
     return np.asarray(dijkstra(network.adjacency, directed=True, indices=sources, limit=limit), dtype=np.float64)
 
 

@@ -1,6 +1,6 @@
 """`MaternInference`: a Matern field of sparse precision behind noisy masses, as fine as their number asks for."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Self, cast
 
 import numpy as np
@@ -21,11 +21,8 @@ from dpppsynth.models.covariances import LARGEST_PARAMETER, SMALLEST_PARAMETER
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.recipes import mesh_from_recipe
 from dpppsynth.models.sparse_fields import SMOOTHNESS, SparseMatern, require_few_unknowns
-from dpppsynth.models.sparse_posterior import sparse_posterior
-from dpppsynth.models.summed_fields import constant
 from dpppsynth.release.estimators import covariate_rows, covariates_of, covariates_stated, offset_of, offset_rows
 from dpppsynth.release.field_inference import (
-    EVEN,
     INTERCEPT_SD,
     NO_RANGE,
     even_stated,
@@ -161,9 +158,7 @@ class MaternInference(SparseInference):
         }
         if self.even:
             others = len(self.scales) - 1
-            even = self.explained(constant(len(self.mesh.vertices), INTERCEPT_SD))
-            level = sparse_posterior(likelihood, even, self.centre(plan), start=start)
-            places[others] = replace(level, log_evidence=level.log_evidence + float(np.log(EVEN * others)))
+            places[others] = self.even_fit(likelihood, self.centre(plan), others)
         say("draws")
         return self.average(places, likelihood, rng)
 

@@ -1,6 +1,7 @@
 """`SparseInference`: what estimators by a field of sparse precision share: draws averaged over priors by evidence."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -13,9 +14,9 @@ from dpppsynth.models.approximation_checks import check_approximation
 from dpppsynth.models.kept_masses import kept_masses
 from dpppsynth.models.likelihood import NoisyMasses
 from dpppsynth.models.sparse_fields import SparseField
-from dpppsynth.models.sparse_posterior import SparsePosterior
-from dpppsynth.models.summed_fields import with_effects
-from dpppsynth.release.field_inference import FieldInference, apportion
+from dpppsynth.models.sparse_posterior import SparsePosterior, sparse_posterior
+from dpppsynth.models.summed_fields import constant, with_effects
+from dpppsynth.release.field_inference import EVEN, INTERCEPT_SD, FieldInference, apportion
 from dpppsynth.release.posterior import FitNotes, Posterior
 from dpppsynth.spatial.loglinear_integrals import gauss_rule
 from dpppsynth.spatial.mesh import Floats
@@ -77,6 +78,12 @@ class SparseInference(FieldInference):
             fields.append(self.normalise(self.bent(likelihood, fit.field_mode, drawn), part))
             effects.append(own)
         return np.concatenate(fields), np.concatenate(effects)
+
+    def even_fit(self, likelihood: NoisyMasses, centre: float, others: int) -> SparsePosterior:
+        """Posterior of an even field, but for effects of covariates, with its share of the weight of other priors."""
+        even = self.explained(constant(len(self.measure), INTERCEPT_SD))
+        fit = sparse_posterior(likelihood, even, centre, start=self.started(likelihood, centre))
+        return replace(fit, log_evidence=fit.log_evidence + float(np.log(EVEN * others)))
 
     def explained(self, prior: SparseField) -> SparseField:
         """A prior of the field with the effects of covariates, where there are any."""

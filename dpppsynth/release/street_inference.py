@@ -1,7 +1,7 @@
 """`StreetInference`: a field along streets behind noisy counts or masses, which knows that streets carry on."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from operator import itemgetter
@@ -34,7 +34,6 @@ from dpppsynth.models.summed_fields import constant, moved, scaled, summed
 from dpppsynth.models.trace import around
 from dpppsynth.release.estimators import covariate_rows, covariates_of, covariates_stated, offset_of, offset_rows
 from dpppsynth.release.field_inference import (
-    EVEN,
     INTERCEPT_SD,
     NO_RANGE,
     even_stated,
@@ -183,10 +182,7 @@ class StreetInference(SparseInference):
             for values, mode in likely.items()
         }
         if self.even:
-            even = self.explained(constant(len(self.mesh.elements), INTERCEPT_SD))
-            level = sparse_posterior(likelihood, even, centre, start=self.started(likelihood, centre))
-            share = float(np.log(EVEN * len(places)))
-            fits[len(places)] = replace(level, log_evidence=level.log_evidence + share)
+            fits[len(places)] = self.even_fit(likelihood, centre, len(places))
         return self.average(fits, likelihood, rng)
 
     def bent(self, likelihood: NoisyMasses, mode: Floats, fields: Floats) -> Floats:

@@ -158,9 +158,10 @@ class PolygonLayer(PublicLayer):
 
 def filled(values: Floats, fill: float, whose: str, of: str) -> Floats:
     """Values with `fill` in the place of NaN, or an InputError that says how many have none."""
-    argument = whose.removeprefix("--")
     unknown = np.isnan(values)
     if np.isnan(fill) and unknown.any():
-        msg = f"{whose} has no value in {int(unknown.sum())} of {len(values)} {of}; {filling(argument)}."
+        msg = (
+            f"{whose} has no value in {int(unknown.sum())} of {len(values)} {of}; {filling(whose.removeprefix('--'))}."
+        )
         raise InputError(msg)
     return np.where(unknown, fill, values)
