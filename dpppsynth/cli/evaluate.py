@@ -179,12 +179,12 @@ def _pattern(path: Path, domain: "Domain", described: "Marks | None", x: str | N
 
 def _released(path: Path, *, limit: bool) -> "tuple[Domain, list[PointPattern], HeatMapped | None, Marks | None]":
     """Domain and synthetic patterns of a saved release; itself if it is of heat maps, and its types and times."""
-    from dpppsynth.contract.result import HeatMapped, has_marks, require_marked
+    from dpppsynth.contract.result import HeatMapped, marks_of
     from dpppsynth.release.folder import open_release
 
     with open_release(path, limit=limit) as found:
         release = found.release
-        described = require_marked(release).marks if has_marks(release) else None
+        described = marks_of(release)
         patterns = [found.pattern(name, marked=described is not None) for name in found.patterns]
     domain = release.domain
     heat = release if isinstance(release, HeatMapped) else None

@@ -148,12 +148,12 @@ def _renew_report(folder: Path, say: "Callable[[str], object]", *, limit: bool) 
 
 
 def _write(patterns: "list[PointPattern]", folder: Path, source: str | None, release: Any, kind: Format) -> None:
-    from dpppsynth.contract.result import has_marks, require_marked
+    from dpppsynth.contract.result import marks_of
     from dpppsynth.io import write_pattern
     from dpppsynth.release.certificate import synthetic
 
     folder.mkdir(parents=True, exist_ok=True)
-    described = require_marked(release).marks if has_marks(release) else None
+    described = marks_of(release)
     for k, pattern in enumerate(patterns):
         path = (folder / synthetic(k, source)).with_suffix(f".{kind}")
         write_pattern(pattern, path, described=described)

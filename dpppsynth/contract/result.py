@@ -238,6 +238,11 @@ def require_marked(release: object) -> Marked:
     return cast(Marked, found)
 
 
+def marks_of(release: object) -> Marks | None:
+    """Types and times of a result's points; None where they have none."""
+    return require_marked(release).marks if has_marks(release) else None
+
+
 def has_marks(release: object) -> bool:
     """Whether a result's points have types or times; nothing is inferred to find out."""
     return hasattr(type(release), "marginal") and hasattr(type(release), "marks")
