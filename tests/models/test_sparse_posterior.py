@@ -135,7 +135,8 @@ def test_rough_newton_steps_lead_to_the_same_mode(monkeypatch, rounds, n):
     monkeypatch.setattr("dpppsynth.models.sparse_posterior.MOST_ROUNDS", rounds)
     other = sparse_posterior(likelihood, prior, 1.0, tolerance=1e-10)
     np.testing.assert_allclose(other.field_mode, fit.field_mode, atol=1e-5)
-    assert other.log_evidence == pytest.approx(fit.log_evidence, abs=1e-6)
+    # Machines round otherwise, and a mode is found to 1e-5 of a posterior standard deviation.
+    assert other.log_evidence == pytest.approx(fit.log_evidence, abs=1e-4)
 
 
 @pytest.mark.parametrize("n", [300.0, None])
