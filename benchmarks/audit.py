@@ -1,7 +1,7 @@
 """Power of privacy audits: every mechanism, relation and epsilon, within a time for each; and the planted faults.
 
 Soho's window and streets, 392 points, default rules unless said; NUTS on a mesh of nine vertices, compiled once. Every
-mechanism, relation and epsilon has its turn before NUTS has: 58 rows. Of local mechanisms, 30 rows, the report of one
+mechanism, relation and epsilon has its turn before NUTS has: 115 rows. Of local mechanisms, 30 rows, the report of one
 client is audited. Counts with bounded error and moved points are the last ones.
 
     OMP_NUM_THREADS=1 python benchmarks/audit.py --seconds 15 --nuts 60 --out docs/results/audit.md
@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from measuring import timed
 from pages import command_line, fill, line, table
@@ -39,6 +39,8 @@ EPSILONS, LOCAL_EPSILONS = (1.0, 0.1), (1.0, 0.5, 0.1)
 # Deltas of bounded error, one of them large enough to be seen; and points, few enough that it promises something.
 DELTAS, FEW = (1e-6, 0.05), 3
 RELATIONS = (AlphaNeighbours(25.0), ReplaceOne(), AddRemove())
+MARKS = dps.Marks(dps.Types("cause", ["cholera", "other"]), dps.Times.day("hour"))
+RADII, CAPS = (15.0, 40.0), (5, 10)
 HEADS = "mechanism", "relation", "epsilon", "delta", "lower bound", "rejected", "detectable", "trials", "seconds"
 # Of too little noise, for which runs are counted.
 GOAL = 1.2
@@ -60,6 +62,13 @@ class CompiledOnce(Sampler):
         self._compiled = self.compiled[names].with_data(**values)
 
 
+def with_marks(relation: Relation) -> Relation:
+    """The same relation for points of which types are public and hours are protected."""
+    if isinstance(relation, AlphaNeighbours):
+        return AlphaNeighbours(relation.alpha, time=2.0, types="public")
+    return ReplaceOne(time="protected", types="public") if isinstance(relation, ReplaceOne) else relation
+
+
 def quick(epsilon: float, relation: Relation) -> Iterator[tuple[str, object, object]]:
     """Name, synthesizer and domain of what takes milliseconds."""
     window, streets = dps.datasets.soho_deaths().domain, dps.datasets.soho_streets()
@@ -75,13 +84,27 @@ def quick(epsilon: float, relation: Relation) -> Iterator[tuple[str, object, obj
     yield "lgcp-field", dps.LGCPSynthesizer(epsilon, mechanism="field", **approximate), window
     yield "lgcp-posterior-draw, exact", dps.LGCPSynthesizer(epsilon, sampler="exact", **draw), window
     yield "lgcp-posterior-draw, proximal", dps.LGCPSynthesizer(epsilon, sampler="proximal", **draw), window
+    yield "lgcp-tents, clusters", dps.LGCPSynthesizer(epsilon, relation=relation, clusters=0.3), window
+    yield "marked-tents", dps.MarkedSynthesizer(epsilon, MARKS, relation=with_marks(relation)), window
+    yield "pair-sums", dps.PairSums(epsilon, RADII, CAPS, relation=relation), window
     yield "laplace-cells, streets", dps.LaplaceSynthesizer(epsilon, relation=relation, postprocess="plain"), streets
+    yield "lgcp-tents, streets", dps.LGCPSynthesizer(epsilon, relation=relation), streets
+    yield "lgcp-cells, streets", dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="cells"), streets
+    yield "lgcp-tents, clusters, streets", dps.LGCPSynthesizer(epsilon, relation=relation, clusters=0.3), streets
+    yield "marked-tents, streets", dps.MarkedSynthesizer(epsilon, MARKS, relation=with_marks(relation)), streets
+    yield "pair-sums, streets", dps.PairSums(epsilon, RADII, CAPS, relation=relation), streets
     yield "lgcp-field, streets", dps.LGCPSynthesizer(epsilon, mechanism="field", **approximate), streets
     if relation.n_is_public:
         lipschitz = dps.LGCPSynthesizer(epsilon, relation=relation, mechanism="lipschitz", sampler="exact")
         yield "lgcp-lipschitz, exact", lipschitz, window
         yield "kernel", dps.KernelSynthesizer(epsilon, 1e-6, relation=relation), window
         yield "kernel-diffusion", dps.KernelSynthesizer(epsilon, 1e-6, relation=relation), streets
+
+
+def of_persons(epsilon: float) -> Iterator[tuple[str, Any]]:
+    """Those whose persons have any number of points."""
+    yield "heatmap", dps.HeatmapSynthesizer(epsilon)
+    yield "pair-sums-persons", dps.PairSums(epsilon, RADII, CAPS, user="person")
 
 
 def slow() -> Iterator[tuple[str, object, object]]:
@@ -139,9 +162,9 @@ def honest(seconds: float, nuts: float) -> Iterator[str]:
             for name, synthesizer, domain in quick(epsilon, relation) if seconds else ():
                 yield row(name, relation.name, *within(target_of(synthesizer, domain, **size), seconds))
         if seconds:
-            heat = dps.HeatmapSynthesizer(epsilon)
-            target = target_of(heat, dps.datasets.soho_deaths().domain)
-            yield row("heatmap", heat.neighbouring().name, *within(target, seconds))
+            for name, synthesizer in of_persons(epsilon):
+                target = target_of(synthesizer, dps.datasets.soho_deaths().domain)
+                yield row(name, synthesizer.neighbouring().name, *within(target, seconds))
     draws.Sampler = CompiledOnce
     for name, synthesizer, domain in slow() if nuts else ():
         yield row(name, RELATIONS[0].name, *within(target_of(synthesizer, domain, n=N), nuts))
@@ -194,8 +217,8 @@ def power() -> Iterator[str]:
         yield power_row("bounded-cells", relation, target_of(counts, window, **size))
     moved = dps.PlanarLaplaceSynthesizer(1.0, relation=RELATIONS[0])
     yield power_row("planar-laplace", RELATIONS[0], target_of(moved, window, n=N))
-    heat = dps.HeatmapSynthesizer(1.0)
-    yield power_row("heatmap", heat.neighbouring(), target_of(heat, window))
+    for name, synthesizer in of_persons(1.0):
+        yield power_row(name, synthesizer.neighbouring(), target_of(synthesizer, window))
     for name, law in clients(1.0):
         yield power_row(name, claimed_by(law), target_of(law))
 
