@@ -18,10 +18,11 @@ from dpppsynth.core.errors import InputError
 from dpppsynth.spatial.domains import Domain, require_domain
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.marks import words
-from dpppsynth.spatial.tables.formats import Table, as_path, read_table, there
+from dpppsynth.spatial.tables.formats import as_path, read_table, there
 from dpppsynth.spatial.tables.points import described_columns, person_column
 from dpppsynth.spatial.tables.rows import Rows, examine_rows, require_snap
 from dpppsynth.spatial.tables.spreadsheets import guarded
+from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike

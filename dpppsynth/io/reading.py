@@ -15,10 +15,11 @@ from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import Domain, Window, require_domain, unite
 from dpppsynth.spatial.mark_space import Marks
 from dpppsynth.spatial.patterns import PointPattern
-from dpppsynth.spatial.tables.formats import Table, json_table, read_head, read_layer, read_table
+from dpppsynth.spatial.tables.formats import json_table, read_head, read_layer, read_table
 from dpppsynth.spatial.tables.mark_columns import require_columns
 from dpppsynth.spatial.tables.points import chosen_marks, described_columns, refuse_broken
 from dpppsynth.spatial.tables.rows import examine_rows, fitting_crs
+from dpppsynth.spatial.tables.table import Table
 
 if TYPE_CHECKING:
     import geopandas
@@ -167,7 +168,7 @@ def _synthetic(
     table: Table, domain: Domain, name: str, marks: Iterable[str], described: Marks | None = None
 ) -> PointPattern:
     # A file without points has no columns either.
-    told = described_columns(table, described if len(table.geometry) else None)
+    told = described_columns(table, described if len(table) else None)
     rows = examine_rows(table, domain, unfit=told.broken)
     refuse_broken(rows, name)
     columns = chosen_marks(table, rows, marks if len(rows.xy) else ())

@@ -5,15 +5,11 @@ The readers here hide what their libraries say about a bad file, because parsers
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-import math
-import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,81 +21,23 @@ from dpppsynth.core.crs import crs_from_member, crs_label, same_crs
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention, named
 from dpppsynth.spatial.marks import column
+from dpppsynth.spatial.tables.csv_files import read_csv
 from dpppsynth.spatial.tables.geopackage import read_geopackage
-from dpppsynth.spatial.tables.names import speaking
-from dpppsynth.spatial.tables.spreadsheets import restored
+from dpppsynth.spatial.tables.table import Table, hiding
 
 if TYPE_CHECKING:
     import geopandas
 
     from dpppsynth.core.crs import CRSLike
 
-CSV = "CSV (comma-separated, UTF-8)"
 SUFFIXES = (".csv", ".geojson", ".json", ".gpkg", ".parquet")
-# Whole numbers as they are usually written, which tells as many apart as the texts: "007" and "7" are one number.
-WHOLE = re.compile("0|-?[1-9][0-9]*")
-# Codes that look like numbers and would lose their zeros.
-CODE = re.compile("[+-]?0[0-9]|.*_")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Table:
-    """Geometries and attributes, row by row, in a coordinate reference system that may be unknown.
-
-    Attributes
-    ----------
-    geometry : ndarray of shapely geometries, shape (n,)
-        None where a row has no geometry.
-    columns : dict of str to ndarray, shape (n,)
-        Attribute columns.
-    crs : str, pyproj.CRS or None
-        None when the file does not say.
-    garbled : dict of str to ndarray of bool, shape (n,)
-        Rules of the format itself, and the rows that break them.
-    original : function of a row number
-        The cells of the row as they stand in the file, in the order of `header`.
-    raw : function of a column's name, optional
-        Its cells as they stand in the file, where `columns` holds them in another form.
-    """
-
-    geometry: NDArray[Any]
-    columns: dict[str, NDArray[Any]]
-    crs: CRSLike | None
-    header: Sequence[str]
-    original: Callable[[int], list[Any]]
-    garbled: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-    raw: Callable[[str], Sequence[Any]] | None = None
-
-    def __len__(self) -> int:
-        return len(self.geometry)
-
-    def head(self) -> Table:
-        """The same columns and CRS without a row."""
-        none = {name: values[:0] for name, values in self.columns.items()}
-        return Table(self.geometry[:0], none, self.crs, self.header, lambda _: [])
-
-    def restored(self) -> Table:
-        """The table without the apostrophes that `write_pattern` puts in front of what spreadsheets would run."""
-        columns = {restored(name): column([*map(restored, values.tolist())]) for name, values in self.columns.items()}
-        return replace(self, columns=columns, header=[*map(restored, self.header)])
-
-    def column(self, name: str, *, argument: str) -> NDArray[Any]:
-        """Return one attribute column, or say which ones exist."""
-        if not isinstance(name, str) or name not in self.columns:
-            msg = f"{argument}: there is no column {name!r}; {_existing(self.columns)}"
-            raise InputError(msg)
-        return self.columns[name]
-
-    def cells(self, name: str) -> Sequence[Any] | NDArray[Any]:
-        """Return the cells of a column that exists, as they stand in the file."""
-        return self.columns[name] if self.raw is None else self.raw(name)
 
 
 def read_table(path: str | Path, *, x: str | None = None, y: str | None = None, crs: CRSLike | None = None) -> Table:
     """Read a file into a `Table`; `x` and `y` name the coordinate columns of a CSV file."""
     source = checked_path(path)
     if source.suffix.lower() == ".csv":
-        return _read_csv(source, x or "x", y or "y", crs)
+        return read_csv(source, x or "x", y or "y", crs)
     _require_geometries(source, x, y)
     return _with_crs(_read_json(source) if source.suffix.lower() in (".geojson", ".json") else _read_geo(source), crs)
 
@@ -112,7 +50,7 @@ def read_head(path: str | Path, *, x: str | None = None, y: str | None = None, c
     """
     source = checked_path(path)
     if source.suffix.lower() == ".csv":
-        return _read_csv(source, x or "x", y or "y", crs, rows=False)
+        return read_csv(source, x or "x", y or "y", crs, rows=False)
     if source.suffix.lower() not in (".geojson", ".json"):
         _require_geometries(source, x, y)
         return _with_crs(_read_geo(source, rows=False), crs)
@@ -155,20 +93,6 @@ def from_geodataframe(gdf: geopandas.GeoDataFrame) -> Table:
     return _geometry_table(gdf.geometry.to_numpy(), columns, gdf.crs)
 
 
-def number(cell: Any) -> float | None:
-    """Read one cell as a number: NaN when it is empty, None when it is something else."""
-    if cell is None or (isinstance(cell, str) and not cell.strip()):
-        return math.nan
-    if isinstance(cell, str) and "_" in cell:
-        return None
-    try:
-        return float(cell)
-    except OverflowError:
-        return None
-    except (TypeError, ValueError):
-        return math.nan if type(cell).__name__ in ("NAType", "NaTType") else None
-
-
 def as_path(path: str | Path, argument: str = "path") -> Path:
     """Refuse what is no name."""
     try:
@@ -198,81 +122,6 @@ def there(path: Path, kind: Callable[[Path], bool]) -> bool:
         return False
 
 
-def _read(source: Path, what: str, errors: tuple[type[Exception], ...], reader: Callable[[], Any]) -> Any:
-    """Read, and refuse outside of the handler: an error that is only hidden still carries the text of the file."""
-    try:
-        return reader()
-    except InputError:
-        raise
-    except errors:
-        pass
-    raise _unreadable(source, what)
-
-
-def _unreadable(source: Path, what: str) -> InputError:
-    return InputError(
-        f"path: {source.name} cannot be read as {what}; check that the file is whole and its format right"
-    )
-
-
-def _existing(names: Iterable[str]) -> str:
-    """List column names, unless they look like the first row of a file without a header."""
-    words = [str(name) for name in names]
-    if not speaking(words):
-        return (
-            "the columns are not listed, because they look like data; if there is no header line, add one such as x,y"
-        )
-    return f"the columns are {', '.join(map(repr, words)) or 'none'}"
-
-
-def _read_csv(source: Path, x: str, y: str, crs: CRSLike | None, *, rows: bool = True) -> Table:
-    faults = (OSError, UnicodeDecodeError, csv.Error)
-    most = None if rows else 1
-    lines = _read(source, CSV, faults, lambda: _lines(source, most))
-    header, cells_of = ([name.strip() for name in lines[0]], lines[1:]) if lines else ([], [])
-    if len({name for name in header if name}) < sum(map(bool, header)):
-        msg = f"path: the column names of {source.name} must differ; {_existing(header)}"
-        raise InputError(msg)
-    for argument, name in (("x", x), ("y", y)):
-        if header.count(name) != 1:
-            msg = f"{argument}: {source.name} has no column {name!r}; {_existing(header)}"
-            raise InputError(msg)
-    if x == y:
-        msg = f"y: {y!r} is the column of x already; name that of the other coordinate"
-        raise InputError(msg)
-    ragged = np.array([len(row) != len(header) for row in cells_of], dtype=bool)
-    cells = {name: [row[i] if i < len(row) else "" for row in cells_of] for i, name in enumerate(header)}
-    xs, ys = ([number(cell) for cell in cells[name]] for name in (x, y))
-    text = np.array([a is None or b is None for a, b in zip(xs, ys, strict=True)], dtype=bool)
-    columns = {name: _typed(values) for name, values in cells.items()}
-    geometry = shapely.points(np.array(xs, dtype=np.float64), np.array(ys, dtype=np.float64))
-    garbled = {"wrong number of fields": ragged, "not a number": text}
-    return Table(np.atleast_1d(geometry), columns, crs, header, lambda i: list(cells_of[i]), garbled, cells.__getitem__)
-
-
-def _lines(source: Path, most: int | None = None) -> list[list[str]]:
-    """Cells of the lines that are not empty, of the first ones alone where `most` says how many."""
-    # A file is decoded piece by piece, so that bad bytes of later lines would be met with the first one.
-    with source.open(encoding="utf-8-sig", newline="", errors=None if most is None else "surrogateescape") as stream:
-        lines = list(islice((line for line in csv.reader(stream, strict=True) if line), most))
-    if most is not None and any(name.encode(errors="ignore").decode() != name for line in lines for name in line):
-        raise _unreadable(source, CSV)
-    return lines
-
-
-def _typed(cells: list[str]) -> NDArray[Any]:
-    """Read a column of text as whole numbers, or as real ones, where every cell allows it."""
-    text = column(cells)
-    if text.dtype.kind != "U" or any(map(CODE.match, cells)):
-        return text
-    if all(map(WHOLE.fullmatch, cells)):
-        return column([int(cell) for cell in cells])
-    try:
-        return text.astype(np.float64)
-    except ValueError:
-        return text
-
-
 def json_table(content: bytes, name: str) -> Table:
     """Read the bytes of a GeoJSON file, which messages call by its name, into a `Table`."""
     return _json_table(Path(name), lambda: content)
@@ -284,7 +133,7 @@ def _read_json(source: Path) -> Table:
 
 def _json_table(source: Path, content: Callable[[], bytes]) -> Table:
     faults = (OSError, ValueError, RecursionError)
-    document = _read(source, "GeoJSON", faults, lambda: json.loads(content().decode("utf-8-sig")))
+    document = hiding(source, "GeoJSON", faults, lambda: json.loads(content().decode("utf-8-sig")))
     features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(features, list) or not all(isinstance(feature, dict) for feature in features):
         msg = f"path: {source.name} must hold a GeoJSON FeatureCollection"
@@ -317,7 +166,7 @@ def _read_geo(source: Path, *, rows: bool = True) -> Table:
     # Many libraries, many kinds of errors, and GDAL's warnings quote the file as its errors do.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        frame = _read(
+        frame = hiding(
             source, "GeoParquet" if parquet else "GeoPackage", (Exception,), lambda: reader(source, rows=rows)
         )
         return from_geodataframe(frame)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dpppsynth.spatial.instants import zone_of
 from dpppsynth.spatial.mark_space import HOURS_OF_DAY, Marks, Times, Types
 from dpppsynth.spatial.mesh import Floats
-from dpppsynth.spatial.tables.formats import Table, number
+from dpppsynth.spatial.tables.table import Table, number
 
 INSTANT = re.compile(
     r"(?P<date>\d{4}-\d\d-\d\d)(?P<clock>[T ]\d\d:\d\d(:\d\d([.]\d+)?)?(?P<offset> ?Z| ?[+-]\d\d(:?\d\d)?)?)?"

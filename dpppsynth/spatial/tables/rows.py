@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -15,7 +15,7 @@ from dpppsynth.core.crs import NAMELESS, crs_label, projected_crs, reproject, sa
 from dpppsynth.core.errors import InputError
 from dpppsynth.core.wording import mention
 from dpppsynth.spatial.domains import LARGEST, Domain, Snapping
-from dpppsynth.spatial.tables.formats import Table, number
+from dpppsynth.spatial.tables.table import Table, number
 
 if TYPE_CHECKING:
     from dpppsynth.core.crs import CRSLike
@@ -80,19 +80,8 @@ def examine_rows(
     source = fitting_crs(table, domain.crs, to_crs)
     n = len(table)
     counts, bad_count = _counts(table, count)
-    geometry = table.geometry.copy()
-    geometry[counts == 0] = None
-    missing = shapely.is_missing(geometry) | shapely.is_empty(geometry)
-    kind = shapely.get_type_id(geometry)
-    many = (kind == shapely.GeometryType.MULTIPOINT) & (shapely.get_num_geometries(geometry) > 1)
-    pointlike = np.isin(kind, (shapely.GeometryType.POINT, shapely.GeometryType.MULTIPOINT))
-    # One count for several places is ambiguous.
-    not_point = ~missing & (~pointlike | (many & (count is not None)))
-    usable = np.flatnonzero(~missing & ~not_point)
-    parts, at = shapely.get_parts(geometry[usable], return_index=True)
-    row = usable[at]
-    xy = np.column_stack([shapely.get_x(parts), shapely.get_y(parts)]).reshape(-1, 2)
-    blank = np.isnan(xy).any(axis=1)
+    xy, row, missing, not_point = _places(table, counts, counted=count is not None)
+    blank = np.asarray(np.isnan(xy).any(axis=1), dtype=bool)
     xy = xy if source is None or to_crs is None else reproject(xy, source, to_crs)
     infinite = ~(np.abs(xy) <= LARGEST).all(axis=1) & ~blank
     outside = ~(blank | infinite)
@@ -114,6 +103,36 @@ def examine_rows(
         msg = f"count: the rows stand for more than {LARGEST_COUNT:g} points together; check what the column counts"
         raise InputError(msg)
     return Rows(np.repeat(xy, repeats, axis=0), np.repeat(row, repeats), broken)
+
+
+class _Places(NamedTuple):
+    """Coordinates (m, 2) of points and their rows (m,); rows without a place, and with something else (rows,)."""
+
+    xy: NDArray[np.float64]
+    row: NDArray[np.intp]
+    missing: NDArray[np.bool_]
+    not_point: NDArray[np.bool_]
+
+
+def _places(table: Table, counts: NDArray[np.int64], *, counted: bool) -> _Places:
+    if table.xy is not None:
+        none = np.zeros(len(table), dtype=bool)
+        row = np.flatnonzero(counts)
+        return _Places(table.xy if len(row) == len(table) else table.xy[row], row, none, none)
+    geometry = table.geometry.copy()
+    geometry[counts == 0] = None
+    missing = shapely.is_missing(geometry) | shapely.is_empty(geometry)
+    kind = shapely.get_type_id(geometry)
+    several = kind == shapely.GeometryType.MULTIPOINT
+    # One count for several places is ambiguous.
+    many = several & (shapely.get_num_geometries(geometry) > 1) & counted
+    not_point = ~missing & (~(several | (kind == shapely.GeometryType.POINT)) | many)
+    usable = np.flatnonzero(~missing & ~not_point)
+    parts, at = geometry[usable], np.arange(len(usable))
+    if several[usable].any():
+        parts, at = shapely.get_parts(parts, return_index=True)
+    xy = np.column_stack([shapely.get_x(parts), shapely.get_y(parts)]).reshape(-1, 2)
+    return _Places(xy, usable[at], missing, not_point)
 
 
 def _belong(xy: NDArray[np.float64], domain: Domain, snap: float | None) -> NDArray[np.bool_]:
@@ -165,7 +184,9 @@ def _counts(table: Table, count: str | None) -> tuple[NDArray[np.int64], NDArray
     n = len(table)
     if count is None:
         return np.ones(n, dtype=np.int64), np.zeros(n, dtype=bool)
-    values = np.array([number(cell) for cell in table.column(count, argument="count")], dtype=np.float64)
+    cells = table.column(count, argument="count")
+    plain = cells.dtype.kind in "biuf" and cells.ndim == 1
+    values = np.array(cells if plain else [number(cell) for cell in cells], dtype=np.float64)
     good = (values >= 0) & (values <= LARGEST_COUNT) & (values == np.floor(values))
     return np.where(good, values, 1.0).astype(np.int64), ~good
 

@@ -1,0 +1,219 @@
+"""CSV files are read column by column as they would be cell by cell: the same numbers, kinds, rules and errors."""
+
+import csv
+import itertools
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import shapely
+from hypothesis import Phase, example, given, settings
+from hypothesis import strategies as st
+from support.fuzzing import LOOKS, fuzz, scratch
+
+from dpppsynth.core.errors import InputError
+from dpppsynth.io import inspect_points, read_pattern
+from dpppsynth.spatial.domains import Window
+from dpppsynth.spatial.marks import column
+from dpppsynth.spatial.tables import csv_files
+from dpppsynth.spatial.tables.formats import read_table
+from dpppsynth.spatial.tables.table import number
+from dpppsynth.spatial.tables.text_columns import numbers, typed
+
+WINDOW = Window.rectangle(0, 0, 1000, 1000)
+looks = settings(fuzz, max_examples=LOOKS or 150, phases=[Phase.explicit, Phase.generate])
+
+
+# --- Cell by cell ----------------------------------------------------------------------------------------------------
+
+
+def by_cell(cells):
+    """A column of text, as numbers where every cell allows it."""
+    text = column(cells)
+    if text.dtype.kind != "U" or any(re.match("[+-]?0[0-9]|.*_", cell) for cell in cells):
+        return text
+    if all(re.fullmatch("0|-?[1-9][0-9]*", cell) for cell in cells):
+        return column([int(cell) for cell in cells])
+    try:
+        with np.errstate(over="ignore"):
+            return text.astype(np.float64)
+    except ValueError:
+        return text
+
+
+def rows_by_cell(path):
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        return [row for row in csv.reader(stream, strict=True) if row]
+
+
+def same(found, expected):
+    """Whether two arrays are alike to the last bit, or objects of the same kinds."""
+    if found.dtype != expected.dtype or found.shape != expected.shape:
+        return False
+    if found.dtype.kind == "O":
+        return [(type(a), a) for a in found] == [(type(a), a) for a in expected]
+    return found.tobytes() == expected.tobytes()
+
+
+def texts(cells, *cuts):
+    """Cells in several chunks."""
+    edges = [0, *sorted(cut for cut in cuts if cut < len(cells)), len(cells)]
+    chunks = [pa.array(cells[a:b], pa.large_string()) for a, b in itertools.pairwise(edges)]
+    return pa.chunked_array(chunks, pa.large_string())
+
+
+DIGITS = st.text("0123456789", min_size=1, max_size=40)
+DECIMALS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.builds(lambda a, b, e: f"{a}.{b}e{e}", DIGITS, DIGITS, st.integers(-330, 330)),
+    st.builds(lambda a, b: f"{a}.{b}", DIGITS, DIGITS),
+    st.integers().map(str),
+)
+STRANGE = st.sampled_from(
+    ["", " ", "\t1.5 ", "\u00a01", " 7", "7 ", "nan", "NaN", "nan(1)", "inf", "-Infinity", "1e999", "-0", "0", "+5",
+     "007", "+01", "1_0", "_", "0x1F", "1,5", "\u0661", "\u0967.5", "1.", ".5", ".", "-", "e5", "1e", "--1", "True",
+     "\0", "1\0", "a\0", "é", "9" * 400, "1e-400", "9223372036854775807", "9223372036854775808", "-1", "x" * 1001]
+)  # fmt: skip
+CELLS = st.one_of(DECIMALS, STRANGE, st.text(max_size=4))
+
+
+# A sum of two neighbouring doubles, halved: digits far behind the seventeenth tell where it is rounded to.
+@example(["1.00000000000000011102230246251565404236316680908203125"], [])
+@example(["1.00000000000000011102230246251565404236316680908203126"], [])
+@example(["9007199254740993", "2.2250738585072011e-308", "4.9e-324", "2.4e-324"], [2])
+@example(["1", "nan(1)"], [1])
+@example(["1", "2", "9223372036854775808"], [])
+@looks
+@given(st.one_of(st.lists(CELLS, max_size=6), st.lists(DECIMALS, max_size=6)), st.lists(st.integers(1, 5), max_size=2))
+def test_columns(cells, cuts):
+    found, expected = numbers(texts(cells, *cuts)), [number(cell) for cell in cells]
+    assert found.text.tolist() == [value is None for value in expected]
+    values = np.array([math.nan if value is None else value for value in expected], dtype=np.float64)
+    assert np.array_equal(found.values, values, equal_nan=True)
+    assert (np.signbit(found.values) == np.signbit(values))[~np.isnan(values)].all()
+    assert same(typed(texts(cells, *cuts)), by_cell(cells))
+    # Often the same cells again, as in a column of kinds.
+    assert same(typed(texts(cells * 3, *cuts)), by_cell(cells * 3))
+
+
+# --- Whole files -----------------------------------------------------------------------------------------------------
+
+HEADERS = st.sampled_from(
+    ["x,y", "x,y,kind", '"x","y","kind"', " x , y ,kind", "y,kind,x", "x", "x,x", "x,y,,", '"x,y']
+)
+ENDS = st.sampled_from(["\n", "\r\n", "\r", "\n\n", "\r\n\n", "\n\r", "\n \n", "\u2028", "\x0b"])
+PIECES = st.one_of(
+    CELLS, st.sampled_from(
+    ['"a"', '"a,b"', '"1.5"', '"a""b"', 'a"b', '"a"b', '"a\nb"', '"', "\ufeff1", "\ufeff"]))  # fmt: skip
+
+
+@st.composite
+def files(draw):
+    start = draw(
+        st.sampled_from([b"", b"\xef\xbb\xbf", b"\n", b"\r\n", b"\xef\xbb\xbf\n", b"\xef\xbb\xbf\xef\xbb\xbf"])
+    )
+    end = draw(ENDS)
+    width = draw(st.sampled_from([2, 3, 3, 3]))
+    good = st.lists(st.one_of(DECIMALS, CELLS), min_size=width, max_size=width)
+    rows = draw(st.lists(st.one_of(good, good, st.lists(PIECES, max_size=4)), max_size=5))
+    lines = [draw(HEADERS), *(",".join(row) for row in rows)]
+    body = "".join(line + (end if draw(st.integers(0, 5)) else draw(ENDS)) for line in lines)
+    content = start + body.encode("utf-8", "surrogatepass")
+    return content.removesuffix(draw(st.sampled_from([b"", b"\n"]))) + draw(
+        st.sampled_from([b"", b"", b"", b"\xff", b"\r"])
+    )
+
+
+@example(b"x,y\n1,2\n\xef\xbb\xbf3,4\n")
+@example(b"x,y\n\xef\xbb\xbf3,4\n")
+@example(b"x,y\r1,2\r3,4\r")
+@example(b"x,y\n1,2\r3,4\n")
+@example(b'x,y\n"1","2"\n3,4\n')
+@example(b"x,y\n1\n2,3,4\n")
+@looks
+@given(files())
+def test_files(content):
+    with scratch() as folder:
+        path = Path(folder) / "points.csv"
+        path.write_bytes(content)
+        try:
+            header, *rows = rows_by_cell(path) or [[]]
+        except (UnicodeDecodeError, csv.Error):
+            with pytest.raises(InputError, match="cannot be read as CSV"):
+                read_table(path)
+            return
+        names = [name.strip() for name in header]
+        if any(names.count(name) > 1 for name in names if name) or {"x", "y"} - set(names):
+            with pytest.raises(InputError, match=r"must differ|has no column"):
+                read_table(path)
+            return
+        table = read_table(path)
+        assert [table.original(i) for i in range(len(rows))] == rows
+        assert table.garbled["wrong number of fields"].tolist() == [len(row) != len(names) for row in rows]
+        padded = [[*row, *[""] * len(names)][: len(names)] for row in rows]
+        cells = {name: [row[i] for row in padded] for i, name in enumerate(names)}
+        assert list(table.columns) == list(cells)
+        for name, own in cells.items():
+            assert list(table.cells(name)) == own
+            assert same(table.columns[name], by_cell(own))
+        for axis, name in enumerate("xy"):
+            values = [number(cell) for cell in cells[name]]
+            expected = np.array([math.nan if value is None else value for value in values], dtype=np.float64)
+            assert np.array_equal(table.xy[:, axis], expected, equal_nan=True)
+        text = [any(number(cell) is None for cell in both) for both in zip(cells["x"], cells["y"], strict=True)]
+        assert table.garbled["not a number"].tolist() == text
+
+
+def test_the_quick_parser_is_used_where_it_may_be(tmp_path, monkeypatch):
+    """A careful parser alone would pass all the others."""
+    monkeypatch.setattr(csv_files, "careful_texts", None)
+    path = tmp_path / "points.csv"
+    path.write_bytes(b'\xef\xbb\xbf"x","y","kind"\r\n1.5, 2.5,a\r\n\r\n, ,b\r\nfour,5,\xc3\xa9\r\n')
+    table = read_table(path)
+    assert np.array_equal(table.xy, [[1.5, 2.5], [np.nan, np.nan], [np.nan, 5]], equal_nan=True)
+    assert table.columns["kind"].tolist() == ["a", "b", "é"]
+    assert table.garbled["not a number"].tolist() == [False, False, True]
+
+
+def test_a_cell_beyond_the_limit_of_the_careful_parser_is_refused_by_both(tmp_path):
+    path = tmp_path / "points.csv"
+    path.write_text("x,y,note\n1,2," + "a" * csv.field_size_limit() + "\n")
+    assert read_table(path).columns["note"][0] == "a" * csv.field_size_limit()
+    path.write_text("x,y,note\n1,2," + "a" * (csv.field_size_limit() + 1) + "\n")
+    with pytest.raises(InputError, match="cannot be read as CSV"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("quote", ["", '"'])
+def test_many_rows_through_every_chunk(quote, tmp_path, monkeypatch):
+    """Rows across the borders of blocks, with a bad one far behind."""
+    monkeypatch.setattr(csv_files, "BLOCK", 512)
+    monkeypatch.setattr(csv_files, "ROWS", 32)
+    xy = np.random.default_rng(5).uniform(0, 1000, (700, 2))
+    path = tmp_path / "points.csv"
+    lines = [f"{x!r},{y!r},{quote}{i % 7}{quote}" for i, (x, y) in enumerate(xy.tolist())]
+    path.write_text("\r\n".join(["x,y,kind", *lines, ""]), newline="")
+    pattern = read_pattern(path, WINDOW, marks=["kind"])
+    assert np.array_equal(pattern.xy, xy)
+    assert np.array_equal(pattern.marks["kind"], np.arange(700) % 7)
+    lines[600] = "here,5,1"
+    lines[650] = "1,5"
+    path.write_text("\n".join(["x,y,kind", *lines]), newline="")
+    found = inspect_points(path, WINDOW, report_to=tmp_path)
+    assert found.rules == ("wrong number of fields", "not a number")
+    assert found.report.read_text().splitlines()[1:] == ["601,not a number,here,5,1", "651,wrong number of fields,1,5"]
+
+
+def test_coordinates_need_no_geometries(tmp_path):
+    """A row that lacks a coordinate, has none that is finite or counts nothing is told apart as with geometries."""
+    path = tmp_path / "points.csv"
+    path.write_text("x,y,k\n1,2,3\n,5,1\n1e999,5,1\n5,,0\nfive,5,0\n5000,5,1\n5,5,-1\n6,6,1\n")
+    found = inspect_points(path, WINDOW, report_to=tmp_path, count="k")
+    assert found.rules == ("missing coordinate", "not finite", "outside window", "bad count")
+    assert [line.split(",")[0] for line in found.report.read_text().splitlines()[1:]] == ["2", "3", "6", "7"]
+    path.write_text("x,y,k\n1,2,3\n5,,0\n6,6,1\n")
+    assert read_pattern(path, WINDOW, count="k").xy.tolist() == [[1, 2], [1, 2], [1, 2], [6, 6]]
+    assert shapely.equals(read_table(path).geometry[0], shapely.Point(1, 2))
