@@ -14,6 +14,7 @@ Tables of the page are filled; some alone, the others as they are, by naming the
 import itertools
 import math
 import runpy
+import sys
 import time
 import warnings
 from collections.abc import Iterator
@@ -172,6 +173,8 @@ def honest(seconds: float, nuts: float) -> Iterator[str]:
 
 def faults_of(file: str) -> Iterator[str]:
     """Faults planted by tests, by the trials that each asks for."""
+    # As in pyproject.toml: tests share modules.
+    sys.path.insert(0, str(TESTS))
     for name, (make, trials) in runpy.run_path(str(TESTS / file))["BENCHMARKED"].items():
         yield row(name, "as tested", *timed(partial(audit, make(), trials=trials)))
 

@@ -6,7 +6,7 @@ what is left over tells how sums vary from pattern to pattern. The law without c
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.polynomial.laguerre import laggauss
 from scipy.special import erf
 
+from dpppsynth.core.threads import in_threads
 from dpppsynth.models.cluster_process import NO_CLUSTERS, ClusterLaw
 from dpppsynth.spatial.mesh import Floats, Ints
 
@@ -38,7 +39,7 @@ LOG_SQUARE = -1.2704
 # Least sum of which a logarithm is taken, and bounds of logarithms of relative variances.
 LEAST_SUM, LOG_VARIANCES = 0.5, (-12.0, 2.0)
 # Sums (L,) of one pattern with a law of clusters.
-Simulate = Callable[[ClusterLaw], Floats]
+Simulate = Callable[[ClusterLaw, np.random.Generator], Floats]
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ class ClusterPosterior:
         ----------
         prior : ClusterPrior
         simulate : callable
-            From a law to the sums (L,) of one pattern, before noise.
+            From a law and a generator to the sums (L,) of one pattern, before noise; called by several threads at once.
         observed : (L,) array
         scales : sequence of float
             Of their Laplace noise.
@@ -184,8 +185,13 @@ class ClusterPosterior:
             Number of points, about.
         rng : Generator
         """
+
+        def simulated(laws: Iterable[ClusterLaw]) -> Floats:
+            tasks = [(law, np.random.default_rng(rng.integers(2**63))) for law in laws]
+            return np.array(in_threads(lambda task: simulate(*task), tasks))
+
         share = min(1.0, MANY / n)
-        plain = np.array([simulate(NO_CLUSTERS) for _ in range(max(FEWEST // 2, round(PLAIN * share)))])
+        plain = simulated([NO_CLUSTERS] * max(FEWEST // 2, round(PLAIN * share)))
         tried, found = np.empty(0, dtype=np.int64), np.empty((0, len(observed)))
         probabilities = prior.table[:, 3]
         fitted = _quadratic(prior.neighbours, prior.table[:, 2]).shape[1]
@@ -193,7 +199,7 @@ class ClusterPosterior:
         for _ in range(ROUNDS):
             new = _through(probabilities, runs, rng)
             tried = np.concatenate([tried, new])
-            found = np.concatenate([found, [simulate(prior.law(int(k))) for k in new]])
+            found = np.concatenate([found, simulated(prior.law(int(k)) for k in new)])
             likelihood = PairLaws.fitted(prior, n, plain, tried, found).log_likelihood(observed, scales)
             weight = prior.table[:, 3] * np.exp(likelihood - likelihood.max())
             probabilities = weight / weight.sum()

@@ -62,11 +62,15 @@ def products(start: Ints, count: Ints, other_start: Ints, other_count: Ints) -> 
     """
     size = count * other_count
     ends = np.cumsum(size)
-    for low in range(0, int(ends[-1]) if len(ends) else 0, BLOCK):
-        flat = np.arange(low, min(low + BLOCK, int(ends[-1])))
-        row = np.searchsorted(ends, flat, side="right")
-        within = flat - (ends[row] - size[row])
-        yield row, start[row] + within // other_count[row], other_start[row] + within % other_count[row]
+    total = int(ends[-1]) if len(ends) else 0
+    for low in range(0, total, BLOCK):
+        high = min(low + BLOCK, total)
+        # Ranges that reach into the block, and how many of their pairs lie in it.
+        rows = np.arange(np.searchsorted(ends, low, side="right"), np.searchsorted(ends, high) + 1)
+        row = np.repeat(rows, np.minimum(ends[rows], high) - np.maximum(ends[rows] - size[rows], low))
+        within = np.arange(low, high) - (ends - size)[row]
+        one = within // other_count[row]
+        yield row, start[row] + one, other_start[row] + within - one * other_count[row]
 
 
 def near_lattice_places(places: Ints, reach: int) -> NearPairs:
@@ -81,6 +85,7 @@ def near_lattice_places(places: Ints, reach: int) -> NearPairs:
     key = square[:, 0] * width + square[:, 1]
     order = np.argsort(key, kind="stable")
     keys, start, count = np.unique(key[order], return_index=True, return_counts=True)
+    x, y = np.ascontiguousarray(places[order].T)
     found = []
     for shift in (0, 1, width - 1, width, width + 1):
         other = np.searchsorted(keys, keys + shift)
@@ -88,10 +93,9 @@ def near_lattice_places(places: Ints, reach: int) -> NearPairs:
         known[known] = keys[other[known]] == keys[known] + shift
         ranges = start[known], count[known], start[other[known]], count[other[known]]
         for _, a, b in products(*ranges):
-            one, two = order[a], order[b]
+            apart = (x[a] - x[b]) ** 2 + (y[a] - y[b]) ** 2
             # Within one square every pair is met twice.
-            apart = ((places[one] - places[two]) ** 2).sum(axis=1)
-            near = (apart < reach * reach) & ((one < two) | (shift != 0))
-            one, two = one[near], two[near]
+            near = np.flatnonzero((apart < reach * reach) & ((a < b) | (shift != 0)))
+            one, two = order[a[near]], order[b[near]]
             found.append(NearPairs(np.minimum(one, two), np.maximum(one, two), apart[near]))
     return NearPairs.joined(found)

@@ -28,16 +28,13 @@ def mean_sums(law):
     return N / 2 * 10 * -np.expm1(-terms / 10)
 
 
-def simulated(rng):
-    def simulate(law):
-        return mean_sums(law) * np.exp(0.1 * rng.standard_normal() * np.ones(2) + 0.03 * rng.standard_normal(2))
-
-    return simulate
+def simulated(law, rng):
+    return mean_sums(law) * np.exp(0.1 * rng.standard_normal() * np.ones(2) + 0.03 * rng.standard_normal(2))
 
 
 def inferred(observed, scales=(1.0, 1.0), seed=1):
     rng = np.random.default_rng(seed)
-    return ClusterPosterior.inferred(PRIOR, simulated(rng), np.asarray(observed), scales, N, rng)
+    return ClusterPosterior.inferred(PRIOR, simulated, np.asarray(observed), scales, N, rng)
 
 
 class TestLikelihood:
@@ -70,10 +67,9 @@ class TestLikelihood:
 class TestFit:
     def test_it_finds_the_means_of_laws_that_were_not_simulated(self):
         rng = np.random.default_rng(3)
-        simulate = simulated(rng)
-        plain = np.array([simulate(NO_CLUSTERS) for _ in range(16)])
+        plain = np.array([simulated(NO_CLUSTERS, rng) for _ in range(16)])
         tried = 1 + rng.choice(len(PRIOR.table) - 1, 96, p=PRIOR.table[1:, 3] / PRIOR.table[1:, 3].sum())
-        found = np.array([simulate(PRIOR.law(int(k))) for k in tried])
+        found = np.array([simulated(PRIOR.law(int(k)), rng) for k in tried])
         laws = PairLaws.fitted(PRIOR, N, plain, tried, found)
         likely = np.flatnonzero(PRIOR.table[:, 3] > 1e-4)
         exact = np.array([mean_sums(PRIOR.law(int(k))) for k in likely])

@@ -75,9 +75,12 @@ class ClusteredRelease(CoxRelease[ClusteredPlan]):
         totals = np.array([intensity.total]) if plan.n is not None else self._totals()
         most = min(MOST_SIMULATED, max(MANY, FAR * (plan.expected_n or 0)))
 
-        def simulate(law: ClusterLaw) -> Floats:
-            n = plan.n if plan.n is not None else int(rng.poisson(min(rng.choice(totals), most)))
-            return pairs.statistic.sums(self.clustered(intensity, law, n, rng).positions)
+        # Made once, before several threads ask for it.
+        self.parents(intensity)
+
+        def simulate(law: ClusterLaw, own: np.random.Generator) -> Floats:
+            n = plan.n if plan.n is not None else int(own.poisson(min(own.choice(totals), most)))
+            return pairs.statistic.sums(self.clustered(intensity, law, n, own).positions)
 
         scales = [scale / 2.0**pairs.bits for scale in pairs.scales]
         size = plan.n or max(1.0, float(totals.mean()))
