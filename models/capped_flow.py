@@ -20,8 +20,9 @@ from dpppsynth.spatial.near_pairs import Ints, NearPairs, products
 
 # Capacities are 32-bit numbers.
 MOST = 2**31 - 1
-# Neighbours of a node that enter the network first, and the factor by which later rounds let more of them in.
-NEIGHBOURS, MORE = 64, 4
+# Neighbours of a node that enter the network first, at least and at most, by the edges they may make; and the factor
+# by which later rounds let more of them in.
+NEIGHBOURS, AT_FIRST, MORE = (64, 256), 2**22, 4
 
 
 class Nodes(NamedTuple):
@@ -263,7 +264,8 @@ def _flow(points: Nodes, pool: Ints, shares: sp.csr_array, same: int) -> int:
     capacity, and no flow of the whole is larger (Ford and Fulkerson).
     """
     network = _Network(points, pool, shares, same)
-    left, right, most = np.full(len(points.place), True), np.full(len(points.place), True), NEIGHBOURS
+    left, right = np.full(len(points.place), True), np.full(len(points.place), True)
+    most = int(np.clip(AT_FIRST // len(points.place), *NEIGHBOURS))
     total = 0
     while network.add(left, right, most):
         total, left, reached = network.solve()

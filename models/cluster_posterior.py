@@ -27,7 +27,8 @@ SIZES, TYPICAL_SIZE, SIZE_SD = np.geomspace(0.5, 50.0, 14), 6.0, 1.0
 NARROWEST, WIDEST, SPREADS = 0.25, 1.0, 12
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 # Simulations without clusters, and with them in each of the rounds, up to so many points; of more points fewer.
-PLAIN, EACH, ROUNDS, MANY, FEWEST = 16, 48, 2, 2_500, 16
+PLAIN, EACH, ROUNDS, MANY = 16, 48, 2, 2_500
+FEWEST_PLAIN, FEWEST = 8, 24
 # Simulations of a round for each number that is fitted to them, at least.
 TO_EACH = 1.5
 # Relative error that the average of the simulations without clusters may have.
@@ -191,7 +192,7 @@ class ClusterPosterior:
             return np.array(in_threads(lambda task: simulate(*task), tasks))
 
         share = min(1.0, MANY / n)
-        plain = simulated([NO_CLUSTERS] * max(FEWEST // 2, round(PLAIN * share)))
+        plain = simulated([NO_CLUSTERS] * max(FEWEST_PLAIN, round(PLAIN * share)))
         tried, found = np.empty(0, dtype=np.int64), np.empty((0, len(observed)))
         probabilities = prior.table[:, 3]
         fitted = _quadratic(prior.neighbours, prior.table[:, 2]).shape[1]

@@ -93,7 +93,7 @@ class TestExactness:
     @pytest.mark.parametrize("neighbours", [1, 2, 32])
     def test_reductions_leave_the_flow_as_it_is(self, neighbours, monkeypatch):
         """Grouped points, persons below their caps and edges that come later, against the network of all points."""
-        monkeypatch.setattr(capped_flow, "NEIGHBOURS", neighbours)
+        monkeypatch.setattr(capped_flow, "NEIGHBOURS", (neighbours, neighbours))
         rng = np.random.default_rng(7)
         for _ in range(25):
             n, cap = 60, int(rng.integers(1, 6))
@@ -106,7 +106,7 @@ class TestExactness:
     @pytest.mark.parametrize("neighbours", [1, 32])
     def test_of_any_shares(self, neighbours, monkeypatch):
         """Few shares between places, as no metric has them: hubs that many would give to and that take little."""
-        monkeypatch.setattr(capped_flow, "NEIGHBOURS", neighbours)
+        monkeypatch.setattr(capped_flow, "NEIGHBOURS", (neighbours, neighbours))
         rng, binding = np.random.default_rng(16), 0
         for _ in range(120):
             n, cap = int(rng.integers(2, 14)), int(rng.integers(10, 30))
